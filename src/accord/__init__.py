@@ -1,0 +1,1 @@
+"""Accord: the Agent Client Protocol for Python."""

@@ -1,0 +1,163 @@
+"""Every exception of Accord, and who erred.
+
+    AccordError
+    ├── ProtocolError          the other side broke the protocol
+    │   └── DecodeError        a value does not have the shape the protocol gives it (also a ValueError)
+    ├── EncodeError            a value of ours cannot be written as JSON (also a TypeError)
+    ├── PeerError              the other side answered our request with an error
+    ├── RequestError           what a handler raises to answer with an error of its choosing
+    ├── ConnectionClosed       the link has ended, and why
+    ├── CapabilityMissing      the other side never said that it can do this
+    ├── Timeout                a deadline passed (also a TimeoutError)
+    └── Overflow               a reader fell too far behind and its updates were given up
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+REQUEST_CANCELLED = -32800
+AUTH_REQUIRED = -32000
+NOT_FOUND = -32002
+
+EndReason = Literal["closed", "peer_closed", "broken", "process_ended", "died_at_start", "failed", "unresponsive"]
+"""Why a link ended: we closed it; they closed it; the pipe or socket broke; their process ended; it ended before it
+answered `initialize`; something of ours failed; they stopped reading or answering and were given up."""
+
+
+class AccordError(Exception):
+    """The root of every exception that Accord raises on purpose."""
+
+
+class ProtocolError(AccordError):
+    """The other side broke the protocol."""
+
+
+class DecodeError(ProtocolError, ValueError):
+    """A value does not have the shape that the protocol gives it.
+
+    `path` is in the wire's words (`$.update.content.text`), `problem` says what is wrong there.
+    """
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(f"{problem} at {path}")
+        self.path = path
+        self.problem = problem
+
+
+class EncodeError(AccordError, TypeError):
+    """A value of ours cannot be written as JSON."""
+
+
+class PeerError(AccordError):
+    """The other side answered our request with an error."""
+
+    def __init__(self, method: str, code: int, message: str, data: Any = None) -> None:
+        detail = "" if data is None else f" ({_brief(data)})"
+        super().__init__(f"{method}: {message} [{code}]{detail}")
+        self.method = method
+        self.code = code
+        self.message = message
+        self.data = data
+
+
+class RequestError(AccordError):
+    """Raised by a handler to answer a request with this error.
+
+    >>> raise RequestError.invalid_params("cwd must be an absolute path", path="$.cwd")
+    Traceback (most recent call last):
+    accord.errors.RequestError: cwd must be an absolute path [-32602]
+    """
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(f"{message} [{code}]")
+        self.code = code
+        self.message = message
+        self.data = data
+
+    @classmethod
+    def invalid_request(cls, message: str = "Invalid request", **data: Any) -> RequestError:
+        return cls(INVALID_REQUEST, message, data or None)
+
+    @classmethod
+    def method_not_found(cls, method: str) -> RequestError:
+        return cls(METHOD_NOT_FOUND, "Method not found", {"method": method})
+
+    @classmethod
+    def invalid_params(cls, message: str = "Invalid params", **data: Any) -> RequestError:
+        return cls(INVALID_PARAMS, message, data or None)
+
+    @classmethod
+    def internal(cls, message: str = "Internal error", **data: Any) -> RequestError:
+        return cls(INTERNAL_ERROR, message, data or None)
+
+    @classmethod
+    def auth_required(cls, message: str = "Authentication required", **data: Any) -> RequestError:
+        return cls(AUTH_REQUIRED, message, data or None)
+
+    @classmethod
+    def not_found(cls, message: str = "Resource not found", **data: Any) -> RequestError:
+        return cls(NOT_FOUND, message, data or None)
+
+    @classmethod
+    def cancelled(cls, message: str = "Request cancelled", **data: Any) -> RequestError:
+        return cls(REQUEST_CANCELLED, message, data or None)
+
+
+class ConnectionClosed(AccordError):
+    """The link has ended.
+
+    `reason` is one of a fixed set of words, for programs; the text is for people. Where the other side was a process,
+    `exit_code` (negative: the signal that ended it) and the tail of its `stderr` say what happened to it.
+    """
+
+    def __init__(
+        self, reason: EndReason, detail: str = "", *, exit_code: int | None = None, stderr: str = ""
+    ) -> None:
+        text = detail or _WHAT_ENDED[reason]
+        if exit_code is not None:
+            text += f" (exit code {exit_code})" if exit_code >= 0 else f" (killed by signal {-exit_code})"
+        if last_words := stderr.strip():
+            text += f": {_brief(last_words.splitlines()[-1])}"
+        super().__init__(text)
+        self.reason: EndReason = reason
+        self.exit_code = exit_code
+        self.stderr = stderr
+
+
+class CapabilityMissing(AccordError):
+    """The other side never declared the capability that this call needs."""
+
+    def __init__(self, capability: str, action: str) -> None:
+        super().__init__(f"{action} needs the capability {capability}, which the other side did not declare")
+        self.capability = capability
+        self.action = action
+
+
+class Timeout(AccordError, TimeoutError):
+    """A deadline passed before the other side did what was asked."""
+
+
+class Overflow(AccordError):
+    """A reader fell so far behind that its updates were given up rather than kept for ever."""
+
+
+_WHAT_ENDED: dict[EndReason, str] = {
+    "closed": "the connection was closed",
+    "peer_closed": "the other side closed the connection",
+    "broken": "the connection broke",
+    "process_ended": "the agent's process ended",
+    "died_at_start": "the agent's process ended before it answered",
+    "failed": "the connection failed",
+    "unresponsive": "the other side stopped responding",
+}
+
+
+def _brief(value: object, limit: int = 300) -> str:
+    text = value if isinstance(value, str) else repr(value)
+    return text if len(text) <= limit else f"{text[:limit]}…"
