@@ -1,0 +1,49 @@
+"""What the protocol's pages demand, as data that checks and tests carry by id.
+
+    >>> from accord.requirements import requirement
+    >>> cancelled = requirement("prompt.cancel.answers-cancelled")
+    >>> print(cancelled.of, cancelled.level, cancelled.clause)
+    agent MUST answers a cancelled prompt with stop reason cancelled
+
+The scheme:
+
+- `id`: dotted and lower-case, from the wide to the narrow. It is a name for good: tests, reports and other programs
+  refer to it, so a demand may be reworded or retired, but its id is never renamed and never given to another.
+- `of`: who owes it (`agent`, `client`, `both`, `transport`). The clause reads on from there, in our own words.
+- `level`: MUST, SHOULD or MAY. "Must not" is a MUST whose clause says never, nothing or only.
+- `page`: the page and its heading (`prompt-turn, Cancellation`), as clauses are cited in comments; what stands above
+  the first heading is cited under the page's title. Pages called `rfd-...` are proposals; `json-rpc` is the JSON-RPC
+  2.0 specification, to which the protocol's overview binds both sides.
+- `layer`: the part of a program that keeps it. Those of the `engine` are kept once, for every agent and client.
+- `stable`: False for what only a proposal has. A proposal whose feature the stable schema has taken up is stable.
+
+A demand that cannot be told from outside or in a test (be careful, document it, be consistent) has no entry.
+"""
+
+from __future__ import annotations
+
+from accord.requirements.elicitation import ELICITATION
+from accord.requirements.entry import Layer, Level, Requirement, Side
+from accord.requirements.http import HTTP
+from accord.requirements.lent import LENT
+from accord.requirements.opening import OPENING
+from accord.requirements.sessions import SESSIONS
+from accord.requirements.settings import SETTINGS
+from accord.requirements.turns import TURNS
+from accord.requirements.wire import WIRE
+
+__all__ = ["ALL", "REQUIREMENTS", "Layer", "Level", "Requirement", "Side", "requirement"]
+
+ALL: tuple[Requirement, ...] = (*WIRE, *OPENING, *SESSIONS, *SETTINGS, *TURNS, *LENT, *ELICITATION, *HTTP)
+"""Every requirement, in reading order."""
+
+REQUIREMENTS: dict[str, Requirement] = {it.id: it for it in ALL}
+"""Every requirement by its id."""
+
+
+def requirement(name: str) -> Requirement:
+    """The requirement with this id."""
+    try:
+        return REQUIREMENTS[name]
+    except KeyError:
+        raise KeyError(f"no requirement has the id {name!r}") from None

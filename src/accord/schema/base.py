@@ -1,0 +1,304 @@
+"""What every type of the protocol is made of.
+
+A type is a frozen `msgspec.Struct`: snake_case here, camelCase on the wire, optional fields left out when they hold
+their default. What the protocol says *about* a field stands beside its type, in the words of these markers:
+
+| marker | on the wire |
+|---|---|
+| `Tolerant[T]` | a bad value becomes the field's default instead of an error |
+| `ValidItems[T]` | a list whose bad items are dropped |
+| `NullAsDefault[T]` | `null` becomes the field's default |
+| `ReadOpen[T]` | an unknown word is kept when read, and refused when written |
+| `Unstable[T]` | not in the stable protocol: sent only when negotiated or asked for |
+| `Open[A | B]` | a union by tag; a tag that nobody here knows becomes `Unknown` |
+
+The strict decoder never looks at them: good traffic fits the plain types. They are read by `tolerant`, when the strict
+decoder has refused a value, and by `describe`.
+"""
+
+from __future__ import annotations
+
+import enum
+import itertools
+from abc import ABC, ABCMeta
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Generic,
+    TypeAlias,
+    TypeVar,
+    Union,
+    cast,
+    dataclass_transform,
+    get_args,
+    get_origin,
+)
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+T = TypeVar("T")
+ResultT = TypeVar("ResultT")
+
+Json: TypeAlias = Any
+"""Whatever JSON can say: nothing is promised about it."""
+
+Side = str
+"""Who handles a message: `agent`, `client`, `proxy`, or `protocol` for either."""
+
+
+class Mark(enum.Enum):
+    """What a field's type says beyond its type."""
+
+    DEFAULT_ON_ERROR = "default-on-error"
+    SKIP_INVALID_ITEMS = "skip-invalid-items"
+    DEFAULT_ON_NULL = "default-on-null"
+    READ_OPEN = "read-open"
+    UNSTABLE = "unstable"
+    OPEN = "open"
+
+
+Tolerant = Annotated[T, Mark.DEFAULT_ON_ERROR]
+ValidItems = Annotated[list[T], Mark.SKIP_INVALID_ITEMS]
+NullAsDefault = Annotated[T, Mark.DEFAULT_ON_NULL]
+ReadOpen = Annotated[T, Mark.READ_OPEN]
+Unstable = Annotated[T, Mark.UNSTABLE]
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """An open set of words: these are known, any other string is as good."""
+
+    known: tuple[str, ...]
+
+
+def words(*known: str) -> Words:
+    return Words(known)
+
+
+Uint16 = Annotated[int, Meta(ge=0, le=2**16 - 1)]
+Uint32 = Annotated[int, Meta(ge=0, le=2**32 - 1)]
+Uint64 = Annotated[int, Meta(ge=0)]
+Int32 = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
+Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+
+
+class Unknown:
+    """A variant of a union that this version of Accord does not know, kept as it came and written back unchanged.
+
+    >>> Unknown("hologram", {"type": "hologram", "depth": 3}).raw["depth"]
+    3
+    """
+
+    __slots__ = ("raw", "tag")
+    __match_args__ = ("tag", "raw")
+
+    def __init__(self, tag: str, raw: Mapping[str, Json]) -> None:
+        self.tag = tag
+        self.raw = dict(raw)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Unknown) and (self.tag, self.raw) == (other.tag, other.raw)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Unknown({self.tag!r}, {_shortened(self.raw)})"
+
+
+if TYPE_CHECKING:
+    Open: TypeAlias = Union[T, Unknown]  # noqa: UP007
+else:
+    # msgspec refuses a union with a class that is no Struct, so `Unknown` is what the tolerant path adds.
+    Open = Annotated[T, Mark.OPEN]
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
+class _ShapeMeta(msgspec.StructMeta):
+    """Takes the two class keywords that msgspec does not know: `method` and `unstable`."""
+
+    def __new__(  # noqa: PYI034
+        mcls,
+        name: str,
+        bases: tuple[type, ...],
+        namespace: dict[str, Any],
+        *,
+        method: str | None = None,
+        unstable: bool | None = None,
+        **config: Any,
+    ) -> _ShapeMeta:
+        cls = super().__new__(mcls, name, bases, namespace, **config)
+        if method is not None:
+            cls.__method__ = method  # type: ignore[attr-defined]
+        if unstable is not None:
+            cls.__unstable__ = unstable  # type: ignore[attr-defined]
+        return cls
+
+
+class Shape(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, metaclass=_ShapeMeta):
+    """Fields in an object; the few types of the protocol that have no `_meta` are only this."""
+
+    __unstable__: ClassVar[bool] = False
+
+    def __repr__(self) -> str:
+        optional = dict(zip(reversed(self.__struct_fields__), reversed(self.__struct_defaults__), strict=False))
+        shown = (
+            f"{name}={_shortened(value)}"
+            for name in self.__struct_fields__
+            if name not in optional or not _is_default(getattr(self, name), optional[name])
+            for value in (getattr(self, name),)
+        )
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+class Model(Shape, kw_only=True):
+    """A type of the protocol: fields, and `meta` (`_meta`), where either side may put what the protocol lacks."""
+
+    meta: Tolerant[dict[str, Json] | None] = msgspec.field(name="_meta", default=None)
+
+
+class Request(Model, Generic[ResultT]):
+    """The params of a call; its type argument is what the answer holds.
+
+    >>> class Greet(Request[str], method="_example.com/greet"):
+    ...     name: str
+    """
+
+    __method__: ClassVar[str]
+
+
+class Notification(Model):
+    """The params of a message that nobody answers."""
+
+    __method__: ClassVar[str]
+
+
+class Choice(ABC):
+    """A union whose variants no single tag tells apart, so that a function must choose.
+
+    Built by `choice`. It is an abstract class with the variants registered, which msgspec hands to our hook.
+    """
+
+    __variants__: ClassVar[tuple[Any, ...]]
+    __choose__: ClassVar[Callable[[Json], Any]]
+    __unknown__: ClassVar[Callable[[Json], Unknown | None]]
+
+
+def choice(
+    name: str,
+    choose: Callable[[Json], Any],
+    *variants: Any,
+    unknown: Callable[[Json], Unknown | None] = lambda _: None,
+) -> type[Choice]:
+    """A `Choice` among these types.
+
+    `choose` gives the type that a raw JSON value must have, or None when none can be meant; `unknown` gives what a
+    value is that did not fit the type chosen for it, or None when that is an error.
+    """
+    made = ABCMeta(
+        name,
+        (Choice,),
+        {"__variants__": variants, "__choose__": staticmethod(choose), "__unknown__": staticmethod(unknown)},
+    )
+    for variant in variants:
+        made.register(get_origin(variant) or variant)
+    made.register(Unknown)
+    return made
+
+
+def tagged_or(name: str, tag_field: str, fallback: type[Shape], *tagged: type[Shape], means: str = "") -> type[Choice]:
+    """A choice by tag, in which one variant has none: `fallback`, whose tag may be left out or be `means`.
+
+    A value with a tag that nobody knows is tried as the fallback too, and only then is it `Unknown`.
+    """
+    by_tag = {tag_of(variant): variant for variant in tagged}
+
+    def choose(value: Json) -> Any:
+        if not isinstance(value, dict):
+            return None
+        tag = cast("dict[str, Json]", value).get(tag_field)
+        return by_tag.get(tag, fallback) if isinstance(tag, str) else fallback
+
+    def unknown(value: Json) -> Unknown | None:
+        tag = cast("dict[str, Json]", value).get(tag_field)
+        return Unknown(tag, value) if isinstance(tag, str) and tag != means and tag not in by_tag else None
+
+    return choice(name, choose, *tagged, fallback, unknown=unknown)
+
+
+def tag_of(cls: type[msgspec.Struct]) -> str | None:
+    tag = cls.__struct_config__.tag
+    return None if tag is None else str(tag)
+
+
+def result_type(request: type[Request[Any]]) -> Any:
+    """What answers this request: the argument that its class gave to `Request`."""
+    for cls in request.__mro__:
+        for base in cls.__dict__.get("__orig_bases__", ()):
+            if get_origin(base) is Request:
+                return get_args(base)[0]
+    raise TypeError(f"{request.__name__} does not say what answers it: write class {request.__name__}(Request[...])")
+
+
+def _is_default(value: object, default: object) -> bool:
+    return value is default or (value in ([], {}) and not isinstance(value, msgspec.Struct))
+
+
+_LONGEST_TEXT = 80
+_MOST_ITEMS = 8
+
+
+def _shortened(value: object) -> str:
+    """A value as a log line can take it: long texts and lists are cut, and say how long they were."""
+    if isinstance(value, str):
+        if len(value) <= _LONGEST_TEXT:
+            return repr(value)
+        return f"{value[: _LONGEST_TEXT // 2]!r}… ({len(value):,} characters)"
+    if isinstance(value, list):
+        items = cast("list[object]", value)
+        return f"[{_listed([_shortened(item) for item in items[:_MOST_ITEMS]], len(items))}]"
+    if isinstance(value, dict):
+        pairs = cast("dict[object, object]", value)
+        shown = [f"{key!r}: {_shortened(item)}" for key, item in itertools.islice(pairs.items(), _MOST_ITEMS)]
+        return f"{{{_listed(shown, len(pairs))}}}"
+    return repr(value)
+
+
+def _listed(shown: list[str], there_are: int) -> str:
+    return ", ".join(shown + [f"… {there_are - len(shown):,} more"] * (there_are > len(shown)))
+
+
+__all__ = [
+    "UNSET",
+    "Choice",
+    "Int32",
+    "Int64",
+    "Json",
+    "Mark",
+    "Model",
+    "Notification",
+    "NullAsDefault",
+    "Open",
+    "ReadOpen",
+    "Request",
+    "Shape",
+    "Side",
+    "Tolerant",
+    "Uint16",
+    "Uint32",
+    "Uint64",
+    "Unknown",
+    "UnsetType",
+    "Unstable",
+    "ValidItems",
+    "Words",
+    "choice",
+    "result_type",
+    "tag_of",
+    "tagged_or",
+    "words",
+]

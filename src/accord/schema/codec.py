@@ -1,0 +1,154 @@
+"""Typed values from JSON and back.
+
+    decode(data, type)                           encode(value)
+      strict msgspec decoder  ── refused ──▶ tolerant reader       msgspec encoder ── lone surrogate ──▶ json
+      (all good traffic)                     (marks, Unknown, halves of emoji)
+
+Whatever the bytes, `decode` returns a value of the type or raises `DecodeError`, which names the place in the wire's
+words. Whatever the value, `encode` returns JSON or raises `EncodeError`.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NoReturn, TypeVar, overload
+
+import msgspec
+
+from accord.errors import DecodeError, EncodeError
+from accord.schema import tolerant
+from accord.schema.base import Choice, Json, Unknown
+from accord.schema.hints import OneWord, fields_of
+
+T = TypeVar("T")
+
+_REFUSALS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+_decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
+
+
+@overload
+def decode(data: bytes | msgspec.Raw, type: type[T]) -> T: ...
+@overload
+def decode(data: bytes | msgspec.Raw, type: Any) -> Any: ...
+def decode(data: bytes | msgspec.Raw, type: Any) -> Any:
+    """The value that this JSON means as that type.
+
+    >>> from accord.schema.v1 import TextContent
+    >>> decode(b'{"type":"text","text":"hi","annotations":"nonsense"}', TextContent)
+    TextContent(text='hi')
+    """
+    try:
+        return (_decoders.get(type) or _decoder(type)).decode(data)
+    except _REFUSALS:
+        return convert(loads(data), type)
+
+
+@overload
+def convert(value: Json, type: type[T]) -> T: ...
+@overload
+def convert(value: Json, type: Any) -> Any: ...
+def convert(value: Json, type: Any) -> Any:
+    """The value that these plain dictionaries and lists mean as that type, read tolerantly."""
+    try:
+        return tolerant.reader(type)(value)
+    except tolerant.Misfit as misfit:
+        raise DecodeError(misfit.path(), misfit.problem) from None
+    except RecursionError:
+        raise DecodeError("$", "nested too deeply") from None
+
+
+def loads(data: bytes | msgspec.Raw) -> Json:
+    """Plain values from JSON text, also from text that msgspec does not take: halves of emoji, bytes not of UTF-8."""
+    try:
+        return _plain_decoder.decode(data)
+    except _REFUSALS:
+        pass
+    try:
+        return json.loads(bytes(data).decode("utf-8", "replace").removeprefix("\ufeff"), parse_constant=_no_constant)
+    except RecursionError:
+        raise DecodeError("$", "nested too deeply") from None
+    except ValueError as error:  # also an int of more digits than Python converts
+        raise DecodeError("$", f"not JSON: {error}") from None
+
+
+def encode(value: Any) -> bytes:
+    """This value as JSON, on one line.
+
+    >>> from accord.schema.v1 import AgentMessageChunk
+    >>> encode(AgentMessageChunk.of("hi"))
+    b'{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"hi"}}'
+    """
+    cls: type[Any] = type(value)
+    closed = _closed_words.get(cls)
+    if closed is None:
+        closed = _remember_closed_words(cls)
+    if closed:
+        _refuse_unknown_words(value, closed)
+    try:
+        return _encode(value)
+    except UnicodeEncodeError:
+        return _encode_halves(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise EncodeError(f"{type(value).__name__} cannot be written as JSON: {error}") from error
+
+
+def plain(value: Any) -> Json:
+    """This value as plain dictionaries and lists, as it would be on the wire."""
+    try:
+        return msgspec.to_builtins(value, enc_hook=_encode_special)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise EncodeError(f"{type(value).__name__} cannot be written as JSON: {error}") from error
+
+
+def _decoder(type: Any) -> msgspec.json.Decoder[Any]:
+    made: msgspec.json.Decoder[Any] = msgspec.json.Decoder(type, dec_hook=_choose)
+    _decoders[type] = made
+    return made
+
+
+def _choose(type: Any, value: Json) -> Any:
+    """msgspec's hook for types that are not its own: our choices among variants."""
+    if issubclass(type, Choice):
+        return tolerant.strictly(type, value)
+    raise NotImplementedError
+
+
+def _encode_special(value: Any) -> Any:
+    if isinstance(value, Unknown):
+        return value.raw
+    raise TypeError(f"nothing in JSON stands for {type(value).__name__}")
+
+
+def _encode_halves(value: Any) -> bytes:
+    """Half an emoji has no UTF-8, but JSON can name it by its escape."""
+    try:
+        return json.dumps(plain(value), allow_nan=False, separators=(",", ":")).encode("ascii")
+    except ValueError as error:
+        raise EncodeError(f"{type(value).__name__} cannot be written as JSON: {error}") from error
+
+
+def _remember_closed_words(type: type) -> dict[str, tuple[str, ...]]:
+    closed: dict[str, tuple[str, ...]] = {}
+    if issubclass(type, msgspec.Struct):
+        for field in fields_of(type):
+            if isinstance(field.node, OneWord) and field.node.read_open:
+                closed[field.name] = field.node.known
+    _closed_words[type] = closed
+    return closed
+
+
+def _refuse_unknown_words(value: Any, closed: dict[str, tuple[str, ...]]) -> None:
+    for name, known in closed.items():
+        if (word := getattr(value, name)) not in known:
+            raise EncodeError(f"{type(value).__name__}.{name} may be {', '.join(known)}, not {word!r}")
+
+
+_encode = msgspec.json.Encoder(enc_hook=_encode_special).encode
+_plain_decoder: msgspec.json.Decoder[Json] = msgspec.json.Decoder()
+_closed_words: dict[type, dict[str, tuple[str, ...]]] = {}
+"""The fields of a type that may be read with any word, and written only with these (see `ReadOpen`)."""
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no JSON")

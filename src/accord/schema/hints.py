@@ -1,0 +1,220 @@
+"""What a type's annotations say, as a small tree.
+
+The annotations of `schema` are read in one place, here, and once for each class. Who walks the tree: `tolerant` (values
+that the strict decoder refused), `describe` (JSON Schema), and tests.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+import typing
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, NewType, TypeAlias, Union, get_args, get_origin
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from accord.schema.base import Choice, Mark, Words, tag_of
+
+NoneType = type(None)
+
+
+@dataclass(frozen=True, slots=True)
+class Anything:
+    """Any JSON at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A string, number, boolean or null, perhaps within bounds."""
+
+    type: type
+    least: float | None = None
+    most: float | None = None
+    shortest: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OneWord:
+    """A string of a set; an open set takes any other string too, `read_open` only when reading."""
+
+    known: tuple[str, ...]
+    open: bool = False
+    read_open: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf:
+    item: Node
+    skip_invalid: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MapOf:
+    value: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Object:
+    cls: type[msgspec.Struct]
+
+
+@dataclass(frozen=True, slots=True)
+class Tagged:
+    """Objects told apart by one field; `open`: an unknown tag becomes `Unknown`."""
+
+    tag_field: str
+    variants: tuple[tuple[str, type[msgspec.Struct]], ...]
+    open: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Variants that a function tells apart."""
+
+    cls: type[Choice]
+    variants: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """The first of these that fits."""
+
+    options: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A type with a name of its own in the protocol."""
+
+    name: str
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """A type that only msgspec understands: dates, enums and the like in messages of one's own."""
+
+    type: Any
+
+
+Node: TypeAlias = Anything | Scalar | OneWord | ListOf | MapOf | Object | Tagged | Chosen | AnyOf | Named | Foreign
+
+NULL = Scalar(NoneType)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of an object, in our words and in the wire's."""
+
+    name: str
+    wire: str
+    node: Node
+    marks: frozenset[Mark]
+    required: bool
+    default: Callable[[], Any] | None
+    unset: bool
+    """Absent and null are two things here."""
+
+
+@functools.cache
+def fields_of(cls: type[msgspec.Struct]) -> tuple[Field, ...]:
+    """The fields of this class, inherited ones included, in their order."""
+    hints = typing.get_type_hints(cls, include_extras=True)
+    return tuple(_field(field, hints[field.name]) for field in msgspec.structs.fields(cls))
+
+
+def _field(field: msgspec.structs.FieldInfo, hint: Any) -> Field:
+    node, marks = _read(hint)
+    return Field(
+        name=field.name,
+        wire=field.encode_name,
+        node=node,
+        marks=marks,
+        required=field.required,
+        default=_default(field),
+        unset=field.default is UNSET,
+    )
+
+
+def _default(field: msgspec.structs.FieldInfo) -> Callable[[], Any] | None:
+    if field.default_factory is not msgspec.NODEFAULT:
+        return typing.cast("Callable[[], Any]", field.default_factory)
+    if field.default is not msgspec.NODEFAULT:
+        return lambda: field.default
+    return None
+
+
+def node_of(hint: Any) -> Node:
+    """What this annotation means."""
+    return _read(hint)[0]
+
+
+def _read(hint: Any) -> tuple[Node, frozenset[Mark]]:
+    """What this annotation means, and its marks as a field's type."""
+    if get_origin(hint) is Annotated:
+        return _annotated(*get_args(hint))
+    if isinstance(hint, NewType):
+        return Named(hint.__name__, node_of(hint.__supertype__)), frozenset()
+    return _bare(hint), frozenset()
+
+
+def _annotated(inner: Any, *extras: Any) -> tuple[Node, frozenset[Mark]]:
+    node, inner_marks = _read(inner)
+    marks = inner_marks | {extra for extra in extras if isinstance(extra, Mark)}
+    for extra in extras:
+        match extra:
+            case Words(known):
+                node = OneWord(known, open=True)
+            case Meta():
+                node = _bounded(node, extra)
+            case str():
+                node = Named(extra, node)
+            case Mark.OPEN if isinstance(node, Tagged):
+                node = Tagged(node.tag_field, node.variants, open=True)
+            case Mark.SKIP_INVALID_ITEMS if isinstance(node, ListOf):
+                node = ListOf(node.item, skip_invalid=True)
+            case Mark.READ_OPEN if isinstance(node, OneWord):
+                node = OneWord(node.known, read_open=True)
+            case _:
+                pass
+    return node, marks - {Mark.OPEN, Mark.SKIP_INVALID_ITEMS}
+
+
+def _bounded(node: Node, meta: Meta) -> Node:
+    if not isinstance(node, Scalar):
+        raise TypeError(f"bounds stand only on plain types, not on {node}")
+    return Scalar(node.type, least=meta.ge, most=meta.le, shortest=meta.min_length)
+
+
+def _bare(hint: Any) -> Node:
+    origin, arguments = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return Anything()
+    if hint is None or hint in (str, int, float, bool, NoneType):
+        return Scalar(hint or NoneType)
+    if origin is Literal:
+        return OneWord(arguments)
+    if origin is list or hint is list:
+        return ListOf(node_of(arguments[0]) if arguments else Anything())
+    if origin is dict or hint is dict:
+        return MapOf(node_of(arguments[1]) if arguments else Anything())
+    if origin is Union or origin is types.UnionType:
+        return _union([argument for argument in arguments if argument is not UnsetType])
+    if isinstance(hint, type) and issubclass(hint, msgspec.Struct):
+        return Object(hint)
+    if isinstance(hint, type) and issubclass(hint, Choice):
+        return Chosen(hint, tuple(node_of(variant) for variant in hint.__variants__))
+    return Foreign(hint)
+
+
+def _union(members: list[Any]) -> Node:
+    nodes = [node_of(member) for member in members]
+    tagged = [(tag, node.cls) for node in nodes if isinstance(node, Object) and (tag := tag_of(node.cls)) is not None]
+    rest = [node for node in nodes if not (isinstance(node, Object) and tag_of(node.cls) is not None)]
+    if tagged:
+        tag_field = tagged[0][1].__struct_config__.tag_field
+        rest.insert(0, Tagged(str(tag_field), tuple(tagged)))
+    return rest[0] if len(rest) == 1 else AnyOf(tuple(rest))

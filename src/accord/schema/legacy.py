@@ -1,0 +1,73 @@
+"""Older forms of the protocol that are still on the wire: read here, and not sent unless the other side needs them.
+
+Each row says where it comes from. What a row needs beyond this table (a type, a method) stands with its topic and is
+named here, so that this page is the whole list.
+
+| form | today | read by |
+|---|---|---|
+| `modeId` in `current_mode_update` | `currentModeId` | `rewritten` |
+| a `null` result where all fields are optional | `{}` | `empty_result` |
+| `env_var` auth methods | proposed in auth-methods, not in the pinned schema, sent by real agents | `v1.auth` |
+| `_meta["terminal-auth"]` of an auth method | the `terminal` type | `terminal_auth` |
+| NES and documents | frozen outside the pinned schema | `v1.nes` |
+| `mcp/connect`, `mcp/disconnect` and their `connectionId` | `mcp/message` by `serverId` | `v1.mcp_connections` |
+| `_proxy/initialize`, `_proxy/successor` | `proxy/...` | `methods` |
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, cast
+
+from accord.schema.base import Json
+
+RENAMED_FIELDS: dict[str, dict[str, str]] = {
+    # session-modes shows `modeId`; the schema has `currentModeId`.
+    "CurrentModeUpdate": {"modeId": "currentModeId"},
+}
+
+RENAMED_METHODS: dict[str, str] = {
+    # The Rust SDK's proxies.
+    "_proxy/initialize": "proxy/initialize",
+    "_proxy/successor": "proxy/successor",
+}
+
+
+def rewritten(cls: type, raw: dict[str, Json]) -> dict[str, Json]:
+    """This object with the names that its fields have today; a field under its own name is never overwritten."""
+    renamed = RENAMED_FIELDS.get(cls.__name__)
+    if renamed is None:
+        return raw
+    return {renamed.get(key, key): value for key, value in raw.items() if renamed.get(key) not in raw}
+
+
+def empty_result(data: bytes) -> bytes:
+    """Some agents answer `null` where an object without required fields is meant."""
+    return b"{}" if data == b"null" else data
+
+
+class TerminalAuth(NamedTuple):
+    """How an agent wanted to be started for a login at a terminal, before there was a type for it."""
+
+    command: str
+    args: list[str]
+    env: dict[str, str]
+    label: str | None
+
+
+def terminal_auth(meta: dict[str, Json] | None) -> TerminalAuth | None:
+    """What `_meta["terminal-auth"]` of an auth method says, if it is there and makes sense."""
+    said = (meta or {}).get("terminal-auth")
+    if not isinstance(said, dict):
+        return None
+    raw = cast("dict[str, Any]", said)
+    command, label = raw.get("command"), raw.get("label")
+    args: Json = raw.get("args") or []
+    env: Json = raw.get("env") or {}
+    if not isinstance(command, str) or not isinstance(args, list) or not isinstance(env, dict):
+        return None
+    return TerminalAuth(
+        command,
+        [str(argument) for argument in cast("list[Json]", args)],
+        {key: str(value) for key, value in cast("dict[str, Json]", env).items()},
+        label if isinstance(label, str) else None,
+    )

@@ -1,0 +1,153 @@
+"""Every method of the protocol: who handles it, what it carries, what answers it, and whether it is stable.
+
+A message's class says its method and its answer (`class PromptRequest(Request[PromptResponse], method=...)`). The one
+thing it cannot say is which way it goes: that is this table.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from accord.schema import v1
+from accord.schema.base import Notification, Request, Side, result_type
+
+Kind = Literal["request", "notification"]
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One row: a method of one version of the protocol, as a request or as a notification."""
+
+    name: str
+    kind: Kind
+    to: Side
+    message: type[Request[Any] | Notification]
+    params: Any
+    """The type to decode params as: the message's class, or the union of its variants."""
+    result: Any
+    unstable: bool
+    legacy: bool = False
+
+
+_V1: dict[Side, tuple[type[Request[Any] | Notification], ...]] = {
+    "agent": (
+        v1.InitializeRequest,
+        v1.AuthenticateRequest,
+        v1.LogoutRequest,
+        v1.AuthStatusRequest,
+        v1.ListProvidersRequest,
+        v1.SetProviderRequest,
+        v1.DisableProviderRequest,
+        v1.NewSessionRequest,
+        v1.LoadSessionRequest,
+        v1.ResumeSessionRequest,
+        v1.ForkSessionRequest,
+        v1.ListSessionsRequest,
+        v1.CloseSessionRequest,
+        v1.DeleteSessionRequest,
+        v1.ArchiveSessionRequest,
+        v1.UnarchiveSessionRequest,
+        v1.SessionStatusRequest,
+        v1.SetSessionTitleRequest,
+        v1.SetSessionModeRequest,
+        v1.SetSessionConfigOptionRequest,
+        v1.PromptRequest,
+        v1.CancelNotification,
+        v1.MessageMcpNotification,
+    ),
+    "client": (
+        v1.SessionNotification,
+        v1.RequestPermissionRequest,
+        v1.ReadTextFileRequest,
+        v1.WriteTextFileRequest,
+        v1.CreateTerminalRequest,
+        v1.TerminalOutputRequest,
+        v1.WaitForTerminalExitRequest,
+        v1.KillTerminalRequest,
+        v1.ReleaseTerminalRequest,
+        v1.CreateElicitationRequest,
+        v1.CompleteElicitationNotification,
+        v1.AuthStatusUpdateNotification,
+        v1.MessageMcpRequest,
+    ),
+    "proxy": (
+        v1.InitializeProxyRequest,
+        v1.ProxySuccessorRequest,
+        v1.ProxySuccessorNotification,
+    ),
+    "protocol": (v1.CancelRequestNotification,),
+}
+
+_V1_LEGACY: dict[Side, tuple[type[Request[Any] | Notification], ...]] = {
+    "agent": (
+        v1.StartNesRequest,
+        v1.SuggestNesRequest,
+        v1.CloseNesRequest,
+        v1.AcceptNesNotification,
+        v1.RejectNesNotification,
+        v1.DidOpenDocumentNotification,
+        v1.DidChangeDocumentNotification,
+        v1.DidCloseDocumentNotification,
+        v1.DidSaveDocumentNotification,
+        v1.DidFocusDocumentNotification,
+    ),
+    "client": (
+        v1.ConnectMcpRequest,
+        v1.DisconnectMcpRequest,
+    ),
+}
+
+_VARIANTS: dict[type, Any] = {v1.CreateElicitationRequest: v1.ElicitationMode}
+"""Messages whose params are one of several classes."""
+
+
+class Methods:
+    """The methods of one version, by name and kind."""
+
+    def __init__(self, rows: Iterator[Method]) -> None:
+        self._rows = {(row.name, row.kind): row for row in rows}
+
+    def __iter__(self) -> Iterator[Method]:
+        return iter(self._rows.values())
+
+    def request(self, name: str) -> Method | None:
+        return self._rows.get((name, "request"))
+
+    def notification(self, name: str) -> Method | None:
+        return self._rows.get((name, "notification"))
+
+
+@functools.cache
+def methods(version: int) -> Methods:
+    """The table of one version of the protocol.
+
+    >>> methods(1).request("session/prompt").to
+    'agent'
+    """
+    if version == 1:
+        return Methods(_rows(_V1, _V1_LEGACY))
+    raise LookupError(f"there is no version {version} of the protocol here")
+
+
+def row_for(message: type[Request[Any] | Notification], to: Side, *, legacy: bool = False) -> Method:
+    """The row that a message's class makes, built-in or one's own."""
+    return Method(
+        name=message.__method__,
+        kind="request" if issubclass(message, Request) else "notification",
+        to=to,
+        message=message,
+        params=_VARIANTS.get(message, message),
+        result=result_type(message) if issubclass(message, Request) else None,
+        unstable=message.__unstable__,
+        legacy=legacy,
+    )
+
+
+def _rows(*tables: dict[Side, tuple[type[Request[Any] | Notification], ...]]) -> Iterator[Method]:
+    for table in tables:
+        for side, messages in table.items():
+            for message in messages:
+                yield row_for(message, side, legacy=table is not tables[0])

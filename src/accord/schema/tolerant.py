@@ -1,0 +1,328 @@
+"""Reading what the strict decoder refused.
+
+Real peers send fields that are slightly wrong, variants that are newer than we are and emoji cut in two. The protocol
+says for each field what then happens (see the markers in `base`), and this is where it does:
+
+1. Each object is first tried whole by msgspec, so that only what is really bad is walked here, field by field.
+2. A bad field with `Tolerant` takes its default, a bad item of `ValidItems` is dropped, `null` for `NullAsDefault` is
+   the default; any other bad field is a `Misfit`, which collects its path on the way out.
+3. An unknown tag of an open union becomes `Unknown`. A known tag with a bad payload stays a `Misfit`.
+4. `1.0` is an integer; an unknown word of a `ReadOpen` set is kept.
+
+The work is bounded: a reader never goes deeper than the types do, and looks at each value once for each level above it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import msgspec
+
+from accord.schema import legacy
+from accord.schema.base import Choice, Json, Mark, Unknown
+from accord.schema.hints import (
+    NULL,
+    AnyOf,
+    Anything,
+    Chosen,
+    Field,
+    Foreign,
+    ListOf,
+    MapOf,
+    Named,
+    Node,
+    Object,
+    OneWord,
+    Scalar,
+    Tagged,
+    fields_of,
+    node_of,
+)
+
+Reader: TypeAlias = Callable[[Json], Any]
+
+
+class Misfit(Exception):
+    """A value does not fit its type; each level that it leaves adds its step to the path."""
+
+    def __init__(self, problem: str, *steps: str) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.steps = list(steps)
+
+    def path(self) -> str:
+        return "$" + "".join(reversed(self.steps))
+
+
+@functools.cache
+def reader(hint: Any) -> Reader:
+    """A tolerant reader for values of this type."""
+    return _reader(node_of(hint))
+
+
+def strictly(choice: type[Choice], value: Json) -> Any:
+    """msgspec's hook for a choice: the chosen variant, read strictly; the tolerant way follows if that fails."""
+    chosen = choice.__choose__(value)
+    if chosen is None:
+        raise ValueError("no variant is meant")
+    return _convert(value, chosen)
+
+
+def _convert(value: Json, type: Any) -> Any:
+    return msgspec.convert(value, type, dec_hook=strictly)
+
+
+def _reader(node: Node) -> Reader:
+    match node:
+        case Anything():
+            return _anything
+        case Scalar():
+            return functools.partial(_scalar, node)
+        case OneWord():
+            return functools.partial(_word, node)
+        case ListOf(item, skip_invalid):
+            return functools.partial(_valid_items if skip_invalid else _items, _reader(item))
+        case MapOf(value):
+            return functools.partial(_map, _reader(value))
+        case Object(cls):
+            return _object_reader(cls)
+        case Tagged():
+            return functools.partial(_tagged, node)
+        case Chosen(cls):
+            return functools.partial(_chosen, cls)
+        case AnyOf(options):
+            inner = [_reader(option) for option in options if option != NULL]
+            return functools.partial(_any_of, inner, _expected(node), NULL in options)
+        case Named(_, inner):
+            return _reader(inner)
+        case Foreign(type):
+            return functools.partial(_foreign, type)
+
+
+# Plain values
+
+
+def _anything(value: Json) -> Json:
+    return value
+
+
+def _scalar(scalar: Scalar, value: Any) -> Any:
+    wanted: Any = scalar.type
+    if wanted is int and type(value) is float and value.is_integer():
+        value = int(value)
+    elif wanted is float and type(value) is int:
+        value = _as_float(value)
+    if type(value) is not wanted:
+        raise Misfit(f"expected {_expected(scalar)}, got {kind(value)}")
+    if scalar.least is not None and value < scalar.least:
+        raise Misfit(f"expected a number from {scalar.least:,} up, got {value}")
+    if scalar.most is not None and value > scalar.most:
+        raise Misfit(f"expected a number up to {scalar.most:,}, got {value}")
+    if scalar.shortest is not None and isinstance(value, str) and len(value) < scalar.shortest:
+        raise Misfit("expected a string that is not empty" if scalar.shortest == 1 else "the string is too short")
+    return value
+
+
+def _as_float(value: int) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        raise Misfit("the number is out of range") from None
+
+
+def _word(word: OneWord, value: Json) -> str:
+    if not isinstance(value, str):
+        raise Misfit(f"expected {_expected(word)}, got {kind(value)}")
+    if value not in word.known and not word.open and not word.read_open:
+        raise Misfit(f"expected {_expected(word)}, got {value!r:.60}")
+    return value
+
+
+def _foreign(type: Any, value: Json) -> Any:
+    try:
+        return _convert(value, type)
+    except (msgspec.ValidationError, ValueError, TypeError, RecursionError) as error:
+        raise Misfit(str(error)) from None
+
+
+# Lists and maps
+
+
+def _items(read: Reader, value: Json) -> list[Any]:
+    return [_step(read, item, f"[{index}]") for index, item in enumerate(_list(value))]
+
+
+def _valid_items(read: Reader, value: Json) -> list[Any]:
+    kept: list[Any] = []
+    for item in _list(value):
+        try:
+            kept.append(read(item))
+        except Misfit:
+            continue
+    return kept
+
+
+def _map(read: Reader, value: Json) -> dict[str, Any]:
+    return {key: _step(read, item, f".{key}") for key, item in _object(value).items()}
+
+
+def _step(read: Reader, value: Json, step: str) -> Any:
+    try:
+        return read(value)
+    except Misfit as misfit:
+        misfit.steps.append(step)
+        raise
+
+
+def _list(value: Json) -> list[Json]:
+    if not isinstance(value, list):
+        raise Misfit(f"expected a list, got {kind(value)}")
+    return value  # pyright: ignore[reportUnknownVariableType]
+
+
+def _object(value: Json) -> dict[str, Json]:
+    if not isinstance(value, dict):
+        raise Misfit(f"expected an object, got {kind(value)}")
+    return value  # pyright: ignore[reportUnknownVariableType]
+
+
+# Objects
+
+
+@functools.cache
+def _object_reader(cls: type[msgspec.Struct]) -> Reader:
+    fields: list[tuple[Field, Reader]] = []
+
+    def read(value: Json) -> Any:
+        raw = _object(value)
+        try:
+            return _convert(raw, cls)
+        except (msgspec.ValidationError, ValueError, RecursionError):
+            pass
+        if not fields:  # built at first need: a type may hold itself
+            fields.extend((field, _reader(field.node)) for field in fields_of(cls))
+        raw = legacy.rewritten(cls, raw)
+        values = {field.name: got for field, reader in fields if (got := _field(field, reader, raw)) is not _ABSENT}
+        try:
+            return cls(**values)
+        except ValueError as error:  # what __post_init__ says
+            raise Misfit(str(error)) from None
+
+    return read
+
+
+_ABSENT: Any = object()
+
+
+def _field(field: Field, read: Reader, raw: dict[str, Json]) -> Any:
+    value = raw.get(field.wire, _ABSENT)
+    if value is _ABSENT:
+        if field.required:
+            raise Misfit("is missing", f".{field.wire}")
+        return _ABSENT
+    if value is None and Mark.DEFAULT_ON_NULL in field.marks:
+        return _default(field)
+    try:
+        return read(value)
+    except Misfit as misfit:
+        if Mark.DEFAULT_ON_ERROR in field.marks:
+            return _default(field)
+        misfit.steps.append(f".{field.wire}")
+        raise
+
+
+def _default(field: Field) -> Any:
+    """A field's default; a required field has its type's empty value."""
+    if field.default is not None:
+        return _ABSENT
+    match field.node:
+        case ListOf():
+            return []
+        case MapOf():
+            return {}
+        case _:
+            return None
+
+
+# Unions
+
+
+def _tagged(union: Tagged, value: Json) -> Any:
+    raw = _object(value)
+    tag = raw.get(union.tag_field, _ABSENT)
+    if tag is _ABSENT:
+        raise Misfit("is missing", f".{union.tag_field}")
+    if not isinstance(tag, str):
+        raise Misfit(f"expected a string, got {kind(tag)}", f".{union.tag_field}")
+    for known, cls in union.variants:
+        if known == tag:
+            return _object_reader(cls)(raw)
+    if union.open:
+        return Unknown(tag, raw)
+    known_tags = ", ".join(repr(known) for known, _ in union.variants)
+    raise Misfit(f"expected one of {known_tags}, got {tag!r:.60}", f".{union.tag_field}")
+
+
+def _chosen(choice: type[Choice], value: Json) -> Any:
+    variant = choice.__choose__(value)
+    if variant is None:
+        raise Misfit(f"expected {choice.__name__}, got {kind(value)}")
+    try:
+        return reader(variant)(value)
+    except Misfit:
+        if (unknown := choice.__unknown__(value)) is not None:
+            return unknown
+        raise
+
+
+def _any_of(readers: list[Reader], expected: str, nullable: bool, value: Json) -> Any:
+    if value is None and nullable:
+        return None
+    misfits: list[Misfit] = []
+    for read in readers:
+        try:
+            return read(value)
+        except Misfit as misfit:
+            misfits.append(misfit)
+    deepest = max(misfits, key=lambda misfit: len(misfit.steps))
+    if deepest.steps or len(misfits) == 1:
+        raise deepest  # one option was meant, and something in it is wrong
+    raise Misfit(f"expected {expected}, got {kind(value)}")
+
+
+# Words for people
+
+_KINDS: dict[Any, str] = {
+    str: "a string",
+    int: "an integer",
+    float: "a number",
+    bool: "a boolean",
+    type(None): "null",
+    list: "a list",
+    dict: "an object",
+}
+
+
+def kind(value: Json) -> str:
+    """What this is, in JSON's words."""
+    return _KINDS.get(type(value), type(value).__name__)
+
+
+def _expected(node: Node) -> str:
+    match node:
+        case Scalar(type):
+            return _KINDS[type]
+        case OneWord(known, open=is_open):
+            return "a string" if is_open else "one of " + ", ".join(repr(word) for word in known)
+        case ListOf():
+            return "a list"
+        case MapOf() | Object() | Tagged() | Chosen():
+            return "an object"
+        case AnyOf(options):
+            return " or ".join(dict.fromkeys(_expected(option) for option in options))
+        case Named(_, inner):
+            return _expected(inner)
+        case Anything() | Foreign():
+            return "a value"

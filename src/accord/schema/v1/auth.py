@@ -1,0 +1,133 @@
+"""Authentication: how a user proves who they are. Pages: authentication; proposals: auth-methods, logout-method."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, NewType, TypeAlias
+
+from accord.schema.base import (
+    Model,
+    Notification,
+    NullAsDefault,
+    Open,
+    Request,
+    Tolerant,
+    Unstable,
+    ValidItems,
+    tagged_or,
+    words,
+)
+
+AuthMethodId = NewType("AuthMethodId", str)
+
+
+class AuthMethodAgent(Model):
+    """The agent does it by itself. The one variant without a `type`."""
+
+    id: AuthMethodId
+    name: str
+    description: Tolerant[str | None] = None
+
+
+class AuthMethodTerminal(Model, tag_field="type", tag="terminal"):
+    """The user logs in at a terminal, where the client runs the agent again with these arguments."""
+
+    id: AuthMethodId
+    name: str
+    description: Tolerant[str | None] = None
+    args: NullAsDefault[list[str]] = []
+    env: NullAsDefault[dict[str, str]] = {}
+
+
+class AuthEnvVar(Model, unstable=True):
+    """A variable that holds a credential."""
+
+    name: str
+    label: str | None = None
+    secret: bool = True
+    optional: bool = False
+
+
+class AuthMethodEnvVar(Model, tag_field="type", tag="env_var", unstable=True):
+    """Credentials in the agent's environment; proposed, and sent by real agents (see `legacy`)."""
+
+    id: AuthMethodId
+    name: str
+    vars: list[AuthEnvVar]
+    description: Tolerant[str | None] = None
+    link: str | None = None
+
+
+if TYPE_CHECKING:
+    AuthMethod: TypeAlias = Open[AuthMethodAgent | AuthMethodTerminal | AuthMethodEnvVar]
+else:
+    AuthMethod = tagged_or("AuthMethod", "type", AuthMethodAgent, AuthMethodTerminal, AuthMethodEnvVar, means="agent")
+
+
+class AuthenticateResponse(Model):
+    """The user is logged in."""
+
+
+class AuthenticateRequest(Request[AuthenticateResponse], method="authenticate"):
+    """Log in by one of the agent's methods."""
+
+    method_id: AuthMethodId
+
+
+class LogoutResponse(Model):
+    """The user is logged out."""
+
+
+class LogoutRequest(Request[LogoutResponse], method="logout"):
+    """Log out; needs `auth.logout`."""
+
+
+AuthState: TypeAlias = Annotated[str, words("authenticated", "unauthenticated", "not_required", "unknown")]
+
+
+class AuthAccount(Model, unstable=True):
+    """An account that the agent knows."""
+
+    label: str
+    active: Tolerant[bool | None] = None
+    name: Tolerant[str | None] = None
+    email: Tolerant[str | None] = None
+    organization: Tolerant[str | None] = None
+
+
+class AuthStatusResponse(Model, unstable=True):
+    """Who is logged in."""
+
+    state: AuthState
+    accounts: Tolerant[ValidItems[AuthAccount]] = []
+
+
+class AuthStatusRequest(Request[AuthStatusResponse], method="auth/status", unstable=True):
+    """Ask who is logged in; needs `auth.status`."""
+
+
+class AuthStatusUpdateNotification(Notification, method="auth/status_update", unstable=True):
+    """Who is logged in has changed."""
+
+    state: AuthState
+    accounts: Tolerant[ValidItems[AuthAccount]] = []
+
+
+class AuthStatusCapabilities(Model, unstable=True):
+    """The agent can say who is logged in."""
+
+
+class LogoutCapabilities(Model):
+    """The agent can log out."""
+
+
+class AgentAuthCapabilities(Model):
+    """What the agent can do about logins."""
+
+    status: Unstable[Tolerant[AuthStatusCapabilities | None]] = None
+    logout: Tolerant[LogoutCapabilities | None] = None
+
+
+class AuthCapabilities(Model):
+    """What the client can do about logins."""
+
+    terminal: Tolerant[bool] = False

@@ -1,0 +1,82 @@
+"""Session config options: what a user may choose about a session. Page: session-config-options."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, NewType, TypeAlias
+
+from accord.schema.base import Json, Model, Open, Tolerant, ValidItems, choice, words
+
+SessionConfigId = NewType("SessionConfigId", str)
+SessionConfigValueId = NewType("SessionConfigValueId", str)
+SessionConfigGroupId = NewType("SessionConfigGroupId", str)
+
+SessionConfigOptionCategory: TypeAlias = Annotated[str, words("mode", "model", "model_config", "thought_level")]
+"""What an option is about, so that a client can place it well. Names of one's own begin with `_`."""
+
+
+class SessionConfigSelectOption(Model):
+    """One value to choose."""
+
+    value: SessionConfigValueId
+    name: str
+    description: Tolerant[str | None] = None
+
+
+class SessionConfigSelectGroup(Model):
+    """Values under a heading."""
+
+    group: SessionConfigGroupId
+    name: str
+    options: Tolerant[ValidItems[SessionConfigSelectOption]]
+
+
+def _flat_or_grouped(value: Json) -> Any:
+    if not isinstance(value, list):
+        return None
+    grouped = bool(value) and all(isinstance(item, dict) and "group" in item for item in value)  # pyright: ignore[reportUnknownVariableType]
+    return list[SessionConfigSelectGroup] if grouped else list[SessionConfigSelectOption]
+
+
+if TYPE_CHECKING:
+    SessionConfigSelectOptions: TypeAlias = list[SessionConfigSelectOption] | list[SessionConfigSelectGroup]
+else:
+    SessionConfigSelectOptions = choice(
+        "SessionConfigSelectOptions",
+        _flat_or_grouped,
+        list[SessionConfigSelectOption],
+        list[SessionConfigSelectGroup],
+    )
+
+
+class SessionConfigSelect(Model, tag_field="type", tag="select"):
+    """An option with one of several values."""
+
+    id: SessionConfigId
+    name: str
+    current_value: SessionConfigValueId
+    options: SessionConfigSelectOptions
+    description: Tolerant[str | None] = None
+    category: Tolerant[SessionConfigOptionCategory | None] = None
+
+
+class SessionConfigBoolean(Model, tag_field="type", tag="boolean"):
+    """An option that is on or off; only for clients that declared `session.configOptions.boolean`."""
+
+    id: SessionConfigId
+    name: str
+    current_value: bool
+    description: Tolerant[str | None] = None
+    category: Tolerant[SessionConfigOptionCategory | None] = None
+
+
+SessionConfigOption: TypeAlias = Open[SessionConfigSelect | SessionConfigBoolean]
+
+
+class SessionConfigOptionsCapabilities(Model):
+    """Which kinds of option, beyond select, a client can show."""
+
+    boolean: Tolerant[BooleanConfigOptionCapabilities | None] = None
+
+
+class BooleanConfigOptionCapabilities(Model):
+    """The client can show on-off options."""

@@ -1,0 +1,154 @@
+"""Content: what prompts, messages and tool results are made of. Page: content."""
+
+from __future__ import annotations
+
+import base64
+import mimetypes
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from accord.schema.base import Int64, Json, Model, Open, Tolerant, ValidItems, choice
+
+Role = Literal["assistant", "user"]
+
+
+class Annotations(Model):
+    """Hints about who content is for and how much it matters."""
+
+    audience: Tolerant[ValidItems[Role] | None] = None
+    last_modified: Tolerant[str | None] = None
+    priority: Tolerant[float | None] = None
+
+
+class TextContent(Model, tag_field="type", tag="text"):
+    """Plain text or Markdown."""
+
+    text: str
+    annotations: Tolerant[Annotations | None] = None
+
+
+class ImageContent(Model, tag_field="type", tag="image"):
+    """An image, in base64."""
+
+    data: str
+    mime_type: str
+    uri: Tolerant[str | None] = None
+    annotations: Tolerant[Annotations | None] = None
+
+    @classmethod
+    def from_bytes(cls, data: bytes, mime_type: str, *, uri: str | None = None) -> ImageContent:
+        return cls(_base64(data), mime_type, uri)
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> ImageContent:
+        """Reads the file now; its type is told by its name."""
+        path = Path(path).absolute()
+        return cls.from_bytes(path.read_bytes(), mime_type_of(path, "image/png"), uri=path.as_uri())
+
+
+class AudioContent(Model, tag_field="type", tag="audio"):
+    """A sound, in base64."""
+
+    data: str
+    mime_type: str
+    annotations: Tolerant[Annotations | None] = None
+
+    @classmethod
+    def from_bytes(cls, data: bytes, mime_type: str) -> AudioContent:
+        return cls(_base64(data), mime_type)
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> AudioContent:
+        """Reads the file now; its type is told by its name."""
+        return cls.from_bytes(Path(path).read_bytes(), mime_type_of(path, "audio/wav"))
+
+
+class ResourceLink(Model, tag_field="type", tag="resource_link"):
+    """A resource that the agent can read for itself."""
+
+    name: str
+    uri: str
+    title: Tolerant[str | None] = None
+    description: Tolerant[str | None] = None
+    mime_type: Tolerant[str | None] = None
+    size: Tolerant[Int64 | None] = None
+    annotations: Tolerant[Annotations | None] = None
+
+    @classmethod
+    def to(cls, path: str | Path, *, title: str | None = None, description: str | None = None) -> ResourceLink:
+        """A link to a file, with its type and, where the file exists, its size."""
+        path = Path(path).absolute()
+        size = path.stat().st_size if path.is_file() else None
+        return cls(path.name, path.as_uri(), title, description, mimetypes.guess_type(path.name)[0], size)
+
+
+class TextResourceContents(Model):
+    """A resource's contents as text."""
+
+    text: str
+    uri: str
+    mime_type: Tolerant[str | None] = None
+
+
+class BlobResourceContents(Model):
+    """A resource's contents as bytes, in base64."""
+
+    blob: str
+    uri: str
+    mime_type: Tolerant[str | None] = None
+
+
+def _text_or_blob(value: Json) -> Any:
+    if not isinstance(value, dict) or not value.keys() & {"text", "blob"}:  # pyright: ignore[reportUnknownMemberType]
+        return None
+    return TextResourceContents if isinstance(value.get("text"), str) else BlobResourceContents  # pyright: ignore[reportUnknownMemberType]
+
+
+if TYPE_CHECKING:
+    EmbeddedResourceResource: TypeAlias = TextResourceContents | BlobResourceContents
+else:
+    EmbeddedResourceResource = choice(
+        "EmbeddedResourceResource", _text_or_blob, TextResourceContents, BlobResourceContents
+    )
+
+
+class EmbeddedResource(Model, tag_field="type", tag="resource"):
+    """A resource whose contents travel along."""
+
+    resource: EmbeddedResourceResource
+    annotations: Tolerant[Annotations | None] = None
+
+    @classmethod
+    def from_text(cls, text: str, uri: str, mime_type: str | None = None) -> EmbeddedResource:
+        return cls(TextResourceContents(text, uri, mime_type))
+
+    @classmethod
+    def from_bytes(cls, data: bytes, uri: str, mime_type: str | None = None) -> EmbeddedResource:
+        return cls(BlobResourceContents(_base64(data), uri, mime_type))
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> EmbeddedResource:
+        """Reads the file now: as text where it is UTF-8, else as bytes."""
+        path = Path(path).absolute()
+        data, mime_type = path.read_bytes(), mimetypes.guess_type(path.name)[0]
+        try:
+            return cls.from_text(data.decode("utf-8"), path.as_uri(), mime_type)
+        except UnicodeDecodeError:
+            return cls.from_bytes(data, path.as_uri(), mime_type)
+
+
+ContentBlock: TypeAlias = Open[TextContent | ImageContent | AudioContent | ResourceLink | EmbeddedResource]
+"""One piece of content."""
+
+
+def as_block(content: str | ContentBlock) -> ContentBlock:
+    """Content as a block; a plain string is text."""
+    return TextContent(content) if isinstance(content, str) else content
+
+
+def mime_type_of(path: str | Path, default: str) -> str:
+    return mimetypes.guess_type(Path(path).name)[0] or default
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")

@@ -1,0 +1,111 @@
+"""MCP servers that a client gives to a session, and MCP spoken over ACP. Pages: session-setup, mcp-over-acp."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NewType, TypeAlias
+
+from msgspec import UNSET, UnsetType
+
+from accord.schema.base import (
+    Int32,
+    Json,
+    Model,
+    Notification,
+    NullAsDefault,
+    Open,
+    Request,
+    Shape,
+    tagged_or,
+)
+
+McpServerAcpId = NewType("McpServerAcpId", str)
+McpRequestId = NewType("McpRequestId", str)
+
+
+class EnvVariable(Model):
+    """A variable of a process's environment."""
+
+    name: str
+    value: str
+
+
+class HttpHeader(Model):
+    """A header to send with every HTTP request."""
+
+    name: str
+    value: str
+
+
+class McpServerStdio(Model):
+    """A server that the agent starts as a process; every agent can. The one variant without a `type`."""
+
+    name: str
+    command: str
+    args: NullAsDefault[list[str]]
+    env: NullAsDefault[list[EnvVariable]]
+
+
+class McpServerHttp(Model, tag_field="type", tag="http"):
+    """A server over streamable HTTP, for agents with `mcpCapabilities.http`."""
+
+    name: str
+    url: str
+    headers: NullAsDefault[list[HttpHeader]]
+
+
+class McpServerSse(Model, tag_field="type", tag="sse"):
+    """A server over HTTP with server-sent events, for agents with `mcpCapabilities.sse`."""
+
+    name: str
+    url: str
+    headers: NullAsDefault[list[HttpHeader]]
+
+
+class McpServerAcp(Model, tag_field="type", tag="acp", unstable=True):
+    """A server that the client itself is, reached over this very link, for agents with `mcpCapabilities.acp`."""
+
+    name: str
+    server_id: McpServerAcpId
+
+
+if TYPE_CHECKING:
+    McpServer: TypeAlias = Open[McpServerStdio | McpServerHttp | McpServerSse | McpServerAcp]
+else:
+    McpServer = tagged_or("McpServer", "type", McpServerStdio, McpServerHttp, McpServerSse, McpServerAcp, means="stdio")
+
+
+class McpError(Shape):
+    """An error of the MCP server, as MCP has it."""
+
+    code: Int32
+    message: str
+    data: Json | UnsetType = UNSET
+
+
+class MessageMcpResponse(Model, unstable=True):
+    """What the MCP server answered: a result, or an error of its own."""
+
+    result: Json | UnsetType = UNSET
+    error: McpError | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        if (self.result is UNSET) == (self.error is UNSET):
+            raise ValueError("an MCP answer has either a result or an error")
+
+
+class MessageMcpRequest(Request[MessageMcpResponse], method="mcp/message", unstable=True):
+    """The agent calls an MCP server that the client is."""
+
+    server_id: McpServerAcpId
+    request_id: McpRequestId
+    method: str
+    params: dict[str, Json] | None = None
+
+
+class MessageMcpNotification(Notification, method="mcp/message", unstable=True):
+    """The client passes on what its MCP server says while it works on a request."""
+
+    server_id: McpServerAcpId
+    request_id: McpRequestId
+    method: str
+    params: dict[str, Json] | None = None

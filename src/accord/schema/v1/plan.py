@@ -1,0 +1,71 @@
+"""Plans: what an agent means to do, step by step. Page: agent-plan; proposal: plan-operations."""
+
+from __future__ import annotations
+
+from typing import Literal, NewType, TypeAlias
+
+from accord.schema.base import Model, Open, Tolerant, ValidItems
+
+PlanEntryPriority = Literal["high", "medium", "low"]
+PlanEntryStatus = Literal["pending", "in_progress", "completed"]
+PlanId = NewType("PlanId", str)
+
+
+class PlanEntry(Model):
+    """One step."""
+
+    content: str
+    priority: PlanEntryPriority
+    status: PlanEntryStatus
+
+    @classmethod
+    def of(
+        cls, content: str, *, status: PlanEntryStatus = "pending", priority: PlanEntryPriority = "medium"
+    ) -> PlanEntry:
+        return cls(content, priority, status)
+
+
+class Plan(Model, tag_field="sessionUpdate", tag="plan"):
+    """The whole plan as it is now; it replaces the one before."""
+
+    entries: Tolerant[ValidItems[PlanEntry]]
+
+    @classmethod
+    def of(cls, *entries: str | PlanEntry) -> Plan:
+        return cls([PlanEntry.of(entry) if isinstance(entry, str) else entry for entry in entries])
+
+
+class PlanItems(Model, tag_field="type", tag="items", unstable=True):
+    """A plan as a list of steps."""
+
+    plan_id: PlanId
+    entries: Tolerant[ValidItems[PlanEntry]]
+
+
+class PlanFile(Model, tag_field="type", tag="file", unstable=True):
+    """A plan that is kept in a file."""
+
+    plan_id: PlanId
+    uri: str
+
+
+class PlanMarkdown(Model, tag_field="type", tag="markdown", unstable=True):
+    """A plan as Markdown text."""
+
+    plan_id: PlanId
+    content: str
+
+
+PlanUpdateContent: TypeAlias = Open[PlanItems | PlanFile | PlanMarkdown]
+
+
+class PlanUpdate(Model, tag_field="sessionUpdate", tag="plan_update", unstable=True):
+    """One of several plans, as it is now; for clients that declared `plan`."""
+
+    plan: PlanUpdateContent
+
+
+class PlanRemoved(Model, tag_field="sessionUpdate", tag="plan_removed", unstable=True):
+    """A plan is no longer followed."""
+
+    plan_id: PlanId

@@ -1,0 +1,63 @@
+"""LLM providers that the client chooses for the agent: proposed (custom-llm-endpoint)."""
+
+from __future__ import annotations
+
+from typing import Annotated, NewType, TypeAlias
+
+from accord.schema.base import Model, Request, Tolerant, ValidItems, words
+
+ProviderId = NewType("ProviderId", str)
+LlmProtocol: TypeAlias = Annotated[str, words("anthropic", "openai", "azure", "vertex", "bedrock")]
+
+
+class ProvidersCapabilities(Model, unstable=True):
+    """The agent lets the client choose its providers."""
+
+
+class ProviderCurrentConfig(Model, unstable=True):
+    """Where a provider is reached now; never its secrets."""
+
+    api_type: LlmProtocol
+    base_url: str
+
+
+class ProviderInfo(Model, unstable=True):
+    """A provider that can be set; `current` is None while it is disabled."""
+
+    provider_id: ProviderId
+    supported: Tolerant[ValidItems[LlmProtocol]]
+    required: bool
+    current: ProviderCurrentConfig | None = None
+
+
+class ListProvidersResponse(Model, unstable=True):
+    """The providers there are."""
+
+    providers: list[ProviderInfo]
+
+
+class ListProvidersRequest(Request[ListProvidersResponse], method="providers/list", unstable=True):
+    """Ask for the providers; needs `providers`."""
+
+
+class SetProviderResponse(Model, unstable=True):
+    """The provider is set."""
+
+
+class SetProviderRequest(Request[SetProviderResponse], method="providers/set", unstable=True):
+    """Set where a provider is reached, headers and their secrets included."""
+
+    provider_id: ProviderId
+    api_type: LlmProtocol
+    base_url: str
+    headers: dict[str, str] = {}
+
+
+class DisableProviderResponse(Model, unstable=True):
+    """The provider is off."""
+
+
+class DisableProviderRequest(Request[DisableProviderResponse], method="providers/disable", unstable=True):
+    """Turn a provider off."""
+
+    provider_id: ProviderId

@@ -1,0 +1,236 @@
+"""Sessions: starting, finding, taking up again, ending.
+
+Pages: session-setup, session-list, session-delete, session-modes, session-config-options; proposals: session-fork,
+session-close, session-resume, additional-directories.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, NewType, TypeAlias
+
+from accord.schema.base import (
+    Model,
+    NullAsDefault,
+    Request,
+    Tolerant,
+    Unstable,
+    ValidItems,
+    words,
+)
+from accord.schema.v1.config import SessionConfigId, SessionConfigOption, SessionConfigValueId
+from accord.schema.v1.content import ContentBlock
+from accord.schema.v1.mcp import McpServer
+from accord.schema.v1.modes import SessionModeId, SessionModeState
+
+SessionId = NewType("SessionId", str)
+
+SystemPromptMode: TypeAlias = Annotated[str, words("append", "override")]
+
+
+class SystemPrompt(Model, unstable=True):
+    """What the client adds to the agent's system prompt, or puts in its place."""
+
+    mode: SystemPromptMode
+    content: list[ContentBlock]
+
+
+class NewSessionResponse(Model):
+    """The session exists."""
+
+    session_id: SessionId
+    modes: Tolerant[SessionModeState | None] = None
+    config_options: Tolerant[ValidItems[SessionConfigOption] | None] = None
+
+
+class NewSessionRequest(Request[NewSessionResponse], method="session/new"):
+    """Start a session in a folder."""
+
+    cwd: str
+    mcp_servers: NullAsDefault[list[McpServer]]
+    additional_directories: NullAsDefault[list[str]] = []
+    system_prompt: Unstable[SystemPrompt | None] = None
+
+
+class LoadSessionResponse(Model):
+    """All of the session's past has been replayed."""
+
+    modes: Tolerant[SessionModeState | None] = None
+    config_options: Tolerant[ValidItems[SessionConfigOption] | None] = None
+
+
+class LoadSessionRequest(Request[LoadSessionResponse], method="session/load"):
+    """Take up a session and replay its past as updates; needs `loadSession`."""
+
+    session_id: SessionId
+    cwd: str
+    mcp_servers: NullAsDefault[list[McpServer]]
+    additional_directories: NullAsDefault[list[str]] = []
+    system_prompt: Unstable[SystemPrompt | None] = None
+
+
+class ResumeSessionResponse(Model):
+    """The session goes on; nothing was replayed."""
+
+    modes: Tolerant[SessionModeState | None] = None
+    config_options: Tolerant[ValidItems[SessionConfigOption] | None] = None
+
+
+class ResumeSessionRequest(Request[ResumeSessionResponse], method="session/resume"):
+    """Take up a session without a replay; needs `sessionCapabilities.resume`."""
+
+    session_id: SessionId
+    cwd: str
+    additional_directories: NullAsDefault[list[str]] = []
+    mcp_servers: NullAsDefault[list[McpServer]] = []
+    system_prompt: Unstable[SystemPrompt | None] = None
+
+
+class ForkSessionResponse(Model, unstable=True):
+    """The copy exists, under its own id."""
+
+    session_id: SessionId
+    modes: Tolerant[SessionModeState | None] = None
+    config_options: Tolerant[ValidItems[SessionConfigOption] | None] = None
+
+
+class ForkSessionRequest(Request[ForkSessionResponse], method="session/fork", unstable=True):
+    """Copy a session, so that two ways can be tried; needs `sessionCapabilities.fork`."""
+
+    session_id: SessionId
+    cwd: str
+    additional_directories: NullAsDefault[list[str]] = []
+    mcp_servers: NullAsDefault[list[McpServer]] = []
+    system_prompt: Unstable[SystemPrompt | None] = None
+
+
+class SessionInfo(Model):
+    """A session in a list."""
+
+    session_id: SessionId
+    cwd: str
+    additional_directories: Tolerant[ValidItems[str]] = []
+    title: Tolerant[str | None] = None
+    updated_at: Tolerant[str | None] = None  # RFC 3339
+    archived: Unstable[Tolerant[bool | None]] = None
+
+
+class ListSessionsResponse(Model):
+    """One page of sessions; `next_cursor` fetches the next."""
+
+    sessions: Tolerant[ValidItems[SessionInfo]]
+    next_cursor: Tolerant[str | None] = None
+
+
+SessionArchiveFilter: TypeAlias = Annotated[str, words("exclude", "include", "only")]
+
+
+class ListSessionsRequest(Request[ListSessionsResponse], method="session/list"):
+    """The sessions that the agent knows; needs `sessionCapabilities.list`."""
+
+    cwd: str | None = None
+    cursor: str | None = None
+    archived: Unstable[SessionArchiveFilter | None] = None
+
+
+class CloseSessionResponse(Model):
+    """The session no longer takes anything up."""
+
+
+class CloseSessionRequest(Request[CloseSessionResponse], method="session/close"):
+    """Stop what the session does and free what it holds; needs `sessionCapabilities.close`."""
+
+    session_id: SessionId
+
+
+class DeleteSessionResponse(Model):
+    """The session is gone, whether or not it was there."""
+
+
+class DeleteSessionRequest(Request[DeleteSessionResponse], method="session/delete"):
+    """Forget a session for good; needs `sessionCapabilities.delete`."""
+
+    session_id: SessionId
+
+
+class ArchiveSessionResponse(Model, unstable=True):
+    """The session is archived."""
+
+
+class ArchiveSessionRequest(Request[ArchiveSessionResponse], method="session/archive", unstable=True):
+    """Put a session aside; needs `sessionCapabilities.archive`."""
+
+    session_id: SessionId
+
+
+class UnarchiveSessionResponse(Model, unstable=True):
+    """The session is back among the others."""
+
+
+class UnarchiveSessionRequest(Request[UnarchiveSessionResponse], method="session/unarchive", unstable=True):
+    """Bring a session back from the archive."""
+
+    session_id: SessionId
+
+
+SessionStatus: TypeAlias = Annotated[str, words("open", "saved")]
+
+
+class SessionStatusResponse(Model, unstable=True):
+    """Whether a session is open in the agent, or only saved."""
+
+    status: SessionStatus
+
+
+class SessionStatusRequest(Request[SessionStatusResponse], method="session/status", unstable=True):
+    """Ask how a session stands; needs `sessionCapabilities.status`."""
+
+    session_id: SessionId
+
+
+class SetSessionTitleResponse(Model, unstable=True):
+    """The title as the agent keeps it."""
+
+    title: str
+
+
+class SetSessionTitleRequest(Request[SetSessionTitleResponse], method="session/set_title", unstable=True):
+    """Name a session; needs `sessionCapabilities.title`."""
+
+    session_id: SessionId
+    title: str
+
+
+class SetSessionModeResponse(Model):
+    """The mode is on."""
+
+
+class SetSessionModeRequest(Request[SetSessionModeResponse], method="session/set_mode"):
+    """Change how the agent works."""
+
+    session_id: SessionId
+    mode_id: SessionModeId
+
+
+class SetSessionConfigOptionResponse(Model):
+    """All options as they are now: changing one may change others."""
+
+    config_options: Tolerant[ValidItems[SessionConfigOption]]
+
+
+class SetSessionConfigOptionRequest(Request[SetSessionConfigOptionResponse], method="session/set_config_option"):
+    """Choose an option's value; `type` says `boolean` where the value is one."""
+
+    session_id: SessionId
+    config_id: SessionConfigId
+    value: SessionConfigValueId | bool
+    type: Literal["boolean"] | None = None
+
+    @classmethod
+    def of(
+        cls, session_id: SessionId, config_id: SessionConfigId, value: SessionConfigValueId | bool
+    ) -> SetSessionConfigOptionRequest:
+        return cls(session_id, config_id, value, "boolean" if isinstance(value, bool) else None)
+
+    def __post_init__(self) -> None:
+        if (self.type == "boolean") != isinstance(self.value, bool):
+            raise ValueError("a boolean value needs type 'boolean', and only that has it")

@@ -1,0 +1,83 @@
+"""Subagents and messages between sessions: proposed, not yet stable."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+from accord.schema.base import Model, Open, Tolerant, ValidItems, words
+from accord.schema.v1.content import ContentBlock
+from accord.schema.v1.messages import MessageId
+from accord.schema.v1.prompt import Usage
+from accord.schema.v1.protocol import Error
+from accord.schema.v1.session import SessionId
+
+
+class SessionCancelCapabilities(Model, unstable=True):
+    """The session can be cancelled by itself."""
+
+
+class SubagentSessionCapabilities(Model, unstable=True):
+    """What a client may do with a subagent's session."""
+
+    cancel: Tolerant[SessionCancelCapabilities | None] = None
+
+
+class RunningStateUpdate(Model, tag_field="state", tag="running", unstable=True):
+    """At work."""
+
+
+IdleStopReason: TypeAlias = Annotated[
+    str, words("end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled", "error")
+]
+
+
+class IdleStateUpdate(Model, tag_field="state", tag="idle", unstable=True):
+    """Not at work.
+
+    `stop_reason` says why the last turn ended, in the words of `StopReason` or `error`; with that goes `error`.
+    """
+
+    stop_reason: Tolerant[str | None] = None
+    usage: Tolerant[Usage | None] = None
+    error: Tolerant[Error | None] = None
+
+
+class RequiresActionStateUpdate(Model, tag_field="state", tag="requires_action", unstable=True):
+    """Waiting for the user."""
+
+
+class UnknownStateUpdate(Model, tag_field="state", tag="unknown", unstable=True):
+    """The agent cannot say."""
+
+
+StateUpdate: TypeAlias = Open[RunningStateUpdate | IdleStateUpdate | RequiresActionStateUpdate | UnknownStateUpdate]
+
+
+class SubagentUpdate(Model, tag_field="sessionUpdate", tag="subagent_update", unstable=True):
+    """A subagent that this session started, or what changed about it."""
+
+    session_id: SessionId
+    title: Tolerant[str | None] = None
+    description: Tolerant[str | None] = None
+    capabilities: Tolerant[SubagentSessionCapabilities | None] = None
+    state: Tolerant[StateUpdate | None] = None
+    cwd: str | None = None
+    additional_directories: list[str] | None = None
+
+
+class SessionMessage(Model, tag_field="sessionUpdate", tag="session_message", unstable=True):
+    """A message from one session to another."""
+
+    message_id: MessageId
+    sender_session_id: Tolerant[SessionId | None] = None
+    recipient_session_id: Tolerant[SessionId | None] = None
+    sender_message_id: Tolerant[MessageId | None] = None
+    recipient_message_id: Tolerant[MessageId | None] = None
+    content: Tolerant[ValidItems[ContentBlock] | None] = None
+
+
+class SessionMessageChunk(Model, tag_field="sessionUpdate", tag="session_message_chunk", unstable=True):
+    """More of a message between sessions."""
+
+    message_id: MessageId
+    content: ContentBlock

@@ -1,0 +1,125 @@
+"""Session updates: everything that an agent tells while it works.
+
+Pages: prompt-turn, session-list (session info), session-usage; and whatever the variants' own files say.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, NewType, TypeAlias
+
+from msgspec import UNSET, Meta, UnsetType
+
+from accord.schema.base import Model, Notification, Open, Shape, Tolerant, Uint64, ValidItems, words
+from accord.schema.v1.commands import AvailableCommandsUpdate
+from accord.schema.v1.config import SessionConfigOption
+from accord.schema.v1.content import ContentBlock
+from accord.schema.v1.messages import AgentMessageChunk, AgentThoughtChunk, UserMessageChunk
+from accord.schema.v1.modes import SessionModeId
+from accord.schema.v1.plan import Plan, PlanRemoved, PlanUpdate
+from accord.schema.v1.session import SessionId
+from accord.schema.v1.subagents import SessionMessage, SessionMessageChunk, SubagentUpdate
+from accord.schema.v1.tools import ToolCall, ToolCallProgress
+
+
+class CurrentModeUpdate(Model, tag_field="sessionUpdate", tag="current_mode_update"):
+    """Another mode is on."""
+
+    current_mode_id: SessionModeId
+
+
+class ConfigOptionUpdate(Model, tag_field="sessionUpdate", tag="config_option_update"):
+    """All config options as they are now."""
+
+    config_options: Tolerant[ValidItems[SessionConfigOption]]
+
+
+class SessionInfoUpdate(Model, tag_field="sessionUpdate", tag="session_info_update"):
+    """What changed about the session: left out stays, `None` clears."""
+
+    title: Tolerant[str | UnsetType | None] = UNSET
+    updated_at: Tolerant[str | UnsetType | None] = UNSET
+
+
+class Cost(Model):
+    """What a session has cost so far."""
+
+    amount: float
+    currency: str  # ISO 4217
+
+
+class UsageUpdate(Model, tag_field="sessionUpdate", tag="usage_update"):
+    """How full the context is."""
+
+    used: Uint64
+    size: Uint64
+    cost: Tolerant[Cost | None] = None
+
+
+NoticeSeverity: TypeAlias = Annotated[str, words("info", "warning", "error")]
+
+
+class Notice(Model, tag_field="sessionUpdate", tag="notice"):
+    """Something the user should know that is no part of the conversation; needs `session.notices`."""
+
+    severity: NoticeSeverity
+    title: Annotated[str, Meta(min_length=1)]
+    description: Tolerant[str | None] = None
+
+
+class NoticeCapabilities(Shape):
+    """The client shows notices."""
+
+
+CompactionId = NewType("CompactionId", str)
+CompactionStatus: TypeAlias = Annotated[str, words("in_progress", "completed", "failed", "cancelled")]
+
+
+class CompactionUpdate(Model, tag_field="sessionUpdate", tag="compaction_update"):
+    """The agent shortens its context; needs `session.compaction`."""
+
+    compaction_id: CompactionId
+    status: CompactionStatus
+    summary: Tolerant[ValidItems[ContentBlock] | None] = None
+    error: Tolerant[str | None] = None
+
+
+class CompactionSummaryChunk(Model, tag_field="sessionUpdate", tag="compaction_summary_chunk"):
+    """More of the summary that stands for what was shortened."""
+
+    compaction_id: CompactionId
+    content: ContentBlock
+
+
+class CompactionCapabilities(Shape):
+    """The client shows compaction."""
+
+
+SessionUpdate: TypeAlias = Open[
+    UserMessageChunk
+    | AgentMessageChunk
+    | AgentThoughtChunk
+    | ToolCall
+    | ToolCallProgress
+    | Plan
+    | PlanUpdate
+    | PlanRemoved
+    | AvailableCommandsUpdate
+    | CurrentModeUpdate
+    | ConfigOptionUpdate
+    | SessionInfoUpdate
+    | UsageUpdate
+    | Notice
+    | CompactionUpdate
+    | CompactionSummaryChunk
+    | SubagentUpdate
+    | SessionMessage
+    | SessionMessageChunk
+]
+"""One thing that happened in a session."""
+
+
+class SessionNotification(Notification, method="session/update"):
+    """An update, and the session that it belongs to."""
+
+    session_id: SessionId
+    update: SessionUpdate

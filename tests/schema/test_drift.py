@@ -1,0 +1,150 @@
+"""Our types against the official schema's facts, both ways, field by field.
+
+The facts are in the JSON files beside this one (see `tools/schema_facts.py`). What differs on purpose is in the tables
+below, with its reason; an entry that no longer differs fails too.
+"""
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+from accord.schema.describe import json_schema
+
+HERE = Path(__file__).parent
+specification = importlib.util.spec_from_file_location("schema_facts", HERE.parents[1] / "tools" / "schema_facts.py")
+schema_facts = importlib.util.module_from_spec(specification)
+specification.loader.exec_module(schema_facts)
+
+LEGACY = "an older form that is still read: see accord.schema.legacy"
+OURS_IS_OPEN = "a tag that is newer than we are becomes Unknown instead of an error"
+FLATTENED = (
+    "the schema includes this part into other types by reference; here its fields stand in those types themselves"
+)
+NO_NAME_THERE = "the schema writes this variant in place, without a name; a class needs one"
+TAGGED_ALONE = "always written, as a tag; the schema gives it a type of its own"
+ABSENT_IS_NONE = "absent is None here, and never written"
+
+EXPECTED_V1 = {
+    "types.ContentBlock: ours has open": OURS_IS_OPEN,
+    "types.PlanUpdateContent: ours has open": OURS_IS_OPEN,
+    "types.RequestPermissionOutcome: ours has open": OURS_IS_OPEN,
+    "types.SessionConfigOption: ours has open": OURS_IS_OPEN,
+    "types.SessionUpdate: ours has open": OURS_IS_OPEN,
+    "types.ToolCallContent: ours has open": OURS_IS_OPEN,
+    "types.MultiSelectItems: theirs has open": "ours is as open: its Unknown comes from the choice by tag",
+    "types: ours has CancelledPermissionOutcome": NO_NAME_THERE,
+    "types: ours has ElicitationCancelAction": NO_NAME_THERE,
+    "types: ours has ElicitationDeclineAction": NO_NAME_THERE,
+    "types: theirs has ElicitationSessionScope": FLATTENED,
+    "types: theirs has ElicitationRequestScope": FLATTENED,
+    "types: theirs has ErrorStopReason": FLATTENED,
+    "types.ElicitationAcceptAction.fields: ours has _meta": FLATTENED,
+    "types.CreateElicitationRequest.variants.mode=form: ours has requestId": FLATTENED,
+    "types.CreateElicitationRequest.variants.mode=form: ours has sessionId": FLATTENED,
+    "types.CreateElicitationRequest.variants.mode=form: ours has toolCallId": FLATTENED,
+    "types.CreateElicitationRequest.variants.mode=url: ours has requestId": FLATTENED,
+    "types.CreateElicitationRequest.variants.mode=url: ours has sessionId": FLATTENED,
+    "types.CreateElicitationRequest.variants.mode=url: ours has toolCallId": FLATTENED,
+    "types.ElicitationFormMode: ours has fields": FLATTENED,
+    "types.ElicitationFormMode: theirs has variants": FLATTENED,
+    "types.ElicitationUrlMode: ours has fields": FLATTENED,
+    "types.ElicitationUrlMode: theirs has variants": FLATTENED,
+    "types.ElicitationSchema.fields: theirs has type": TAGGED_ALONE,
+    "types: theirs has ElicitationSchemaType": TAGGED_ALONE,
+    "types.ErrorCode: differs": "any int32 is a code; the schema lists the known ones, accord.errors names them",
+    "types.IdleStateUpdate: ours has fields": FLATTENED,
+    "types.IdleStateUpdate: theirs has open": FLATTENED,
+    "types.IdleStateUpdate: theirs has variants": FLATTENED,
+    "types.StateUpdate.variants.state=idle: ours has error": FLATTENED,
+    "types.MessageMcpResponse: ours has fields": "one class, checked to hold a result or an error",
+    "types.MessageMcpResponse: theirs has variants": "one class, checked to hold a result or an error",
+    **{
+        f"types.SessionConfig{kind}.fields: ours has {field}": FLATTENED
+        for kind in ("Select", "Boolean")
+        for field in ("_meta", "category", "description", "id", "name")
+    },
+    "types.SetSessionConfigOptionRequest: ours has fields": "one class, checked that boolean values say so",
+    "types.SetSessionConfigOptionRequest: theirs has variants": "one class, checked that boolean values say so",
+    "types.SessionUpdate.variants.sessionUpdate=tool_call.kind: differs": ABSENT_IS_NONE,
+    "types.SessionUpdate.variants.sessionUpdate=tool_call.status: differs": ABSENT_IS_NONE,
+    "types.ToolCall.fields.kind: differs": ABSENT_IS_NONE,
+    "types.ToolCall.fields.status: differs": ABSENT_IS_NONE,
+    "types.AgentCapabilities.fields: ours has nes": LEGACY,
+    "types.AgentCapabilities.fields: ours has positionEncoding": LEGACY,
+    "types.ClientCapabilities.fields: ours has nes": LEGACY,
+    "types.ClientCapabilities.fields: ours has positionEncodings": LEGACY,
+    "types.AuthMethod.variants: ours has type=env_var": LEGACY,
+    "types: ours has AuthEnvVar": LEGACY,
+    "types: ours has AuthMethodEnvVar": LEGACY,
+}
+
+ONLY_IN_UNSTABLE = (
+    "ErrorStopReason", "IdleState", "StateUpdate", "MessageMcp", "nes", "positionEncoding", "AuthEnvVar", "env_var",
+    "EnvVar", "PlanUpdateContent",
+)  # fmt: skip
+
+
+def legacy_names() -> set[str]:
+    """What the modules of older forms define, types and methods."""
+    from accord.schema.methods import methods
+    from accord.schema.v1 import mcp_connections, nes
+
+    types = {
+        f"types: ours has {name}"
+        for module in (nes, mcp_connections)
+        for name, value in vars(module).items()
+        if name[0].isupper() and (getattr(value, "__module__", None) == module.__name__ or not isinstance(value, type))
+    }
+    rows = {f"methods: ours has {row.name} ({row.kind})" for row in methods(1) if row.legacy}
+    return types | rows
+
+
+def differences(theirs: object, ours: object, place: str) -> set[str]:
+    if isinstance(theirs, dict) and isinstance(ours, dict):
+        found = {f"{place}: theirs has {key}" for key in theirs.keys() - ours.keys()}
+        found |= {f"{place}: ours has {key}" for key in ours.keys() - theirs.keys()}
+        for key in theirs.keys() & ours.keys():
+            found |= differences(theirs[key], ours[key], f"{place}.{key}")
+        return found
+    return set() if theirs == ours else {f"{place}: differs"}
+
+
+def drift(version: int, stability: str) -> set[str]:
+    theirs = json.loads((HERE / f"v{version}.{stability}.json").read_text())
+    ours = schema_facts.facts(json_schema(version, unstable=stability == "unstable"))
+    return differences(theirs["types"], ours["types"], "types") | differences(
+        theirs["methods"], ours["methods"], "methods"
+    )
+
+
+def test_every_v1_type_is_what_the_official_schema_says_or_a_named_exception():
+    legacy = legacy_names()
+    assert sorted(drift(1, "unstable") - legacy) == sorted(EXPECTED_V1)
+
+
+def test_the_stable_part_of_v1_is_exactly_the_official_stable_schema():
+    expected = {place for place in EXPECTED_V1 if not any(word in place for word in ONLY_IN_UNSTABLE)}
+    assert sorted(drift(1, "stable")) == sorted(expected)
+
+
+@pytest.mark.parametrize("damage", ["a field", "a mark", "requiredness", "a variant", "an enum's word", "a method"])
+def test_the_comparison_sees(damage):
+    theirs = json.loads((HERE / "v1.stable.json").read_text())
+    ours = json.loads(json.dumps(theirs))
+    prompt = ours["types"]["PromptRequest"]["fields"]
+    match damage:
+        case "a field":
+            del prompt["prompt"]
+        case "a mark":
+            prompt["_meta"] = prompt["_meta"].replace(", default-on-error", "")
+        case "requiredness":
+            prompt["prompt"] = prompt["prompt"].replace("required", "optional")
+        case "a variant":
+            del ours["types"]["ContentBlock"]["variants"]["type=audio"]
+        case "an enum's word":
+            ours["types"]["Role"] = '"user"'
+        case "a method":
+            del ours["methods"]["session/prompt (request)"]
+    assert len(differences(theirs, ours, "")) == 1
