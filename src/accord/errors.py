@@ -1,15 +1,15 @@
 """Every exception of Accord, and who erred.
 
-    AccordError
-    ├── ProtocolError          the other side broke the protocol
-    │   └── DecodeError        a value does not have the shape the protocol gives it (also a ValueError)
-    ├── EncodeError            a value of ours cannot be written as JSON (also a TypeError)
-    ├── PeerError              the other side answered our request with an error
-    ├── RequestError           what a handler raises to answer with an error of its choosing
-    ├── ConnectionClosed       the link has ended, and why
-    ├── CapabilityMissing      the other side never said that it can do this
-    ├── Timeout                a deadline passed (also a TimeoutError)
-    └── Overflow               a reader fell too far behind and its updates were given up
+AccordError
+├── ProtocolError          the other side broke the protocol
+│   └── DecodeError        a value does not have the shape the protocol gives it (also a ValueError)
+├── EncodeError            a value of ours cannot be written as JSON (also a TypeError)
+├── PeerError              the other side answered our request with an error
+├── RequestError           what a handler raises to answer with an error of its choosing
+├── ConnectionClosed       the link has ended, and why
+├── CapabilityMissing      the other side never said that it can do this
+├── Timeout                a deadline passed (also a TimeoutError)
+└── Overflow               a reader fell too far behind and its updates were given up
 """
 
 from __future__ import annotations
@@ -116,9 +116,7 @@ class ConnectionClosed(AccordError):
     `exit_code` (negative: the signal that ended it) and the tail of its `stderr` say what happened to it.
     """
 
-    def __init__(
-        self, reason: EndReason, detail: str = "", *, exit_code: int | None = None, stderr: str = ""
-    ) -> None:
+    def __init__(self, reason: EndReason, detail: str = "", *, exit_code: int | None = None, stderr: str = "") -> None:
         text = detail or _WHAT_ENDED[reason]
         if exit_code is not None:
             text += f" (exit code {exit_code})" if exit_code >= 0 else f" (killed by signal {-exit_code})"

@@ -6,11 +6,15 @@ their default. What the protocol says *about* a field stands beside its type, in
 | marker | on the wire |
 |---|---|
 | `Tolerant[T]` | a bad value becomes the field's default instead of an error |
+| `TolerantAsNull[T]` | a bad value is read as `null` |
 | `ValidItems[T]` | a list whose bad items are dropped |
 | `NullAsDefault[T]` | `null` becomes the field's default |
 | `ReadOpen[T]` | an unknown word is kept when read, and refused when written |
 | `Unstable[T]` | not in the stable protocol: sent only when negotiated or asked for |
+| `Patch[T]` | three things: left out (`UNSET`: as it was), `null` (cleared), a value (replaced) |
 | `Open[A | B]` | a union by tag; a tag that nobody here knows becomes `Unknown` |
+| `every(...)` | what an `Unknown` of an open union has as well, else it is an error |
+| `second_tag(U)` | this field is the tag of U, a union whose variants' fields all stand in this class |
 
 The strict decoder never looks at them: good traffic fits the plain types. They are read by `tolerant`, when the strict
 decoder has refused a value, and by `describe`.
@@ -55,6 +59,7 @@ class Mark(enum.Enum):
     """What a field's type says beyond its type."""
 
     DEFAULT_ON_ERROR = "default-on-error"
+    NULL_ON_ERROR = "null-on-error"
     SKIP_INVALID_ITEMS = "skip-invalid-items"
     DEFAULT_ON_NULL = "default-on-null"
     READ_OPEN = "read-open"
@@ -63,10 +68,12 @@ class Mark(enum.Enum):
 
 
 Tolerant = Annotated[T, Mark.DEFAULT_ON_ERROR]
+TolerantAsNull = Annotated[T, Mark.DEFAULT_ON_ERROR, Mark.NULL_ON_ERROR]
 ValidItems = Annotated[list[T], Mark.SKIP_INVALID_ITEMS]
 NullAsDefault = Annotated[T, Mark.DEFAULT_ON_NULL]
 ReadOpen = Annotated[T, Mark.READ_OPEN]
 Unstable = Annotated[T, Mark.UNSTABLE]
+Patch: TypeAlias = T | UnsetType | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +85,32 @@ class Words:
 
 def words(*known: str) -> Words:
     return Words(known)
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """Texts that every variant of an open union has, by their names on the wire."""
+
+    names: tuple[str, ...]
+
+
+def every(*names: str) -> Every:
+    return Every(names)
+
+
+@dataclass(frozen=True, slots=True)
+class SecondTag:
+    """Marks a field that is the tag of a second union, of which the class is all variants in one.
+
+    A struct has one tag, but some variants on the wire have two: `{"sessionUpdate": "state_update", "state": "idle"}`.
+    Such a variant is one flat class. A second tag that nobody knows makes the whole object `Unknown`.
+    """
+
+    union: Any
+
+
+def second_tag(union: Any) -> SecondTag:
+    return SecondTag(union)
 
 
 Uint16 = Annotated[int, Meta(ge=0, le=2**16 - 1)]
@@ -185,27 +218,32 @@ class Choice(ABC):
 
     __variants__: ClassVar[tuple[Any, ...]]
     __choose__: ClassVar[Callable[[Json], Any]]
-    __unknown__: ClassVar[Callable[[Json], Unknown | None]]
+    __unknown__: ClassVar[Callable[[Json], Any]]
+
+
+_PLAIN = (dict, list, str, int, float, bool)
 
 
 def choice(
     name: str,
     choose: Callable[[Json], Any],
     *variants: Any,
-    unknown: Callable[[Json], Unknown | None] = lambda _: None,
+    unknown: Callable[[Json], Any] = lambda _: None,
 ) -> type[Choice]:
     """A `Choice` among these types.
 
     `choose` gives the type that a raw JSON value must have, or None when none can be meant; `unknown` gives what a
-    value is that did not fit the type chosen for it, or None when that is an error.
+    value is that did not fit the type chosen for it, or None when that is an error. `Any` among the variants stands
+    for plain JSON.
     """
-    made = ABCMeta(
+    made = cast("Any", ABCMeta)(
         name,
         (Choice,),
         {"__variants__": variants, "__choose__": staticmethod(choose), "__unknown__": staticmethod(unknown)},
     )
     for variant in variants:
-        made.register(get_origin(variant) or variant)
+        for cls in _PLAIN if variant is Any else (get_origin(variant) or variant,):
+            made.register(cls)
     made.register(Unknown)
     return made
 
@@ -245,7 +283,10 @@ def result_type(request: type[Request[Any]]) -> Any:
 
 
 def _is_default(value: object, default: object) -> bool:
-    return value is default or (value in ([], {}) and not isinstance(value, msgspec.Struct))
+    if value is default:
+        return True
+    # In a patch an empty list says something: that there are none now.
+    return default is not UNSET and value in ([], {}) and not isinstance(value, msgspec.Struct)
 
 
 _LONGEST_TEXT = 80
@@ -275,6 +316,7 @@ def _listed(shown: list[str], there_are: int) -> str:
 __all__ = [
     "UNSET",
     "Choice",
+    "Every",
     "Int32",
     "Int64",
     "Json",
@@ -283,11 +325,14 @@ __all__ = [
     "Notification",
     "NullAsDefault",
     "Open",
+    "Patch",
     "ReadOpen",
     "Request",
+    "SecondTag",
     "Shape",
     "Side",
     "Tolerant",
+    "TolerantAsNull",
     "Uint16",
     "Uint32",
     "Uint64",
@@ -297,7 +342,9 @@ __all__ = [
     "ValidItems",
     "Words",
     "choice",
+    "every",
     "result_type",
+    "second_tag",
     "tag_of",
     "tagged_or",
     "words",

@@ -11,7 +11,8 @@ words. Whatever the value, `encode` returns JSON or raises `EncodeError`.
 from __future__ import annotations
 
 import json
-from typing import Any, NoReturn, TypeVar, overload
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeVar, cast, overload
 
 import msgspec
 
@@ -22,7 +23,8 @@ from accord.schema.hints import OneWord, fields_of
 
 T = TypeVar("T")
 
-_REFUSALS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+REFUSALS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What a strict decoder raises. For the fast path of the engine, which then turns to `decode` itself."""
 
 _decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
 
@@ -40,7 +42,7 @@ def decode(data: bytes | msgspec.Raw, type: Any) -> Any:
     """
     try:
         return (_decoders.get(type) or _decoder(type)).decode(data)
-    except _REFUSALS:
+    except REFUSALS:
         return convert(loads(data), type)
 
 
@@ -62,7 +64,7 @@ def loads(data: bytes | msgspec.Raw) -> Json:
     """Plain values from JSON text, also from text that msgspec does not take: halves of emoji, bytes not of UTF-8."""
     try:
         return _plain_decoder.decode(data)
-    except _REFUSALS:
+    except REFUSALS:
         pass
     try:
         return json.loads(bytes(data).decode("utf-8", "replace").removeprefix("\ufeff"), parse_constant=_no_constant)
@@ -79,7 +81,7 @@ def encode(value: Any) -> bytes:
     >>> encode(AgentMessageChunk.of("hi"))
     b'{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"hi"}}'
     """
-    cls: type[Any] = type(value)
+    cls = cast("type[object]", type(value))
     closed = _closed_words.get(cls)
     if closed is None:
         closed = _remember_closed_words(cls)
@@ -99,6 +101,11 @@ def plain(value: Any) -> Json:
         return msgspec.to_builtins(value, enc_hook=_encode_special)
     except (TypeError, ValueError, RecursionError) as error:
         raise EncodeError(f"{type(value).__name__} cannot be written as JSON: {error}") from error
+
+
+def strict_decoder(type: Any) -> Callable[[bytes | msgspec.Raw], Any]:
+    """The strict half of `decode` for this type: raises one of `REFUSALS` where `decode` would look again."""
+    return (_decoders.get(type) or _decoder(type)).decode
 
 
 def _decoder(type: Any) -> msgspec.json.Decoder[Any]:

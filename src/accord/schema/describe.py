@@ -30,6 +30,7 @@ from accord.schema.hints import (
     Tagged,
     fields_of,
     node_of,
+    second_union,
 )
 from accord.schema.methods import methods
 
@@ -217,16 +218,19 @@ class _Description:
             return {"anyOf": variants}
         tag = union.tag_field
         known = [{"properties": {tag: variant["properties"][tag]}, "required": [tag]} for variant in variants]
+        texts = [tag, *union.every]
         other = {
             "title": "other",
             "type": "object",
-            "properties": {tag: {"type": "string"}},
-            "required": [tag],
+            "properties": {name: {"type": "string"} for name in texts},
+            "required": texts,
             "not": {"anyOf": known},
         }
         return {"anyOf": [*variants, other]}
 
     def variant(self, node: Node) -> dict[str, Json]:
+        if isinstance(node, Anything):
+            return {"title": "Other"}
         if not isinstance(node, Object) or (tag := tag_of(node.cls)) is None:
             return self.node(node)
         tag_field = str(node.cls.__struct_config__.tag_field)
@@ -234,7 +238,7 @@ class _Description:
             "type": "object",
             "properties": {tag_field: {"type": "string", "const": tag}},
             "required": [tag_field],
-            "allOf": [self.node(node)],
+            "allOf": [self.node(second_union(node.cls) or node)],
         }
 
 

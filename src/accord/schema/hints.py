@@ -6,6 +6,7 @@ that the strict decoder refused), `describe` (JSON Schema), and tests.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import types
 import typing
@@ -16,7 +17,7 @@ from typing import Annotated, Any, Literal, NewType, TypeAlias, Union, get_args,
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from accord.schema.base import Choice, Mark, Words, tag_of
+from accord.schema.base import Choice, Every, Mark, SecondTag, Words, tag_of
 
 NoneType = type(None)
 
@@ -63,11 +64,12 @@ class Object:
 
 @dataclass(frozen=True, slots=True)
 class Tagged:
-    """Objects told apart by one field; `open`: an unknown tag becomes `Unknown`."""
+    """Objects told apart by one field; `open`: an unknown tag becomes `Unknown`, if it has `every` one of these texts."""
 
     tag_field: str
     variants: tuple[tuple[str, type[msgspec.Struct]], ...]
     open: bool = False
+    every: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +128,16 @@ def fields_of(cls: type[msgspec.Struct]) -> tuple[Field, ...]:
     return tuple(_field(field, hints[field.name]) for field in msgspec.structs.fields(cls))
 
 
+@functools.cache
+def second_union(cls: type[msgspec.Struct]) -> Tagged | None:
+    """The union that this class is all variants of in one, if one of its fields is that union's tag."""
+    for hint in typing.get_type_hints(cls, include_extras=True).values():
+        for extra in getattr(hint, "__metadata__", ()):
+            if isinstance(extra, SecondTag) and isinstance(union := node_of(extra.union), Tagged):
+                return union
+    return None
+
+
 def _field(field: msgspec.structs.FieldInfo, hint: Any) -> Field:
     node, marks = _read(hint)
     return Field(
@@ -172,8 +184,10 @@ def _annotated(inner: Any, *extras: Any) -> tuple[Node, frozenset[Mark]]:
                 node = _bounded(node, extra)
             case str():
                 node = Named(extra, node)
-            case Mark.OPEN if isinstance(node, Tagged):
-                node = Tagged(node.tag_field, node.variants, open=True)
+            case Mark.OPEN:
+                node = _opened(node)
+            case Every(names) if isinstance(node, Tagged):
+                node = dataclasses.replace(node, every=names)
             case Mark.SKIP_INVALID_ITEMS if isinstance(node, ListOf):
                 node = ListOf(node.item, skip_invalid=True)
             case Mark.READ_OPEN if isinstance(node, OneWord):
@@ -181,6 +195,13 @@ def _annotated(inner: Any, *extras: Any) -> tuple[Node, frozenset[Mark]]:
             case _:
                 pass
     return node, marks - {Mark.OPEN, Mark.SKIP_INVALID_ITEMS}
+
+
+def _opened(node: Node) -> Node:
+    """An open union; one that has a single variant so far looks like that variant."""
+    if isinstance(node, Object) and (tag := tag_of(node.cls)) is not None:
+        node = Tagged(str(node.cls.__struct_config__.tag_field), ((tag, node.cls),))
+    return dataclasses.replace(node, open=True) if isinstance(node, Tagged) else node
 
 
 def _bounded(node: Node, meta: Meta) -> Node:

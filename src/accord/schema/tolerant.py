@@ -6,7 +6,8 @@ says for each field what then happens (see the markers in `base`), and this is w
 1. Each object is first tried whole by msgspec, so that only what is really bad is walked here, field by field.
 2. A bad field with `Tolerant` takes its default, a bad item of `ValidItems` is dropped, `null` for `NullAsDefault` is
    the default; any other bad field is a `Misfit`, which collects its path on the way out.
-3. An unknown tag of an open union becomes `Unknown`. A known tag with a bad payload stays a `Misfit`.
+3. An unknown tag of an open union becomes `Unknown`, a second tag included. A known tag with a bad payload stays a
+   `Misfit`. A union that has one variant so far is read without its tag too, as msgspec does.
 4. `1.0` is an integer; an unknown word of a `ReadOpen` set is kept.
 
 The work is bounded: a reader never goes deeper than the types do, and looks at each value once for each level above it.
@@ -39,6 +40,7 @@ from accord.schema.hints import (
     Tagged,
     fields_of,
     node_of,
+    second_union,
 )
 
 Reader: TypeAlias = Callable[[Json], Any]
@@ -227,6 +229,8 @@ def _field(field: Field, read: Reader, raw: dict[str, Json]) -> Any:
     try:
         return read(value)
     except Misfit as misfit:
+        if Mark.NULL_ON_ERROR in field.marks:
+            return None
         if Mark.DEFAULT_ON_ERROR in field.marks:
             return _default(field)
         misfit.steps.append(f".{field.wire}")
@@ -252,17 +256,36 @@ def _default(field: Field) -> Any:
 def _tagged(union: Tagged, value: Json) -> Any:
     raw = _object(value)
     tag = raw.get(union.tag_field, _ABSENT)
+    if tag is _ABSENT and len(union.variants) == 1:
+        tag = union.variants[0][0]
     if tag is _ABSENT:
         raise Misfit("is missing", f".{union.tag_field}")
     if not isinstance(tag, str):
         raise Misfit(f"expected a string, got {kind(tag)}", f".{union.tag_field}")
     for known, cls in union.variants:
         if known == tag:
-            return _object_reader(cls)(raw)
+            return Unknown(tag, raw) if union.open and _has_newer_second_tag(cls, raw) else _object_reader(cls)(raw)
     if union.open:
-        return Unknown(tag, raw)
+        return _unknown(union, tag, raw)
     known_tags = ", ".join(repr(known) for known, _ in union.variants)
     raise Misfit(f"expected one of {known_tags}, got {tag!r:.60}", f".{union.tag_field}")
+
+
+def _unknown(union: Tagged, tag: str, raw: dict[str, Json]) -> Unknown:
+    for name in union.every:
+        if name not in raw:
+            raise Misfit("is missing", f".{name}")
+        if not isinstance(raw[name], str):
+            raise Misfit(f"expected a string, got {kind(raw[name])}", f".{name}")
+    return Unknown(tag, raw)
+
+
+def _has_newer_second_tag(cls: type[msgspec.Struct], raw: dict[str, Json]) -> bool:
+    union = second_union(cls)
+    if union is None or not union.open:
+        return False
+    tag = raw.get(union.tag_field)
+    return isinstance(tag, str) and all(tag != known for known, _ in union.variants)
 
 
 def _chosen(choice: type[Choice], value: Json) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, NewType, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, NewType, TypeAlias, cast
 
 from accord.schema.base import Json, Model, Open, Tolerant, ValidItems, choice, words
 
@@ -33,7 +33,8 @@ class SessionConfigSelectGroup(Model):
 def _flat_or_grouped(value: Json) -> Any:
     if not isinstance(value, list):
         return None
-    grouped = bool(value) and all(isinstance(item, dict) and "group" in item for item in value)  # pyright: ignore[reportUnknownVariableType]
+    items = cast("list[Json]", value)
+    grouped = bool(items) and all(isinstance(item, dict) and "group" in item for item in items)
     return list[SessionConfigSelectGroup] if grouped else list[SessionConfigSelectOption]
 
 

@@ -1,0 +1,53 @@
+# Each target sets up what it needs, from a fresh clone, with Python 3.11 or later and nothing else.
+#   make demo      see it work
+#   make test      run the tests
+#   make check     formatting, lint and types
+#   make interop   the same protocol with other people's implementations (Node, Go, Rust where they are installed)
+#   make bench     ours against the other SDKs
+#   make torture   ten minutes of faults on purpose
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+JOBS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check interop bench torture clean
+
+help:
+	@sed -n 's/^#   //p' Makefile
+
+$(VENV)/.test: pyproject.toml requirements/test.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Accord needs Python 3.11 or later; say make PYTHON=python3.11")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Setting up $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/test.txt -e .
+	@touch $@
+
+$(VENV)/.check: requirements/check.txt $(VENV)/.test
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/check.txt
+	@touch $@
+
+demo: $(VENV)/.test
+	@$(BIN)/python examples/protocol_types.py
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest -n $(JOBS)
+
+check: $(VENV)/.check
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright
+	$(BIN)/mypy
+
+interop: $(VENV)/.test
+	$(BIN)/python -m pytest -m interop -rs
+
+bench: $(VENV)/.test
+	$(BIN)/python -m benchmarks
+
+torture: $(VENV)/.test
+	$(BIN)/python -m pytest -m torture --seconds 600
+
+clean:
+	rm -rf $(VENV) .hypothesis .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,122 @@
+"""What the other side said it can do, and which message needs which of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from accord.errors import CapabilityMissing
+from accord.schema import v1
+from accord.schema.base import Mark, Notification, Request
+from accord.schema.hints import fields_of
+
+Path = str
+"""A capability by its place in the declared object: `session_capabilities.fork`."""
+
+NEEDS: dict[type, Path | Callable[[Any], Path | None]] = {
+    # agents
+    v1.LoadSessionRequest: "load_session",
+    v1.ListSessionsRequest: "session_capabilities.list",
+    v1.ResumeSessionRequest: "session_capabilities.resume",
+    v1.CloseSessionRequest: "session_capabilities.close",
+    v1.DeleteSessionRequest: "session_capabilities.delete",
+    v1.ForkSessionRequest: "session_capabilities.fork",
+    v1.ArchiveSessionRequest: "session_capabilities.archive",
+    v1.UnarchiveSessionRequest: "session_capabilities.archive",
+    v1.SessionStatusRequest: "session_capabilities.status",
+    v1.SetSessionTitleRequest: "session_capabilities.title",
+    v1.LogoutRequest: "auth.logout",
+    v1.AuthStatusRequest: "auth.status",
+    v1.ListProvidersRequest: "providers",
+    v1.SetProviderRequest: "providers",
+    v1.DisableProviderRequest: "providers",
+    v1.StartNesRequest: "nes",
+    v1.MessageMcpNotification: "mcp_capabilities.acp",
+    # clients
+    v1.ReadTextFileRequest: "fs.read_text_file",
+    v1.WriteTextFileRequest: "fs.write_text_file",
+    v1.CreateTerminalRequest: "terminal",
+    v1.ElicitationFormMode: "elicitation.form",
+    v1.ElicitationUrlMode: "elicitation.url",
+    v1.SessionNotification: lambda notification: _UPDATES.get(notification.update.__class__),
+}
+
+_UPDATES: dict[Any, Path] = {
+    v1.Notice: "session.notices",
+    v1.CompactionUpdate: "session.compaction",
+    v1.CompactionSummaryChunk: "session.compaction",
+    v1.PlanUpdate: "plan",
+    v1.PlanRemoved: "plan",
+    v1.SubagentUpdate: "subagents",
+    v1.SessionMessage: "subagents",
+    v1.SessionMessageChunk: "subagents",
+}
+
+UNSTABLE_FIELDS: dict[tuple[type, str], Path] = {
+    (v1.NewSessionRequest, "system_prompt"): "session_capabilities.system_prompt",
+    (v1.LoadSessionRequest, "system_prompt"): "session_capabilities.system_prompt",
+    (v1.ResumeSessionRequest, "system_prompt"): "session_capabilities.system_prompt",
+    (v1.ForkSessionRequest, "system_prompt"): "session_capabilities.system_prompt",
+    (v1.ListSessionsRequest, "archived"): "session_capabilities.archive",
+}
+
+
+class Capabilities:
+    """Questions about what the other side declared.
+
+    >>> Capabilities(v1.AgentCapabilities(load_session=True)).has("load_session")
+    True
+    """
+
+    __slots__ = ("declared",)
+
+    def __init__(self, declared: v1.AgentCapabilities | v1.ClientCapabilities | None = None) -> None:
+        self.declared = declared
+        """None before `initialize`: then nothing is known, and nothing is there."""
+
+    def has(self, path: Path) -> bool:
+        value: Any = self.declared
+        for step in path.split("."):
+            value = getattr(value, step, None)
+        # A capability is a boolean, or an object whose presence says yes.
+        return value is not None and value is not False
+
+    def require(self, path: Path, action: str) -> None:
+        if not self.has(path):
+            raise CapabilityMissing(path, action)
+
+
+class Guard:
+    """What has to be declared before messages of one class may go out."""
+
+    __slots__ = ("_fields", "_method", "_needs", "_unstable")
+
+    def __init__(self, cls: type[Request[Any] | Notification]) -> None:
+        self._method = cls.__method__
+        self._needs = NEEDS.get(cls)
+        self._unstable = cls.__unstable__ and self._needs is None
+        self._fields = [
+            (field.name, field.default, UNSTABLE_FIELDS.get((cls, field.name)))
+            for field in fields_of(cls)
+            if Mark.UNSTABLE in field.marks
+        ]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether any message of this class may always go out."""
+        return self._needs is None and not self._unstable and not self._fields
+
+    def check(self, message: msgspec.Struct, capabilities: Capabilities, *, unstable: bool) -> None:
+        """Raises CapabilityMissing unless this message may go out."""
+        path = self._needs(message) if callable(self._needs) else self._needs
+        if path is not None:
+            capabilities.require(path, self._method)
+        if unstable:
+            return
+        if self._unstable:
+            raise CapabilityMissing("unstable=True", self._method)
+        for name, default, needed in self._fields:
+            if getattr(message, name) != (default() if default is not None else None):
+                capabilities.require(needed or "unstable=True", f"{name} in {self._method}")

@@ -1,0 +1,62 @@
+"""The command line: `accord COMMAND`. One file a command."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from accord.cli import schema
+from accord.errors import AccordError
+
+ENDED_WELL, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
+
+
+class Command(NamedTuple):
+    """What a command adds to the line, and what it does."""
+
+    summary: str
+    arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], int]
+
+
+COMMANDS: dict[str, Command] = {
+    "schema": Command(schema.SUMMARY, schema.arguments, schema.run),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; the result is the process's exit code."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.command is None:
+        parser.print_help()
+        return WRONG_USAGE
+    try:
+        return COMMANDS[options.command].run(options)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        _silence_stdout()
+        return ENDED_WELL
+    except AccordError as error:
+        if options.debug:
+            raise
+        print(f"accord {options.command}: {error}", file=sys.stderr)
+        return FAILED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="accord", description="The Agent Client Protocol, from the command line.")
+    parser.add_argument("--debug", action="store_true", help="show a traceback when something fails")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    for name, command in COMMANDS.items():
+        subparser = commands.add_parser(name, help=command.summary, description=command.summary)
+        command.arguments(subparser)
+    return parser
+
+
+def _silence_stdout() -> None:
+    """Whoever read our output has gone; without this, Python complains when it flushes at exit."""
+    sys.stdout = None  # type: ignore[assignment]

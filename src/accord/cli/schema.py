@@ -1,0 +1,23 @@
+"""`accord schema`: the JSON Schema of our types."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+SUMMARY = "Print the JSON Schema of the protocol's types, under their official names."
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--version", type=int, choices=[1], default=1, help="the protocol's version (default: 1)")
+    parser.add_argument("--unstable", action="store_true", help="include what is only proposed")
+
+
+def run(options: argparse.Namespace) -> int:
+    from accord.schema.describe import json_schema
+
+    json.dump(json_schema(options.version, unstable=options.unstable), sys.stdout, indent=2, ensure_ascii=False)
+    sys.stdout.write("\n")
+    sys.stdout.flush()
+    return 0

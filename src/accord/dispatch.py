@@ -1,0 +1,171 @@
+"""Typed messages over a connection: a message to its typed params, to its handler, to its typed result, to a message.
+
+    handlers = Handlers()
+
+    @handlers.on(PromptRequest)
+    async def prompt(request: PromptRequest, context: Context) -> PromptResponse: ...
+
+    async with Peer(transport, handlers, role="agent") as peer:
+        await peer.request(ReadTextFileRequest(...))          # -> ReadTextFileResponse
+        await peer.notify(SessionNotification(...))
+
+Messages of one's own are classes like the built-in ones, and are handled and sent like them. What has no class is
+reached by its method's name, in plain JSON values.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self, TypeVar, cast
+
+import msgspec
+
+from accord.capabilities import Capabilities, Guard
+from accord.connection import Connection, Limits, Role
+from accord.errors import DecodeError, ProtocolError
+from accord.handlers import Handlers, Incoming, carried, lane_of, may_be_empty
+from accord.schema import codec, legacy, v1
+from accord.schema.base import Json, Notification, Request
+from accord.schema.methods import row_for
+from accord.spans import Spans
+from accord.transports.base import Transport
+
+ResultT = TypeVar("ResultT")
+
+
+class _Outgoing:
+    """How messages of one class go out; made once for each."""
+
+    __slots__ = ("empty_result", "guard", "lane_of", "method", "patient", "result")
+
+    def __init__(self, cls: type[Request[Any] | Notification]) -> None:
+        row = row_for(cls, "protocol")
+        guard = Guard(cls)
+        self.method = row.name
+        self.result = row.result
+        self.patient = issubclass(cls, v1.PromptRequest)
+        self.guard = None if guard.is_open else guard
+        self.lane_of = lane_of(cls)
+        self.empty_result = may_be_empty(row.result)
+
+
+_outgoing: dict[type, _Outgoing] = {}
+
+
+def _way_out(cls: type[Any]) -> _Outgoing:
+    made = _outgoing[cls] = _Outgoing(cls)
+    return made
+
+
+class Peer:
+    """The other side of a connection, typed: the low level that everything else is built on.
+
+    It can be used as `async with Peer(...) as peer:`, which opens the connection and closes it.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        handlers: Handlers | None = None,
+        *,
+        role: Role,
+        unstable: bool = False,
+        limits: Limits | None = None,
+        debug: bool = False,
+        spans: Spans | None = None,
+    ) -> None:
+        self.role: Role = role
+        self.unstable = unstable
+        """Whether what is only proposed may be sent without a capability for it."""
+        self.capabilities = Capabilities()
+        """What the other side has declared: nothing, before `initialize`."""
+        self.spans = spans
+        routes = Incoming(self, handlers or Handlers()).routes()
+        self.connection = Connection(transport, routes, role=role, limits=limits, debug=debug)
+
+    async def request(
+        self,
+        request: Request[ResultT],
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109
+        idle_timeout: float | None = None,
+        force: bool = False,
+    ) -> ResultT:
+        """Send a request; its result, typed.
+
+        Raises PeerError when the answer is an error, ProtocolError when it makes no sense, ConnectionClosed when the
+        link ends first, Timeout past a deadline, and CapabilityMissing, unless forced, for what the other side did not
+        declare. Cancelling the caller cancels the request.
+        """
+        way = _outgoing.get(type(request)) or _way_out(type(request))
+        if way.guard is not None and not force:
+            way.guard.check(request, self.capabilities, unstable=self.unstable)
+        if self.spans is not None:
+            with self.spans.asking(request, self.role) as request:
+                return cast("ResultT", await self._request(way, request, timeout, idle_timeout))
+        return cast("ResultT", await self._request(way, request, timeout, idle_timeout))
+
+    async def _request(self, way: _Outgoing, request: Any, total: float | None, idle: float | None) -> Any:
+        if (trace := carried.get()) is not None:
+            request = msgspec.structs.replace(request, meta={**trace, **(request.meta or {})})
+        raw = await self.connection.call(
+            way.method,
+            codec.encode(request),
+            lane=way.lane_of(request),
+            patient=way.patient,
+            timeout=total,
+            idle_timeout=idle,
+        )
+        try:
+            return codec.decode(legacy.empty_result(bytes(raw)) if way.empty_result else raw, way.result)
+        except DecodeError as error:
+            raise ProtocolError(f"{way.method}: the answer makes no sense: {error}") from error
+
+    async def notify(self, notification: Notification, *, force: bool = False) -> None:
+        """Send a notification; waits while the other side does not take what it is sent."""
+        way = _outgoing.get(type(notification)) or _way_out(type(notification))
+        if way.guard is not None and not force:
+            way.guard.check(notification, self.capabilities, unstable=self.unstable)
+        await self.connection.notify(way.method, codec.encode(notification))
+
+    async def request_raw(
+        self,
+        method: str,
+        params: Json = None,
+        *,
+        session_id: str | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109
+    ) -> Json:
+        """Send any request, in plain JSON values."""
+        encoded = None if params is None else codec.encode(params)
+        return codec.loads(await self.connection.call(method, encoded, lane=session_id, timeout=timeout))
+
+    async def notify_raw(self, method: str, params: Json = None) -> None:
+        """Send any notification, in plain JSON values."""
+        await self.connection.notify(method, None if params is None else codec.encode(params))
+
+    async def initialize(
+        self,
+        request: v1.InitializeRequest,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109
+    ) -> v1.InitializeResponse:
+        """Shake hands, as a client: refuses a version that was not offered, and remembers what the agent can do."""
+        response = await self.request(request, timeout=timeout)
+        if response.protocol_version != request.protocol_version:
+            raise ProtocolError(
+                f"the agent wants to speak version {response.protocol_version} of the protocol; "
+                f"only version {request.protocol_version} was offered"
+            )
+        self.capabilities = Capabilities(response.agent_capabilities)
+        return response
+
+    async def close(self) -> None:
+        """End the connection."""
+        await self.connection.close()
+
+    async def __aenter__(self) -> Self:
+        await self.connection.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.connection.close()

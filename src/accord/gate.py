@@ -1,0 +1,70 @@
+"""The gate before `initialize`: what an agent does with messages that come too early, or twice.
+
+| | before `initialize` | while it is being answered | afterwards |
+|---|---|---|---|
+| `initialize` | goes through | -32600 | -32600 |
+| another request | -32600 | waits | goes through |
+| a notification | ignored | waits | goes through |
+
+An `initialize` that was answered with an error leaves the gate as it was before it, and what waited is refused.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from accord.jsonrpc.messages import Call, Tell
+
+INITIALIZERS = frozenset({"initialize", "proxy/initialize", "_proxy/initialize"})
+
+Passage = Literal["pass", "wait", "refuse", "ignore"]
+State = Literal["before", "during", "after"]
+Kind = Literal["initialize", "call", "tell"]
+
+_PASSAGES: dict[tuple[State, Kind], Passage] = {
+    ("before", "initialize"): "pass",
+    ("before", "call"): "refuse",
+    ("before", "tell"): "ignore",
+    ("during", "initialize"): "refuse",
+    ("during", "call"): "wait",
+    ("during", "tell"): "wait",
+    ("after", "initialize"): "refuse",
+    ("after", "call"): "pass",
+    ("after", "tell"): "pass",
+}
+
+
+def _kind(message: Call | Tell) -> Kind:
+    if isinstance(message, Tell):
+        return "tell"
+    return "initialize" if message.method in INITIALIZERS else "call"
+
+
+class Gate:
+    """Pure: says what may pass, and keeps what waits."""
+
+    __slots__ = ("state", "waiting")
+
+    def __init__(self) -> None:
+        self.state: State = "before"
+        self.waiting: list[Call | Tell] = []
+
+    def passage(self, message: Call | Tell) -> Passage:
+        kind = _kind(message)
+        passage = _PASSAGES[self.state, kind]
+        if kind == "initialize" and passage == "pass":
+            self.state = "during"
+        elif passage == "wait":
+            self.waiting.append(message)
+        return passage
+
+    def initialized(self, *, well: bool) -> list[Call | Tell]:
+        """`initialize` has been answered; what waited, to be looked at again."""
+        self.state = "after" if well else "before"
+        waiting, self.waiting = self.waiting, []
+        return waiting
+
+    def problem(self, message: Call) -> str:
+        if message.method in INITIALIZERS:
+            return "the connection is already initialized" if self.state == "after" else "initialize is being answered"
+        return f"initialize must come before {message.method}"

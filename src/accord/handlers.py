@@ -1,0 +1,283 @@
+"""Who handles what: functions registered by message class, and the routes that a connection gets from them.
+
+A handler is a `def` or an `async def` that takes its message, and a `Context` if it wants one. A `def` is called where
+its message arrives, with no task between, so it must not block.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import operator
+from collections.abc import Awaitable, Callable, Mapping
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+
+import msgspec
+from msgspec import Raw
+
+from accord.calls import Owed
+from accord.capabilities import Capabilities
+from accord.errors import EncodeError
+from accord.jsonrpc.frames import RequestId
+from accord.routes import Route, Routes
+from accord.schema import codec, legacy, v1
+from accord.schema.base import Json, Notification, Request
+from accord.schema.methods import methods, row_for
+
+if TYPE_CHECKING:
+    from accord.dispatch import Peer
+
+ResultT = TypeVar("ResultT")
+HandlerT = TypeVar("HandlerT", bound=Callable[..., Any])
+
+TRACE_KEYS = ("traceparent", "tracestate", "baggage")
+
+carried: ContextVar[dict[str, str] | None] = ContextVar("accord_trace", default=None)
+"""The trace context of the request that is being handled, for the requests made while handling it."""
+
+
+class Context:
+    """What a handler may want to know beside its message."""
+
+    __slots__ = ("_owed", "peer")
+
+    def __init__(self, peer: Peer, owed: Owed | None = None) -> None:
+        self.peer = peer
+        """Who sent it."""
+        self._owed = owed
+
+    @property
+    def request_id(self) -> RequestId | None:
+        """The request's id on the wire; None for a notification."""
+        return None if self._owed is None else self._owed.id
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the other side no longer wants the answer."""
+        return self._owed is not None and self._owed.cancelled
+
+    def after_response(self, do: Callable[..., Awaitable[Any] | None], *arguments: Any) -> None:
+        """Call this once the answer is on its way: what it sends comes behind the answer."""
+        if self._owed is None:
+            raise TypeError("a notification has no answer to wait for")
+        self._owed.after(lambda: do(*arguments))
+
+
+class Handlers:
+    """Who handles what: functions by message class, or by method for raw JSON."""
+
+    def __init__(self) -> None:
+        self.typed: dict[tuple[str, bool], tuple[type[Request[Any] | Notification], Callable[..., Any]]] = {}
+        self.raw: dict[tuple[str, bool], Callable[..., Any]] = {}
+        self.others: Callable[..., Any] | None = None
+
+    @overload
+    def on(self, message: type[Request[ResultT]]) -> Callable[[HandlerT], HandlerT]: ...
+    @overload
+    def on(self, message: type[Notification]) -> Callable[[HandlerT], HandlerT]: ...
+    def on(self, message: type[Request[Any] | Notification]) -> Callable[[HandlerT], HandlerT]:
+        """Handle this message with a `def` or `async def` that takes it, and a `Context` if it wants one.
+
+        What a request's handler returns is the answer; None stands for an answer without fields.
+        """
+        method = getattr(message, "__method__", None)
+        if method is None:
+            raise TypeError(f"{message.__name__} names no method: write class {message.__name__}(..., method=...)")
+        _must_be_known(message, method)
+
+        def register(handler: HandlerT) -> HandlerT:
+            self.typed[method, issubclass(message, Request)] = (message, handler)
+            return handler
+
+        return register
+
+    def on_request(self, method: str) -> Callable[[HandlerT], HandlerT]:
+        """Handle a request by its method, with params and result as plain JSON values."""
+        return self._register_raw(method, is_request=True)
+
+    def on_notification(self, method: str) -> Callable[[HandlerT], HandlerT]:
+        """Handle a notification by its method, with params as plain JSON values."""
+        return self._register_raw(method, is_request=False)
+
+    def on_other(self, handler: HandlerT) -> HandlerT:
+        """Handle whatever has no handler of its own: `handler(method, params, context)`, in plain JSON values."""
+        self.others = handler
+        return handler
+
+    def _register_raw(self, method: str, *, is_request: bool) -> Callable[[HandlerT], HandlerT]:
+        def register(handler: HandlerT) -> HandlerT:
+            self.raw[method, is_request] = handler
+            return handler
+
+        return register
+
+
+class Incoming:
+    """Makes the routes of one peer from its handlers."""
+
+    def __init__(self, peer: Peer, handlers: Handlers) -> None:
+        self.peer = peer
+        self.handlers = handlers
+        self.context = Context(peer)
+
+    def routes(self) -> Routes:
+        routes = Routes()
+        for (method, is_request), (message, handler) in self.handlers.typed.items():
+            table = routes.calls if is_request else routes.tells
+            table[method] = self.typed(message, handler)
+        for (method, is_request), handler in self.handlers.raw.items():
+            table = routes.calls if is_request else routes.tells
+            table[method] = self.raw(method, handler, is_request=is_request)
+        for old, new in legacy.RENAMED_METHODS.items():
+            for table in (routes.calls, routes.tells):
+                if new in table:
+                    table.setdefault(old, table[new])
+        if (others := self.handlers.others) is not None:
+            routes.other_call = lambda method: self.other(method, others, is_request=True)
+            routes.other_tell = lambda method: self.other(method, others, is_request=False)
+        return routes
+
+    def typed(self, message: type[Request[Any] | Notification], handler: Callable[..., Any]) -> Route:
+        row = row_for(message, "protocol")
+        handle = _with_context(handler)
+        common: dict[str, Any] = {
+            "decode": codec.strict_decoder(row.params),
+            "decode_tolerantly": functools.partial(_decode, row.params),
+            "lane_of": lane_of(message),
+            "suspends": _suspends(handler),
+        }
+        if not issubclass(message, Request):
+            tell = handler if handle is None else functools.partial(_swap, handle, self.context)
+            return Route(row.name, tell=tell, immediate=row.name == "session/cancel", **common)
+        call = self.calling(message, handler if handle is None else None, handle)
+        return Route(row.name, call=call, encode=_encoder(row.name, row.result), **common)
+
+    def calling(
+        self,
+        message: type[Request[Any]],
+        alone: Callable[[Any], Any] | None,
+        with_context: Callable[[Any, Context], Any] | None,
+    ) -> Callable[[Any, Owed], Any]:
+        """What a request's route calls: the handler, after whatever its message changes here."""
+        peer, spans = self.peer, self.peer.spans
+        shakes_hands = issubclass(message, v1.InitializeRequest)
+
+        def call(request: Any, owed: Owed) -> Any:
+            if shakes_hands:
+                peer.capabilities = Capabilities(request.client_capabilities)
+            if request.meta is not None and (trace := _trace_in(request.meta)):
+                carried.set(trace)
+            result = alone(request) if alone is not None else with_context(request, Context(peer, owed))  # type: ignore[misc]
+            return result if spans is None else spans.answering(request, result, peer.role)
+
+        return call
+
+    def raw(self, method: str, handler: Callable[..., Any], *, is_request: bool) -> Route:
+        handle = _with_context(handler)
+        if is_request:
+
+            def call(params: Json, owed: Owed) -> Any:
+                return handler(params) if handle is None else handle(params, Context(self.peer, owed))
+
+            return self.plain(method, handler, call=call, encode=codec.encode)
+        tell = handler if handle is None else functools.partial(_swap, handle, self.context)
+        return self.plain(method, handler, tell=tell)
+
+    def other(self, method: str, handler: Callable[..., Any], *, is_request: bool) -> Route:
+        def call(params: Json, owed: Owed) -> Any:
+            return handler(method, params, Context(self.peer, owed))
+
+        def tell(params: Json) -> Any:
+            return handler(method, params, self.context)
+
+        return self.plain(method, handler, **({"call": call, "encode": codec.encode} if is_request else {"tell": tell}))
+
+    def plain(self, method: str, handler: Callable[..., Any], **direction: Any) -> Route:
+        return Route(
+            method,
+            decode=codec.loads,
+            decode_tolerantly=codec.loads,
+            lane_of=_plain_lane,
+            suspends=_suspends(handler),
+            **direction,
+        )
+
+
+def _decode(params: Any, raw: bytes | Raw) -> Any:
+    return codec.decode(raw, params)
+
+
+def _must_be_known(message: type[Request[Any] | Notification], method: str) -> None:
+    if method.startswith("_") or message.__module__.startswith("accord.schema."):
+        return
+    if methods(1).request(method) is None and methods(1).notification(method) is None:
+        raise ValueError(f"{message.__name__}: a method of one's own begins with an underscore, {method!r} does not")
+
+
+def _with_context(handler: Callable[..., Any]) -> Callable[[Any, Context], Any] | None:
+    """The handler itself if it takes a context beside its message, else None."""
+    parameters = inspect.signature(handler).parameters.values()
+    positional = [
+        parameter
+        for parameter in parameters
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD, parameter.VAR_POSITIONAL)
+    ]
+    takes_two = len(positional) > 1 or any(parameter.kind is parameter.VAR_POSITIONAL for parameter in positional)
+    return handler if takes_two else None
+
+
+def _swap(handler: Callable[[Any, Context], Any], context: Context, message: Any) -> Any:
+    return handler(message, context)
+
+
+def _suspends(handler: Callable[..., Any]) -> bool:
+    return inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(getattr(handler, "__call__", None))  # noqa: B004
+
+
+def lane_of(message: type[msgspec.Struct]) -> Callable[[Any], str | None]:
+    if "session_id" not in message.__struct_fields__:
+        return _no_lane
+    if message is not v1.CreateElicitationRequest:
+        return operator.attrgetter("session_id")
+    return _perhaps_lane
+
+
+def _no_lane(_: Any) -> str | None:
+    return None
+
+
+def _perhaps_lane(message: Any) -> str | None:
+    return getattr(message, "session_id", None)
+
+
+def _plain_lane(params: Json) -> str | None:
+    session_id = cast("Mapping[str, Json]", params).get("sessionId") if isinstance(params, dict) else None
+    return session_id if isinstance(session_id, str) else None
+
+
+def may_be_empty(result: Any) -> bool:
+    if not (isinstance(result, type) and issubclass(result, msgspec.Struct)):
+        return False
+    return not any(field.required for field in msgspec.structs.fields(result))
+
+
+def _encoder(method: str, result_type: Any) -> Callable[[Any], bytes]:
+    """Encodes what a handler returned, if it is what the protocol says."""
+    is_class = isinstance(result_type, type) and issubclass(result_type, msgspec.Struct)
+    empty = b"{}" if may_be_empty(result_type) else None
+
+    def encode(result: Any) -> bytes:
+        if result is None and empty is not None:
+            return empty
+        if is_class and not isinstance(result, result_type):
+            raise EncodeError(
+                f"{method} is answered with {result_type.__name__}, and its handler returned {type(result).__name__}"
+            )
+        return codec.encode(result)
+
+    return encode
+
+
+def _trace_in(meta: dict[str, Json]) -> dict[str, str]:
+    return {key: value for key in TRACE_KEYS if isinstance(value := meta.get(key), str)}

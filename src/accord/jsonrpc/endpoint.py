@@ -1,0 +1,79 @@
+"""Our end of a link as pure bookkeeping: ids, what we asked, what we owe, what was given up.
+
+Ids are per direction: the 1 that we send and the 1 that we receive have nothing to do with each other. They are
+type-exact, as Python's dictionaries keep `1` and `"1"` apart (and `parse` lets no boolean or fraction through).
+
+    ask(note)   -> id           a call of ours goes out         answered(id) -> its note, once; None for a stray
+    abandon(id) -> whether      we no longer want the answer    (it may still come, and is then no stray)
+    owe(id, note) -> whether    a call came in, once an id      pay(id)      -> whether: true once, then never again
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Generic, TypeVar
+
+from accord.jsonrpc.frames import RequestId
+
+AskedT = TypeVar("AskedT")
+OwedT = TypeVar("OwedT")
+
+MOST_ABANDONED = 10_000
+"""A peer that never answers what we gave up must not make us remember it all for ever; the oldest is forgotten."""
+
+
+class Endpoint(Generic[AskedT, OwedT]):
+    """Who awaits what from whom, on one link."""
+
+    __slots__ = ("_abandoned", "_next_id", "asked", "owed", "strays")
+
+    def __init__(self) -> None:
+        self.asked: dict[RequestId, AskedT] = {}
+        self.owed: dict[RequestId, OwedT] = {}
+        self.strays = 0
+        self._abandoned: dict[RequestId, None] = {}
+        self._next_id = 1
+
+    def ask(self, note: AskedT) -> int:
+        """A new id for a call of ours; it is never used again on this link."""
+        request_id = self._next_id
+        self._next_id = request_id + 1
+        self.asked[request_id] = note
+        return request_id
+
+    def answered(self, request_id: RequestId | None) -> AskedT | None:
+        """What we asked under this id, now that the answer is here; None for an answer that nobody waits for."""
+        if request_id is not None:
+            note = self.asked.pop(request_id, None)
+            if note is not None:
+                return note
+            if request_id in self._abandoned:
+                del self._abandoned[request_id]
+                return None
+        self.strays += 1
+        return None
+
+    def abandon(self, request_id: RequestId) -> bool:
+        """We no longer want this answer. False if it was here already: then there is nothing to cancel."""
+        if self.asked.pop(request_id, None) is None:
+            return False
+        self._abandoned[request_id] = None
+        if len(self._abandoned) > MOST_ABANDONED:
+            del self._abandoned[next(iter(self._abandoned))]
+        return True
+
+    def owe(self, request_id: RequestId, note: OwedT) -> bool:
+        """A call came in. False if one with its id is still being worked on."""
+        if request_id in self.owed:
+            return False
+        self.owed[request_id] = note
+        return True
+
+    def pay(self, request_id: RequestId) -> bool:
+        """We answer this call. True exactly once: whoever gets False must not answer."""
+        return self.owed.pop(request_id, None) is not None
+
+    def give_up(self) -> Iterator[AskedT]:
+        """Everything that we asked and that will never be answered, at the end of the link."""
+        while self.asked:
+            yield self.asked.pop(next(iter(self.asked)))

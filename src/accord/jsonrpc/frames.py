@@ -1,0 +1,262 @@
+"""Bytes into frames: one JSON text each.
+
+    read ──▶ FrameReader.feed ──▶ [frame, frame, ...]     a line is a frame
+                 │ keeps the unfinished line, in parts
+                 └ past the limit ──▶ Outline ──▶ Oversized
+
+A frame past the limit is skipped to its end without being kept. Whoever waits for it must still hear about it: a call
+has to be answered under its own id, an answer has to fail the request that it belongs to. So an `Outline` watches the
+bytes go by and keeps the top level of the object, less its nested values and long strings; that is enough to know the
+id, and whether there is a method.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any, AnyStr, TypeAlias, cast
+
+LIMIT = 64 * 1024 * 1024
+"""Bytes that a line may have before it is skipped."""
+
+RequestId: TypeAlias = int | str
+
+
+@dataclass(frozen=True, slots=True)
+class Oversized:
+    """A frame that was skipped because it went past the limit, and what it was.
+
+    | has_method | has_id | it was | what it needs |
+    |---|---|---|---|
+    | yes | yes | a call | an error under `id` |
+    | yes | no | a tell | an error under null: somebody should hear that it was lost |
+    | no | yes | an answer | the request waiting under `id` fails |
+    | no | no | unknown | an error under null |
+
+    `length` counts the bytes of its line. An id that is null or no id at all (`true`, `1.5`, far too long) is None.
+    """
+
+    length: int
+    id: RequestId | None = None
+    has_id: bool = False
+    has_method: bool = False
+
+
+class FrameReader:
+    """Splits what arrives into frames.
+
+    >>> reader = FrameReader()
+    >>> reader.feed(b'{"a":1}\\r\\n\\n{"b"')
+    [b'{"a":1}']
+    >>> reader.feed(b':2}\\n')
+    [b'{"b":2}']
+    """
+
+    def __init__(self, limit: int = LIMIT) -> None:
+        self._limit = limit
+        self._parts: list[bytes | bytearray] = []
+        self._length = 0
+        self._outline: Outline | None = None
+
+    @property
+    def buffered(self) -> int:
+        """How many bytes of an unfinished line are kept; none while a frame is being skipped."""
+        return 0 if self._outline else self._length
+
+    def feed(self, chunk: bytes) -> list[bytes | Oversized]:
+        """The frames that these bytes complete."""
+        frames: list[bytes | Oversized] = []
+        lines = chunk.split(b"\n")
+        rest = lines.pop()
+        if lines and self._length:
+            self._keep(lines.pop(0))
+            frames += self._end_line()
+        if lines:
+            frames += self._whole_lines(lines, chunk)
+        if rest:
+            self._keep(rest)
+        return frames
+
+    def finish(self) -> list[bytes | Oversized]:
+        """The frame that the end of the input completes: a last line needs no newline."""
+        return self._end_line()
+
+    def _whole_lines(self, lines: list[bytes], chunk: bytes) -> Sequence[bytes | Oversized]:
+        if len(chunk) > self._limit:
+            return [frame for line in lines for frame in self._one_line(line)]
+        # Nothing to tidy when no line is blank, starts with a BOM or ends in a carriage return. Comparing lines with
+        # a brace and searching the chunk costs a fifth of looking at each line.
+        if min(lines) >= b"{" and b"\r" not in chunk and (b"\xef" not in chunk or max(lines) < b"|"):
+            return lines
+        return [frame for line in lines if (frame := _tidy(line))]
+
+    def _one_line(self, line: bytes) -> list[bytes | Oversized]:
+        self._keep(line)
+        return self._end_line()
+
+    def _keep(self, piece: bytes) -> None:
+        self._length += len(piece)
+        if self._length > self._limit and not self._outline:
+            self._outline = Outline()
+            for part in self._parts:
+                self._outline.feed(part)
+            self._parts.clear()
+        if self._outline:
+            self._outline.feed(piece)
+        elif len(piece) >= _SMALL:
+            self._parts.append(piece)
+        elif self._parts and isinstance(gathered := self._parts[-1], bytearray):
+            gathered += piece
+        else:
+            self._parts.append(bytearray(piece))
+
+    def _end_line(self) -> list[bytes | Oversized]:
+        parts, length, outline = self._parts, self._length, self._outline
+        self._parts, self._length, self._outline = [], 0, None
+        if outline:
+            return [_oversized(length, outline.members())]
+        frame = _tidy(b"".join(parts))
+        return [frame] if frame else []
+
+
+class Outline:
+    """The top level of a JSON object that streams by: nested values emptied, long strings left out.
+
+        {"jsonrpc":"2.0","id":7,"result":{"text":"... 60 MB ..."}}   ->   {"jsonrpc":"2.0","id":7,"result":{}}
+
+    It takes its text in pieces cut anywhere, holds a few KB whatever comes, and works in blocks. A block that lies
+    within a nested value, as nearly all of a giant does, is passed as a whole: without its escapes the quotes tell
+    strings from the rest, and of the rest only the brackets matter. The others are walked from mark to mark.
+    """
+
+    def __init__(self) -> None:
+        self._kept = bytearray()
+        self._full = False
+        self._depth = 0
+        self._in_string = False
+        self._string_at = 0  # where in `_kept` the string being read starts
+        self._backslash = b""  # the end of the last block, when it is half an escape
+
+    def feed(self, text: bytes | bytearray) -> None:
+        for at in range(0, len(text), _BLOCK):
+            if self._full:
+                return
+            block = self._backslash + text[at : at + _BLOCK]
+            backslashes = len(block) - len(block.rstrip(b"\\"))
+            self._backslash = b"\\" * (backslashes % 2)
+            block = block.removesuffix(self._backslash)
+            if not self._pass_nested(block):
+                self._walk(block)
+
+    def members(self) -> dict[str, Any]:
+        """The members of the object by name; none when it was no object, or had too many to be kept."""
+        try:
+            members: Any = {} if self._full else json.loads(self._kept.decode("utf-8-sig", "replace"))
+        except ValueError:
+            return {}
+        return cast("dict[str, Any]", members) if isinstance(members, dict) else {}
+
+    def _pass_nested(self, block: bytes) -> bool:
+        """Pass this block if all of it is nested; else leave everything as it was."""
+        if self._depth < _NESTED:
+            return False
+        pieces = _ESCAPE.sub(b"", block).split(b'"')
+        brackets = b"".join(pieces[self._in_string :: 2]).translate(None, _NO_BRACKETS)
+        depths = list(accumulate(map(_STEPS.__getitem__, brackets), initial=self._depth))
+        if min(depths) < _NESTED:
+            return False
+        self._depth = depths[-1]
+        self._in_string ^= len(pieces) % 2 == 0
+        return True
+
+    def _walk(self, block: bytes) -> None:
+        at = 0
+        while at < len(block):
+            at = self._walk_string(block, at) if self._in_string else self._walk_to_mark(block, at)
+
+    def _walk_to_mark(self, block: bytes, at: int) -> int:
+        end = skip(_UP_TO_MARK, block, at)
+        if self._depth < _NESTED:
+            self._keep(block[at:end].translate(None, _SPACE))
+        if end == len(block):
+            return end
+        if (mark := block[end]) == _QUOTE:
+            self._in_string = True
+            self._string_at = len(self._kept)
+            step = 0
+        else:
+            step = _STEPS[mark]
+        if min(self._depth, self._depth + step) < _NESTED:
+            self._keep(block[end : end + 1])
+        self._depth += step
+        return end + 1
+
+    def _walk_string(self, block: bytes, at: int) -> int:
+        end = skip(_UP_TO_QUOTE, block, at)
+        self._in_string = end == len(block)
+        if self._depth < _NESTED:
+            room = self._string_at + _LONG_STRING - len(self._kept)
+            self._keep(block[at : min(end, at + room)])
+            if not self._in_string:
+                self._close_string()
+        return end + 1
+
+    def _close_string(self) -> None:
+        start = self._string_at
+        if len(self._kept) - start < _LONG_STRING:
+            self._keep(b'"')
+        else:
+            # An object is no id, and no key is called "".
+            self._kept[start:] = b"{}" if self._kept.endswith(b":", 0, start) else b'""'
+
+    def _keep(self, text: bytes) -> None:
+        self._full = self._full or len(self._kept) + len(text) > _FULL
+        if not self._full:
+            self._kept += text
+
+
+def as_id(value: object) -> RequestId | None:
+    """This JSON value as a request's id; None if it cannot be one.
+
+    JSON-RPC, Request object: an id is a string or a number, which should have no fraction. `1.0` has none, so it is 1.
+    """
+    if type(value) is int or type(value) is str:
+        return value
+    return int(value) if isinstance(value, float) and value.is_integer() else None
+
+
+def skip(pattern: re.Pattern[AnyStr], text: AnyStr, at: int) -> int:
+    """Where in the text that ends which the pattern describes, and which starts at `at`."""
+    match = pattern.match(text, at)
+    return match.end() if match else at
+
+
+def _oversized(length: int, members: dict[str, Any]) -> Oversized:
+    return Oversized(length, as_id(members.get("id")), "id" in members, members.get("method") is not None)
+
+
+def _tidy(line: bytes) -> bytes:
+    frame = line.removeprefix(_BOM).rstrip(b"\r")
+    return b"" if frame.isspace() else frame
+
+
+_BOM = b"\xef\xbb\xbf"
+_SMALL = 4096
+"""Pieces below this are gathered in one buffer: as parts of their own they would take many times their bytes."""
+
+_NESTED = 2  # the depth at which nothing is kept: the object itself is 1
+_BLOCK = 64 * 1024
+_LONG_STRING = 1024
+_FULL = 4096
+
+_QUOTE = ord('"')
+_SPACE = b" \t\r\n"
+_STEPS = {ord("{"): 1, ord("["): 1, ord("}"): -1, ord("]"): -1}
+_NO_BRACKETS = bytes(set(range(256)) - set(_STEPS))
+
+_ESCAPE = re.compile(rb"(?s)\\.")
+_UP_TO_QUOTE = re.compile(rb'(?s)[^"\\]*+(?:\\.[^"\\]*+)*+')
+_UP_TO_MARK = re.compile(rb'(?s)[^]["{}\\]*+(?:\\.[^]["{}\\]*+)*+')

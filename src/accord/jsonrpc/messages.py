@@ -1,0 +1,349 @@
+"""JSON text into messages and back.
+
+    frame ──▶ parse ──┬─ one strict decoder ──────────────▶ Call | Tell | Answer
+                      └─ refused ──▶ read with care ──┬───▶ the same, its text repaired
+                                                      └───▶ Malformed, which carries its reply
+
+`parse` takes any bytes, never raises, and looks no further than the envelope: params and results stay raw JSON, as
+views of the frame, until somebody asks for them typed.
+
+What is read liberally, because peers send it:
+
+- null `method`, `params` or `error` counts as absent, as does a null `result` beside a method or an error: some
+  serialisers write every member they know.
+- An id like `1.0` is the integer 1.
+- An error may lack its code or message or have odd ones, and may be a bare string.
+- An error without an id has the id null: the peer could not read what we sent.
+- A half of an emoji (`"\\ud83d"`), bytes that are no UTF-8 and numbers of any size do not cost the message.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, TypeAlias, cast
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from accord.errors import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR
+from accord.jsonrpc.frames import Outline, RequestId, as_id, skip
+
+if TYPE_CHECKING:
+    RawOrNone: TypeAlias = Raw | None
+else:
+    RawOrNone = Raw  # msgspec keeps a value raw only where the type is Raw alone
+
+
+class ErrorObject(msgspec.Struct, frozen=True, gc=False):
+    """Why a call failed, as the peer tells it."""
+
+    code: int
+    message: str = ""
+    data: Any = None
+
+
+class Call(msgspec.Struct, frozen=True, gc=False):
+    """A message that expects an answer under its id."""
+
+    id: RequestId
+    method: str
+    params: RawOrNone = None
+
+
+class Tell(msgspec.Struct, frozen=True, gc=False, tag_field="jsonrpc", tag="2.0", forbid_unknown_fields=True):
+    """A message that expects no answer."""
+
+    method: str
+    params: RawOrNone = None
+
+
+class Answer(msgspec.Struct, frozen=True, gc=False):
+    """What became of a call: a result (the raw JSON `null` is one) or an error.
+
+    An error whose id is None says that the peer could not read something of ours.
+    """
+
+    id: RequestId | None
+    result: RawOrNone = None
+    error: ErrorObject | None = None
+
+
+class Malformed(msgspec.Struct, frozen=True, gc=False):
+    """A frame that is no message, and what to do about it."""
+
+    code: int
+    problem: str
+    id: RequestId | None = None
+    """What the reply carries as its id."""
+    answerable: bool = True
+    """Not so for what was meant as an answer: answering it could go on for ever."""
+    pending: RequestId | None = None
+    """The request of ours that this was meant to answer: it gets no other answer, so it fails."""
+
+    def reply(self) -> bytes | None:
+        """The frame to send back, if one may be sent."""
+        if not self.answerable:
+            return None
+        return error_answer(self.id, self.code, f"{_TITLES[self.code]}: {self.problem}")
+
+
+Message: TypeAlias = Call | Tell | Answer
+
+
+def parse(frame: bytes) -> Message | Malformed:
+    """The message in this frame.
+
+    >>> parse(b'{"jsonrpc":"2.0","id":1,"method":"session/new"}')
+    Call(id=1, method='session/new', params=None)
+    >>> parse(b"[]").problem
+    'ACP has no batches; send each message on its own'
+    """
+    # Streams are tells, mostly spelled with the method as their second member: those need no envelope. A call that
+    # starts like one is refused here and read below.
+    try:
+        if frame[_SECOND_NAME] == _M and frame[_END] == _TWO_BRACES:
+            return _decode_tell(frame)
+    except _NO_TELL:
+        pass
+    try:
+        envelope = _decode(frame)
+    except RecursionError:
+        return _too_deep(frame)
+    except _REFUSALS:
+        return _parse_with_care(frame)
+    method, request_id = envelope.method, envelope.id
+    if method is None:
+        if request_id is not UNSET and (envelope.result is None) is not (envelope.error is None):
+            return Answer(request_id, envelope.result, envelope.error)
+    elif envelope.result is None and envelope.error is None:
+        params = envelope.params
+        if params is None or frame[_END] == _TWO_BRACES or memoryview(params)[0] == _BRACE:
+            return Tell(method, params) if request_id is UNSET else Call(request_id, method, params)
+    return _parse_with_care(frame)
+
+
+def call(request_id: RequestId, method: str, params: bytes | Raw | None = None) -> bytes:
+    """The frame of a call whose params are encoded already."""
+    if params is None:
+        return b"".join((_ID, _json(request_id), _method(method), b"}"))
+    return b"".join((_ID, _json(request_id), _method(method), _PARAMS, params, b"}"))
+
+
+def tell(method: str, params: bytes | Raw | None = None) -> bytes:
+    """The frame of a tell whose params are encoded already."""
+    if params is None:
+        return b"".join((_VERSION, _method(method), b"}"))
+    return b"".join((_VERSION, _method(method), _PARAMS, params, b"}"))
+
+
+def answer(request_id: RequestId, result: bytes | Raw) -> bytes:
+    """The frame of an answer whose result is encoded already."""
+    return b"".join((_ID, _json(request_id), _RESULT, result, b"}"))
+
+
+def error_answer(request_id: RequestId | None, code: int, message: str, data: Any = None) -> bytes:
+    """The frame of an answer that is an error.
+
+    Data that cannot be written as JSON is left out: the answer matters more.
+    """
+    error = b',"error":{"code":%d,"message":%b' % (code, _json(message))
+    return b"".join((_ID, _json(request_id), error, _data(data), b"}}"))
+
+
+def _data(data: Any) -> bytes:
+    try:
+        return b"" if data is None else b',"data":' + _json(data)
+    except (TypeError, ValueError, RecursionError):
+        return b""
+
+
+def _json(value: Any) -> bytes:
+    try:
+        return msgspec.json.encode(value)
+    except UnicodeEncodeError:  # half of an emoji: only an escape can say it
+        return json.dumps(value, allow_nan=False).encode()
+
+
+@lru_cache(maxsize=512)
+def _method(method: str) -> bytes:
+    return b',"method":' + _json(method)
+
+
+# Tells are decoded straight into their class: the version is its tag, and one member more makes it something else. But
+# msgspec demands a tag only where it tells the classes of a union apart. This other class has no members, so nothing
+# that ends in an object is ever taken for it.
+class _NoTell(msgspec.Struct, tag_field="jsonrpc", tag="", forbid_unknown_fields=True):
+    pass
+
+
+class _Envelope(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    jsonrpc: Literal["2.0"]
+    method: str | None = None
+    params: RawOrNone = None
+    id: RequestId | UnsetType = UNSET
+    result: RawOrNone = None
+    error: ErrorObject | None = None
+
+
+class _Member(NamedTuple):
+    value: Any
+    text: str
+
+    def raw(self) -> Raw:
+        return Raw(self.text.encode())
+
+
+def _parse_with_care(frame: bytes) -> Message | Malformed:
+    text = frame.decode("utf-8-sig", "replace")
+    try:
+        value = _JSON.decode(text)
+        if isinstance(value, dict):
+            return _parse_object(_members(text))
+    except RecursionError:
+        return _too_deep(frame)
+    except ValueError as error:
+        return Malformed(PARSE_ERROR, str(error), pending=_pending(_outline(frame)))
+    if isinstance(value, list):
+        return Malformed(INVALID_REQUEST, "ACP has no batches; send each message on its own")
+    return Malformed(INVALID_REQUEST, "a message is an object")
+
+
+def _too_deep(frame: bytes) -> Malformed:
+    members = _outline(frame)
+    problem = "nested too deeply"
+    if _is_answer(members):
+        return Malformed(INVALID_REQUEST, problem, answerable=False, pending=_pending(members))
+    return Malformed(INVALID_REQUEST, problem, id=as_id(members.get("id")), pending=_pending(members))
+
+
+def _parse_object(members: dict[str, _Member]) -> Message | Malformed:
+    values = {name: member.value for name, member in members.items()}
+    if _is_answer(values):
+        return _read_answer(values, members)
+    return _read_request(values, members)
+
+
+def _read_request(values: dict[str, Any], members: dict[str, _Member]) -> Call | Tell | Malformed:
+    request_id = as_id(values.get("id"))
+    method: Any = values.get("method")
+    params: Any = values.get("params")
+    problem = _first_of(
+        (values.get("jsonrpc") != "2.0", _WRONG_VERSION),
+        (not isinstance(method, str), "method must be a string"),
+        (_has_outcome(values), "a result or an error beside a method"),
+        (not isinstance(params, dict | None), "params must be an object"),
+        ("id" in values and request_id is None, "id must be a string or a whole number"),
+    )
+    if problem:
+        return Malformed(INVALID_REQUEST, problem, pending=_pending(values))
+    raw = None if params is None else members["params"].raw()
+    return Tell(method, raw) if request_id is None else Call(request_id, method, raw)
+
+
+def _read_answer(values: dict[str, Any], members: dict[str, _Member]) -> Answer | Malformed:
+    request_id, result, error = as_id(values.get("id")), values.get("result"), values.get("error")
+    # JSON-RPC, Response object: the id is null if the other side could not tell it from what we sent.
+    unread = error is not None and values.get("id") is None
+    problem = _first_of(
+        (values.get("jsonrpc") != "2.0", _WRONG_VERSION),
+        (result is not None and error is not None, "both a result and an error"),
+        ("result" not in values and error is None, "neither a method nor a result nor an error"),
+        (request_id is None and not unread, "an answer needs the id of its request"),
+    )
+    if problem:
+        return Malformed(INVALID_REQUEST, problem, answerable=False, pending=request_id)
+    if error is not None:
+        return Answer(request_id, error=_error_object(error))
+    return Answer(request_id, members["result"].raw())
+
+
+def _error_object(error: Any) -> ErrorObject:
+    if isinstance(error, str):
+        return ErrorObject(INTERNAL_ERROR, error)
+    if not isinstance(error, dict):
+        return ErrorObject(INTERNAL_ERROR, data=error)
+    members = cast("dict[str, Any]", error)
+    code, message = as_id(members.get("code")), members.get("message")
+    return ErrorObject(
+        code if isinstance(code, int) else INTERNAL_ERROR,
+        message if isinstance(message, str) else "",
+        members.get("data"),
+    )
+
+
+def _is_answer(values: dict[str, Any]) -> bool:
+    """Whether this was meant as an answer, however badly.
+
+    An id alone is one: JavaScript drops a result that is undefined.
+    """
+    if values.get("method") is not None:
+        return False
+    return "result" in values or _has_outcome(values) or ("id" in values and values.get("params") is None)
+
+
+def _has_outcome(values: dict[str, Any]) -> bool:
+    return values.get("result") is not None or values.get("error") is not None
+
+
+def _pending(values: dict[str, Any]) -> RequestId | None:
+    return as_id(values.get("id")) if _is_answer(values) or _has_outcome(values) else None
+
+
+def _first_of(*checks: tuple[bool, str]) -> str | None:
+    return next((problem for is_wrong, problem in checks if is_wrong), None)
+
+
+def _outline(frame: bytes) -> dict[str, Any]:
+    outline = Outline()
+    outline.feed(frame)
+    return outline.members()
+
+
+def _members(text: str) -> dict[str, _Member]:
+    """The members of an object, in text that is known to be JSON."""
+    members: dict[str, _Member] = {}
+    at = text.index("{") + 1
+    while text[at := skip(_SEPARATORS, text, at)] != "}":
+        name, at = _JSON.raw_decode(text, at)
+        start = skip(_SEPARATORS, text, at)
+        value, at = _JSON.raw_decode(text, start)
+        members[name] = _Member(value, text[start:at])
+    return members
+
+
+def _integer(digits: str) -> int | float:
+    try:
+        return int(digits)
+    except ValueError:  # more digits than Python converts; JSON sets no bound
+        return float(digits)
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+_JSON = json.JSONDecoder(parse_int=_integer, parse_constant=_no_constant)
+_SEPARATORS = re.compile(r"[ \t\n\r,:]*")
+
+_decode_tell = cast("msgspec.json.Decoder[Tell]", msgspec.json.Decoder(Tell | _NoTell)).decode
+_decode = msgspec.json.Decoder(_Envelope).decode
+_REFUSALS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+_NO_TELL = (*_REFUSALS, IndexError)
+
+_SECOND_NAME = len(b'{"jsonrpc":"2.0","')
+_M = ord("m")
+# A frame that ends in two braces ends in a member that is an object. The decoders know only params, result and error
+# that can be one, so this tells that params are an object for half of what a look at them costs.
+_TWO_BRACES = b"}}"
+_END = slice(-2, None)
+_BRACE = ord("{")
+
+_VERSION = b'{"jsonrpc":"2.0"'
+_ID = b'{"jsonrpc":"2.0","id":'
+_PARAMS = b',"params":'
+_RESULT = b',"result":'
+
+_WRONG_VERSION = 'jsonrpc must be "2.0"'
+_TITLES = {PARSE_ERROR: "Parse error", INVALID_REQUEST: "Invalid request"}

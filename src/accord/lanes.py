@@ -1,0 +1,295 @@
+"""Lanes: in which order things happen, without anything waiting for ever.
+
+A lane is a session's queue of notifications; messages that name no session share one more. Lanes do not wait for each
+other. An idle lane does not exist: most notifications are handled where they arrive, and no lane is made for them.
+
+What stands in a lane, in the order of arrival:
+
+- a *notification*, handled alone: the next one starts when this one's handler is done;
+- an *answer*, held back until the notifications that arrived before it are handled, so that who awaits a prompt has
+  seen all of its updates;
+- a *start*, the place of a request among the notifications: it starts once those before it have started.
+
+**Held answers and handlers that ask.** A handler may make requests of its own, and their answers may stand in its own
+lane, behind the notifications that wait for the very same handler. So an answer is not held while the lane's handler
+itself waits for an answer, if the answer belongs to a request made *inside* some handler that still runs (in this lane,
+in another, or in a request's handler: the chain may lead there through the other side, where we cannot see it), or if
+it is one that the handler waits for. That is looked at when an answer arrives and whenever a handler begins to wait. It
+breaks every circle, because each circle leads through a handler that waits; it never lets an ordinary caller's answer
+overtake a notification. For waits that nobody can see (a handler that awaits an event which needs the answer) there is
+a deadline: a lane that gets nowhere for so long lets its answers go, and says in a warning which handler it was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from accord.routes import Route
+
+log = logging.getLogger("accord")
+
+YIELD_EVERY = 1_000
+"""A lane whose handlers never suspend must let the rest of the program live."""
+
+
+class Inside(Protocol):
+    """A handler that may make requests of its own."""
+
+    running: bool
+
+    def begins_to_wait(self, answer: Held) -> None: ...
+
+    def no_longer_waits(self, answer: Held) -> None: ...
+
+
+inside: ContextVar[Inside | None] = ContextVar("accord_inside", default=None)
+"""The handler that this code runs in, its child tasks included."""
+
+
+class Held(Protocol):
+    """An answer that may stand in a lane."""
+
+    maker: Inside | None
+    """The handler inside which its request was made."""
+
+    def release(self) -> None:
+        """Let the answer go to who awaits it; a second time does nothing."""
+        ...
+
+
+class _Notification:
+    __slots__ = ("params", "route", "size")
+
+    def __init__(self, route: Route, params: Any, size: int) -> None:
+        self.route = route
+        self.params = params
+        self.size = size
+
+
+class _Start:
+    __slots__ = ("begin",)
+
+    def __init__(self, begin: Callable[[], None]) -> None:
+        self.begin = begin
+
+
+class Lanes:
+    """The lanes of one connection that have something in them."""
+
+    def __init__(self, *, stuck_after: float, on_size: Callable[[int], None]) -> None:
+        self.busy: dict[str | None, Lane] = {}
+        self.stuck_after = stuck_after
+        self.size = 0
+        self._on_size = on_size
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def enter(self, key: str | None) -> Lane:
+        """The lane of this session, made if it was idle."""
+        lane = self.busy.get(key)
+        if lane is None:
+            lane = self.busy[key] = Lane(key, self)
+        return lane
+
+    def hold(self, key: str | None, answer: Held) -> None:
+        """Let this answer go behind the notifications of its lane, or at once where it need not wait."""
+        lane = self.busy.get(key)
+        if lane is None:
+            answer.release()
+        else:
+            lane.hold(answer)
+
+    def mark_start(self, key: str | None, begin: Callable[[], None]) -> bool:
+        """Mark a request's place among the notifications of its session; False if there are none."""
+        lane = self.busy.get(key)
+        if lane is None:
+            return False
+        lane.queue.append(_Start(begin))
+        return True
+
+    def fullest(self) -> Lane:
+        return max(self.busy.values(), key=lambda lane: lane.size)
+
+    def resized(self, by: int) -> None:
+        self.size += by
+        self._on_size(self.size)
+
+    def spawn(self, lane: Lane) -> None:
+        task = asyncio.create_task(lane.run(), name=f"accord lane {lane.key or ''}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def idle(self) -> None:
+        """Wait until every lane is empty."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    async def cancel(self, *, within: float) -> None:
+        """Give up what is in the lanes; whoever holds them awaits this, unless it is itself a lane's handler."""
+        for lane in list(self.busy.values()):
+            lane.give_up()
+        me = asyncio.current_task()
+        others = {task for task in self._tasks if task is not me}
+        for task in others:
+            task.cancel()
+        if others:
+            await asyncio.wait(others, timeout=within)
+
+
+class Lane:
+    """What waits for one session's handlers, and the task that works it off."""
+
+    __slots__ = (
+        "_awaited",
+        "_handled",
+        "_held",
+        "_lanes",
+        "_timer",
+        "_working",
+        "given_up",
+        "handling",
+        "key",
+        "queue",
+        "running",
+        "size",
+    )
+
+    def __init__(self, key: str | None, lanes: Lanes) -> None:
+        self.key = key
+        self.queue: deque[_Notification | _Start | Held] = deque()
+        self.size = 0
+        """Bytes of the notifications that have not started."""
+        self.handling: str | None = None
+        """The method whose handler runs now."""
+        self.running = True
+        self.given_up = False
+        self._lanes = lanes
+        self._held: dict[Held, None] = {}
+        self._awaited: list[Held] = []
+        self._handled = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._working = False
+
+    def notify(self, route: Route, params: Any, size: int) -> None:
+        """A notification, handled when all before it are."""
+        self.queue.append(_Notification(route, params, size))
+        if not self._working:
+            self._working = True
+            self._lanes.spawn(self)
+        self._resized(size)
+
+    def hold(self, answer: Held) -> None:
+        if self._may_pass(answer):
+            answer.release()
+            return
+        self.queue.append(answer)
+        self._held[answer] = None
+        if self._timer is None:
+            self._watch()
+
+    def begins_to_wait(self, answer: Held) -> None:
+        """This lane's handler now waits for an answer: others that could be in its way must not wait for it."""
+        self._awaited.append(answer)
+        for held in [held for held in self._held if self._may_pass(held)]:
+            self._release(held)
+
+    def no_longer_waits(self, answer: Held) -> None:
+        self._awaited.remove(answer)
+
+    def _release(self, answer: Held) -> None:
+        self._held.pop(answer, None)
+        answer.release()
+
+    def _may_pass(self, answer: Held) -> bool:
+        if not self._awaited:
+            return False
+        return (answer.maker is not None and answer.maker.running) or answer in self._awaited
+
+    async def run(self) -> None:
+        """Work the queue off; then the lane is idle, and gone."""
+        inside.set(self)
+        task = asyncio.current_task()
+        while self.queue:
+            item = self.queue.popleft()
+            if isinstance(item, _Notification):
+                await self._handle(item)
+                if task is not None and task.cancelling() and not self.given_up:
+                    # The handler cancelled the task it ran in. That was meant for it, not for the ones behind it.
+                    self._lanes.spawn(self)
+                    return
+                if self._handled % YIELD_EVERY == 0:
+                    await asyncio.sleep(0)
+            elif isinstance(item, _Start):
+                item.begin()
+            else:
+                self._release(item)
+        self._leave()
+
+    async def _handle(self, notification: _Notification) -> None:
+        self.handling = notification.route.method
+        self._resized(-notification.size)
+        try:
+            awaitable = notification.route.tell(notification.params)
+            if awaitable is not None and hasattr(awaitable, "__await__"):
+                await awaitable
+        except asyncio.CancelledError:
+            if self.given_up:
+                raise
+            log.warning("the handler of %s was cancelled from within", notification.route.method)
+        except Exception:
+            log.exception("the handler of %s failed", notification.route.method)
+        finally:
+            self.handling = None
+            self._handled += 1
+
+    def _leave(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self.running = self._working = False
+        if self._lanes.busy.get(self.key) is self:
+            del self._lanes.busy[self.key]
+
+    def give_up(self) -> None:
+        """Drop the notifications that have not started; let the answers go."""
+        self.given_up = True
+        self.drop()
+        self._leave()
+
+    def drop(self) -> None:
+        waiting, self.queue = list(self.queue), deque()
+        for item in waiting:
+            if isinstance(item, _Notification):
+                self._resized(-item.size)
+            elif not isinstance(item, _Start):
+                self._release(item)
+
+    def _resized(self, by: int) -> None:
+        self.size += by
+        self._lanes.resized(by)
+
+    def _watch(self) -> None:
+        """Look again after the deadline whether this lane has got anywhere."""
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(self._lanes.stuck_after, self._look_again, self._handled)
+
+    def _look_again(self, handled_then: int) -> None:
+        self._timer = None
+        if not self._held:
+            return
+        if self._handled == handled_then:
+            log.warning(
+                "the handler of %s has not returned for %g seconds; %d answer(s) behind it go on without it",
+                self.handling,
+                self._lanes.stuck_after,
+                len(self._held),
+            )
+            for answer in list(self._held):
+                self._release(answer)
+        else:
+            self._watch()

@@ -1,0 +1,105 @@
+"""Output: written at once when nothing waits, joined when there is more, and a brake for senders.
+
+The first frame of a turn of the event loop goes out at once, for the sake of latency; what follows in the same turn is
+gathered and goes out at its end, or as soon as there is enough of it for a write of its own. While a delivery is being
+handled everything is gathered (`cork`), so that a hundred answers are one write.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from accord.intake import Intake
+from accord.trace import OUT, Watch
+from accord.transports.base import Transport
+
+FLUSH_AT = 64 * 1024
+
+
+class Outbox:
+    """Where frames wait for the end of the turn, and senders for room."""
+
+    __slots__ = (
+        "_due",
+        "_intake",
+        "_loop",
+        "_room",
+        "_size",
+        "_transport",
+        "bytes_out",
+        "corked",
+        "frames",
+        "frames_out",
+        "full",
+        "watch",
+    )
+
+    def __init__(self, transport: Transport, intake: Intake, loop: asyncio.AbstractEventLoop) -> None:
+        self.frames: list[bytes] = []
+        self.corked = False
+        self.full = False
+        self.frames_out = self.bytes_out = 0
+        self.watch: Watch | None = None
+        self._transport = transport
+        self._intake = intake
+        self._loop = loop
+        self._due = False
+        self._size = 0
+        self._room = asyncio.Event()
+
+    def put(self, frame: bytes) -> bool:
+        """Send this frame. True if the sender should `breathe` before it sends more."""
+        if self.watch is not None:
+            self.watch.frame(OUT, frame)
+        self.frames.append(frame)
+        if self.corked:
+            return False
+        if not self._due:
+            self._due = True
+            self._loop.call_soon(self._end_of_turn)
+            self.flush()
+            return self.full
+        self._size += len(frame)
+        if self._size < FLUSH_AT:
+            return self.full
+        self.flush()
+        return True
+
+    def flush(self) -> None:
+        frames = self.frames
+        if frames:
+            self.frames = []
+            self._size = 0
+            self.frames_out += len(frames)
+            self.bytes_out += sum(map(len, frames))
+            self._transport.send(frames)
+
+    def uncork(self) -> None:
+        self.corked = False
+        if self.frames:
+            self.flush()
+
+    def _end_of_turn(self) -> None:
+        self._due = False
+        self.flush()
+
+    async def breathe(self) -> None:
+        """Let others run; and while the other side does not take what we send, wait for room."""
+        if not self.full:
+            await asyncio.sleep(0)
+            return
+        self._intake.senders += 1
+        self._intake.decide()
+        try:
+            await self._room.wait()
+        finally:
+            self._intake.senders -= 1
+            self._intake.decide()
+
+    def filled(self) -> None:
+        self.full = True
+        self._room.clear()
+
+    def emptied(self) -> None:
+        self.full = False
+        self._room.set()

@@ -1,0 +1,65 @@
+"""Which handler takes which method, ready to be called: what `dispatch` makes and a `Connection` uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Raw
+
+from accord.calls import Owed
+
+
+class Route:
+    """One method's way from raw params to its handler, and from its result to raw JSON."""
+
+    __slots__ = ("call", "decode", "decode_tolerantly", "encode", "immediate", "lane_of", "method", "suspends", "tell")
+
+    def __init__(
+        self,
+        method: str,
+        *,
+        decode: Callable[[bytes | Raw], Any],
+        decode_tolerantly: Callable[[bytes | Raw], Any],
+        lane_of: Callable[[Any], str | None],
+        suspends: bool,
+        tell: Callable[[Any], Any] | None = None,
+        call: Callable[[Any, Owed], Any] | None = None,
+        encode: Callable[[Any], bytes] | None = None,
+        immediate: bool = False,
+    ) -> None:
+        self.method = method
+        self.decode = decode
+        """Strict and fast; raises one of `codec.REFUSALS`."""
+        self.decode_tolerantly = decode_tolerantly
+        """For what the strict way refused; raises DecodeError."""
+        self.lane_of = lane_of
+        """The session that these params belong to."""
+        self.suspends = suspends
+        """Whether the handler is an `async def`."""
+        self.tell = tell or _no_handler
+        self.call = call or _no_handler
+        self.encode = encode or _no_handler
+        self.immediate = immediate
+        """Whether it acts on arrival, never through a lane."""
+
+
+class Routes:
+    """All the routes of one side."""
+
+    __slots__ = ("calls", "other_call", "other_tell", "tells")
+
+    def __init__(self) -> None:
+        self.calls: dict[str, Route] = {}
+        self.tells: dict[str, Route] = {}
+        self.other_call: Callable[[str], Route | None] = _nobody
+        """Who takes a request that no route is for."""
+        self.other_tell: Callable[[str], Route | None] = _nobody
+
+
+def _nobody(_: str) -> Route | None:
+    return None
+
+
+def _no_handler(*_: Any) -> Any:
+    raise LookupError("this route has no such direction")

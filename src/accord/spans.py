@@ -1,0 +1,64 @@
+"""Each request as an OpenTelemetry span, with the extra `otel`.
+
+    Peer(transport, handlers, role="client", spans=Spans())
+
+The trace context travels in `_meta` (`traceparent`, `tracestate`), so that the spans of both sides hang together.
+Without this, what a peer sends in `_meta` is still carried on to the requests made while handling its request.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Awaitable, Generator
+from typing import Any
+
+import msgspec
+
+from accord.errors import AccordError
+
+
+class Spans:
+    """Makes a span for each request, sent and received."""
+
+    def __init__(self, tracer: Any = None) -> None:
+        try:
+            from opentelemetry import propagate, trace
+        except ImportError:
+            raise AccordError("tracing with OpenTelemetry needs an extra: pip install 'accord[otel]'") from None
+        self._trace = trace
+        self._propagate = propagate
+        self._tracer = tracer or trace.get_tracer("accord")
+
+    @contextlib.contextmanager
+    def asking(self, request: Any, role: str) -> Generator[Any]:
+        """A span around a request of ours; gives the request with the span's context in its `_meta`."""
+        with self._tracer.start_as_current_span(
+            request.__method__, kind=self._trace.SpanKind.CLIENT, attributes=_attributes(request, role)
+        ):
+            carrier: dict[str, str] = {}
+            self._propagate.inject(carrier)
+            yield msgspec.structs.replace(request, meta={**carrier, **(request.meta or {})}) if carrier else request
+
+    def answering(self, request: Any, result: Any, role: str) -> Any:
+        """A span around what answers a request of theirs, if it takes time at all."""
+        if not hasattr(result, "__await__"):
+            return result
+        return self._answering(request, result, role)
+
+    async def _answering(self, request: Any, result: Awaitable[Any], role: str) -> Any:
+        meta: dict[str, Any] = request.meta or {}
+        carrier = {key: value for key, value in meta.items() if isinstance(value, str)}
+        with self._tracer.start_as_current_span(
+            request.__method__,
+            context=self._propagate.extract(carrier),
+            kind=self._trace.SpanKind.SERVER,
+            attributes=_attributes(request, role),
+        ):
+            return await result
+
+
+def _attributes(request: Any, role: str) -> dict[str, str]:
+    attributes = {"rpc.system": "jsonrpc", "rpc.method": request.__method__, "accord.role": role}
+    if (session_id := getattr(request, "session_id", None)) is not None:
+        attributes["accord.session"] = session_id
+    return attributes

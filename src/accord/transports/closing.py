@@ -1,0 +1,33 @@
+"""Waiting in a way that neither hangs nor leaves a job half done."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from typing import Any
+
+
+async def within(seconds: float, awaitable: Awaitable[object]) -> bool:
+    """Wait for it, but no longer than this; tells whether it came."""
+    try:
+        async with asyncio.timeout(seconds):
+            await awaitable
+    except TimeoutError:
+        return False
+    return True
+
+
+async def to_the_end(task: asyncio.Task[Any]) -> None:
+    """Wait until `task` is done, whatever happens to the caller: a cancellation comes through, but only then.
+
+    `asyncio.shield` protects the task and still returns at once; whoever leaves an `async with` because it was
+    cancelled would then leave the task behind.
+    """
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled

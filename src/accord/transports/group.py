@@ -1,0 +1,164 @@
+"""The group of an agent's process: to wait for, to signal as a whole, and to end without leaving anybody behind.
+
+Agents are often started by a wrapper (npx, uvx, a shell script). Ending the wrapper alone leaves the agent running, so
+everything here is about the group that the wrapper leads. What leaves the group on purpose (a daemon) is not followed.
+
+A group's number is free for others once all of its members are gone and reaped. Until then no process can get it, and
+afterwards only when the kernel has gone once through all the other numbers; we stop signalling within milliseconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from accord.transports.closing import within
+
+LEFT_BEHIND = 0.25
+"""Seconds that the rest of a group has, once its leader is gone: to end by itself, or to finish its output."""
+
+
+class ExitWatch:
+    """Waits for a process without a thread where the platform can, and reaps it."""
+
+    def __init__(self, process: subprocess.Popen[bytes], on_exit: Callable[[], None] | None = None) -> None:
+        self._process = process
+        self._on_exit = on_exit
+        self._loop = asyncio.get_running_loop()
+        self._pidfd = _pidfd(process.pid)
+        self._thread: threading.Thread | None = None
+        self.exited = asyncio.Event()
+        if self._pidfd is not None:
+            self._loop.add_reader(self._pidfd, self._reap)
+        else:
+            self._thread = threading.Thread(target=self._wait, name=f"wait-{process.pid}", daemon=True)
+            self._thread.start()
+
+    def _wait(self) -> None:
+        self._process.wait()
+        with suppress(RuntimeError):  # the loop is closed and nobody listens
+            self._loop.call_soon_threadsafe(self._reap)
+
+    def _reap(self) -> None:
+        if not self.exited.is_set() and self._process.poll() is not None:
+            self.close()
+            self.exited.set()
+            if self._on_exit is not None:
+                self._on_exit()
+
+    def close(self) -> None:
+        """Watch no longer."""
+        if self._pidfd is not None:
+            self._loop.remove_reader(self._pidfd)
+            os.close(self._pidfd)
+            self._pidfd = None
+        if self._thread is not None and self._process.returncode is not None:
+            self._thread.join()
+
+
+class ProcessGroup:
+    """A process that leads a group of its own, and what it started inside of it."""
+
+    def __init__(self, leader: subprocess.Popen[bytes], on_exit: Callable[[], None]) -> None:
+        self._leader = leader
+        self._watch = ExitWatch(leader, on_exit)
+        self.exited = self._watch.exited
+
+    @property
+    def exit_code(self) -> int | None:
+        """The leader's; negative when a signal ended it, None while it runs."""
+        return self._leader.returncode
+
+    async def end(self, grace: float) -> None:
+        """The rest of the ladder whose first step was to close their input: wait, ask, wait, kill, reap."""
+        if await within(grace, self.exited.wait()) and await within(LEFT_BEHIND, self._gone()):
+            return
+        for step in (self.terminate, self.kill):
+            step()
+            if await within(grace, self._gone()):
+                return
+
+    async def _gone(self) -> None:
+        await self.exited.wait()
+        pause = 0.002
+        while self._is_alive():
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, 0.05)
+
+    def abandon(self) -> None:
+        """Kill at once what still lives, without an event loop to wait in: for when the waiting itself is cancelled."""
+        if not self.exited.is_set() or self._is_alive():
+            self.kill()
+            with suppress(subprocess.TimeoutExpired):
+                self._leader.wait(timeout=1)
+        self._watch.close()
+
+    if sys.platform == "win32":
+
+        def terminate(self) -> None:
+            self._leader.terminate()
+
+        def kill(self) -> None:
+            self._leader.kill()
+
+        def _is_alive(self) -> bool:
+            return self._leader.poll() is None
+
+    else:
+
+        def terminate(self) -> None:
+            self._signal(signal.SIGTERM)
+            self._signal(signal.SIGCONT)  # a stopped process hears SIGTERM only when it goes on
+
+        def kill(self) -> None:
+            self._signal(signal.SIGKILL)
+
+        def _signal(self, number: int) -> None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._leader.pid, number)
+
+        def _is_alive(self) -> bool:
+            """Whether somebody we may signal is left; asked only once the leader is reaped."""
+            self._reap_orphans()
+            try:
+                os.killpg(self._leader.pid, 0)
+            except (ProcessLookupError, PermissionError):
+                return False
+            return not _only_zombies(self._leader.pid)
+
+        def _reap_orphans(self) -> None:
+            # Where we are a container's first process, orphans become our children and nobody else reaps them.
+            with suppress(ChildProcessError):
+                while os.waitpid(-self._leader.pid, os.WNOHANG)[0]:
+                    pass
+
+
+def _pidfd(pid: int) -> int | None:
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):  # an old kernel, or a sandbox that does not know it
+            return os.pidfd_open(pid)
+    return None
+
+
+def _only_zombies(group: int) -> bool:
+    """Whether all that is left of a group waits for an init that does not reap, as in many containers."""
+    if sys.platform != "linux":
+        return False
+    return all(state in "ZX" for state, its_group in _processes() if its_group == group)
+
+
+def _processes() -> Iterator[tuple[str, int]]:
+    """The state and the group of every process."""
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            with suppress(OSError):
+                # The command stands second, in parentheses, and may itself hold parentheses and blanks.
+                fields = (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()
+                yield fields[0], int(fields[2])

@@ -1,0 +1,144 @@
+"""Both ends of a link in one process: for tests, and for agents that live where their client does.
+
+    here, there = pair()
+
+It behaves as a pair of pipes would. Frames arrive in order, after the sender's turn of the event loop and never inside
+its `send`; what was sent during one turn arrives together. A side that pauses reading makes the other side's output
+wait, count and pause. What was sent before `close` still arrives.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from accord.transports.base import HIGH_WATER, End, Receiver, Transport
+from accord.transports.closing import to_the_end, within
+
+
+def pair(*, high_water: int = HIGH_WATER) -> tuple[MemoryTransport, MemoryTransport]:
+    """Two transports, each the other's other side."""
+    there, back = Pipe(), Pipe()
+    return MemoryTransport(back, there, high_water), MemoryTransport(there, back, high_water)
+
+
+class Pipe:
+    """One direction: what one side has sent and the other has not yet taken."""
+
+    def __init__(self) -> None:
+        self.frames: list[bytes] = []
+        self.size = 0
+        self.finished = False  # nothing more will be put in
+        self.abandoned = False  # nothing more will be taken out
+        self.on_change: Callable[[], None] = _nothing  # the reading side's
+        self.on_taken: Callable[[], None] = _nothing  # the writing side's
+
+    def put(self, frames: Sequence[bytes]) -> None:
+        if not (self.finished or self.abandoned):
+            self.frames.extend(frames)
+            self.size += sum(map(len, frames))
+            self.on_change()
+
+    def take(self) -> list[bytes]:
+        frames, self.frames, self.size = self.frames, [], 0
+        return frames
+
+    def finish(self) -> None:
+        self.finished = True
+        self.on_change()
+
+    def abandon(self) -> None:
+        self.abandoned = True
+        self.take()
+        self.on_taken()
+
+
+class MemoryTransport(Transport):
+    """One side of a `pair`."""
+
+    name = "memory"
+
+    def __init__(self, incoming: Pipe, outgoing: Pipe, high_water: int) -> None:
+        self._incoming = incoming
+        self._outgoing = outgoing
+        self._high_water = high_water
+        self._full = False
+        self._empty = asyncio.Event()
+        self._empty.set()
+        self._reading = True
+        self._receiver: Receiver | None = None
+        self._delivery: asyncio.Handle | None = None
+        self._end: End | None = None
+        self._closing: asyncio.Task[None] | None = None
+        incoming.on_change = self._expect_delivery
+        outgoing.on_taken = self._output_was_taken
+
+    async def start(self, receiver: Receiver) -> None:
+        self._receiver = receiver
+        self._expect_delivery()
+
+    def send(self, frames: Sequence[bytes]) -> None:
+        self._outgoing.put(frames)
+        if self._outgoing.size:
+            self._empty.clear()
+        if self._receiver is not None and not self._full and self._outgoing.size > self._high_water:
+            self._full = True
+            self._receiver.paused()
+
+    @property
+    def unsent(self) -> int:
+        return self._outgoing.size
+
+    async def flush(self) -> None:
+        await self._empty.wait()
+
+    def pause_reading(self) -> None:
+        self._reading = False
+
+    def resume_reading(self) -> None:
+        self._reading = True
+        self._expect_delivery()
+
+    async def close(self, grace: float = 2.0) -> End:
+        self._closing = self._closing or asyncio.create_task(self._close(grace), name="close memory")
+        await to_the_end(self._closing)
+        return self._end or End("closed")
+
+    async def _close(self, grace: float) -> None:
+        try:
+            await within(grace, self.flush())
+        finally:
+            self._outgoing.finish()
+            self._finish(End("closed"))
+
+    def _expect_delivery(self) -> None:
+        # Through the event loop, or a handler that sends would be entered again by what it caused.
+        if self._delivery is None and self._receiver is not None and self._end is None:
+            self._delivery = asyncio.get_running_loop().call_soon(self._deliver, self._receiver)
+
+    def _deliver(self, receiver: Receiver) -> None:
+        self._delivery = None
+        if self._end is not None:
+            return
+        if self._reading and (frames := self._incoming.take()):
+            receiver.received(frames)
+            self._incoming.on_taken()
+        if self._incoming.finished and not self._incoming.frames:
+            self._finish(End("peer_closed"))
+
+    def _output_was_taken(self) -> None:
+        self._empty.set()
+        if self._full and self._receiver is not None:
+            self._full = False
+            self._receiver.resumed()
+
+    def _finish(self, end: End) -> None:
+        if self._end is None:
+            self._end = end
+            self._incoming.abandon()
+            self._empty.set()
+            if self._receiver is not None:
+                self._receiver.ended(end)
+
+
+def _nothing() -> None: ...

@@ -1,0 +1,179 @@
+"""The reading half of a file descriptor: bytes as they come, then their end.
+
+`PollReader` asks the event loop when there is something to read. It is as fast as the loop's own pipe transports, is
+the same under asyncio and uvloop, and makes no difference between pipes, sockets and terminals, where those loops do.
+
+`ThreadReader` is for what no event loop can watch: regular files and null devices (epoll refuses them, uvloop aborts
+the process over it), and everything on Windows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+import sys
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+
+CHUNK = 64 * 1024
+"""Bytes a read asks for: what a pipe holds. Larger buffers come from mmap each time and cost more than they save."""
+
+SWEEP = 64
+"""Reads of one `drain`: more than any pipe holds, and an end where somebody keeps on writing."""
+
+JOIN = 0.2
+"""Seconds to wait for a thread's end; one that is stuck in a read which nothing can interrupt is a daemon."""
+
+
+class Reader(ABC):
+    """Owns a descriptor; hands over what it reads, and once, that nothing follows (with the error, if it was one)."""
+
+    def __init__(self, fd: int, on_data: Callable[[bytes], None], on_end: Callable[[OSError | None], None]) -> None:
+        self._fd = fd
+        self._on_data = on_data
+        self._on_end = on_end
+        self._paused = False
+        self._closed = False
+        self._loop = asyncio.get_running_loop()
+        self.ended = asyncio.Event()
+
+    @abstractmethod
+    def pause(self) -> None: ...
+
+    @abstractmethod
+    def resume(self) -> None: ...
+
+    @abstractmethod
+    def drain(self) -> None:
+        """Hand over what is there already, paused or not, without waiting for more."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Hand over nothing more and give the descriptor back. Closing twice is fine."""
+
+    def _arrived(self, chunk: bytes) -> None:
+        if chunk:
+            self._on_data(chunk)
+        else:
+            self._finish(None)
+
+    def _finish(self, error: OSError | None) -> None:
+        if not self.ended.is_set():
+            self.ended.set()
+            self._on_end(error)
+
+
+class PollReader(Reader):
+    """Reads whenever the event loop says that there is something to read."""
+
+    def __init__(self, fd: int, on_data: Callable[[bytes], None], on_end: Callable[[OSError | None], None]) -> None:
+        super().__init__(fd, on_data, on_end)
+        os.set_blocking(fd, False)
+        self._loop.add_reader(fd, self._readable)
+
+    def _readable(self) -> bool:
+        try:
+            chunk = os.read(self._fd, CHUNK)
+        except (BlockingIOError, InterruptedError):
+            return False
+        except OSError as error:
+            self._finish(error)
+        else:
+            self._arrived(chunk)
+        return not self.ended.is_set()
+
+    def _finish(self, error: OSError | None) -> None:
+        self._loop.remove_reader(self._fd)
+        super()._finish(error)
+
+    def pause(self) -> None:
+        if not (self._paused or self._closed or self.ended.is_set()):
+            self._paused = True
+            self._loop.remove_reader(self._fd)
+
+    def resume(self) -> None:
+        if self._paused and not (self._closed or self.ended.is_set()):
+            self._paused = False
+            self._loop.add_reader(self._fd, self._readable)
+
+    def drain(self) -> None:
+        for _ in range(SWEEP):
+            if self._closed or self.ended.is_set() or not self._readable():
+                return
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self._loop.remove_reader(self._fd)
+            os.close(self._fd)
+
+
+class ThreadReader(Reader):
+    """Reads in a thread, one chunk at a time: the next read waits until the chunk before has been taken."""
+
+    def __init__(self, fd: int, on_data: Callable[[bytes], None], on_end: Callable[[OSError | None], None]) -> None:
+        super().__init__(fd, on_data, on_end)
+        self._wanted = threading.Event()
+        self._wanted.set()
+        self._thread = threading.Thread(target=self._read, name=f"read-{fd}", daemon=True)
+        self._thread.start()
+
+    def _read(self) -> None:
+        while self._wanted.wait() and not self._closed:
+            self._wanted.clear()
+            try:
+                chunk = os.read(self._fd, CHUNK)
+            except OSError as error:
+                self._post(self._finish, error)
+                break
+            self._post(self._take, chunk)
+            if not chunk:
+                break
+        # Closed by the thread that reads it: elsewhere the number could name another file while a read still uses it.
+        os.close(self._fd)
+
+    def _post(self, callback: Callable[..., None], *args: object) -> None:
+        try:
+            self._loop.call_soon_threadsafe(callback, *args)
+        except RuntimeError:  # the loop is closed and nobody listens
+            self._closed = True
+
+    def _take(self, chunk: bytes) -> None:
+        if self._closed:
+            return
+        if not self._paused:
+            self._wanted.set()
+        self._arrived(chunk)
+
+    def _finish(self, error: OSError | None) -> None:
+        if not self._closed:
+            super()._finish(error)
+
+    def pause(self) -> None:
+        self._paused = True
+
+    def resume(self) -> None:
+        self._paused = False
+        self._wanted.set()
+
+    def drain(self) -> None:
+        self.resume()
+
+    def close(self) -> None:
+        self._closed = True
+        self._wanted.set()
+        self._thread.join(JOIN)
+
+
+def pollable(fd: int) -> bool:
+    """Whether an event loop can tell when this descriptor is ready."""
+    if sys.platform == "win32":
+        return False
+    mode = os.fstat(fd).st_mode
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or (stat.S_ISCHR(mode) and os.isatty(fd))
+
+
+def open_reader(fd: int, on_data: Callable[[bytes], None], on_end: Callable[[OSError | None], None]) -> Reader:
+    return (PollReader if pollable(fd) else ThreadReader)(fd, on_data, on_end)
