@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 import msgspec
 from msgspec import Raw
 
-from accord.calls import Owed
 from accord.capabilities import Capabilities
 from accord.errors import EncodeError
 from accord.jsonrpc.frames import RequestId
@@ -24,6 +23,7 @@ from accord.routes import Route, Routes
 from accord.schema import codec, legacy, v1
 from accord.schema.base import Json, Notification, Request
 from accord.schema.methods import methods, row_for
+from accord.serving import Owed
 
 if TYPE_CHECKING:
     from accord.dispatch import Peer

@@ -25,12 +25,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from accord.routes import Route
+from accord.routes import Route
+from accord.tasks import is_awaitable
 
 log = logging.getLogger("accord")
 
@@ -64,12 +64,14 @@ class Held(Protocol):
 
 
 class _Notification:
-    __slots__ = ("params", "route", "size")
+    __slots__ = ("begun", "params", "route", "size")
 
-    def __init__(self, route: Route, params: Any, size: int) -> None:
+    def __init__(self, route: Route, params: Any, size: int, begun: Awaitable[Any] | None) -> None:
         self.route = route
         self.params = params
         self.size = size
+        self.begun = begun
+        """What a `def` handler gave that turned out to be awaitable."""
 
 
 class _Start:
@@ -175,9 +177,9 @@ class Lane:
         self._timer: asyncio.TimerHandle | None = None
         self._working = False
 
-    def notify(self, route: Route, params: Any, size: int) -> None:
+    def notify(self, route: Route, params: Any, size: int, begun: Awaitable[Any] | None = None) -> None:
         """A notification, handled when all before it are."""
-        self.queue.append(_Notification(route, params, size))
+        self.queue.append(_Notification(route, params, size, begun))
         if not self._working:
             self._working = True
             self._lanes.spawn(self)
@@ -234,9 +236,9 @@ class Lane:
         self.handling = notification.route.method
         self._resized(-notification.size)
         try:
-            awaitable = notification.route.tell(notification.params)
-            if awaitable is not None and hasattr(awaitable, "__await__"):
-                await awaitable
+            result = notification.begun or notification.route.tell(notification.params)
+            if is_awaitable(result):
+                await result
         except asyncio.CancelledError:
             if self.given_up:
                 raise

@@ -7,8 +7,6 @@ from typing import Any
 
 from msgspec import Raw
 
-from accord.calls import Owed
-
 
 class Route:
     """One method's way from raw params to its handler, and from its result to raw JSON."""
@@ -24,7 +22,7 @@ class Route:
         lane_of: Callable[[Any], str | None],
         suspends: bool,
         tell: Callable[[Any], Any] | None = None,
-        call: Callable[[Any, Owed], Any] | None = None,
+        call: Callable[[Any, Any], Any] | None = None,
         encode: Callable[[Any], bytes] | None = None,
         immediate: bool = False,
     ) -> None:
@@ -39,6 +37,7 @@ class Route:
         """Whether the handler is an `async def`."""
         self.tell = tell or _no_handler
         self.call = call or _no_handler
+        """Takes the params and what is owed for them (`serving.Owed`)."""
         self.encode = encode or _no_handler
         self.immediate = immediate
         """Whether it acts on arrival, never through a lane."""

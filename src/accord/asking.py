@@ -1,0 +1,166 @@
+"""Calls of ours: sent, waited for with deadlines, cancelled when nobody wants the answer any more."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+from msgspec import Raw
+
+from accord.errors import Overflow, PeerError, ProtocolError, Timeout
+from accord.intake import Intake
+from accord.jsonrpc import messages
+from accord.jsonrpc.endpoint import Endpoint
+from accord.jsonrpc.frames import RequestId
+from accord.jsonrpc.messages import Answer
+from accord.lanes import Inside, Lanes, inside
+from accord.outbox import Outbox
+from accord.transports.base import End
+
+CANCEL_REQUEST = "$/cancel_request"
+
+
+class Asked:
+    """A call of ours, from sending it until its answer may be seen. Awaiting it gives the answer."""
+
+    __slots__ = ("answer", "future", "id", "lane", "maker", "method", "patient")
+
+    def __init__(self, method: str, lane: str | None, *, patient: bool, loop: asyncio.AbstractEventLoop) -> None:
+        self.id: RequestId = 0
+        self.method = method
+        self.lane = lane
+        self.patient = patient
+        """Whether it may take long without harm, so that we may stop reading meanwhile (see `intake`)."""
+        self.maker: Inside | None = inside.get()
+        self.future: asyncio.Future[Answer] = loop.create_future()
+        self.answer: Answer | None = None
+
+    async def wait(self) -> Answer:
+        waiter = inside.get()
+        if waiter is None:
+            return await self.future
+        waiter.begins_to_wait(self)
+        try:
+            return await self.future
+        finally:
+            waiter.no_longer_waits(self)
+
+    def release(self) -> None:
+        """The answer may be seen now: everything that had to be handled before it has been."""
+        if self.answer is not None and not self.future.done():
+            self.future.set_result(self.answer)
+
+    def fail(self, error: Exception) -> None:
+        if not self.future.done():
+            self.future.set_exception(error)
+            self.future.exception()  # who no longer awaits it need not be told
+
+
+class Asking:
+    """What one connection has asked and waits for."""
+
+    def __init__(
+        self,
+        endpoint: Endpoint[Asked, Any],
+        outbox: Outbox,
+        intake: Intake,
+        lanes: Lanes,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        self.heard: dict[str | None, float] = {}
+        """When something was last heard of the sessions that somebody watches for silence."""
+        self._endpoint = endpoint
+        self._outbox = outbox
+        self._intake = intake
+        self._lanes = lanes
+        self._loop = loop
+
+    async def call(
+        self,
+        method: str,
+        params: bytes | None,
+        *,
+        lane: str | None,
+        patient: bool,
+        total: float | None,
+        idle: float | None,
+    ) -> Raw:
+        asked = Asked(method, lane, patient=patient, loop=self._loop)
+        asked.id = self._endpoint.ask(asked)
+        if not patient:
+            self._intake.impatient += 1
+            if self._intake.paused:
+                self._intake.decide()
+        try:
+            if self._outbox.put(messages.call(asked.id, method, params)) and self._outbox.full:
+                await self._outbox.breathe()
+            if total is None and idle is None:
+                answer = await asked.wait()
+            else:
+                answer = await self._wait_until(asked, total, idle)
+        except BaseException:
+            if self._endpoint.abandon(asked.id):
+                self._outbox.put(messages.tell(CANCEL_REQUEST, b'{"requestId":%d}' % asked.id))
+            raise
+        finally:
+            if not patient:
+                self._intake.impatient -= 1
+        if answer.error is not None:
+            raise PeerError(method, answer.error.code, answer.error.message, answer.error.data)
+        return cast("Raw", answer.result)
+
+    async def _wait_until(self, asked: Asked, total: float | None, idle: float | None) -> Answer:
+        """Wait for an answer with deadlines."""
+        started = self._loop.time()
+        if idle is not None:
+            self.heard[asked.lane] = started
+        waiting = asyncio.ensure_future(asked.wait())
+        try:
+            while True:
+                now = self._loop.time()
+                left = [] if total is None else [(started + total - now, f"{total:g} seconds")]
+                if idle is not None:
+                    left.append((self.heard[asked.lane] + idle - now, f"{idle:g} seconds without a word"))
+                remaining, described = min(left)
+                if remaining <= 0:
+                    raise Timeout(f"{asked.method}: no answer after {described}")
+                if (await asyncio.wait([waiting], timeout=remaining))[0]:
+                    return waiting.result()
+        finally:
+            waiting.cancel()
+            if not any(other.lane == asked.lane for other in self._endpoint.asked.values() if other is not asked):
+                self.heard.pop(asked.lane, None)
+
+    def answered(self, answer: Answer) -> bool:
+        """An answer is here; it may have to wait for the notifications before it. False if nobody waits for it."""
+        asked = self._endpoint.answered(answer.id)
+        if asked is None:
+            return False
+        asked.answer = answer
+        if self._lanes.busy:
+            self._lanes.hold(asked.lane, asked)
+        else:
+            asked.release()
+        return True
+
+    def spoiled(self, request_id: RequestId | None, problem: str) -> None:
+        """What came as this request's answer cannot be used, and no other will come."""
+        asked = None if request_id is None else self._endpoint.answered(request_id)
+        if asked is not None:
+            asked.fail(ProtocolError(f"{asked.method}: the answer is {problem}"))
+
+    def overflowed(self, lane: str | None, problem: str) -> None:
+        """This session's notifications were given up, so its requests are as well."""
+        for asked in list(self._endpoint.asked.values()):
+            if asked.lane == lane:
+                asked.fail(Overflow(f"{asked.method}: {problem}"))
+
+    def fail_from_inside(self, end: End) -> None:
+        """What handlers of ours asked can get no answer any more, and they must not be waited for."""
+        for asked in [asked for asked in self._endpoint.asked.values() if asked.maker is not None]:
+            del self._endpoint.asked[asked.id]
+            asked.fail(end.error())
+
+    def fail_all(self, end: End) -> None:
+        for asked in self._endpoint.give_up():
+            asked.fail(end.error())

@@ -1,0 +1,64 @@
+"""The tasks of one connection: each has a name, and somebody who waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+log = logging.getLogger("accord")
+
+
+def is_awaitable(value: object) -> bool:
+    return value is not None and hasattr(value, "__await__")
+
+
+class Tasks:
+    """Starts tasks, and knows which still run."""
+
+    __slots__ = ("_loop", "running")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.running: set[asyncio.Task[Any]] = set()
+        self._loop = loop
+
+    def start(self, work: Coroutine[Any, Any, Any], name: str) -> asyncio.Task[Any]:
+        """A task that has its first step now where the platform can (3.12), else in this turn of the loop."""
+        task: asyncio.Task[Any]
+        if sys.version_info >= (3, 12):
+            task = asyncio.Task(work, loop=self._loop, name=f"accord {name}", eager_start=True)
+        else:
+            task = self._loop.create_task(work, name=f"accord {name}")
+        if not task.done():
+            self.running.add(task)
+            task.add_done_callback(self.running.discard)
+        return task
+
+    def call(self, do: Callable[[], Any], name: str) -> None:
+        """Call something of the user's whose result nobody waits for; a task only if it is awaitable."""
+        try:
+            result = do()
+        except Exception:
+            log.exception("%s failed", name)
+        else:
+            if is_awaitable(result):
+                self.start(_logged(result, name), name)
+
+    async def end(self, grace: float) -> None:
+        """Cancel what runs, and wait for it, but not for ever."""
+        tasks = set(self.running)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            _, stuck = await asyncio.wait(tasks, timeout=grace)
+            for task in stuck:
+                log.warning("%s does not end when it is cancelled", task.get_name())
+
+
+async def _logged(awaitable: Awaitable[Any], name: str) -> None:
+    try:
+        await awaitable
+    except Exception:
+        log.exception("%s failed", name)
