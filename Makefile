@@ -30,6 +30,8 @@ $(VENV)/.check: requirements/check.txt $(VENV)/.test
 
 demo: $(VENV)/.test
 	@$(BIN)/python examples/protocol_types.py
+	@echo
+	@$(BIN)/python examples/low_level_client.py
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n $(JOBS)

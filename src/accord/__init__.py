@@ -1,1 +1,88 @@
-"""Accord: the Agent Client Protocol for Python."""
+"""Accord: the Agent Client Protocol for Python.
+
+Every public name is here, and each is loaded when it is first used: `import accord` by itself loads next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from accord.capabilities import Capabilities as Capabilities
+    from accord.connection import Connection as Connection, Limits as Limits, Statistics as Statistics
+    from accord.dispatch import Peer as Peer
+    from accord.errors import (
+        AccordError as AccordError,
+        CapabilityMissing as CapabilityMissing,
+        ConnectionClosed as ConnectionClosed,
+        DecodeError as DecodeError,
+        EncodeError as EncodeError,
+        Overflow as Overflow,
+        PeerError as PeerError,
+        ProtocolError as ProtocolError,
+        RequestError as RequestError,
+        Timeout as Timeout,
+    )
+    from accord.handlers import Context as Context, Handlers as Handlers
+    from accord.run import run as run
+    from accord.schema import v1 as v1, v2 as v2
+    from accord.schema.base import Model as Model, Notification as Notification, Request as Request, Unknown as Unknown
+    from accord.spans import Spans as Spans
+    from accord.trace import Event as Event, JsonLines as JsonLines
+    from accord.transports.memory import MemoryTransport as MemoryTransport, pair as memory_pair
+    from accord.transports.process import ProcessTransport as ProcessTransport
+    from accord.transports.stdio import StdioTransport as StdioTransport
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "AccordError": "errors",
+    "Capabilities": "capabilities",
+    "CapabilityMissing": "errors",
+    "Connection": "connection",
+    "ConnectionClosed": "errors",
+    "Context": "handlers",
+    "DecodeError": "errors",
+    "EncodeError": "errors",
+    "Event": "trace",
+    "Handlers": "handlers",
+    "JsonLines": "trace",
+    "Limits": "connection",
+    "MemoryTransport": "transports.memory",
+    "Model": "schema.base",
+    "Notification": "schema.base",
+    "Overflow": "errors",
+    "Peer": "dispatch",
+    "PeerError": "errors",
+    "ProcessTransport": "transports.process",
+    "ProtocolError": "errors",
+    "Request": "schema.base",
+    "RequestError": "errors",
+    "Spans": "spans",
+    "Statistics": "connection",
+    "StdioTransport": "transports.stdio",
+    "Timeout": "errors",
+    "Unknown": "schema.base",
+    "memory_pair": "transports.memory:pair",
+    "run": "run",
+    "v1": "schema.v1:",
+    "v2": "schema.v2:",
+}
+
+__all__ = ["__version__", *_HOMES]  # pyright: ignore[reportUnsupportedDunderAll]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"accord has no {name!r}")
+    module, _, attribute = home.partition(":")
+    loaded = importlib.import_module(f"accord.{module}")
+    value = loaded if home.endswith(":") else getattr(loaded, attribute or name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

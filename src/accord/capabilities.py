@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
-
-import msgspec
 
 from accord.errors import CapabilityMissing
 from accord.schema import v1
@@ -15,7 +12,7 @@ from accord.schema.hints import fields_of
 Path = str
 """A capability by its place in the declared object: `session_capabilities.fork`."""
 
-NEEDS: dict[type, Path | Callable[[Any], Path | None]] = {
+NEEDS: dict[Any, Path] = {
     # agents
     v1.LoadSessionRequest: "load_session",
     v1.ListSessionsRequest: "session_capabilities.list",
@@ -40,10 +37,9 @@ NEEDS: dict[type, Path | Callable[[Any], Path | None]] = {
     v1.CreateTerminalRequest: "terminal",
     v1.ElicitationFormMode: "elicitation.form",
     v1.ElicitationUrlMode: "elicitation.url",
-    v1.SessionNotification: lambda notification: _UPDATES.get(notification.update.__class__),
 }
 
-_UPDATES: dict[Any, Path] = {
+UPDATES_NEED: dict[Any, Path] = {
     v1.Notice: "session.notices",
     v1.CompactionUpdate: "session.compaction",
     v1.CompactionSummaryChunk: "session.compaction",
@@ -91,11 +87,12 @@ class Capabilities:
 class Guard:
     """What has to be declared before messages of one class may go out."""
 
-    __slots__ = ("_fields", "_method", "_needs", "_unstable")
+    __slots__ = ("_fields", "_method", "_needs", "_unstable", "_updates")
 
     def __init__(self, cls: type[Request[Any] | Notification]) -> None:
         self._method = cls.__method__
         self._needs = NEEDS.get(cls)
+        self._updates = UPDATES_NEED if issubclass(cls, v1.SessionNotification) else None
         self._unstable = cls.__unstable__ and self._needs is None
         self._fields = [
             (field.name, field.default, UNSTABLE_FIELDS.get((cls, field.name)))
@@ -106,13 +103,16 @@ class Guard:
     @property
     def is_open(self) -> bool:
         """Whether any message of this class may always go out."""
-        return self._needs is None and not self._unstable and not self._fields
+        return self._needs is None and self._updates is None and not self._unstable and not self._fields
 
-    def check(self, message: msgspec.Struct, capabilities: Capabilities, *, unstable: bool) -> None:
+    def check(self, message: Any, capabilities: Capabilities, *, unstable: bool) -> None:
         """Raises CapabilityMissing unless this message may go out."""
-        path = self._needs(message) if callable(self._needs) else self._needs
-        if path is not None:
-            capabilities.require(path, self._method)
+        if self._updates is not None:
+            if message.update.__class__ in self._updates:
+                capabilities.require(self._updates[message.update.__class__], f"{message.update.__class__.__name__}")
+            return
+        if self._needs is not None:
+            capabilities.require(self._needs, self._method)
         if unstable:
             return
         if self._unstable:

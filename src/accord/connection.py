@@ -184,10 +184,18 @@ class Connection:
 
     async def notify(self, method: str, params: bytes | None = None) -> None:
         """Send a notification; waits while the other side does not take what it is sent."""
+        if self.tell(messages.tell(method, params)):
+            await self.breathe()
+
+    def tell(self, frame: bytes) -> bool:
+        """Send the frame of a notification. True if the sender should `breathe` before it sends more."""
         if self._end is not None:
             raise self._end.error()
-        if self._outbox.put(messages.tell(method, params)):
-            await self._outbox.breathe()
+        return self._outbox.put(frame)
+
+    async def breathe(self) -> None:
+        """Let others run; and while the other side does not take what it is sent, wait for room."""
+        await self._outbox.breathe()
 
     async def call(
         self,

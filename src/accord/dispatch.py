@@ -23,6 +23,8 @@ from accord.capabilities import Capabilities, Guard
 from accord.connection import Connection, Limits, Role
 from accord.errors import DecodeError, ProtocolError
 from accord.handlers import Handlers, Incoming, carried, lane_of, may_be_empty
+from accord.jsonrpc import messages
+from accord.jsonrpc.messages import TellFrame
 from accord.schema import codec, legacy, v1
 from accord.schema.base import Json, Notification, Request
 from accord.schema.methods import row_for
@@ -30,6 +32,8 @@ from accord.spans import Spans
 from accord.transports.base import Transport
 
 ResultT = TypeVar("ResultT")
+
+_encode = codec.strict_encode
 
 
 class _Outgoing:
@@ -122,10 +126,15 @@ class Peer:
 
     async def notify(self, notification: Notification, *, force: bool = False) -> None:
         """Send a notification; waits while the other side does not take what it is sent."""
-        way = _outgoing.get(type(notification)) or _way_out(type(notification))
+        way = _outgoing.get(notification.__class__) or _way_out(notification.__class__)
         if way.guard is not None and not force:
             way.guard.check(notification, self.capabilities, unstable=self.unstable)
-        await self.connection.notify(way.method, codec.encode(notification))
+        try:
+            frame = _encode(TellFrame(way.method, notification))
+        except codec.ENCODE_REFUSALS:
+            frame = messages.tell(way.method, codec.encode(notification))
+        if self.connection.tell(frame):
+            await self.connection.breathe()
 
     async def request_raw(
         self,

@@ -4,6 +4,7 @@ AccordError
 ├── ProtocolError          the other side broke the protocol
 │   └── DecodeError        a value does not have the shape the protocol gives it (also a ValueError)
 ├── EncodeError            a value of ours cannot be written as JSON (also a TypeError)
+├── ConversionError        a value of one version has no words in the other (also a ValueError)
 ├── PeerError              the other side answered our request with an error
 ├── RequestError           what a handler raises to answer with an error of its choosing
 ├── ConnectionClosed       the link has ended, and why
@@ -52,6 +53,19 @@ class DecodeError(ProtocolError, ValueError):
 
 class EncodeError(AccordError, TypeError):
     """A value of ours cannot be written as JSON."""
+
+
+class ConversionError(AccordError, ValueError):
+    """A value of one version of the protocol has no words in the other.
+
+    `what` names the value or the field, `version` is the one that cannot say it.
+    """
+
+    def __init__(self, what: str, version: int, reason: str) -> None:
+        super().__init__(f"{what} cannot be said in version {version}: {reason}")
+        self.what = what
+        self.version = version
+        self.reason = reason
 
 
 class PeerError(AccordError):

@@ -52,26 +52,26 @@ class Outbox:
         if self.watch is not None:
             self.watch.frame(OUT, frame)
         self.frames.append(frame)
+        self._size += len(frame)
         if self.corked:
             return False
-        if not self._due:
-            self._due = True
-            self._loop.call_soon(self._end_of_turn)
+        if self._due:
+            if self._size < FLUSH_AT:
+                return self.full
             self.flush()
-            return self.full
-        self._size += len(frame)
-        if self._size < FLUSH_AT:
-            return self.full
+            return True
+        self._due = True
+        self._loop.call_soon(self._end_of_turn)
         self.flush()
-        return True
+        return self.full
 
     def flush(self) -> None:
         frames = self.frames
         if frames:
             self.frames = []
-            self._size = 0
             self.frames_out += len(frames)
-            self.bytes_out += sum(map(len, frames))
+            self.bytes_out += self._size
+            self._size = 0
             self._transport.send(frames)
 
     def uncork(self) -> None:

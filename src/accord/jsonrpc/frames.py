@@ -209,7 +209,7 @@ class Outline:
         if len(self._kept) - start < _LONG_STRING:
             self._keep(b'"')
         else:
-            # An object is no id, and no key is called "".
+            # What stands for it is never taken for anything: an object is no id, and "" is the name of nothing.
             self._kept[start:] = b"{}" if self._kept.endswith(b":", 0, start) else b'""'
 
     def _keep(self, text: bytes) -> None:
@@ -245,18 +245,23 @@ def _tidy(line: bytes) -> bytes:
 
 _BOM = b"\xef\xbb\xbf"
 _SMALL = 4096
-"""Pieces below this are gathered in one buffer: as parts of their own they would take many times their bytes."""
+"""Bytes below which pieces are gathered in one buffer: as parts of their own they would take many times their size."""
 
-_NESTED = 2  # the depth at which nothing is kept: the object itself is 1
-_BLOCK = 64 * 1024
+_NESTED = 2
+"""The depth from which on nothing is kept; the object itself is 1."""
 _LONG_STRING = 1024
+"""Bytes from which on a string of the top level is left out."""
 _FULL = 4096
+"""Bytes of top level beyond which this is no message, and is given up."""
+_BLOCK = 64 * 1024
 
 _QUOTE = ord('"')
 _SPACE = b" \t\r\n"
 _STEPS = {ord("{"): 1, ord("["): 1, ord("}"): -1, ord("]"): -1}
 _NO_BRACKETS = bytes(set(range(256)) - set(_STEPS))
 
+# Possessive, so that no input makes them go back over what they have passed. An escape counts outside of strings too:
+# JSON has none there, and so both ways through a block agree about text that is no JSON.
 _ESCAPE = re.compile(rb"(?s)\\.")
 _UP_TO_QUOTE = re.compile(rb'(?s)[^"\\]*+(?:\\.[^"\\]*+)*+')
 _UP_TO_MARK = re.compile(rb'(?s)[^]["{}\\]*+(?:\\.[^]["{}\\]*+)*+')

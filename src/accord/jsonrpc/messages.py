@@ -178,6 +178,13 @@ class _NoTell(msgspec.Struct, tag_field="jsonrpc", tag="", forbid_unknown_fields
     pass
 
 
+class TellFrame(msgspec.Struct, gc=False, tag_field="jsonrpc", tag="2.0"):
+    """A tell whose params are not encoded yet: encoding this gives its frame in one pass, without a copy."""
+
+    method: str
+    params: Any
+
+
 class _Envelope(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     jsonrpc: Literal["2.0"]
     method: str | None = None
@@ -274,10 +281,7 @@ def _error_object(error: Any) -> ErrorObject:
 
 
 def _is_answer(values: dict[str, Any]) -> bool:
-    """Whether this was meant as an answer, however badly.
-
-    An id alone is one: JavaScript drops a result that is undefined.
-    """
+    """Whether this was meant as an answer, however badly: an id alone is one, as JavaScript drops undefined results."""
     if values.get("method") is not None:
         return False
     return "result" in values or _has_outcome(values) or ("id" in values and values.get("params") is None)

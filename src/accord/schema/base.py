@@ -6,7 +6,6 @@ their default. What the protocol says *about* a field stands beside its type, in
 | marker | on the wire |
 |---|---|
 | `Tolerant[T]` | a bad value becomes the field's default instead of an error |
-| `TolerantAsNull[T]` | a bad value is read as `null` |
 | `ValidItems[T]` | a list whose bad items are dropped |
 | `NullAsDefault[T]` | `null` becomes the field's default |
 | `ReadOpen[T]` | an unknown word is kept when read, and refused when written |
@@ -59,7 +58,6 @@ class Mark(enum.Enum):
     """What a field's type says beyond its type."""
 
     DEFAULT_ON_ERROR = "default-on-error"
-    NULL_ON_ERROR = "null-on-error"
     SKIP_INVALID_ITEMS = "skip-invalid-items"
     DEFAULT_ON_NULL = "default-on-null"
     READ_OPEN = "read-open"
@@ -68,7 +66,6 @@ class Mark(enum.Enum):
 
 
 Tolerant = Annotated[T, Mark.DEFAULT_ON_ERROR]
-TolerantAsNull = Annotated[T, Mark.DEFAULT_ON_ERROR, Mark.NULL_ON_ERROR]
 ValidItems = Annotated[list[T], Mark.SKIP_INVALID_ITEMS]
 NullAsDefault = Annotated[T, Mark.DEFAULT_ON_NULL]
 ReadOpen = Annotated[T, Mark.READ_OPEN]
@@ -218,7 +215,7 @@ class Choice(ABC):
 
     __variants__: ClassVar[tuple[Any, ...]]
     __choose__: ClassVar[Callable[[Json], Any]]
-    __unknown__: ClassVar[Callable[[Json], Any]]
+    __unknown__: ClassVar[Callable[[Json], Unknown | None]]
 
 
 _PLAIN = (dict, list, str, int, float, bool)
@@ -228,7 +225,7 @@ def choice(
     name: str,
     choose: Callable[[Json], Any],
     *variants: Any,
-    unknown: Callable[[Json], Any] = lambda _: None,
+    unknown: Callable[[Json], Unknown | None] = lambda _: None,
 ) -> type[Choice]:
     """A `Choice` among these types.
 
@@ -245,7 +242,7 @@ def choice(
         for cls in _PLAIN if variant is Any else (get_origin(variant) or variant,):
             made.register(cls)
     made.register(Unknown)
-    return made
+    return cast("type[Choice]", made)
 
 
 def tagged_or(name: str, tag_field: str, fallback: type[Shape], *tagged: type[Shape], means: str = "") -> type[Choice]:
@@ -332,7 +329,6 @@ __all__ = [
     "Shape",
     "Side",
     "Tolerant",
-    "TolerantAsNull",
     "Uint16",
     "Uint32",
     "Uint64",

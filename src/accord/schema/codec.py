@@ -23,6 +23,9 @@ from accord.schema.hints import OneWord, fields_of
 
 T = TypeVar("T")
 
+ENCODE_REFUSALS = (UnicodeEncodeError, TypeError, ValueError, RecursionError)
+"""What `strict_encode` raises. For the fast path of the engine, which then turns to `encode` itself."""
+
 REFUSALS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What a strict decoder raises. For the fast path of the engine, which then turns to `decode` itself."""
 
@@ -88,7 +91,7 @@ def encode(value: Any) -> bytes:
     if closed:
         _refuse_unknown_words(value, closed)
     try:
-        return _encode(value)
+        return strict_encode(value)
     except UnicodeEncodeError:
         return _encode_halves(value)
     except (TypeError, ValueError, RecursionError) as error:
@@ -151,7 +154,9 @@ def _refuse_unknown_words(value: Any, closed: dict[str, tuple[str, ...]]) -> Non
             raise EncodeError(f"{type(value).__name__}.{name} may be {', '.join(known)}, not {word!r}")
 
 
-_encode = msgspec.json.Encoder(enc_hook=_encode_special).encode
+strict_encode = msgspec.json.Encoder(enc_hook=_encode_special).encode
+"""The fast half of `encode`: raises one of `ENCODE_REFUSALS` where `encode` would look again or say why."""
+
 _plain_decoder: msgspec.json.Decoder[Json] = msgspec.json.Decoder()
 _closed_words: dict[type, dict[str, tuple[str, ...]]] = {}
 """The fields of a type that may be read with any word, and written only with these (see `ReadOpen`)."""

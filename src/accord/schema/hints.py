@@ -64,7 +64,7 @@ class Object:
 
 @dataclass(frozen=True, slots=True)
 class Tagged:
-    """Objects told apart by one field; `open`: an unknown tag becomes `Unknown`, if it has `every` one of these texts."""
+    """Objects told apart by one field; `open`: an unknown tag becomes `Unknown`, if it has `every` one of these."""
 
     tag_field: str
     variants: tuple[tuple[str, type[msgspec.Struct]], ...]

@@ -6,6 +6,8 @@ named here, so that this page is the whole list.
 | form | today | read by |
 |---|---|---|
 | `modeId` in `current_mode_update` | `currentModeId` | `rewritten` |
+| `id` of a plan | `planId` | `rewritten` |
+| `diff` in a diff's patch | `text` | `rewritten` |
 | a `null` result where all fields are optional | `{}` | `empty_result` |
 | `env_var` auth methods | proposed in auth-methods, not in the pinned schema, sent by real agents | `v1.auth` |
 | `_meta["terminal-auth"]` of an auth method | the `terminal` type | `terminal_auth` |
@@ -23,6 +25,13 @@ from accord.schema.base import Json
 RENAMED_FIELDS: dict[str, dict[str, str]] = {
     # session-modes shows `modeId`; the schema has `currentModeId`.
     "CurrentModeUpdate": {"modeId": "currentModeId"},
+    # plan-operations and plan-variants show `id`; the schema has `planId`.
+    "PlanItems": {"id": "planId"},
+    "PlanFile": {"id": "planId"},
+    "PlanMarkdown": {"id": "planId"},
+    "PlanRemoved": {"id": "planId"},
+    # diff-file-states shows `diff`; the schema has `text`.
+    "DiffPatch": {"diff": "text"},
 }
 
 RENAMED_METHODS: dict[str, str] = {

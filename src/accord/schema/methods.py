@@ -104,6 +104,56 @@ _VARIANTS: dict[type, Any] = {v1.CreateElicitationRequest: v1.ElicitationMode}
 """Messages whose params are one of several classes."""
 
 
+@functools.cache
+def _v2() -> dict[Side, tuple[type[Request[Any] | Notification], ...]]:
+    """Version 2's rows; who speaks only version 1 never loads its types."""
+    from accord.schema import v2
+
+    _VARIANTS[v2.CreateElicitationRequest] = v2.ElicitationMode
+    _VARIANTS[v2.SetSessionConfigOptionRequest] = v2.SetSessionConfigOption
+    return {
+        "agent": (
+            v2.InitializeRequest,
+            v2.LoginAuthRequest,
+            v2.LogoutAuthRequest,
+            v2.AuthStatusRequest,
+            v2.ListProvidersRequest,
+            v2.SetProviderRequest,
+            v2.DisableProviderRequest,
+            v2.NewSessionRequest,
+            v2.ResumeSessionRequest,
+            v2.ForkSessionRequest,
+            v2.ListSessionsRequest,
+            v2.CloseSessionRequest,
+            v2.DeleteSessionRequest,
+            v2.ArchiveSessionRequest,
+            v2.UnarchiveSessionRequest,
+            v2.SessionStatusRequest,
+            v2.SetSessionTitleRequest,
+            v2.SetSessionConfigOptionRequest,
+            v2.PromptRequest,
+            v2.CancelSessionNotification,
+            v2.CancelToolCallRequest,
+            v2.CancelTerminalRequest,
+            v2.MessageMcpNotification,
+        ),
+        "client": (
+            v2.UpdateSessionNotification,
+            v2.RequestPermissionRequest,
+            v2.CreateElicitationRequest,
+            v2.CompleteElicitationNotification,
+            v2.AuthStatusUpdateNotification,
+            v2.MessageMcpRequest,
+        ),
+        "proxy": (
+            v2.InitializeProxyRequest,
+            v2.ProxySuccessorRequest,
+            v2.ProxySuccessorNotification,
+        ),
+        "protocol": (v2.CancelRequestNotification,),
+    }
+
+
 class Methods:
     """The methods of one version, by name and kind."""
 
@@ -129,6 +179,8 @@ def methods(version: int) -> Methods:
     """
     if version == 1:
         return Methods(_rows(_V1, _V1_LEGACY))
+    if version == 2:
+        return Methods(_rows(_v2()))
     raise LookupError(f"there is no version {version} of the protocol here")
 
 
@@ -139,11 +191,17 @@ def row_for(message: type[Request[Any] | Notification], to: Side, *, legacy: boo
         kind="request" if issubclass(message, Request) else "notification",
         to=to,
         message=message,
-        params=_VARIANTS.get(message, message),
+        params=_params_of(message),
         result=result_type(message) if issubclass(message, Request) else None,
         unstable=message.__unstable__,
         legacy=legacy,
     )
+
+
+def _params_of(message: type[Request[Any] | Notification]) -> Any:
+    if message.__module__.startswith("accord.schema.v2."):
+        _v2()  # which puts its variants among the others
+    return _VARIANTS.get(message, message)
 
 
 def _rows(*tables: dict[Side, tuple[type[Request[Any] | Notification], ...]]) -> Iterator[Method]:

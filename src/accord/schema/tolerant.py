@@ -229,8 +229,6 @@ def _field(field: Field, read: Reader, raw: dict[str, Json]) -> Any:
     try:
         return read(value)
     except Misfit as misfit:
-        if Mark.NULL_ON_ERROR in field.marks:
-            return None
         if Mark.DEFAULT_ON_ERROR in field.marks:
             return _default(field)
         misfit.steps.append(f".{field.wire}")

@@ -57,6 +57,8 @@ class ProcessTransport(Transport):
         if isinstance(command, str) or not command:
             raise ValueError("a command is a list: the program and its arguments")
         self.name = f"process {shlex.join(command)}"
+        self.pid: int | None = None
+        """The command's process, once it was started."""
         self._command = list(command)
         self._cwd = cwd
         self._env = environment(env, inherit_env)
@@ -76,6 +78,7 @@ class ProcessTransport(Transport):
             except ConnectionClosed:
                 await to_the_end(asyncio.create_task(self._ward.release()))
                 raise
+            self.pid = leader.pid
             self._ward.leads(leader.pid)
             stdin, stdout, stderr = pipes.keep()
         loop = asyncio.get_running_loop()

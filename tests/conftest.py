@@ -1,0 +1,44 @@
+"""What a run covers: how long faults go on, how many programs the fuzzers try, and what runs only when it is asked for.
+
+    pytest -m torture --seconds 600     faults on purpose for ten minutes instead of a few seconds
+    pytest --seeds 20000                many more random programs
+    pytest --seed 4711                  this one again
+    pytest -m interop                   with other people's implementations
+"""
+
+from __future__ import annotations
+
+import pytest
+
+SECONDS = 20.0
+PATIENCE = 100.0
+"""Seconds that a test with faults may take beyond the time it is given."""
+
+
+def pytest_addoption(parser):
+    group = parser.getgroup("accord")
+    group.addoption("--seconds", type=float, default=SECONDS, help="how long the tests marked `torture` go on")
+    group.addoption("--seeds", type=int, help="how many random programs each fuzzer tries")
+    group.addoption("--seed", type=int, help="the one random program to try")
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "torture: faults on purpose, for as long as --seconds says")
+    config.addinivalue_line("markers", "interop: with other people's implementations; only with -m interop")
+
+
+def pytest_collection_modifyitems(config, items):
+    for item in items:
+        if item.get_closest_marker("torture"):
+            item.add_marker(pytest.mark.timeout(config.option.seconds + PATIENCE))
+    if "interop" not in config.option.markexpr:
+        left_out = [item for item in items if item.get_closest_marker("interop")]
+        items[:] = [item for item in items if item not in left_out]
+        if left_out:
+            config.hook.pytest_deselected(items=left_out)
+
+
+@pytest.fixture
+def seconds(pytestconfig):
+    """How long a test marked `torture` goes on."""
+    return pytestconfig.option.seconds

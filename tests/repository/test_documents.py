@@ -1,0 +1,82 @@
+"""Documentation executes: every Python block of README and docs, every example, every doctest."""
+
+import doctest
+import importlib
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"^```python(?P<options>[^\n]*)\n(?P<code>.*?)^```", re.MULTILINE | re.DOTALL)
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+PLANS = {"docs/design.md"}
+"""Pages that say what is to come: their blocks are read, not run."""
+
+
+def blocks() -> list:
+    found = []
+    for document in DOCUMENTS:
+        name = str(document.relative_to(ROOT))
+        text = document.read_text()
+        for match in BLOCK.finditer(text):
+            line = text[: match.start()].count("\n") + 1
+            found.append(pytest.param(name, match["code"], match["options"], id=f"{name}:{line}"))
+    return found
+
+
+def run(arguments: list[str], folder: Path) -> subprocess.CompletedProcess:
+    environment = {**os.environ, "PYTHONWARNINGS": "error", "COLUMNS": "100"}
+    return subprocess.run(
+        arguments, capture_output=True, text=True, cwd=folder, env=environment, timeout=60, stdin=subprocess.DEVNULL
+    )
+
+
+@pytest.mark.parametrize(("name", "code", "options"), blocks())
+def test_a_code_block_runs(name, code, options, tmp_path):
+    if name in PLANS:
+        compile(code, name, "exec", flags=__import__("ast").PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        return
+    script = tmp_path / "block.py"
+    script.write_text(code)
+    done = run([sys.executable, str(script)], tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+def test_an_example_runs(example, tmp_path):
+    done = run([sys.executable, str(example)], tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout or example.stem.endswith("agent"), "an example shows something"
+
+
+def documented_modules() -> list[str]:
+    paths = sorted((ROOT / "src" / "accord").rglob("*.py"))
+    names = [".".join(p.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__") for p in paths]
+    return [name for name, path in zip(names, paths, strict=True) if ">>>" in path.read_text()]
+
+
+@pytest.mark.parametrize("module", documented_modules())
+def test_a_docstring_s_example_is_true(module):
+    loaded = importlib.import_module(module)
+    names = {**vars(importlib.import_module("accord.schema.v1")), **vars(loaded)}
+    result = doctest.testmod(loaded, extraglobs=names, optionflags=doctest.IGNORE_EXCEPTION_DETAIL)
+    assert result.attempted > 0
+    assert result.failed == 0
+
+
+def links() -> list:
+    found = []
+    for document in DOCUMENTS:
+        for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#]+)", document.read_text()):
+            found.append(pytest.param(document, target, id=f"{document.relative_to(ROOT)} -> {target}"))
+    return found
+
+
+@pytest.mark.parametrize(("document", "target"), links())
+def test_a_link_leads_somewhere(document, target):
+    assert (document.parent / target).exists()

@@ -1,0 +1,543 @@
+"""An agent's own side: whatever its standard streams are, frames go through, and nothing else gets between them."""
+
+import asyncio
+import fcntl
+import os
+import pty
+import socket
+import struct
+import subprocess
+import sys
+import termios
+import threading
+import tty
+
+import pytest
+
+from accord.errors import ConnectionClosed
+from accord.transports.base import End
+from accord.transports.stdio import StdioTransport
+
+
+async def in_thread(work, *args):
+    """What `work` returns, run in a thread that is gone afterwards."""
+    done = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    results = []
+
+    def run():
+        try:
+            results.append(work(*args))
+        finally:
+            loop.call_soon_threadsafe(done.set)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    await done.wait()
+    thread.join()
+    return results[0]
+
+
+class Peer:
+    """The other side of a stdio link: what we write to and read from, and what the transport gets."""
+
+    def __init__(self, ours, theirs):
+        self.reads, self.writes = ours
+        self.theirs = theirs
+
+    def write(self, data):
+        os.write(self.writes, data)
+
+    def read(self, size=1 << 16):
+        return os.read(self.reads, size)
+
+    def read_exactly(self, size):
+        data = b""
+        while len(data) < size:  # a terminal hands over what it has, in any pieces
+            data += self.read(size - len(data))
+        return data
+
+    def read_all(self):
+        """Everything until the transport closes its side."""
+        return b"".join(iter(self.read, b""))
+
+    def write_all(self, data):
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(self.writes, rest) :]
+
+    def finish(self):
+        """Write no more, and still read."""
+        if self.reads == self.writes:
+            with socket.socket(fileno=os.dup(self.writes)) as end:
+                end.shutdown(socket.SHUT_WR)
+        else:
+            os.close(self.writes)
+            self.writes = -1
+
+    def vanish(self):
+        for fd in {self.reads, self.writes} - {-1}:
+            os.close(fd)
+        self.reads = self.writes = -1
+
+
+def pipes():
+    (read, write), (their_read, their_write) = os.pipe(), os.pipe()
+    return Peer((read, their_write), (their_read, write))
+
+
+def sockets():
+    (read, write), (their_read, their_write) = socket.socketpair(), socket.socketpair()
+    return Peer((read.detach(), their_write.detach()), (their_read.detach(), write.detach()))
+
+
+def one_socket():
+    ours, theirs = (end.detach() for end in socket.socketpair())
+    return Peer((ours, ours), (theirs, theirs))
+
+
+def terminal():
+    ours, theirs = pty.openpty()
+    tty.setraw(theirs)
+    return Peer((ours, ours), (theirs, theirs))
+
+
+END_OF_INPUT = b"\x04"
+
+
+def read_lines(terminal):
+    """Let a raw terminal read lines, so that its input can end."""
+    mode = termios.tcgetattr(terminal)
+    mode[tty.LFLAG] |= termios.ICANON
+    termios.tcsetattr(terminal, termios.TCSANOW, mode)
+
+
+KINDS = {"pipes": pipes, "sockets": sockets, "one socket": one_socket, "terminal": terminal}
+WITH_AN_END = [kind for kind in KINDS if kind != "terminal"]
+
+
+@pytest.fixture
+async def link(recorder):
+    """Starts a transport over descriptors of this kind; gives it, its receiver and the peer."""
+    opened = []
+
+    async def link(kind, **options):
+        peer = KINDS[kind]()
+        transport = StdioTransport(*peer.theirs, **options)
+        receiver = recorder()
+        await transport.start(receiver)
+        opened.append((transport, peer))
+        return transport, receiver, peer
+
+    yield link
+    for transport, peer in opened:
+        await transport.close(grace=0)
+        peer.vanish()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_frames_go_both_ways(link, kind):
+    transport, receiver, peer = await link(kind)
+    peer.write(b'{"id":1}\n{"id":2}\n{"id')
+    await receiver.has(b'{"id":1}', b'{"id":2}')
+    peer.write(b'":3}\n')
+    await receiver.has(b'{"id":1}', b'{"id":2}', b'{"id":3}')
+    transport.send([b"one", b"two"])
+    transport.send([b"three"])
+    assert peer.read_exactly(14) == b"one\ntwo\nthree\n"
+    assert transport.unsent == 0
+
+
+@pytest.mark.parametrize("kind", WITH_AN_END)
+async def test_a_last_line_without_newline_arrives_and_can_still_be_answered(link, kind):
+    transport, receiver, peer = await link(kind)
+    peer.write(b"first\nlast")
+    peer.finish()
+    assert await receiver.has_ended() == End("peer_closed")
+    assert receiver.frames == [b"first", b"last"]
+    transport.send([b"answer"])
+    assert peer.read() == b"answer\n"
+    assert await transport.close() == End("peer_closed")
+
+
+async def test_the_end_of_a_terminals_input_is_the_end(link):
+    _, receiver, peer = await link("terminal")
+    read_lines(peer.writes)
+    peer.write(b"line\n" + END_OF_INPUT)
+    assert await receiver.has_ended() == End("peer_closed")
+    assert receiver.frames == [b"line"]
+
+
+async def test_a_terminal_that_hangs_up_is_the_end(link):
+    _, receiver, peer = await link("terminal")
+    peer.vanish()
+    assert (await receiver.has_ended()).reason in ("peer_closed", "broken")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_peer_that_never_reads_blocks_neither_the_loop_nor_the_closing(link, kind):
+    transport, receiver, peer = await link(kind, high_water=1_000_000)
+    transport.send([b"x" * 10_000_000])
+    assert receiver.events == ["paused"]
+    assert transport.unsent > 1_000_000
+    peer.write(b"hello\n")
+    await receiver.has(b"hello")
+    assert (await transport.close(grace=0.01)).reason == "closed"
+    assert transport.unsent == 0
+    await transport.flush()
+
+
+@pytest.mark.parametrize("kind", WITH_AN_END)
+async def test_a_slow_peer_gets_everything_in_order_even_when_we_close(link, kind):
+    transport, receiver, peer = await link(kind)
+    lines = [b"%d" % number * 100 for number in range(10_000)]
+    for line in lines:
+        transport.send([line])
+    assert receiver.events == ["paused"]
+    received, end = await asyncio.gather(in_thread(peer.read_all), transport.close(grace=20))
+    assert received == b"\n".join(lines) + b"\n"
+    assert end == End("closed")
+    assert receiver.events == ["paused", "resumed", "ended"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_paused_reading_leaves_the_input_where_it_is(link, kind):
+    transport, receiver, peer = await link(kind)
+    transport.pause_reading()
+    peer.write(b"later\n")
+    transport.send([b"x"])
+    await transport.flush()
+    assert receiver.frames == []
+    transport.resume_reading()
+    await receiver.has(b"later")
+
+
+@pytest.mark.parametrize("kind", ["pipes", "sockets"])
+async def test_a_peer_that_takes_no_more_ends_the_link_after_its_last_words(link, kind):
+    transport, receiver, peer = await link(kind)
+    transport.pause_reading()
+    peer.write(b"last words\n")
+    os.close(peer.reads)
+    peer.reads = -1
+    transport.send([b"anybody there?"])
+    assert receiver.events == []
+    assert await receiver.has_ended() == End("broken", "the output broke: Broken pipe")
+    assert receiver.frames == [b"last words"]
+    transport.send([b"dropped"])
+    await transport.flush()
+
+
+async def test_a_peer_that_resets_its_connection_ends_the_link(recorder):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        ours = socket.create_connection(server.getsockname())
+        theirs = server.accept()[0].detach()
+    transport, receiver = StdioTransport(theirs, theirs), recorder()
+    await transport.start(receiver)
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    ours.close()
+    assert await receiver.has_ended() == End("broken", "the input broke: Connection reset by peer")
+    transport.send([b"x" * 1_000_000])
+    transport.send([b"x" * 1_000_000])
+    await transport.flush()
+    await transport.close()
+
+
+async def test_a_line_of_60_mb_arrives(link):
+    _, receiver, peer = await link("pipes")
+    line = b"x" * 60_000_000
+    await in_thread(peer.write_all, line + b"\n")
+    await receiver.has(line)
+
+
+async def test_a_file_is_read_to_its_end(recorder, tmp_path):
+    path = tmp_path / "input"
+    path.write_bytes(b"".join(b"%0100d\n" % number for number in range(50_000)) + b"1234567")
+    transport, receiver = StdioTransport(os.open(path, os.O_RDONLY), os.open(os.devnull, os.O_WRONLY)), recorder()
+    await transport.start(receiver)
+    assert await receiver.has_ended() == End("peer_closed")
+    assert [int(frame) for frame in receiver.frames] == [*range(50_000), 1_234_567]
+    await transport.close()
+
+
+async def test_a_file_is_read_no_further_while_reading_is_paused(recorder, tmp_path):
+    path = tmp_path / "input"
+    path.write_bytes(b"%0100d\n" % 0 * 100_000)
+    transport, receiver = StdioTransport(os.open(path, os.O_RDONLY), os.open(os.devnull, os.O_WRONLY)), recorder()
+    note = receiver.received
+    receiver.received = lambda frames: (note(frames), transport.pause_reading())
+    await transport.start(receiver)
+    turns = []
+    while receiver.end is None:
+        transport.resume_reading()
+        turns.append("another")
+        await receiver.until(lambda it: it.end or len(it.batches) >= len(turns))
+    assert len(receiver.frames) == 100_000
+    assert len(turns) > 50
+    await transport.close()
+
+
+async def test_a_file_takes_what_is_written_at_once(recorder, tmp_path):
+    path = tmp_path / "output"
+    transport = StdioTransport(os.open(os.devnull, os.O_RDONLY), os.open(path, os.O_WRONLY | os.O_CREAT))
+    receiver = recorder()
+    await transport.start(receiver)
+    transport.send([b"one", b"x" * 5_000_000])
+    assert path.read_bytes() == b"one\n" + b"x" * 5_000_000 + b"\n"
+    assert await receiver.has_ended() == End("peer_closed")
+    await transport.close()
+
+
+async def test_a_full_disk_ends_the_link(recorder):
+    transport = StdioTransport((pipe := os.pipe())[0], os.open("/dev/full", os.O_WRONLY))
+    receiver = recorder()
+    await transport.start(receiver)
+    transport.send([b"one"])
+    transport.send([b"two"])
+    assert await receiver.has_ended() == End("broken", "the output broke: No space left on device")
+    await transport.close()
+    os.close(pipe[1])
+
+
+async def test_a_file_as_input_is_let_go_when_we_close_in_the_middle(recorder, tmp_path):
+    path = tmp_path / "input"
+    path.write_bytes(b"line\n" * 1_000_000)
+    transport, receiver = StdioTransport(os.open(path, os.O_RDONLY), os.open(os.devnull, os.O_WRONLY)), recorder()
+    await transport.start(receiver)
+    await receiver.until(lambda it: it.frames)
+    assert await transport.close() == End("closed")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_the_descriptors_are_the_transports_to_close(link, kind):
+    transport, _, peer = await link(kind)
+    await transport.close()
+    for fd in peer.theirs:
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.fstat(fd)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_borrowed_descriptors_are_as_they_were_afterwards(link, kind):
+    transport, receiver, peer = await link(kind, keep_open=True)
+    peer.write(b"hello\n")
+    await receiver.has(b"hello")
+    await transport.close()
+    for fd in set(peer.theirs):
+        assert os.get_blocking(fd)
+        os.close(fd)
+
+
+async def test_a_terminal_stays_blocking_for_everybody_else(link):
+    _, _, peer = await link("terminal", keep_open=True)
+    assert os.get_blocking(peer.theirs[0])
+    os.close(peer.theirs[0])
+
+
+async def test_descriptors_that_are_closed_are_one_clear_error(recorder):
+    read, write = os.pipe()
+    os.close(read)
+    transport = StdioTransport(read, write)
+    with pytest.raises(ConnectionClosed, match="cannot open stdio: Bad file descriptor"):
+        await transport.start(recorder())
+    assert await transport.close() == End("closed")
+    os.close(write)
+
+
+async def test_a_cancelled_close_still_closes_and_the_cancellation_comes_through(link):
+    transport, receiver, _ = await link("pipes")
+    transport.send([b"x" * 1_000_000])
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0):
+            await transport.close(grace=0.05)
+    assert receiver.end == End("closed")
+
+
+async def test_closing_twice_and_at_once_gives_the_same_end(link):
+    transport, receiver, _ = await link("pipes")
+    first, second = await asyncio.gather(transport.close(), transport.close())
+    assert first is second is receiver.end
+
+
+AGENT = """
+import asyncio, ctypes, os, sys
+from accord.errors import ConnectionClosed
+from accord.transports.stdio import StdioTransport, fill_closed_streams
+
+class Echo:
+    def __init__(self):
+        self.over = asyncio.Event()
+    def received(self, frames):
+        print("a stray print")
+        ctypes.CDLL(None).puts(b"a stray puts")
+        os.system("echo a stray child")
+        self.transport.send(frames)
+    def paused(self): pass
+    def resumed(self): pass
+    def ended(self, end):
+        self.over.set()
+
+async def main():
+    echo = Echo()
+    echo.transport = StdioTransport.standard()
+    try:
+        await echo.transport.start(echo)
+    except ConnectionClosed as error:
+        sys.exit(f"{error.reason}: {error}")
+    await echo.over.wait()
+    await echo.transport.close()
+    print("after it all", flush=True)
+
+fill_closed_streams()
+print("printed and never flushed", end=" ")
+if sys.argv[1] == "uvloop":
+    import uvloop
+    uvloop.run(main())
+else:
+    asyncio.run(main())
+"""
+STRAY = "printed and never flushed a stray print\na stray puts\na stray child\n"
+
+
+@pytest.fixture
+async def agent():
+    """A command line for an agent that echoes, on this test's kind of event loop."""
+    loop = type(asyncio.get_running_loop()).__module__.partition(".")[0]
+    return [sys.executable, "-W", "error", "-c", AGENT, loop]
+
+
+async def run(command, **streams):
+    """Run to the end, its output buffered as usual, while the event loop goes on."""
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    return await in_thread(lambda: subprocess.run(command, **streams, env=env, timeout=60, check=False))
+
+
+async def test_what_strays_to_stdout_lands_on_stderr_until_the_link_is_closed(agent):
+    result = await run(agent, input=b"ping\n", capture_output=True)
+    assert result.stdout == b"ping\nafter it all\n"
+    assert sorted(result.stderr.decode().splitlines()) == sorted(STRAY.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("redirection", "error"),
+    {"<&-": "broken: standard input is closed", ">&-": "broken: standard output is closed"}.items(),
+)
+async def test_a_standard_stream_that_is_closed_is_one_clear_error(agent, redirection, error):
+    result = await run(["sh", "-c", f'exec "$@" {redirection}', "sh", *agent], capture_output=True, input=b"")
+    assert result.returncode == 1
+    assert result.stderr.decode().startswith(error)
+    assert b"Traceback" not in result.stderr
+
+
+async def test_without_a_standard_error_what_strays_goes_nowhere(agent):
+    result = await run(["sh", "-c", 'exec "$@" 2>&-', "sh", *agent], input=b"ping\n", capture_output=True)
+    assert (result.returncode, result.stdout) == (0, b"ping\nafter it all\n")
+
+
+class Inputs:
+    """Ways to give an agent its standard input: one line, and its end."""
+
+    @staticmethod
+    def file(path):
+        path.write_bytes(b"ping\n")
+        return os.open(path, os.O_RDONLY), None
+
+    @staticmethod
+    def pipe(_):
+        read, write = os.pipe()
+        os.write(write, b"ping\n")
+        os.close(write)
+        return read, None
+
+    @staticmethod
+    def socket(_):
+        ours, theirs = socket.socketpair()
+        ours.sendall(b"ping\n")
+        ours.shutdown(socket.SHUT_WR)
+        return theirs.detach(), ours.detach()
+
+    @staticmethod
+    def terminal(_):
+        ours, theirs = pty.openpty()
+        os.write(ours, b"ping\n" + END_OF_INPUT)
+        return theirs, ours
+
+
+class Outputs:
+    """Ways to take its standard output: what it gets, and how to read what came out."""
+
+    @staticmethod
+    def file(path):
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT)
+        return fd, path.read_bytes
+
+    @staticmethod
+    def pipe(_):
+        read, write = os.pipe()
+        return write, lambda: _read_and_close(read)
+
+    @staticmethod
+    def socket(_):
+        ours, theirs = socket.socketpair()
+        return theirs.detach(), lambda: _read_and_close(ours.detach())
+
+    @staticmethod
+    def terminal(_):
+        ours, theirs = pty.openpty()
+        tty.setraw(theirs)
+        return theirs, lambda: _read_and_close(ours)
+
+
+def _read_and_close(fd):
+    data = os.read(fd, 1000)
+    os.close(fd)
+    return data
+
+
+STREAMS = ["file", "pipe", "socket", "terminal"]
+
+
+@pytest.mark.parametrize("output", STREAMS)
+@pytest.mark.parametrize("given", STREAMS)
+async def test_any_stream_will_do_for_standard_input_and_output(agent, tmp_path, given, output):
+    stdin, other = getattr(Inputs, given)(tmp_path / "input")
+    stdout, written = getattr(Outputs, output)(tmp_path / "output")
+    result = await run(agent, stdin=stdin, stdout=stdout, stderr=subprocess.PIPE)
+    assert (result.returncode, result.stderr.decode().count("stray")) == (0, 3)
+    os.close(stdin)
+    assert written() == b"ping\nafter it all\n"
+    os.close(stdout)
+    if other is not None:
+        os.close(other)
+
+
+async def test_null_devices_will_do_as_well(agent):
+    result = await run(agent, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    assert (result.returncode, result.stderr) == (0, b"printed and never flushed ")
+
+
+async def test_one_socket_will_do_for_both(agent):
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ours.sendall(b"ping\n")
+        ours.shutdown(socket.SHUT_WR)
+        result = await run(agent, stdin=theirs, stdout=theirs, stderr=subprocess.PIPE)
+        assert result.returncode == 0
+        assert ours.recv(1000) == b"ping\nafter it all\n"
+        assert theirs.getblocking()
+        assert not fcntl.fcntl(theirs, fcntl.F_GETFL) & os.O_NONBLOCK
+
+
+async def test_one_terminal_will_do_for_all_three(agent):
+    ours, theirs = pty.openpty()
+    tty.setraw(theirs)
+    read_lines(theirs)
+    os.write(ours, b"ping\n")
+    running = asyncio.create_task(run(agent, stdin=theirs, stdout=theirs, stderr=theirs))
+    said = b""
+    while b"\nping\n" not in b"\n" + said:
+        said += await in_thread(os.read, ours, 1000)
+    assert not fcntl.fcntl(theirs, fcntl.F_GETFL) & os.O_NONBLOCK
+    os.write(ours, END_OF_INPUT)
+    assert (await running).returncode == 0
+    os.close(ours)
+    os.close(theirs)
