@@ -94,10 +94,12 @@ class Asking:
         try:
             if self._outbox.put(messages.call(asked.id, method, params)) and self._outbox.full:
                 await self._outbox.breathe()
-            if total is None and idle is None:
-                answer = await asked.wait()
-            else:
+            if total is not None or idle is not None:
                 answer = await self._wait_until(asked, total, idle)
+            elif asked.maker is None:
+                answer = await asked.future
+            else:
+                answer = await asked.wait()
         except BaseException:
             if self._endpoint.abandon(asked.id):
                 self._outbox.put(messages.tell(CANCEL_REQUEST, b'{"requestId":%d}' % asked.id))

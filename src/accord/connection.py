@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -116,12 +116,14 @@ class Connection:
             self._outbox,
             self._lanes,
             self._tasks,
-            on_answered=self._has_answered,
+            on_answered=self._has_answered if role == "agent" else None,
             debug=debug,
         )
         self._gate = Gate() if role == "agent" else None
         self._shut = role == "agent"
         """Whether the gate still stands in the way of ordinary messages."""
+        self._busy = self._lanes.busy
+        self._heard = self._asking.heard
         self._watch: Watch | None = None
         self._frames_in = self._bytes_in = self._ignored = self._malformed = self._polluted = 0
         self._end: End | None = None
@@ -197,16 +199,16 @@ class Connection:
         """Let others run; and while the other side does not take what it is sent, wait for room."""
         await self._outbox.breathe()
 
-    async def call(
+    def call(
         self,
         method: str,
         params: bytes | None = None,
         *,
         lane: str | None = None,
         patient: bool = False,
-        timeout: float | None = None,  # noqa: ASYNC109
+        timeout: float | None = None,
         idle_timeout: float | None = None,
-    ) -> Raw:
+    ) -> Coroutine[Any, Any, Raw]:
         """Send a request and wait for its result; raises PeerError when the answer is an error.
 
         `lane` is the session it belongs to; `patient` says that it may take long without harm (see `intake`). `timeout`
@@ -215,21 +217,21 @@ class Connection:
         """
         if self._end is not None:
             raise self._end.error()
-        return await self._asking.call(method, params, lane=lane, patient=patient, total=timeout, idle=idle_timeout)
+        return self._asking.call(method, params, lane=lane, patient=patient, total=timeout, idle=idle_timeout)
 
     # Receiving
 
     def received(self, frames: Sequence[bytes | Oversized]) -> None:
         self._frames_in += len(frames)
-        watch = self._watch
+        parse, watch, size = messages.parse, self._watch, 0
         self._outbox.corked = True
         try:
             for frame in frames:
                 if isinstance(frame, Oversized):
                     self._oversized(frame)
                     continue
-                self._bytes_in += len(frame)
-                message = messages.parse(frame)
+                size += len(frame)
+                message = parse(frame)
                 if watch is not None:
                     watch.frame(IN, frame, message)
                 if isinstance(message, Tell):
@@ -242,6 +244,7 @@ class Connection:
                 else:
                     self._misread(message, frame)
         finally:
+            self._bytes_in += size
             self._outbox.uncork()
 
     def paused(self) -> None:
@@ -259,7 +262,7 @@ class Connection:
             route = self._odd_tell(message, route)
             if route is None:
                 return
-        raw = EMPTY if message.params is None else message.params
+        raw = message.params or EMPTY
         try:
             params = route.decode(raw)
         except REFUSALS:
@@ -268,21 +271,23 @@ class Connection:
             except DecodeError as error:
                 self._ignore(f"{message.method} ignored: {error}")
                 return
-        heard = self._asking.heard
-        if heard and (lane := route.lane_of(params)) in heard:
-            heard[lane] = self._loop.time()
         if route.immediate:
             self._act_now(route, params)
-        elif route.suspends:
+            return
+        if self._heard and (lane := route.lane_of(params)) in self._heard:
+            self._heard[lane] = self._loop.time()
+        if route.suspends:
             self._lanes.enter(route.lane_of(params)).notify(route, params, len(memoryview(raw)))
-        elif self._lanes.busy and (waiting := self._lanes.busy.get(route.lane_of(params))) is not None:
+        elif self._busy and (waiting := self._busy.get(route.lane_of(params))) is not None:
             waiting.notify(route, params, len(memoryview(raw)))
         else:
             try:
-                if is_awaitable(result := route.tell(params)):
-                    self._lanes.enter(route.lane_of(params)).notify(route, params, 0, result)
-            except Exception:
+                result = route.tell(params)
+            except (Exception, asyncio.CancelledError):
                 log.exception("the handler of %s failed", route.method)
+            else:
+                if result is not None and is_awaitable(result):
+                    self._lanes.enter(route.lane_of(params)).notify(route, params, 0, result)
 
     def _odd_tell(self, message: Tell, route: Route | None) -> Route | None:
         if self._shut and self._gate is not None and message.method != CANCEL_REQUEST:
@@ -337,6 +342,8 @@ class Connection:
     def _has_answered(self, owed: Owed, well: bool) -> None:
         if self._gate is None or owed.method not in INITIALIZERS:
             return
+        if well:
+            self._serving.on_answered = None
         waiting = self._gate.initialized(well=well)
         self._shut = not well
         for message in waiting:

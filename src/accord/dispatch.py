@@ -15,9 +15,11 @@ reached by its method's name, in plain JSON values.
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
 from typing import Any, Self, TypeVar, cast
 
 import msgspec
+from msgspec import Raw
 
 from accord.capabilities import Capabilities, Guard
 from accord.connection import Connection, Limits, Role
@@ -103,15 +105,22 @@ class Peer:
         way = _outgoing.get(type(request)) or _way_out(type(request))
         if way.guard is not None and not force:
             way.guard.check(request, self.capabilities, unstable=self.unstable)
-        if self.spans is not None:
-            with self.spans.asking(request, self.role) as request:
-                return cast("ResultT", await self._request(way, request, timeout, idle_timeout))
-        return cast("ResultT", await self._request(way, request, timeout, idle_timeout))
+        if self.spans is None:
+            raw = await self._call(way, request, timeout, idle_timeout)
+        else:
+            with self.spans.asking(request, self.role) as in_span:
+                raw = await self._call(way, in_span, timeout, idle_timeout)
+        try:
+            return cast(
+                "ResultT", codec.decode(legacy.empty_result(bytes(raw)) if way.empty_result else raw, way.result)
+            )
+        except DecodeError as error:
+            raise ProtocolError(f"{way.method}: the answer makes no sense: {error}") from error
 
-    async def _request(self, way: _Outgoing, request: Any, total: float | None, idle: float | None) -> Any:
+    def _call(self, way: _Outgoing, request: Any, total: float | None, idle: float | None) -> Coroutine[Any, Any, Raw]:
         if (trace := carried.get()) is not None:
             request = msgspec.structs.replace(request, meta={**trace, **(request.meta or {})})
-        raw = await self.connection.call(
+        return self.connection.call(
             way.method,
             codec.encode(request),
             lane=way.lane_of(request),
@@ -119,10 +128,6 @@ class Peer:
             timeout=total,
             idle_timeout=idle,
         )
-        try:
-            return codec.decode(legacy.empty_result(bytes(raw)) if way.empty_result else raw, way.result)
-        except DecodeError as error:
-            raise ProtocolError(f"{way.method}: the answer makes no sense: {error}") from error
 
     async def notify(self, notification: Notification, *, force: bool = False) -> None:
         """Send a notification; waits while the other side does not take what it is sent."""

@@ -18,7 +18,9 @@ from msgspec import Raw
 
 from accord.capabilities import Capabilities
 from accord.errors import EncodeError
+from accord.jsonrpc import messages
 from accord.jsonrpc.frames import RequestId
+from accord.jsonrpc.messages import AnswerFrame
 from accord.routes import Route, Routes
 from accord.schema import codec, legacy, v1
 from accord.schema.base import Json, Notification, Request
@@ -151,7 +153,7 @@ class Incoming:
             tell = handler if handle is None else functools.partial(_swap, handle, self.context)
             return Route(row.name, tell=tell, immediate=row.name == "session/cancel", **common)
         call = self.calling(message, handler if handle is None else None, handle)
-        return Route(row.name, call=call, encode=_encoder(row.name, row.result), **common)
+        return Route(row.name, call=call, answer=_answerer(row.name, row.result), **common)
 
     def calling(
         self,
@@ -180,7 +182,7 @@ class Incoming:
             def call(params: Json, owed: Owed) -> Any:
                 return handler(params) if handle is None else handle(params, Context(self.peer, owed))
 
-            return self.plain(method, handler, call=call, encode=codec.encode)
+            return self.plain(method, handler, call=call, answer=_answer_plainly)
         tell = handler if handle is None else functools.partial(_swap, handle, self.context)
         return self.plain(method, handler, tell=tell)
 
@@ -191,7 +193,9 @@ class Incoming:
         def tell(params: Json) -> Any:
             return handler(method, params, self.context)
 
-        return self.plain(method, handler, **({"call": call, "encode": codec.encode} if is_request else {"tell": tell}))
+        return self.plain(
+            method, handler, **({"call": call, "answer": _answer_plainly} if is_request else {"tell": tell})
+        )
 
     def plain(self, method: str, handler: Callable[..., Any], **direction: Any) -> Route:
         return Route(
@@ -262,21 +266,31 @@ def may_be_empty(result: Any) -> bool:
     return not any(field.required for field in msgspec.structs.fields(result))
 
 
-def _encoder(method: str, result_type: Any) -> Callable[[Any], bytes]:
-    """Encodes what a handler returned, if it is what the protocol says."""
+def _answerer(method: str, result_type: Any) -> Callable[[RequestId, Any], bytes]:
+    """Makes the answer from what a handler returned, if that is what the protocol says."""
     is_class = isinstance(result_type, type) and issubclass(result_type, msgspec.Struct)
     empty = b"{}" if may_be_empty(result_type) else None
+    in_one_pass = not codec.closed_words(result_type)
 
-    def encode(result: Any) -> bytes:
+    def answer(request_id: RequestId, result: Any) -> bytes:
         if result is None and empty is not None:
-            return empty
+            return messages.answer(request_id, empty)
         if is_class and not isinstance(result, result_type):
             raise EncodeError(
                 f"{method} is answered with {result_type.__name__}, and its handler returned {type(result).__name__}"
             )
-        return codec.encode(result)
+        if in_one_pass:
+            try:
+                return codec.strict_encode(AnswerFrame(request_id, result))
+            except codec.ENCODE_REFUSALS:
+                pass  # the careful way may do it, or say why not
+        return messages.answer(request_id, codec.encode(result))
 
-    return encode
+    return answer
+
+
+def _answer_plainly(request_id: RequestId, result: Json) -> bytes:
+    return messages.answer(request_id, codec.encode(result))
 
 
 def _trace_in(meta: dict[str, Json]) -> dict[str, str]:

@@ -7,11 +7,13 @@ from typing import Any
 
 from msgspec import Raw
 
+from accord.jsonrpc.frames import RequestId
+
 
 class Route:
     """One method's way from raw params to its handler, and from its result to raw JSON."""
 
-    __slots__ = ("call", "decode", "decode_tolerantly", "encode", "immediate", "lane_of", "method", "suspends", "tell")
+    __slots__ = ("answer", "call", "decode", "decode_tolerantly", "immediate", "lane_of", "method", "suspends", "tell")
 
     def __init__(
         self,
@@ -23,7 +25,7 @@ class Route:
         suspends: bool,
         tell: Callable[[Any], Any] | None = None,
         call: Callable[[Any, Any], Any] | None = None,
-        encode: Callable[[Any], bytes] | None = None,
+        answer: Callable[[RequestId, Any], bytes] | None = None,
         immediate: bool = False,
     ) -> None:
         self.method = method
@@ -38,7 +40,8 @@ class Route:
         self.tell = tell or _no_handler
         self.call = call or _no_handler
         """Takes the params and what is owed for them (`serving.Owed`)."""
-        self.encode = encode or _no_handler
+        self.answer = answer or _no_handler
+        """Makes the answer's frame from what the handler returned; raises EncodeError."""
         self.immediate = immediate
         """Whether it acts on arrival, never through a lane."""
 

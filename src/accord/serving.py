@@ -37,7 +37,7 @@ EMPTY = Raw(b"{}")
 class Owed:
     """A call of theirs, from its arrival until it is answered."""
 
-    __slots__ = ("_after", "_begin", "cancelled", "id", "lane", "method", "running", "stepped", "task")
+    __slots__ = ("_begin", "after_answer", "cancelled", "id", "lane", "method", "running", "stepped", "task")
 
     def __init__(self, request_id: RequestId, method: str) -> None:
         self.id = request_id
@@ -49,7 +49,7 @@ class Owed:
         """Whether the handler's task has had its first step."""
         self.task: asyncio.Task[None] | None = None
         self._begin: Callable[[], None] | None = None
-        self._after: list[Callable[[], Awaitable[Any] | None]] | None = None
+        self.after_answer: list[Callable[[], Awaitable[Any] | None]] | None = None
 
     # A request's handler never holds up an answer, so nobody need know when it waits.
 
@@ -76,13 +76,9 @@ class Owed:
 
     def after(self, do: Callable[[], Awaitable[Any] | None]) -> None:
         """Do this once the answer is on its way."""
-        if self._after is None:
-            self._after = []
-        self._after.append(do)
-
-    def what_comes_after(self) -> list[Callable[[], Awaitable[Any] | None]]:
-        waiting, self._after = self._after or [], None
-        return waiting
+        if self.after_answer is None:
+            self.after_answer = []
+        self.after_answer.append(do)
 
 
 class Serving:
@@ -96,7 +92,7 @@ class Serving:
         lanes: Lanes,
         tasks: Tasks,
         *,
-        on_answered: Callable[[Owed, bool], None],
+        on_answered: Callable[[Owed, bool], None] | None,
         debug: bool,
     ) -> None:
         self.unstepped = 0
@@ -108,7 +104,8 @@ class Serving:
         self._outbox = outbox
         self._lanes = lanes
         self._tasks = tasks
-        self._on_answered = on_answered
+        self.on_answered = on_answered
+        """Told of each answer that is sent, and whether it is a result; None when nobody needs to know."""
         self._debug = debug
         self._loop = asyncio.get_running_loop()
 
@@ -121,7 +118,7 @@ class Serving:
         if route is None:
             self._answer_error(owed, METHOD_NOT_FOUND, "Method not found", {"method": message.method})
             return True
-        raw = EMPTY if message.params is None else message.params
+        raw = message.params or EMPTY
         try:
             params = route.decode(raw)
         except REFUSALS:
@@ -132,8 +129,11 @@ class Serving:
                 self._answer_error(owed, INVALID_PARAMS, f"Invalid params: {error}", data)
                 return True
         owed.lane = route.lane_of(params)
-        owed.will_begin(functools.partial(self._begin, owed, route, params))
-        self._begin_in_order(owed, route)
+        if self._lanes.busy or self._deferred or self.unstepped:
+            owed.will_begin(functools.partial(self._begin, owed, route, params))
+            self._begin_in_order(owed, route)
+        else:
+            self._begin(owed, route, params)
         return True
 
     def begin_all_of(self, lane: str | None) -> None:
@@ -161,7 +161,7 @@ class Serving:
 
     def _begin_in_order(self, owed: Owed, route: Route) -> None:
         """Begin a request: behind the notifications of its session, and behind the requests that came before it."""
-        in_lane = bool(self._lanes.busy) and self._lanes.mark_start(owed.lane, owed.begin)
+        in_lane = self._lanes.mark_start(owed.lane, owed.begin)
         if in_lane or self._deferred or (self.unstepped and not route.suspends):
             # A notification that is suspended must not hold it up: when this is called, whatever could start has.
             self._deferred += 1
@@ -175,39 +175,36 @@ class Serving:
 
     def _begin(self, owed: Owed, route: Route, params: Any) -> None:
         if route.suspends:
-            self._start(owed, self._serve(owed, route, params))
+            self._start(owed, route, params)
             return
         try:
             result = route.call(params, owed)
         except Exception as error:
             self._fail(owed, error)
         else:
-            if is_awaitable(result):
-                self._start(owed, self._finish(owed, route, result))
+            if result is not None and is_awaitable(result):
+                self._start(owed, route, params, result)
             else:
                 self._succeed(owed, route, result)
 
-    def _start(self, owed: Owed, work: Any) -> None:
+    def _start(self, owed: Owed, route: Route, params: Any, begun: Awaitable[Any] | None = None) -> None:
         self.unstepped += 1
-        owed.task = self._tasks.start(work, owed.method)
-        if not owed.stepped:
-            owed.task.add_done_callback(functools.partial(self._never_stepped, owed))
+        work = self._serve(owed, route, params, begun)
+        owed.task = self._tasks.start(work, owed.method, functools.partial(self._ended, owed))
 
-    def _never_stepped(self, owed: Owed, _: asyncio.Task[Any]) -> None:
-        """A task that is cancelled before its first step never runs its body, and so cannot answer."""
+    def _ended(self, owed: Owed, task: asyncio.Task[Any]) -> None:
+        self._tasks.forget(task)
         if not owed.stepped:
+            # A task that is cancelled before its first step never runs its body, and so could not answer.
             self.unstepped -= 1
             self._answer_error(owed, REQUEST_CANCELLED, "Request cancelled")
 
-    async def _serve(self, owed: Owed, route: Route, params: Any) -> None:
-        await self._finish(owed, route, route.call(params, owed))
-
-    async def _finish(self, owed: Owed, route: Route, awaitable: Awaitable[Any]) -> None:
+    async def _serve(self, owed: Owed, route: Route, params: Any, begun: Awaitable[Any] | None) -> None:
         self.unstepped -= 1
         owed.stepped = True
         inside.set(owed)
         try:
-            result = await awaitable
+            result = await (route.call(params, owed) if begun is None else begun)
         except BaseException as error:
             self._fail(owed, error)
             if not isinstance(error, Exception | asyncio.CancelledError):
@@ -219,11 +216,11 @@ class Serving:
 
     def _succeed(self, owed: Owed, route: Route, result: Any) -> None:
         try:
-            encoded = route.encode(result)
+            frame = route.answer(owed.id, result)
         except EncodeError as error:
             self._fail(owed, error)
         else:
-            self._answer(owed, messages.answer(owed.id, encoded), well=True)
+            self._answer(owed, frame, well=True)
 
     def _fail(self, owed: Owed, error: BaseException) -> None:
         if isinstance(error, RequestError):
@@ -243,6 +240,9 @@ class Serving:
         if not self._endpoint.pay(owed.id):
             return
         self._outbox.put(frame)
-        self._on_answered(owed, well)
-        for do in owed.what_comes_after():
-            self._loop.call_soon(self._tasks.call, do, f"what comes after {owed.method}")
+        if self.on_answered is not None:
+            self.on_answered(owed, well)
+        if owed.after_answer is not None:
+            for do in owed.after_answer:
+                self._loop.call_soon(self._tasks.call, do, f"what comes after {owed.method}")
+            owed.after_answer = None

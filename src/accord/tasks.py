@@ -24,17 +24,25 @@ class Tasks:
         self.running: set[asyncio.Task[Any]] = set()
         self._loop = loop
 
-    def start(self, work: Coroutine[Any, Any, Any], name: str) -> asyncio.Task[Any]:
-        """A task that has its first step now where the platform can (3.12), else in this turn of the loop."""
+    def start(
+        self, work: Coroutine[Any, Any, Any], name: str, on_end: Callable[[asyncio.Task[Any]], None] | None = None
+    ) -> asyncio.Task[Any]:
+        """A task that has its first step now where the platform can (3.12), else in this turn of the loop.
+
+        `on_end` is called when it is done, and then has to `forget` it.
+        """
         task: asyncio.Task[Any]
         if sys.version_info >= (3, 12):
-            task = asyncio.Task(work, loop=self._loop, name=f"accord {name}", eager_start=True)
+            task = asyncio.Task(work, loop=self._loop, name=name, eager_start=True)
         else:
-            task = self._loop.create_task(work, name=f"accord {name}")
+            task = self._loop.create_task(work, name=name)
         if not task.done():
             self.running.add(task)
-            task.add_done_callback(self.running.discard)
+            task.add_done_callback(on_end or self.forget)
         return task
+
+    def forget(self, task: asyncio.Task[Any]) -> None:
+        self.running.discard(task)
 
     def call(self, do: Callable[[], Any], name: str) -> None:
         """Call something of the user's whose result nobody waits for; a task only if it is awaitable."""

@@ -185,6 +185,13 @@ class TellFrame(msgspec.Struct, gc=False, tag_field="jsonrpc", tag="2.0"):
     params: Any
 
 
+class AnswerFrame(msgspec.Struct, gc=False, tag_field="jsonrpc", tag="2.0"):
+    """An answer whose result is not encoded yet."""
+
+    id: RequestId
+    result: Any
+
+
 class _Envelope(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     jsonrpc: Literal["2.0"]
     method: str | None = None

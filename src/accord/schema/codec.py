@@ -87,7 +87,7 @@ def encode(value: Any) -> bytes:
     cls = cast("type[object]", type(value))
     closed = _closed_words.get(cls)
     if closed is None:
-        closed = _remember_closed_words(cls)
+        closed = closed_words(cls)
     if closed:
         _refuse_unknown_words(value, closed)
     try:
@@ -138,13 +138,14 @@ def _encode_halves(value: Any) -> bytes:
         raise EncodeError(f"{type(value).__name__} cannot be written as JSON: {error}") from error
 
 
-def _remember_closed_words(type: type) -> dict[str, tuple[str, ...]]:
+def closed_words(cls: Any) -> dict[str, tuple[str, ...]]:
+    """The fields of this type that `encode` checks (see `ReadOpen`)."""
     closed: dict[str, tuple[str, ...]] = {}
-    if issubclass(type, msgspec.Struct):
-        for field in fields_of(type):
+    if isinstance(cls, type) and issubclass(cls, msgspec.Struct):
+        for field in fields_of(cls):
             if isinstance(field.node, OneWord) and field.node.read_open:
                 closed[field.name] = field.node.known
-    _closed_words[type] = closed
+    _closed_words[cls] = closed
     return closed
 
 
@@ -158,7 +159,7 @@ strict_encode = msgspec.json.Encoder(enc_hook=_encode_special).encode
 """The fast half of `encode`: raises one of `ENCODE_REFUSALS` where `encode` would look again or say why."""
 
 _plain_decoder: msgspec.json.Decoder[Json] = msgspec.json.Decoder()
-_closed_words: dict[type, dict[str, tuple[str, ...]]] = {}
+_closed_words: dict[Any, dict[str, tuple[str, ...]]] = {}
 """The fields of a type that may be read with any word, and written only with these (see `ReadOpen`)."""
 
 
