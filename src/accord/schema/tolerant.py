@@ -3,14 +3,15 @@
 Real peers send fields that are slightly wrong, variants that are newer than we are and emoji cut in two. The protocol
 says for each field what then happens (see the markers in `base`), and this is where it does:
 
-1. Each object is first tried whole by msgspec, so that only what is really bad is walked here, field by field.
+1. The items of lists and maps are first tried whole by msgspec, so that a long list with one bad item costs little.
+   What holds them is walked field by field: something in it is bad, or we would not be here.
 2. A bad field with `Tolerant` takes its default, a bad item of `ValidItems` is dropped, `null` for `NullAsDefault` is
    the default; any other bad field is a `Misfit`, which collects its path on the way out.
 3. An unknown tag of an open union becomes `Unknown`, a second tag included. A known tag with a bad payload stays a
    `Misfit`. A union that has one variant so far is read without its tag too, as msgspec does.
 4. `1.0` is an integer; an unknown word of a `ReadOpen` set is kept.
 
-The work is bounded: a reader never goes deeper than the types do, and looks at each value once for each level above it.
+The work is bounded: a reader never goes deeper than the types do, and looks at each value once for each list above it.
 """
 
 from __future__ import annotations
@@ -76,29 +77,32 @@ def _convert(value: Json, type: Any) -> Any:
     return msgspec.convert(value, type, dec_hook=strictly)
 
 
-def _reader(node: Node) -> Reader:
+def _reader(node: Node, *, whole: bool = False) -> Reader:
+    """A reader for this node; `whole` tries objects strictly first."""
     match node:
         case Anything():
             return _anything
         case Scalar():
-            return functools.partial(_scalar, node)
+            return _PLAIN.get(node) or functools.partial(_scalar, node)
         case OneWord():
             return functools.partial(_word, node)
         case ListOf(item, skip_invalid):
-            return functools.partial(_valid_items if skip_invalid else _items, _reader(item))
+            return functools.partial(_valid_items if skip_invalid else _items, _reader(item, whole=True))
         case MapOf(value):
-            return functools.partial(_map, _reader(value))
+            return functools.partial(_map, _reader(value, whole=True))
         case Object(cls):
-            return _object_reader(cls)
+            return _whole_object_reader(cls) if whole else _object_reader(cls)
         case Tagged():
-            return functools.partial(_tagged, node)
+            return functools.partial(_tagged, _Variants(node, whole=whole))
         case Chosen(cls):
             return functools.partial(_chosen, cls)
         case AnyOf(options):
-            inner = [_reader(option) for option in options if option != NULL]
+            inner = [_reader(option, whole=whole) for option in options if option != NULL]
+            if len(inner) == 1 and NULL in options:
+                return functools.partial(_nullable, inner[0])
             return functools.partial(_any_of, inner, _expected(node), NULL in options)
         case Named(_, inner):
-            return _reader(inner)
+            return _reader(inner, whole=whole)
         case Foreign(type):
             return functools.partial(_foreign, type)
 
@@ -110,6 +114,21 @@ def _anything(value: Json) -> Json:
     return value
 
 
+def _string(value: Json) -> str:
+    if type(value) is not str:
+        raise Misfit(f"expected a string, got {kind(value)}")
+    return value
+
+
+def _boolean(value: Json) -> bool:
+    if type(value) is not bool:
+        raise Misfit(f"expected a boolean, got {kind(value)}")
+    return value
+
+
+_PLAIN: dict[Scalar, Reader] = {Scalar(str): _string, Scalar(bool): _boolean}
+
+
 def _scalar(scalar: Scalar, value: Any) -> Any:
     wanted: Any = scalar.type
     if wanted is int and type(value) is float and value.is_integer():
@@ -119,9 +138,9 @@ def _scalar(scalar: Scalar, value: Any) -> Any:
     if type(value) is not wanted:
         raise Misfit(f"expected {_expected(scalar)}, got {kind(value)}")
     if scalar.least is not None and value < scalar.least:
-        raise Misfit(f"expected a number from {scalar.least:,} up, got {value}")
+        raise Misfit(f"expected a number from {scalar.least:,} up, got {_brief(value)}")
     if scalar.most is not None and value > scalar.most:
-        raise Misfit(f"expected a number up to {scalar.most:,}, got {value}")
+        raise Misfit(f"expected a number up to {scalar.most:,}, got {_brief(value)}")
     if scalar.shortest is not None and isinstance(value, str) and len(value) < scalar.shortest:
         raise Misfit("expected a string that is not empty" if scalar.shortest == 1 else "the string is too short")
     return value
@@ -193,20 +212,34 @@ def _object(value: Json) -> dict[str, Json]:
 # Objects
 
 
+_ABSENT: Any = object()
+
+
 @functools.cache
 def _object_reader(cls: type[msgspec.Struct]) -> Reader:
-    fields: list[tuple[Field, Reader]] = []
+    readers: list[tuple[Field, Reader]] = []
 
     def read(value: Json) -> Any:
         raw = _object(value)
-        try:
-            return _convert(raw, cls)
-        except (msgspec.ValidationError, ValueError, RecursionError):
-            pass
-        if not fields:  # built at first need: a type may hold itself
-            fields.extend((field, _reader(field.node)) for field in fields_of(cls))
+        if not readers:  # made at first need: a type may hold itself
+            readers.extend((field, _reader(field.node)) for field in fields_of(cls))
         raw = legacy.rewritten(cls, raw)
-        values = {field.name: got for field, reader in fields if (got := _field(field, reader, raw)) is not _ABSENT}
+        values: dict[str, Any] = {}
+        for field, read_field in readers:
+            got = raw.get(field.wire, _ABSENT)
+            if got is _ABSENT:
+                if field.required:
+                    raise Misfit("is missing", f".{field.wire}")
+            elif got is None and Mark.DEFAULT_ON_NULL in field.marks:
+                _put_default(field, values)
+            else:
+                try:
+                    values[field.name] = read_field(got)
+                except Misfit as misfit:
+                    if Mark.DEFAULT_ON_ERROR not in field.marks:
+                        misfit.steps.append(f".{field.wire}")
+                        raise
+                    _put_default(field, values)
         try:
             return cls(**values)
         except ValueError as error:  # what __post_init__ says
@@ -215,44 +248,50 @@ def _object_reader(cls: type[msgspec.Struct]) -> Reader:
     return read
 
 
-_ABSENT: Any = object()
+@functools.cache
+def _whole_object_reader(cls: type[msgspec.Struct]) -> Reader:
+    walk = _object_reader(cls)
+
+    def read(value: Json) -> Any:
+        try:
+            return _convert(value, cls)
+        except (msgspec.ValidationError, ValueError, RecursionError):
+            return walk(value)
+
+    return read
 
 
-def _field(field: Field, read: Reader, raw: dict[str, Json]) -> Any:
-    value = raw.get(field.wire, _ABSENT)
-    if value is _ABSENT:
-        if field.required:
-            raise Misfit("is missing", f".{field.wire}")
-        return _ABSENT
-    if value is None and Mark.DEFAULT_ON_NULL in field.marks:
-        return _default(field)
-    try:
-        return read(value)
-    except Misfit as misfit:
-        if Mark.DEFAULT_ON_ERROR in field.marks:
-            return _default(field)
-        misfit.steps.append(f".{field.wire}")
-        raise
-
-
-def _default(field: Field) -> Any:
-    """A field's default; a required field has its type's empty value."""
-    if field.default is not None:
-        return _ABSENT
-    match field.node:
-        case ListOf():
-            return []
-        case MapOf():
-            return {}
-        case _:
-            return None
+def _put_default(field: Field, values: dict[str, Any]) -> None:
+    """Leave the field to its class's default; a required field has its type's empty value."""
+    if field.default is None:
+        match field.node:
+            case ListOf():
+                values[field.name] = []
+            case MapOf():
+                values[field.name] = {}
+            case _:
+                values[field.name] = None
 
 
 # Unions
 
 
-def _tagged(union: Tagged, value: Json) -> Any:
-    raw = _object(value)
+class _Variants:
+    """A union by tag, with a reader for each of its variants."""
+
+    def __init__(self, union: Tagged, *, whole: bool) -> None:
+        self.union = union
+        make = _whole_object_reader if whole else _object_reader
+        self.readers = {tag: make(cls) for tag, cls in union.variants}
+        self.second = {
+            tag: second
+            for tag, cls in union.variants
+            if (second := second_union(cls)) is not None and union.open and second.open
+        }
+
+
+def _tagged(variants: _Variants, value: Json) -> Any:
+    raw, union = _object(value), variants.union
     tag = raw.get(union.tag_field, _ABSENT)
     if tag is _ABSENT and len(union.variants) == 1:
         tag = union.variants[0][0]
@@ -260,9 +299,8 @@ def _tagged(union: Tagged, value: Json) -> Any:
         raise Misfit("is missing", f".{union.tag_field}")
     if not isinstance(tag, str):
         raise Misfit(f"expected a string, got {kind(tag)}", f".{union.tag_field}")
-    for known, cls in union.variants:
-        if known == tag:
-            return Unknown(tag, raw) if union.open and _has_newer_second_tag(cls, raw) else _object_reader(cls)(raw)
+    if (read := variants.readers.get(tag)) is not None:
+        return Unknown(tag, raw) if _has_newer_second_tag(variants.second.get(tag), raw) else read(raw)
     if union.open:
         return _unknown(union, tag, raw)
     known_tags = ", ".join(repr(known) for known, _ in union.variants)
@@ -278,12 +316,11 @@ def _unknown(union: Tagged, tag: str, raw: dict[str, Json]) -> Unknown:
     return Unknown(tag, raw)
 
 
-def _has_newer_second_tag(cls: type[msgspec.Struct], raw: dict[str, Json]) -> bool:
-    union = second_union(cls)
-    if union is None or not union.open:
+def _has_newer_second_tag(second: Tagged | None, raw: dict[str, Json]) -> bool:
+    if second is None:
         return False
-    tag = raw.get(union.tag_field)
-    return isinstance(tag, str) and all(tag != known for known, _ in union.variants)
+    tag = raw.get(second.tag_field)
+    return isinstance(tag, str) and all(tag != known for known, _ in second.variants)
 
 
 def _chosen(choice: type[Choice], value: Json) -> Any:
@@ -296,6 +333,10 @@ def _chosen(choice: type[Choice], value: Json) -> Any:
         if (unknown := choice.__unknown__(value)) is not None:
             return unknown
         raise
+
+
+def _nullable(read: Reader, value: Json) -> Any:
+    return None if value is None else read(value)
 
 
 def _any_of(readers: list[Reader], expected: str, nullable: bool, value: Json) -> Any:
@@ -324,6 +365,11 @@ _KINDS: dict[Any, str] = {
     list: "a list",
     dict: "an object",
 }
+
+
+def _brief(number: float) -> str:
+    """A number, unless it has more digits than anybody reads (or Python writes)."""
+    return str(number) if abs(number) < 10**24 else "a number of many digits"
 
 
 def kind(value: Json) -> str:
