@@ -30,9 +30,12 @@ if TYPE_CHECKING:
     from accord.schema.base import Model as Model, Notification as Notification, Request as Request, Unknown as Unknown
     from accord.spans import Spans as Spans
     from accord.trace import Event as Event, JsonLines as JsonLines
-    from accord.transports.memory import MemoryTransport as MemoryTransport, pair as memory_pair
+    from accord.transports import memory as _memory
+    from accord.transports.memory import MemoryTransport as MemoryTransport
     from accord.transports.process import ProcessTransport as ProcessTransport
     from accord.transports.stdio import StdioTransport as StdioTransport
+
+    memory_pair = _memory.pair
 
 __version__ = "0.1.0"
 
@@ -70,7 +73,8 @@ _HOMES = {
     "v2": "schema.v2:",
 }
 
-__all__ = ["__version__", *_HOMES]  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = ["__version__"]
+__all__ += list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:
