@@ -53,9 +53,7 @@ class Outbox:
             self.watch.frame(OUT, frame)
         self.frames.append(frame)
         self._size += len(frame)
-        if self.corked:
-            return False
-        if self._due:
+        if self._due or self.corked:
             if self._size < FLUSH_AT:
                 return self.full
             self.flush()

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from accord import __version__
 from accord.cli import schema
 from accord.errors import AccordError
 
@@ -48,13 +49,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="accord", description="The Agent Client Protocol, from the command line.")
+    parser = argparse.ArgumentParser(
+        prog="accord",
+        description="The Agent Client Protocol, from the command line.",
+        epilog="accord COMMAND --help explains a command.",
+        formatter_class=_Formatter,
+    )
+    parser.add_argument("--version", action="version", version=f"accord {__version__}", help="say the version")
     parser.add_argument("--debug", action="store_true", help="show a traceback when something fails")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     for name, command in COMMANDS.items():
         subparser = commands.add_parser(name, help=command.summary, description=command.summary)
         command.arguments(subparser)
     return parser
+
+
+class _Formatter(argparse.HelpFormatter):
+    """Lists the commands without a line that says only COMMAND."""
+
+    def _format_action(self, action: argparse.Action) -> str:
+        text = super()._format_action(action)
+        return text.partition("\n")[2] if action.nargs == argparse.PARSER else text
 
 
 def _silence_stdout() -> None:

@@ -10,7 +10,7 @@ SUMMARY = "Print the JSON Schema of the protocol's types, under their official n
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--version", type=int, choices=[1], default=1, help="the protocol's version (default: 1)")
+    parser.add_argument("--version", type=int, choices=[1, 2], default=1, help="the protocol's version (default: 1)")
     parser.add_argument("--unstable", action="store_true", help="include what is only proposed")
 
 

@@ -1,0 +1,68 @@
+"""`accord` as people and scripts run it."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from jsonschema import Draft202012Validator
+
+ACCORD = [sys.executable, "-c", "import sys; from accord.cli import main; sys.exit(main())"]
+
+
+def accord(*arguments, **options):
+    return subprocess.run([*ACCORD, *arguments], check=False, capture_output=True, text=True, timeout=60, **options)
+
+
+def test_without_a_command_it_explains_itself_and_fails():
+    done = accord()
+    assert done.returncode == 2
+    assert "schema" in done.stdout
+
+
+def test_an_unknown_command_is_one_line_and_wrong_usage():
+    done = accord("dance")
+    assert done.returncode == 2
+    assert "invalid choice: 'dance'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_it_says_its_version():
+    assert accord("--version").stdout.startswith("accord ")
+
+
+def test_every_command_explains_itself():
+    from accord.cli import COMMANDS
+
+    for command in COMMANDS:
+        done = accord(command, "--help")
+        assert done.returncode == 0
+        assert COMMANDS[command].summary.split(",")[0] in " ".join(done.stdout.split())
+
+
+@pytest.mark.parametrize("version", ["1", "2"])
+@pytest.mark.parametrize("unstable", [[], ["--unstable"]])
+def test_the_schema_is_valid_json_schema_with_the_official_names(version, unstable):
+    done = accord("schema", "--version", version, *unstable)
+    assert done.returncode == 0
+    document = json.loads(done.stdout)
+    Draft202012Validator.check_schema(document)
+    prompt = document["$defs"]["PromptRequest"]
+    assert (prompt["x-method"], prompt["x-side"]) == ("session/prompt", "agent")
+    assert ("ForkSessionRequest" in document["$defs"]) == bool(unstable)
+
+
+def test_the_schema_tells_good_messages_from_bad_ones():
+    document = json.loads(accord("schema").stdout)
+    validator = Draft202012Validator({**document, "anyOf": [{"$ref": "#/$defs/PromptRequest"}]})
+    assert validator.is_valid({"sessionId": "s", "prompt": [{"type": "text", "text": "hi"}]})
+    assert not validator.is_valid({"sessionId": "s", "prompt": [{"type": "text"}]})
+
+
+def test_a_reader_that_goes_away_is_no_error():
+    process = subprocess.Popen([*ACCORD, "schema"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdout.read(10)
+    process.stdout.close()
+    assert process.wait(timeout=60) == 0
+    assert process.stderr.read() == b""
+    process.stderr.close()
