@@ -63,7 +63,8 @@ def documented_modules() -> list[str]:
 @pytest.mark.parametrize("module", documented_modules())
 def test_a_docstring_s_example_is_true(module):
     loaded = importlib.import_module(module)
-    names = {**vars(importlib.import_module("accord.schema.v1")), **vars(loaded)}
+    v1 = importlib.import_module("accord.schema.v1")
+    names = {"v1": v1, **vars(v1), **vars(loaded)}
     result = doctest.testmod(loaded, extraglobs=names, optionflags=doctest.IGNORE_EXCEPTION_DETAIL)
     assert result.attempted > 0
     assert result.failed == 0

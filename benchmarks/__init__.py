@@ -1,0 +1,1 @@
+"""Ours against every peer, in one run: `python -m benchmarks`."""

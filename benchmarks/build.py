@@ -1,0 +1,104 @@
+"""Builds the peers outside the checkout, once for each state of their sources."""
+
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.peers import HERE, Peer, fill
+
+STAMP = "built"
+STEP_SECONDS = 1800
+
+
+class Unavailable(Exception):
+    """A peer cannot be built here; the text says what to do about it."""
+
+
+@dataclass(frozen=True)
+class Built:
+    """A peer that is ready to run."""
+
+    peer: Peer
+    folder: Path
+
+
+def cache_folder() -> Path:
+    """Where the peers live: the user's cache, never the checkout."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "accord" / "peers"
+
+
+def fingerprint(peer: Peer) -> str:
+    """Changes with everything that the outcome of a build depends on."""
+    # A virtual environment is of use to the interpreter that made it only.
+    ours = platform.python_version() if any("{python}" in step for step in peer.steps) else ""
+    digest = hashlib.sha256(repr((peer.steps, platform.system(), platform.machine(), ours)).encode())
+    for source, name in sorted(peer.files.items()):
+        digest.update(f"{source}:{name}:".encode())
+        digest.update((HERE / source).read_bytes())
+    return digest.hexdigest()
+
+
+def build(peer: Peer, say: Callable[[str], None]) -> Built:
+    """Build a peer unless that was done before."""
+    if missing := [source for source in peer.files if not (HERE / source).is_file()]:
+        raise Unavailable(f"{peer.name}: there is no benchmarks/{missing[0]}")
+    if absent := [tool for tool in peer.tools if not shutil.which(tool)]:
+        raise Unavailable(f"{peer.name}: no {absent[0]} here, install {peer.install}")
+    folder = cache_folder() / f"{peer.name}-{peer.version}"
+    folder.mkdir(parents=True, exist_ok=True)
+    if not peer.steps:
+        return Built(peer, folder)
+    stamp = folder / STAMP
+    wanted = fingerprint(peer)
+    if stamp.is_file() and stamp.read_text() == wanted:
+        return Built(peer, folder)
+    say(f"building {peer.name} ({peer.package} {peer.version}) in {folder}")
+    stamp.unlink(missing_ok=True)
+    for source, name in peer.files.items():
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(HERE / source, target)
+    with (folder / "build.log").open("wb") as log:
+        for step in peer.steps:
+            if not run_step(fill(step, folder), folder, log.fileno()):
+                needs = f"; it needs {peer.install}" if peer.install else ""
+                raise Unavailable(f"{peer.name}: `{' '.join(step)}` failed, see {log.name}{needs}")
+    stamp.write_text(wanted)
+    return Built(peer, folder)
+
+
+def run_step(command: list[str], folder: Path, log: int) -> bool:
+    """Whether a build command succeeded."""
+    try:
+        done = subprocess.run(
+            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, timeout=STEP_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
+
+
+def build_all(peers: list[Peer], say: Callable[[str], None]) -> dict[str, Built]:
+    """Every peer that can be had; a line for each that cannot."""
+    built: dict[str, Built] = {}
+    for peer in peers:
+        try:
+            built[peer.name] = build(peer, say)
+        except Unavailable as error:
+            say(f"skipping {error}")
+    return built
+
+
+if __name__ == "__main__":
+    from benchmarks.peers import PEERS
+
+    chosen = sys.argv[1:] or list(PEERS)
+    ready = build_all([PEERS[name] for name in chosen], lambda line: print(line, file=sys.stderr))
+    sys.exit(len(ready) < len(chosen))
