@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from accord.schema.describe import json_schema
+from accord.schema.methods import methods
+from accord.schema.v1 import mcp_connections, nes
 
 HERE = Path(__file__).parent
 specification = importlib.util.spec_from_file_location("schema_facts", HERE.parents[1] / "tools" / "schema_facts.py")
@@ -26,31 +28,24 @@ NO_NAME_THERE = "the schema writes this variant in place, without a name; a clas
 TAGGED_ALONE = "always written, as a tag; the schema gives it a type of its own"
 ABSENT_IS_NONE = "absent is None here, and never written"
 
-EXPECTED_V1 = {
-    "types.ContentBlock: ours has open": OURS_IS_OPEN,
-    "types.PlanUpdateContent: ours has open": OURS_IS_OPEN,
-    "types.RequestPermissionOutcome: ours has open": OURS_IS_OPEN,
-    "types.SessionConfigOption: ours has open": OURS_IS_OPEN,
-    "types.SessionUpdate: ours has open": OURS_IS_OPEN,
-    "types.ToolCallContent: ours has open": OURS_IS_OPEN,
+IN_BOTH_VERSIONS = {
     "types.MultiSelectItems: theirs has open": "ours is as open: its Unknown comes from the choice by tag",
-    "types: ours has CancelledPermissionOutcome": NO_NAME_THERE,
     "types: ours has ElicitationCancelAction": NO_NAME_THERE,
     "types: ours has ElicitationDeclineAction": NO_NAME_THERE,
     "types: theirs has ElicitationSessionScope": FLATTENED,
     "types: theirs has ElicitationRequestScope": FLATTENED,
     "types: theirs has ErrorStopReason": FLATTENED,
     "types.ElicitationAcceptAction.fields: ours has _meta": FLATTENED,
-    "types.CreateElicitationRequest.variants.mode=form: ours has requestId": FLATTENED,
-    "types.CreateElicitationRequest.variants.mode=form: ours has sessionId": FLATTENED,
-    "types.CreateElicitationRequest.variants.mode=form: ours has toolCallId": FLATTENED,
-    "types.CreateElicitationRequest.variants.mode=url: ours has requestId": FLATTENED,
-    "types.CreateElicitationRequest.variants.mode=url: ours has sessionId": FLATTENED,
-    "types.CreateElicitationRequest.variants.mode=url: ours has toolCallId": FLATTENED,
-    "types.ElicitationFormMode: ours has fields": FLATTENED,
-    "types.ElicitationFormMode: theirs has variants": FLATTENED,
-    "types.ElicitationUrlMode: ours has fields": FLATTENED,
-    "types.ElicitationUrlMode: theirs has variants": FLATTENED,
+    **{
+        f"types.CreateElicitationRequest.variants.mode={mode}: ours has {field}": FLATTENED
+        for mode in ("form", "url")
+        for field in ("requestId", "sessionId", "toolCallId")
+    },
+    **{
+        f"types.Elicitation{mode}Mode: {difference}": FLATTENED
+        for mode in ("Form", "Url")
+        for difference in ("ours has fields", "theirs has variants")
+    },
     "types.ElicitationSchema.fields: theirs has type": TAGGED_ALONE,
     "types: theirs has ElicitationSchemaType": TAGGED_ALONE,
     "types.ErrorCode: differs": "any int32 is a code; the schema lists the known ones, accord.errors names them",
@@ -63,8 +58,21 @@ EXPECTED_V1 = {
     **{
         f"types.SessionConfig{kind}.fields: ours has {field}": FLATTENED
         for kind in ("Select", "Boolean")
-        for field in ("_meta", "category", "description", "id", "name")
+        for field in ("_meta", "category", "description", "name")
     },
+}
+
+EXPECTED_V1 = {
+    **IN_BOTH_VERSIONS,
+    "types.ContentBlock: ours has open": OURS_IS_OPEN,
+    "types.PlanUpdateContent: ours has open": OURS_IS_OPEN,
+    "types.RequestPermissionOutcome: ours has open": OURS_IS_OPEN,
+    "types.SessionConfigOption: ours has open": OURS_IS_OPEN,
+    "types.SessionUpdate: ours has open": OURS_IS_OPEN,
+    "types.ToolCallContent: ours has open": OURS_IS_OPEN,
+    "types: ours has CancelledPermissionOutcome": NO_NAME_THERE,
+    "types.SessionConfigSelect.fields: ours has id": FLATTENED,
+    "types.SessionConfigBoolean.fields: ours has id": FLATTENED,
     "types.SetSessionConfigOptionRequest: ours has fields": "one class, checked that boolean values say so",
     "types.SetSessionConfigOptionRequest: theirs has variants": "one class, checked that boolean values say so",
     "types.SessionUpdate.variants.sessionUpdate=tool_call.kind: differs": ABSENT_IS_NONE,
@@ -80,24 +88,37 @@ EXPECTED_V1 = {
     "types: ours has AuthMethodEnvVar": LEGACY,
 }
 
-ONLY_IN_UNSTABLE = (
-    "ErrorStopReason", "IdleState", "StateUpdate", "MessageMcp", "nes", "positionEncoding", "AuthEnvVar", "env_var",
-    "EnvVar", "PlanUpdateContent",
-)  # fmt: skip
+EXPECTED_V2 = {
+    **IN_BOTH_VERSIONS,
+    "types.SessionConfigSelect.fields: ours has configId": FLATTENED,
+    "types.SessionConfigBoolean.fields: ours has configId": FLATTENED,
+    "types: ours has SetSessionConfigOptionId": NO_NAME_THERE,
+    "types: ours has SetSessionConfigOptionBoolean": NO_NAME_THERE,
+    **{
+        f"types.Diff{kind}Change.fields: ours has {field}": FLATTENED
+        for kind in ("Path", "PathPair")
+        for field in ("_meta", "fileType", "mimeType")
+    },
+}
+
+ONLY_IN_UNSTABLE = {
+    1: (
+        "ErrorStopReason", "IdleState", "StateUpdate", "MessageMcp", "nes", "positionEncoding", "AuthEnvVar", "env_var",
+        "EnvVar", "PlanUpdateContent",
+    ),
+    2: ("MessageMcp",),
+}  # fmt: skip
 
 
-def legacy_names() -> set[str]:
+def legacy_names(version: int) -> set[str]:
     """What the modules of older forms define, types and methods."""
-    from accord.schema.methods import methods
-    from accord.schema.v1 import mcp_connections, nes
-
     types = {
         f"types: ours has {name}"
-        for module in (nes, mcp_connections)
+        for module in ((nes, mcp_connections) if version == 1 else ())
         for name, value in vars(module).items()
         if name[0].isupper() and (getattr(value, "__module__", None) == module.__name__ or not isinstance(value, type))
     }
-    rows = {f"methods: ours has {row.name} ({row.kind})" for row in methods(1) if row.legacy}
+    rows = {f"methods: ours has {row.name} ({row.kind})" for row in methods(version) if row.legacy}
     return types | rows
 
 
@@ -119,19 +140,33 @@ def drift(version: int, stability: str) -> set[str]:
     )
 
 
-def test_every_v1_type_is_what_the_official_schema_says_or_a_named_exception():
-    legacy = legacy_names()
-    assert sorted(drift(1, "unstable") - legacy) == sorted(EXPECTED_V1)
+@pytest.mark.parametrize(("version", "expected"), [(1, EXPECTED_V1), (2, EXPECTED_V2)])
+def test_every_type_is_what_the_official_schema_says_or_a_named_exception(version, expected):
+    assert sorted(drift(version, "unstable") - legacy_names(version)) == sorted(expected)
 
 
-def test_the_stable_part_of_v1_is_exactly_the_official_stable_schema():
-    expected = {place for place in EXPECTED_V1 if not any(word in place for word in ONLY_IN_UNSTABLE)}
-    assert sorted(drift(1, "stable")) == sorted(expected)
+@pytest.mark.parametrize(("version", "expected"), [(1, EXPECTED_V1), (2, EXPECTED_V2)])
+def test_the_stable_part_is_exactly_the_official_stable_schema(version, expected):
+    stable = {place for place in expected if not any(word in place for word in ONLY_IN_UNSTABLE[version])}
+    assert sorted(drift(version, "stable")) == sorted(stable)
 
 
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("stability", ["stable", "unstable"])
+def test_the_version_s_methods_are_the_official_ones(version, stability):
+    theirs = json.loads((HERE / f"v{version}.{stability}.json").read_text())["methods"]
+    ours = {
+        f"{row.name} ({row.kind})": row.to
+        for row in methods(version)
+        if not row.legacy and (stability == "unstable" or not row.unstable)
+    }
+    assert ours == {name: method["side"] for name, method in theirs.items()}
+
+
+@pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.parametrize("damage", ["a field", "a mark", "requiredness", "a variant", "an enum's word", "a method"])
-def test_the_comparison_sees(damage):
-    theirs = json.loads((HERE / "v1.stable.json").read_text())
+def test_the_comparison_sees(damage, version):
+    theirs = json.loads((HERE / f"v{version}.stable.json").read_text())
     ours = json.loads(json.dumps(theirs))
     prompt = ours["types"]["PromptRequest"]["fields"]
     match damage:

@@ -137,7 +137,7 @@ class Unknown:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"Unknown({self.tag!r}, {_shortened(self.raw)})"
+        return f"Unknown({_shortened(self.tag)}, {_shortened(self.raw)})"
 
 
 if TYPE_CHECKING:
@@ -288,21 +288,29 @@ def _is_default(value: object, default: object) -> bool:
 
 _LONGEST_TEXT = 80
 _MOST_ITEMS = 8
+_MOST_BITS = 256
 
 
-def _shortened(value: object) -> str:
-    """A value as a log line can take it: long texts and lists are cut, and say how long they were."""
+def _shortened(value: object, depth: int = 0) -> str:
+    """A value as a log line can take it: long texts and lists are cut, and say how long they were.
+
+    The deeper a list or an object lies, the less is shown of it, and at last nothing: a peer may nest them a thousand
+    levels deep.
+    """
     if isinstance(value, str):
         if len(value) <= _LONGEST_TEXT:
             return repr(value)
         return f"{value[: _LONGEST_TEXT // 2]!r}… ({len(value):,} characters)"
+    most = _MOST_ITEMS >> depth
     if isinstance(value, list):
         items = cast("list[object]", value)
-        return f"[{_listed([_shortened(item) for item in items[:_MOST_ITEMS]], len(items))}]"
+        return f"[{_listed([_shortened(item, depth + 1) for item in items[:most]], len(items))}]"
     if isinstance(value, dict):
-        pairs = cast("dict[object, object]", value)
-        shown = [f"{key!r}: {_shortened(item)}" for key, item in itertools.islice(pairs.items(), _MOST_ITEMS)]
-        return f"{{{_listed(shown, len(pairs))}}}"
+        pairs = itertools.islice(cast("dict[object, object]", value).items(), most)
+        shown = [f"{_shortened(key)}: {_shortened(item, depth + 1)}" for key, item in pairs]
+        return f"{{{_listed(shown, len(cast('dict[object, object]', value)))}}}"
+    if isinstance(value, int) and value.bit_length() > _MOST_BITS:
+        return f"… (an integer of {value.bit_length():,} bits)"
     return repr(value)
 
 

@@ -11,6 +11,7 @@ words. Whatever the value, `encode` returns JSON or raises `EncodeError`.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar, cast, overload
 
@@ -70,7 +71,8 @@ def loads(data: bytes | msgspec.Raw) -> Json:
     except REFUSALS:
         pass
     try:
-        return json.loads(bytes(data).decode("utf-8", "replace").removeprefix("\ufeff"), parse_constant=_no_constant)
+        text = bytes(data).decode("utf-8", "replace").removeprefix("\ufeff")
+        return json.loads(text, parse_float=_finite, parse_constant=_no_constant)
     except RecursionError:
         raise DecodeError("$", "nested too deeply") from None
     except ValueError as error:  # also an int of more digits than Python converts
@@ -161,6 +163,13 @@ strict_encode = msgspec.json.Encoder(enc_hook=_encode_special).encode
 _plain_decoder: msgspec.json.Decoder[Json] = msgspec.json.Decoder()
 _closed_words: dict[Any, dict[str, tuple[str, ...]]] = {}
 """The fields of a type that may be read with any word, and written only with these (see `ReadOpen`)."""
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise ValueError("a number is out of range")
+    return number
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -1,27 +1,28 @@
 """Next edit suggestions, and the documents they are about: proposed (next-edit-suggestions).
 
-They have sessions of their own, beside the chat sessions. Frozen outside the pinned schema files; see `legacy`.
+They have sessions of their own, beside the chat sessions. No longer in the pinned schema files, but kept as it was by
+the TypeScript SDK, whose validators say which fields are tolerant; see `legacy`.
 """
 
 from __future__ import annotations
 
 from typing import Annotated, TypeAlias
 
-from accord.schema.base import Model, Notification, Open, Request, Shape, Tolerant, Uint32, ValidItems, words
+from accord.schema.base import Model, Notification, Open, Request, Tolerant, Uint32, words
 from accord.schema.v1.session import SessionId
 
 PositionEncodingKind: TypeAlias = Annotated[str, words("utf-16", "utf-32", "utf-8")]
 TextDocumentSyncKind: TypeAlias = Annotated[str, words("full", "incremental")]
 
 
-class Position(Shape):
+class Position(Model):
     """A place in a document: both numbers count from zero, characters in the negotiated encoding."""
 
     line: Uint32
     character: Uint32
 
 
-class Range(Shape):
+class Range(Model):
     """From one place up to another."""
 
     start: Position
@@ -143,7 +144,7 @@ class ClientNesCapabilities(Model, unstable=True):
 # Sessions
 
 
-class NesRepository(Shape, unstable=True):
+class NesRepository(Model, unstable=True):
     """The repository that the workspace is."""
 
     name: str
@@ -151,7 +152,7 @@ class NesRepository(Shape, unstable=True):
     remote_url: str
 
 
-class WorkspaceFolder(Shape, unstable=True):
+class WorkspaceFolder(Model, unstable=True):
     """A folder of the workspace."""
 
     uri: str
@@ -167,9 +168,9 @@ class StartNesResponse(Model, unstable=True):
 class StartNesRequest(Request[StartNesResponse], method="nes/start", unstable=True):
     """Start a suggestion session for a workspace."""
 
-    workspace_uri: str | None = None
+    workspace_uri: Tolerant[str | None] = None
     workspace_folders: list[WorkspaceFolder] | None = None
-    repository: NesRepository | None = None
+    repository: Tolerant[NesRepository | None] = None
 
 
 class CloseNesResponse(Model, unstable=True):
@@ -195,7 +196,7 @@ class DidOpenDocumentNotification(Notification, method="document/didOpen", unsta
     text: str
 
 
-class TextDocumentContentChangeEvent(Shape, unstable=True):
+class TextDocumentContentChangeEvent(Model, unstable=True):
     """New text for a range, or for the whole document."""
 
     text: str
@@ -242,7 +243,7 @@ NesDiagnosticSeverity: TypeAlias = Annotated[str, words("error", "warning", "inf
 NesRejectReason: TypeAlias = Annotated[str, words("rejected", "ignored", "replaced", "cancelled")]
 
 
-class NesRecentFile(Shape, unstable=True):
+class NesRecentFile(Model, unstable=True):
     """A file used lately, with its text."""
 
     uri: str
@@ -250,7 +251,7 @@ class NesRecentFile(Shape, unstable=True):
     text: str
 
 
-class NesExcerpt(Shape, unstable=True):
+class NesExcerpt(Model, unstable=True):
     """Some lines of a file."""
 
     start_line: Uint32
@@ -258,21 +259,21 @@ class NesExcerpt(Shape, unstable=True):
     text: str
 
 
-class NesRelatedSnippet(Shape, unstable=True):
+class NesRelatedSnippet(Model, unstable=True):
     """Pieces of a related file."""
 
     uri: str
     excerpts: list[NesExcerpt]
 
 
-class NesEditHistoryEntry(Shape, unstable=True):
+class NesEditHistoryEntry(Model, unstable=True):
     """An edit, as a diff."""
 
     uri: str
     diff: str
 
 
-class NesUserAction(Shape, unstable=True):
+class NesUserAction(Model, unstable=True):
     """Something the user did."""
 
     action: str
@@ -281,16 +282,16 @@ class NesUserAction(Shape, unstable=True):
     timestamp_ms: int
 
 
-class NesOpenFile(Shape, unstable=True):
+class NesOpenFile(Model, unstable=True):
     """A file that is open."""
 
     uri: str
     language_id: str
-    visible_range: Range | None = None
-    last_focused_ms: int | None = None
+    visible_range: Tolerant[Range | None] = None
+    last_focused_ms: Tolerant[int | None] = None
 
 
-class NesDiagnostic(Shape, unstable=True):
+class NesDiagnostic(Model, unstable=True):
     """An error or a warning."""
 
     uri: str
@@ -302,31 +303,31 @@ class NesDiagnostic(Shape, unstable=True):
 class NesSuggestContext(Model, unstable=True):
     """What the agent asked to see."""
 
-    recent_files: Tolerant[ValidItems[NesRecentFile] | None] = None
-    related_snippets: Tolerant[ValidItems[NesRelatedSnippet] | None] = None
-    edit_history: Tolerant[ValidItems[NesEditHistoryEntry] | None] = None
-    user_actions: Tolerant[ValidItems[NesUserAction] | None] = None
-    open_files: Tolerant[ValidItems[NesOpenFile] | None] = None
-    diagnostics: Tolerant[ValidItems[NesDiagnostic] | None] = None
+    recent_files: list[NesRecentFile] | None = None
+    related_snippets: list[NesRelatedSnippet] | None = None
+    edit_history: list[NesEditHistoryEntry] | None = None
+    user_actions: list[NesUserAction] | None = None
+    open_files: list[NesOpenFile] | None = None
+    diagnostics: list[NesDiagnostic] | None = None
 
 
-class NesTextEdit(Shape, unstable=True):
+class NesTextEdit(Model, unstable=True):
     """New text for a range."""
 
     range: Range
     new_text: str
 
 
-class NesEditSuggestion(Shape, tag_field="kind", tag="edit", unstable=True):
+class NesEditSuggestion(Model, tag_field="kind", tag="edit", unstable=True):
     """Change a document."""
 
     id: str
     uri: str
     edits: list[NesTextEdit]
-    cursor_position: Position | None = None
+    cursor_position: Tolerant[Position | None] = None
 
 
-class NesJumpSuggestion(Shape, tag_field="kind", tag="jump", unstable=True):
+class NesJumpSuggestion(Model, tag_field="kind", tag="jump", unstable=True):
     """Go somewhere."""
 
     id: str
@@ -334,7 +335,7 @@ class NesJumpSuggestion(Shape, tag_field="kind", tag="jump", unstable=True):
     position: Position
 
 
-class NesRenameSuggestion(Shape, tag_field="kind", tag="rename", unstable=True):
+class NesRenameSuggestion(Model, tag_field="kind", tag="rename", unstable=True):
     """Rename a symbol."""
 
     id: str
@@ -343,7 +344,7 @@ class NesRenameSuggestion(Shape, tag_field="kind", tag="rename", unstable=True):
     new_name: str
 
 
-class NesSearchAndReplaceSuggestion(Shape, tag_field="kind", tag="searchAndReplace", unstable=True):
+class NesSearchAndReplaceSuggestion(Model, tag_field="kind", tag="searchAndReplace", unstable=True):
     """Search and replace in a file or folder."""
 
     id: str

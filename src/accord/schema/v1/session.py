@@ -223,7 +223,7 @@ class SetSessionConfigOptionRequest(Request[SetSessionConfigOptionResponse], met
     session_id: SessionId
     config_id: SessionConfigId
     value: SessionConfigValueId | bool
-    type: Literal["boolean"] | None = None
+    type: Tolerant[Literal["boolean"] | None] = None  # any other type goes with the id of a value
 
     @classmethod
     def of(

@@ -1,0 +1,204 @@
+"""Carrying a value over into another version's class, field by field, so that nothing is lost on the way.
+
+A field goes to the field of the same name (or of the one that a table gives), and what it holds goes the same way.
+What has no place there, or does not fit the type of its place, is refused. The one thing that two fields may see
+differently is nothing:
+
+| here | there: a patch | there: a list | there: anything else |
+|---|---|---|---|
+| left out (`UNSET`, or None where that is the same) | left out | left out | left out |
+| `null` in a patch: cleared | `null` | an empty list | refused |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+import msgspec
+from msgspec import UNSET
+
+from accord.errors import ConversionError
+from accord.schema.base import Unknown, tag_of
+from accord.schema.hints import (
+    NULL,
+    AnyOf,
+    Anything,
+    Chosen,
+    Field,
+    ListOf,
+    MapOf,
+    Named,
+    Node,
+    Object,
+    OneWord,
+    Scalar,
+    Tagged,
+    fields_of,
+)
+
+Step = Callable[[Any], Any]
+
+
+class Several(list[Any]):
+    """What one value becomes where the other version needs several, in their order."""
+
+
+class Way:
+    """The way into one version: a table says for each class of the other one what becomes of its values."""
+
+    def __init__(self, version: int) -> None:
+        self.version = version
+        self.steps: dict[type, Step] = {}
+        self.names: dict[type, Mapping[str, str]] = {}
+        """For some classes: the names that fields have there, and those here."""
+
+    def step(self, *classes: type) -> Callable[[Step], Step]:
+        """Puts a function into the table."""
+
+        def add(function: Step) -> Step:
+            self.steps.update(dict.fromkeys(classes, function))
+            return function
+
+        return add
+
+    def refusal(self, cls: type, reason: str) -> None:
+        self.steps[cls] = lambda _: self.refuse(cls.__name__, reason)
+
+    def pair(self, cls: type, target: type) -> None:
+        """Values of these two classes are the same by other names."""
+        self.steps[cls] = lambda value: self.carry(value, target)
+
+    def refuse(self, what: str, reason: str) -> NoReturn:
+        raise ConversionError(what, self.version, reason)
+
+    # Values
+
+    def one(self, value: Any) -> Any:
+        """This value over there; a value that is not of a version is the same there."""
+        found = self.all(value)
+        if isinstance(value, list):
+            return found
+        if len(found) != 1:
+            self.refuse(type(value).__name__, f"it becomes {len(found)} values there")
+        return found[0]
+
+    def all(self, value: Any) -> list[Any]:
+        """This value over there, or all of a list's, where each may be any number of values."""
+        kind: type = value.__class__
+        if kind is list:
+            return [each for item in value for each in self.all(item)]
+        step = self.steps.get(kind)
+        found = value if step is None else step(value)
+        return found if isinstance(found, Several) else [found]
+
+    def carry(self, value: msgspec.Struct, target: type, used: tuple[str, ...] = (), **given: Any) -> Any:
+        """The value's fields in the target's; some are `given`, for which others of the value were `used`."""
+        left = {field.name: field for field in fields_of(type(value)) if field.name not in used}
+        made = {name: said for name, said in given.items() if said is not UNSET}
+        names = self.names.get(type(value), {})
+        for field in fields_of(target):
+            source = left.pop(names.get(field.name, field.name), None)
+            if source is not None and field.name not in given:
+                self._carry_field(value, source, field, made)
+            if field.name in made:
+                self._check(f"{type(value).__name__}.{(source or field).wire}", field, made[field.name])
+            elif field.required:
+                self.refuse(type(value).__name__, f"it needs {field.wire} there")
+        for source in left.values():
+            if getattr(value, source.name) not in (None, UNSET, [], {}):
+                self.refuse(f"{type(value).__name__}.{source.wire}", "there is no such field")
+        try:
+            return target(**made)
+        except ValueError as error:  # what the class says of its fields as a whole
+            self.refuse(type(value).__name__, str(error))
+
+    def _carry_field(self, value: msgspec.Struct, source: Field, field: Field, made: dict[str, Any]) -> None:
+        said = getattr(value, source.name)
+        if said is UNSET or (said is None and not source.unset):
+            if source.required:
+                made[field.name] = said
+        elif said is None:
+            made[field.name] = self._cleared(f"{type(value).__name__}.{source.wire}", field)
+        else:
+            made[field.name] = self._inside(field.node, said)
+
+    def _check(self, what: str, field: Field, said: Any) -> None:
+        if not fits(field.node, said):
+            self.refuse(what, f"{said!r:.60} has no place there")
+
+    def _cleared(self, what: str, field: Field) -> Any:
+        if field.unset:
+            return None
+        if _is_list(field.node):
+            return []
+        return self.refuse(what, "it cannot be cleared there")
+
+    def _inside(self, node: Node, said: Any) -> Any:
+        match _bare(node):
+            case Anything() | MapOf(Anything()):
+                return said
+            case MapOf() if isinstance(said, dict):
+                return {key: self.one(each) for key, each in said.items()}  # pyright: ignore[reportUnknownVariableType]
+            case _:
+                return self.one(said)
+
+
+def fits(node: Node, value: Any) -> bool:
+    """Whether this value may stand at a place of this type. An open set's word does, a closed set's must be known."""
+    match node:
+        case Named(_, inner):
+            return fits(inner, value)
+        case Scalar():
+            return _scalar_fits(node, value)
+        case OneWord(known, is_open):
+            return isinstance(value, str) and (is_open or value in known)
+        case ListOf(item):
+            return isinstance(value, list) and all(fits(item, each) for each in value)  # pyright: ignore[reportUnknownVariableType]
+        case MapOf(inner):
+            return isinstance(value, dict) and all(fits(inner, each) for each in value.values())  # pyright: ignore[reportUnknownVariableType]
+        case Object(cls):
+            return isinstance(value, cls)
+        case Tagged() | Chosen() if isinstance(value, Unknown):
+            return _is_unknown_there(node, value)
+        case Tagged(_, variants):
+            return any(type(value) is cls for _, cls in variants)
+        case Chosen(_, options) | AnyOf(options):
+            return any(fits(option, value) for option in options)
+        case _:
+            return True
+
+
+def _scalar_fits(scalar: Scalar, value: Any) -> bool:
+    kind: type = value.__class__
+    if kind is not scalar.type and not (scalar.type is float and kind is int):
+        return False
+    if kind is str:
+        return len(value) >= (scalar.shortest or 0)
+    return (scalar.least is None or value >= scalar.least) and (scalar.most is None or value <= scalar.most)
+
+
+def _is_unknown_there(union: Tagged | Chosen, value: Unknown) -> bool:
+    """A variant that nobody knew here must not take on a meaning there."""
+    if isinstance(union, Tagged):
+        return (
+            union.open
+            and all(value.tag != tag for tag, _ in union.variants)
+            and all(isinstance(value.raw.get(name), str) for name in union.every)
+        )
+    return all(value.tag != tag_of(option.cls) for option in union.variants if isinstance(option, Object))
+
+
+def _is_list(node: Node) -> bool:
+    return any(isinstance(_bare(option), ListOf) for option in (node.options if isinstance(node, AnyOf) else (node,)))
+
+
+def _bare(node: Node) -> Node:
+    """The type that a value has, where null and names are not counted."""
+    match node:
+        case Named(_, inner):
+            return _bare(inner)
+        case AnyOf(options) if len(rest := [option for option in options if option != NULL]) == 1:
+            return _bare(rest[0])
+        case _:
+            return node

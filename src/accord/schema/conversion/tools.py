@@ -1,0 +1,72 @@
+"""Tool calls and their diffs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from accord.schema import v1, v2
+from accord.schema.conversion.carrying import Several
+from accord.schema.conversion.rows import DOWN, UP
+from accord.schema.v2 import git_patch
+
+# tool-call-updates: beginning and changing are one upsert in version 2
+
+
+@UP.step(v1.ToolCall)
+def _tool_call_up(value: v1.ToolCall) -> Any:
+    return UP.carry(
+        value,
+        v2.ToolCallProgress,
+        content=UP.one(value.content) or UNSET,
+        locations=UP.one(value.locations) or UNSET,
+    )
+
+
+@DOWN.step(v2.ToolCallUpdate, v2.ToolCallProgress)
+def _tool_call_down(value: v2.ToolCallUpdate) -> Any:
+    if value.kind is None:
+        value = replace(value, kind="other")  # what a cleared kind and status mean
+    if value.status is None:
+        value = replace(value, status="pending")
+    return DOWN.carry(value, getattr(v1, type(value).__name__))
+
+
+# diff-file-states: version 1 has a file's whole text before and after, version 2 says what happened and shows a patch
+
+
+@UP.step(v1.Diff)
+def _diff_up(value: v1.Diff) -> v2.Diff:
+    change = v2.DiffModify if value.old_text is not None else v2.DiffAdd
+    patch = git_patch.write(value.path, value.old_text, value.new_text, context=None)
+    return v2.Diff([change(value.path, "text")], v2.DiffPatch("git_patch", patch), meta=value.meta)
+
+
+@DOWN.step(v2.Diff)
+def _diff_down(value: v2.Diff) -> Several:
+    if not value.changes:
+        DOWN.refuse("Diff", "it changes nothing")
+    if value.patch is None or value.patch.format != "git_patch" or value.patch.meta is not None:
+        DOWN.refuse("Diff", "it needs the files' texts there, from a git patch")
+    try:
+        files = git_patch.read(value.patch.text)
+    except ValueError as error:
+        DOWN.refuse("Diff.patch", str(error))
+    return Several(_diff_of(change, files, value) for change in value.changes)
+
+
+def _diff_of(change: v2.DiffChange, files: list[git_patch.FileTexts], diff: v2.Diff) -> v1.Diff:
+    what = type(change).__name__
+    if not isinstance(change, v2.DiffAdd | v2.DiffModify) or change.meta is not None:
+        DOWN.refuse(what, "a diff is a file's text before and after there")
+    if change.file_type not in (None, "text"):
+        DOWN.refuse(what, f"a diff is of text there, not of a {change.file_type}")
+    meant = files if len(files) == len(diff.changes) == 1 else [file for file in files if file.may_be(change.path)]
+    if len(meant) != 1:
+        DOWN.refuse(what, "the patch does not show it once")
+    [file] = meant
+    if file.new is None or (file.old is None) != isinstance(change, v2.DiffAdd):
+        DOWN.refuse(what, "the patch shows another change")
+    return v1.Diff(change.path, file.new, file.old, meta=diff.meta)

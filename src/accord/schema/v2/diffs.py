@@ -1,0 +1,77 @@
+"""Diffs: which files changed and how, and a patch to show. Proposal: diff-file-states.
+
+Differs from version 1, which has a file's whole old and new text: `changes` says what happened to which file, also
+where no text tells it (a move, a picture); `patch` is for reading, and may be left out.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+from accord.schema.base import Model, Open, Tolerant, ValidItems, words
+from accord.schema.v2 import git_patch
+from accord.schema.v2.content import MediaType
+from accord.schema.v2.protocol import AbsolutePath
+
+DiffFileType: TypeAlias = Annotated[str, words("text", "binary", "directory", "symlink")]
+DiffPatchFormat: TypeAlias = Annotated[str, words("git_patch")]
+
+
+class DiffPathChange(Model):
+    """A change of one file; type and MIME type are those after it (of a deleted file: before it)."""
+
+    path: AbsolutePath
+    file_type: Tolerant[DiffFileType | None] = None
+    mime_type: Tolerant[MediaType | None] = None
+
+
+class DiffAdd(DiffPathChange, tag_field="operation", tag="add"):
+    """The file is new."""
+
+
+class DiffDelete(DiffPathChange, tag_field="operation", tag="delete"):
+    """The file is gone."""
+
+
+class DiffModify(DiffPathChange, tag_field="operation", tag="modify"):
+    """The file has other contents."""
+
+
+class DiffPathPairChange(Model):
+    """A change from one path to another."""
+
+    old_path: AbsolutePath
+    path: AbsolutePath
+    file_type: Tolerant[DiffFileType | None] = None
+    mime_type: Tolerant[MediaType | None] = None
+
+
+class DiffMove(DiffPathPairChange, tag_field="operation", tag="move"):
+    """The file has another path."""
+
+
+class DiffCopy(DiffPathPairChange, tag_field="operation", tag="copy"):
+    """The file is there twice."""
+
+
+DiffChange: TypeAlias = Open[DiffAdd | DiffDelete | DiffModify | DiffMove | DiffCopy]
+
+
+class DiffPatch(Model):
+    """The changes as text, for people."""
+
+    format: DiffPatchFormat
+    text: str
+
+
+class Diff(Model, tag_field="type", tag="diff"):
+    """Files changed; `changes` is what counts, `patch` shows some or all of it."""
+
+    changes: ValidItems[DiffChange]
+    patch: Tolerant[DiffPatch | None] = None
+
+    @classmethod
+    def of(cls, path: AbsolutePath, new_text: str, old_text: str | None = None) -> Diff:
+        """The diff of one text file: its whole text before (None for a new file) and after."""
+        change = DiffAdd(path, "text") if old_text is None else DiffModify(path, "text")
+        return cls([change], DiffPatch("git_patch", git_patch.write(path, old_text, new_text)))

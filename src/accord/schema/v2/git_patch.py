@@ -1,0 +1,310 @@
+"""A file's text before and after as a git patch, and a git patch's texts.
+
+    diff --git /home/me/hello.txt /home/me/hello.txt
+    index ce013625..e427984d 100644                       git's own names of the two texts: a hash of each
+    --- /home/me/hello.txt
+    +++ /home/me/hello.txt
+    @@ -1 +1 @@
+    -hello
+    +HELLO
+
+A patch usually shows only the lines around a change, and nothing in it says how long the file is. But its `index`
+line names both texts by a hash, so whoever puts texts together from a patch can tell whether they are whole. `read`
+does, and refuses those that are not; `write` with all lines as context gives what `read` can always put together.
+"""
+
+from __future__ import annotations
+
+import bisect
+import difflib
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+CONTEXT = 3
+"""Unchanged lines around a change, as git has it."""
+
+MOST_COMPARED = 200
+"""A longer stretch of changes is not compared line by line with every other, which would take for ever."""
+
+MOST_LEVELS = 8
+"""How often a stretch between lines in common is looked at again for such lines."""
+
+_NO_NEWLINE = "\\ No newline at end of file\n"
+_NOTHING = "/dev/null"
+_NO_TEXT = "0" * 40
+
+
+class _Line(NamedTuple):
+    mark: Literal[" ", "-", "+"]
+    text: str
+
+
+def write(path: str, old: str | None, new: str, *, context: int | None = CONTEXT) -> str:
+    """The patch that makes `old` (None: no file) into `new`; `context` None shows the whole file."""
+    header = f"diff --git {_quoted(path)} {_quoted(path)}\n"
+    if old is None:
+        header += f"new file mode 100644\nindex {_NO_TEXT}..{_name_of(new)}\n"
+    else:
+        header += f"index {_name_of(old)}..{_name_of(new)} 100644\n"
+    hunks = "".join(_hunks(_compared(_lines(old or ""), _lines(new)), context))
+    if not hunks:
+        return header
+    return f"{header}--- {_NOTHING if old is None else _quoted(path)}\n+++ {_quoted(path)}\n{hunks}"
+
+
+# Writing
+
+
+def _lines(text: str) -> list[str]:
+    """The lines, each with its newline; git knows no other line ending."""
+    lines = text.split("\n")
+    return [f"{line}\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
+
+
+def _compared(old: list[str], new: list[str], level: int = 0) -> list[_Line]:
+    """Both texts as one list of lines: kept, taken out and put in."""
+    shorter = min(len(old), len(new))
+    head = next((at for at in range(shorter) if old[at] != new[at]), shorter)
+    rest = shorter - head
+    tail = next((at for at in range(rest) if old[-1 - at] != new[-1 - at]), rest)
+    kept_before = [_Line(" ", text) for text in old[:head]]
+    kept_behind = [_Line(" ", text) for text in old[len(old) - tail :]]
+    return kept_before + _changed(old[head : len(old) - tail], new[head : len(new) - tail], level) + kept_behind
+
+
+def _changed(old: list[str], new: list[str], level: int) -> list[_Line]:
+    if level < MOST_LEVELS and old and new and (anchors := _anchors(old, new)):
+        return _between(anchors, old, new, level)
+    if max(len(old), len(new)) > MOST_COMPARED:
+        return _replaced(old, new)
+    lines: list[_Line] = []
+    for what, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        lines += [_Line(" ", text) for text in old[a:b]] if what == "equal" else _replaced(old[a:b], new[c:d])
+    return lines
+
+
+def _replaced(old: list[str], new: list[str]) -> list[_Line]:
+    return [_Line("-", text) for text in old] + [_Line("+", text) for text in new]
+
+
+def _between(anchors: list[tuple[int, int]], old: list[str], new: list[str], level: int) -> list[_Line]:
+    lines: list[_Line] = []
+    a = c = 0
+    for b, d in anchors:
+        lines += _compared(old[a:b], new[c:d], level + 1)
+        lines.append(_Line(" ", old[b]))
+        a, c = b + 1, d + 1
+    return lines + _compared(old[a:], new[c:], level + 1)
+
+
+def _anchors(old: list[str], new: list[str]) -> list[tuple[int, int]]:
+    """Where lines are that each text has once, as many of them as come in the same order in both."""
+    in_old, in_new = _once(old), _once(new)
+    tops: list[int] = []
+    chains: list[_Chain] = []
+    for line, at in in_old.items():
+        if (there := in_new.get(line)) is None:
+            continue
+        length = bisect.bisect_left(tops, there)
+        tops[length : length + 1] = [there]
+        chains[length : length + 1] = [_Chain((at, there), chains[length - 1] if length else None)]
+    found: list[tuple[int, int]] = []
+    chain = chains[-1] if chains else None
+    while chain is not None:
+        found.append(chain.last)
+        chain = chain.before
+    return found[::-1]
+
+
+class _Chain(NamedTuple):
+    """Pairs of places that rise in both texts, the last one first."""
+
+    last: tuple[int, int]
+    before: _Chain | None
+
+
+def _once(lines: list[str]) -> dict[str, int]:
+    count = Counter(lines)
+    return {line: at for at, line in enumerate(lines) if count[line] == 1}
+
+
+def _hunks(lines: list[_Line], context: int | None) -> Iterator[str]:
+    old_line = new_line = done = 0
+    for start, end in _shown(lines, context):
+        skipped = start - done  # between hunks all lines are kept ones
+        body = lines[start:end]
+        old_count = sum(line.mark != "+" for line in body)
+        new_count = sum(line.mark != "-" for line in body)
+        old_line, new_line = old_line + skipped, new_line + skipped
+        yield f"@@ -{_span(old_line, old_count)} +{_span(new_line, new_count)} @@\n"
+        for mark, text in body:
+            yield mark + text if text.endswith("\n") else f"{mark}{text}\n{_NO_NEWLINE}"
+        old_line, new_line, done = old_line + old_count, new_line + new_count, end
+
+
+def _shown(lines: list[_Line], context: int | None) -> Iterator[tuple[int, int]]:
+    """Which lines the hunks hold: each change with its context, those that touch together."""
+    if context is None:
+        yield from [(0, len(lines))] if lines else []
+        return
+    start = end = -1
+    for at, line in enumerate(lines):
+        if line.mark == " ":
+            continue
+        if start >= 0 and at - context > end:
+            yield start, end
+            start = -1
+        if start < 0:
+            start = max(0, at - context)
+        end = min(len(lines), at + 1 + context)
+    if start >= 0:
+        yield start, end
+
+
+def _span(lines_before: int, count: int) -> str:
+    """Where a hunk is in a text: an empty one is behind the line that it names."""
+    first = lines_before + 1 if count else lines_before
+    return str(first) if count == 1 else f"{first},{count}"
+
+
+_NEEDS_QUOTES = re.compile(r'[\x00-\x1f"\\\x7f]')
+
+
+def _quoted(path: str) -> str:
+    """A path as git writes it: in quotes where it has characters that would end it."""
+    return f'"{_NEEDS_QUOTES.sub(_escaped, path)}"' if _NEEDS_QUOTES.search(path) else path
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return "\\" + (found[0] if found[0] in '"\\' else f"{ord(found[0]):03o}")
+
+
+def _name_of(text: str) -> str:
+    """The hash by which git knows a file with this text."""
+    data = text.encode("utf-8", "surrogatepass")
+    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
+
+
+# Reading
+
+
+@dataclass(frozen=True, slots=True)
+class FileTexts:
+    """One file of a patch: its name there, and its whole text before and after, each None where there is no file."""
+
+    name: str
+    old: str | None
+    new: str | None
+
+    def may_be(self, path: str) -> bool:
+        """Whether this path can be meant: the whole of it, or its end behind git's `b/`."""
+        return self.name == path or f"/{path}".endswith("/" + self.name.removeprefix("b/").removeprefix("/"))
+
+
+def read(patch: str) -> list[FileTexts]:
+    """The files of a patch, whole; a ValueError says what keeps their texts from being put together."""
+    return [section.texts() for section in _sections(patch)]
+
+
+_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_INDEX = re.compile(r"index ([0-9a-f]{7,40})\.\.([0-9a-f]{7,40})\b")
+_WITHOUT_TEXTS = ("Binary files ", "GIT binary patch", "rename ", "copy ", "similarity ")
+
+
+@dataclass(slots=True)
+class _Section:
+    """What the patch says about one file; `open_sides` are those whose last line came last."""
+
+    name: str
+    added: bool = False
+    deleted: bool = False
+    names_of_texts: tuple[str, str] | None = None
+    old: list[str] = field(default_factory=list[str])
+    new: list[str] = field(default_factory=list[str])
+    open_sides: list[list[str]] = field(default_factory=list[list[str]])
+
+    def read_header(self, line: str) -> None:
+        if line.startswith(_WITHOUT_TEXTS):
+            raise ValueError("the patch is not made of texts alone")
+        if (index := _INDEX.match(line)) is not None:
+            self.names_of_texts = (index[1], index[2])
+        elif line.startswith("+++ ") and line != f"+++ {_NOTHING}":
+            self.name = _unquoted(line[4:].removesuffix("\t"))
+        self.added |= line.startswith("new file mode ") or line == f"--- {_NOTHING}"
+        self.deleted |= line.startswith("deleted file mode ") or line == f"+++ {_NOTHING}"
+
+    def read_hunk(self, head: re.Match[str], lines: Iterator[str]) -> None:
+        """The lines of a hunk, by the counts at its head: what a line looks like says nothing."""
+        old_first, old_left, new_first, new_left = (1 if number is None else int(number) for number in head.groups())
+        if (old_first - (old_left > 0), new_first - (new_left > 0)) != (len(self.old), len(self.new)):
+            raise ValueError("the patch leaves lines out")
+        while old_left > 0 or new_left > 0:
+            mark = self.read_line(next(lines, ""))
+            old_left -= mark in (" ", "-")
+            new_left -= mark in (" ", "+")
+
+    def read_line(self, line: str) -> str:
+        mark, text = (line[:1], line[1:]) if line != "\n" else (" ", line)  # some tools cut spaces off
+        if mark == "\\":
+            for side in self.open_sides:
+                side[-1] = side[-1].removesuffix("\n")
+        elif mark in (" ", "-", "+"):
+            self.open_sides = [self.old] * (mark != "+") + [self.new] * (mark != "-")
+            for side in self.open_sides:
+                side.append(text)
+        else:
+            raise ValueError("the patch ends within a change")
+        return mark
+
+    def texts(self) -> FileTexts:
+        old = None if self.added else "".join(self.old)
+        new = None if self.deleted else "".join(self.new)
+        if self.names_of_texts is None and not self.added:
+            raise ValueError("the patch does not name its texts, so nobody can tell whether they are whole")
+        for text, name in zip((old, new), self.names_of_texts or (), strict=False):
+            if text is not None and not _name_of(text).startswith(name):
+                raise ValueError("the patch does not hold the whole file")
+        return FileTexts(self.name, old, new)
+
+
+def _sections(patch: str) -> list[_Section]:
+    sections: list[_Section] = []
+    lines = iter(_lines(patch))
+    for line in lines:
+        if line.startswith("diff --git "):
+            sections.append(_Section(_name_in(line.rstrip("\n").removeprefix("diff --git "))))
+        elif not sections:
+            continue  # what stands before the first file, in a mail for instance
+        elif (head := _HUNK.match(line)) is not None:
+            sections[-1].read_hunk(head, lines)
+        elif line.startswith("\\"):
+            sections[-1].read_line(line)
+        else:
+            sections[-1].read_header(line.rstrip("\n"))
+    if not sections:
+        raise ValueError("this is no git patch")
+    return sections
+
+
+def _name_in(names: str) -> str:
+    """The second of two names that differ at most in git's `a/` and `b/`."""
+    return _unquoted(names[len(names) // 2 + 1 :])
+
+
+_UNESCAPED = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"f": b"\f", b"v": b"\v"}
+
+
+def _unquoted(name: str) -> str:
+    if not name.startswith('"'):
+        return name
+    data = re.sub(rb"\\([0-7]{3}|.)", _unescaped, name[1:-1].encode("utf-8", "surrogatepass"))
+    return data.decode("utf-8", "replace")
+
+
+def _unescaped(found: re.Match[bytes]) -> bytes:
+    said = found[1]
+    return bytes([int(said, 8) & 0xFF]) if len(said) == 3 else _UNESCAPED.get(said, said)

@@ -1,0 +1,112 @@
+"""The first call of a connection: versions, capabilities, who is who. Proposals: overview, required-session-methods.
+
+Differs from version 1: both sides have `capabilities` and, always, `info`; a capability is there as an object or not at
+all; `session` stands for the methods that every agent with sessions has.
+"""
+
+from __future__ import annotations
+
+from accord.schema.base import Model, Request, Tolerant, Unstable, ValidItems
+from accord.schema.v1.elicitation import ElicitationCapabilities
+from accord.schema.v1.initialize import (
+    Implementation,
+    ProtocolVersion,
+    SessionAdditionalDirectoriesCapabilities,
+    SessionArchiveCapabilities,
+    SessionDeleteCapabilities,
+    SessionForkCapabilities,
+    SessionStatusCapabilities,
+    SessionSystemPromptCapabilities,
+    SessionTitleCapabilities,
+)
+from accord.schema.v1.providers import ProvidersCapabilities
+from accord.schema.v2.auth import AgentAuthCapabilities, AuthMethod, ClientAuthCapabilities
+
+
+class ClientCapabilities(Model):
+    """What the client shows beyond what every client does."""
+
+    auth: Tolerant[ClientAuthCapabilities | None] = None
+    elicitation: Tolerant[ElicitationCapabilities | None] = None
+
+
+# What an agent can do
+
+
+class PromptImageCapabilities(Model):
+    """A prompt may hold images."""
+
+
+class PromptAudioCapabilities(Model):
+    """A prompt may hold sounds."""
+
+
+class PromptEmbeddedContextCapabilities(Model):
+    """A prompt may hold resources with their contents."""
+
+
+class PromptCapabilities(Model):
+    """What a prompt may hold besides text and resource links."""
+
+    image: Tolerant[PromptImageCapabilities | None] = None
+    audio: Tolerant[PromptAudioCapabilities | None] = None
+    embedded_context: Tolerant[PromptEmbeddedContextCapabilities | None] = None
+
+
+class McpStdioCapabilities(Model):
+    """MCP servers may be processes that the agent starts."""
+
+
+class McpHttpCapabilities(Model):
+    """MCP servers may be reached over HTTP."""
+
+
+class McpAcpCapabilities(Model, unstable=True):
+    """MCP servers may be the client's own, reached over this very link."""
+
+
+class McpCapabilities(Model):
+    """The MCP transports that the agent speaks."""
+
+    stdio: Tolerant[McpStdioCapabilities | None] = None
+    http: Tolerant[McpHttpCapabilities | None] = None
+    acp: Unstable[Tolerant[McpAcpCapabilities | None]] = None
+
+
+class SessionCapabilities(Model):
+    """Sessions, with `new`, `list`, `resume`, `close`, `prompt`, `cancel` and `update`; and what there is besides."""
+
+    prompt: Tolerant[PromptCapabilities | None] = None
+    mcp: Tolerant[McpCapabilities | None] = None
+    delete: Tolerant[SessionDeleteCapabilities | None] = None
+    additional_directories: Tolerant[SessionAdditionalDirectoriesCapabilities | None] = None
+    fork: Unstable[Tolerant[SessionForkCapabilities | None]] = None
+    archive: Unstable[Tolerant[SessionArchiveCapabilities | None]] = None
+    status: Unstable[Tolerant[SessionStatusCapabilities | None]] = None
+    title: Unstable[Tolerant[SessionTitleCapabilities | None]] = None
+    system_prompt: Unstable[Tolerant[SessionSystemPromptCapabilities | None]] = None
+
+
+class AgentCapabilities(Model):
+    """What the agent offers."""
+
+    session: Tolerant[SessionCapabilities | None] = None
+    auth: Tolerant[AgentAuthCapabilities | None] = None
+    providers: Unstable[Tolerant[ProvidersCapabilities | None]] = None
+
+
+class InitializeResponse(Model):
+    """The version that both will speak, who answers, and what the agent offers."""
+
+    protocol_version: ProtocolVersion
+    info: Implementation
+    capabilities: Tolerant[AgentCapabilities] = AgentCapabilities()
+    auth_methods: Tolerant[ValidItems[AuthMethod]] = []
+
+
+class InitializeRequest(Request[InitializeResponse], method="initialize"):
+    """The newest version that the client speaks, who asks, and what it shows."""
+
+    protocol_version: ProtocolVersion
+    info: Implementation
+    capabilities: Tolerant[ClientCapabilities] = ClientCapabilities()

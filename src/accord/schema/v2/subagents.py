@@ -1,0 +1,47 @@
+"""Subagents and messages between sessions: proposed, not yet stable.
+
+Differs from version 1: both are upserts, in which left out and `null` are two things.
+"""
+
+from __future__ import annotations
+
+from msgspec import UNSET
+
+from accord.schema.base import Model, Patch, Tolerant, ValidItems
+from accord.schema.v1.messages import MessageId
+from accord.schema.v1.session import SessionId
+from accord.schema.v1.subagents import SubagentSessionCapabilities
+from accord.schema.v2.content import ContentBlock
+from accord.schema.v2.protocol import AbsolutePath
+from accord.schema.v2.state import StateUpdate
+from accord.schema.v2.upserts import Upsert
+
+
+class SubagentUpdate(Upsert, tag_field="sessionUpdate", tag="subagent_update", unstable=True):
+    """A subagent that this session started, or what changed about it."""
+
+    session_id: SessionId
+    title: Tolerant[Patch[str]] = UNSET
+    description: Tolerant[Patch[str]] = UNSET
+    capabilities: Tolerant[Patch[SubagentSessionCapabilities]] = UNSET
+    state: Tolerant[Patch[StateUpdate]] = UNSET
+    cwd: Patch[AbsolutePath] = UNSET
+    additional_directories: Patch[list[AbsolutePath]] = UNSET
+
+
+class SessionMessage(Upsert, tag_field="sessionUpdate", tag="session_message", unstable=True):
+    """A message from one session to another, or what changed about it."""
+
+    message_id: MessageId
+    sender_session_id: Tolerant[Patch[SessionId]] = UNSET
+    recipient_session_id: Tolerant[Patch[SessionId]] = UNSET
+    sender_message_id: Tolerant[Patch[MessageId]] = UNSET
+    recipient_message_id: Tolerant[Patch[MessageId]] = UNSET
+    content: Tolerant[Patch[ValidItems[ContentBlock]]] = UNSET
+
+
+class SessionMessageChunk(Model, tag_field="sessionUpdate", tag="session_message_chunk", unstable=True):
+    """More of a message between sessions."""
+
+    message_id: MessageId
+    content: ContentBlock

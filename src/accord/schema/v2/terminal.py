@@ -1,0 +1,88 @@
+"""Terminals that an agent has: commands it runs itself, for the client to show.
+
+Differs from version 1, where the client runs commands for the agent: here terminals are reported, as upserts and output
+chunks, and the one thing a client may ask is to cancel a command, where the terminal offers it.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import Annotated
+
+from msgspec import UNSET, Meta
+
+from accord.schema.base import Int64, Model, Patch, Request, Tolerant
+from accord.schema.v1.session import SessionId
+from accord.schema.v1.terminal import TerminalId
+from accord.schema.v2.protocol import AbsolutePath
+from accord.schema.v2.upserts import Upsert
+
+AtLeastOne = Annotated[int, Meta(ge=1, le=2**16 - 1)]
+
+
+class TerminalExitStatus(Model):
+    """The command has ended, even if nothing is known about how."""
+
+    exit_code: Tolerant[Int64 | None] = None
+    signal: Tolerant[str | None] = None
+
+
+class TerminalOutput(Model):
+    """All of the output that is kept, in base64."""
+
+    data: str
+
+    @classmethod
+    def of(cls, output: bytes) -> TerminalOutput:
+        return cls(base64.b64encode(output).decode("ascii"))
+
+
+class TerminalSize(Model):
+    """The columns and rows that the command sees."""
+
+    cols: AtLeastOne
+    rows: AtLeastOne
+
+
+class TerminalCancelCapabilities(Model):
+    """The client may cancel the command."""
+
+
+class TerminalCapabilities(Model):
+    """What a client may do with a terminal now."""
+
+    cancel: Tolerant[TerminalCancelCapabilities | None] = None
+
+
+class TerminalUpdate(Upsert, tag_field="sessionUpdate", tag="terminal_update"):
+    """A terminal, or what changed about it."""
+
+    terminal_id: TerminalId
+    command: Tolerant[Patch[str]] = UNSET
+    cwd: Tolerant[Patch[AbsolutePath]] = UNSET
+    output: Tolerant[Patch[TerminalOutput]] = UNSET
+    exit_status: Tolerant[Patch[TerminalExitStatus]] = UNSET
+    size: Tolerant[Patch[TerminalSize]] = UNSET
+    capabilities: Tolerant[Patch[TerminalCapabilities]] = UNSET
+
+
+class TerminalOutputChunk(Model, tag_field="sessionUpdate", tag="terminal_output_chunk"):
+    """More output at the end, in base64 of its own."""
+
+    terminal_id: TerminalId
+    data: str
+
+    @classmethod
+    def of(cls, terminal_id: TerminalId, output: bytes) -> TerminalOutputChunk:
+        return cls(terminal_id, base64.b64encode(output).decode("ascii"))
+
+
+class CancelTerminalResponse(Model):
+    """Understood; the terminal's exit status will say when the command has ended."""
+
+
+class CancelTerminalRequest(Request[CancelTerminalResponse], method="terminal/cancel"):
+    """End a terminal's command; needs the terminal's `capabilities.cancel`."""
+
+    session_id: SessionId
+    terminal_id: TerminalId

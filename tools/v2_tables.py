@@ -1,0 +1,247 @@
+"""Writes the tables of docs/v2.md: what version 2 adds, removes and changes, from the official schema's facts.
+
+    python tools/v2_tables.py            rewrite the marked parts of the page
+    python tools/v2_tables.py --check    only say whether they are up to date
+
+A marked part begins with `<!-- generated: NAME -->` and ends with `<!-- end -->`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from accord.schema import conversion
+from accord.schema.v2 import upserts
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "v2.md"
+
+Facts = dict[str, Any]
+
+PLAIN = ("AbsolutePath", "MediaType", "SessionListCursor")
+"""Strings that version 2 only gives a name."""
+
+MARKS = ("default-on-error", "default-on-null", "skip-invalid-items")
+"""How a bad value is read: no part of what is sent."""
+
+REPLACED = {
+    "authenticate": "`auth/login`",
+    "logout": "`auth/logout`",
+    "session/load": "`session/resume` with `replayFrom`",
+    "session/set_mode": "`session/set_config_option`",
+    "fs/read_text_file": "the agent's own tools, or an MCP server of the client's",
+    "fs/write_text_file": "the agent's own tools, or an MCP server of the client's",
+    "terminal/create": "`terminal_update`: the agent runs it and tells",
+    "terminal/kill": "`terminal/cancel`, the other way round",
+    "terminal/output": "`terminal_output_chunk`",
+    "terminal/release": "nothing: the terminal is the agent's",
+    "terminal/wait_for_exit": "`exitStatus` of a `terminal_update`",
+    "tool_call": "`tool_call_update`",
+    "plan": "`plan_update`",
+    "current_mode_update": "`config_option_update`",
+}
+"""What does the work of a method or an update that is gone."""
+
+SIDES = {"agent": "client to agent", "client": "agent to client", "proxy": "through proxies", "protocol": "both ways"}
+
+
+def facts(version: int, stability: str = "unstable") -> Facts:
+    found: Facts = json.loads((ROOT / "tests" / "schema" / f"v{version}.{stability}.json").read_text())
+    return found
+
+
+# Methods and updates
+
+
+def methods() -> Iterator[str]:
+    before, after, stable = facts(1)["methods"], facts(2)["methods"], facts(2, "stable")["methods"]
+    yield from head("version 1", "version 2")
+    for name in before:
+        if name not in after:
+            yield row(code(_bare(name)), REPLACED[_bare(name)])
+    yield ""
+    yield from head("new in version 2", "goes", "carries")
+    for name, method in after.items():
+        if name not in before:
+            carried = " and ".join(
+                code(method[role]) for role in ("request", "response", "notification") if role in method
+            )
+            yield row(code(_bare(name)) + unstable(name in stable), SIDES[method["side"]], carried)
+
+
+def updates() -> Iterator[str]:
+    before, after = _tags(facts(1)), _tags(facts(2))
+    stable = _tags(facts(2, "stable"))
+    yield from head("version 1", "version 2")
+    for tag in before:
+        if tag not in after:
+            yield row(code(tag), REPLACED[tag])
+    for tag in after:
+        if tag not in before:
+            yield row("", code(tag) + unstable(tag in stable))
+
+
+def _tags(found: Facts) -> list[str]:
+    return [variant.split("=")[1] for variant in found["types"]["SessionUpdate"]["variants"]]
+
+
+def _bare(method: str) -> str:
+    return method.rsplit(" (", 1)[0]
+
+
+# Types
+
+
+def new_types() -> Iterator[str]:
+    before, after, stable = facts(1)["types"], facts(2)["types"], facts(2, "stable")["types"]
+    yield from head("type", "holds")
+    for name, described in after.items():
+        if name not in before and name not in PLAIN:
+            yield row(code(name) + unstable(name in stable), _held(described))
+
+
+def _held(described: Any) -> str:
+    if isinstance(described, str):
+        return ", ".join(code(word) for word in re.findall(r'"(\w+)"', described)) + ", or another word"
+    if "variants" in described:
+        shown = [code(variant) for variant in described["variants"]]
+        return ", ".join(shown) + (", or another" if described.get("open") else "")
+    return ", ".join(_field(name, said) for name, said in _fields(described).items()) or "nothing but `_meta`"
+
+
+def removed_types() -> Iterator[str]:
+    before, after = facts(1)["types"], facts(2)["types"]
+    yield ", ".join(code(name) for name in before if name not in after)
+
+
+def changed_types() -> Iterator[str]:
+    before, after = facts(1)["types"], facts(2)["types"]
+    yield from head("type", "new", "gone", "changed")
+    for name, described in after.items():
+        if name in before and any(changes := _changes(before[name], described)):
+            yield row(code(name), *(", ".join(part) for part in changes))
+
+
+def _changes(before: Any, after: Any) -> tuple[list[str], list[str], list[str]]:
+    if isinstance(before, str) and isinstance(after, str):
+        return _word_changes(before, after)
+    if isinstance(before, str) or isinstance(after, str):
+        return [], [], []  # any JSON, once written as an object without fields
+    new, old = _fields(after), _fields(before)
+    added = [_field(name, said) for name, said in new.items() if name not in old]
+    gone = [code(name) for name in old if name not in new]
+    changed = [f"{code(name)}: {old[name]} → {said}" for name, said in new.items() if name in old and old[name] != said]
+    if after.get("open") and not before.get("open"):
+        added.append("open to other variants")
+    return added, gone, changed
+
+
+def _word_changes(before: str, after: str) -> tuple[list[str], list[str], list[str]]:
+    old, new = (re.sub(r'"([-\w]+)"', r"\1", said).split("|") for said in (before, after))
+    added = [code(word) if word != "string" else "any other word" for word in new if word not in old and word != "any"]
+    return added + ["any JSON"] * ("any" in new), [code(word) for word in old if word not in new], []
+
+
+def _fields(described: Any) -> dict[str, str]:
+    """An object's fields in a few words; or a union's variants, and the fields that all of them have."""
+    if "variants" in described:
+        variants = [_fields({"fields": fields}) for fields in described["variants"].values()]
+        shared = {name: said for name, said in variants[0].items() if all(name in fields for fields in variants)}
+        return dict.fromkeys(described["variants"], "") | shared
+    return {name: _shape(said) for name, said in described["fields"].items() if name != "_meta"}
+
+
+def _shape(said: str) -> str:
+    kind, *rest = said.split(", ")
+    for name in PLAIN:
+        kind = re.sub(rf"\b{name}\b", "string", kind)
+    words = [word for word in rest if word not in MARKS and word != "optional" and not word.startswith("default ")]
+    return ", ".join([kind.removesuffix("|null").removeprefix("integer:").replace("|", " or "), *words])
+
+
+def _field(name: str, said: str) -> str:
+    return f"{code(name)} ({said})" if said else code(name)
+
+
+# What the code says of itself
+
+
+def upsert_fields() -> Iterator[str]:
+    yield from _table(inspect.getdoc(upserts) or "", "| upsert")
+
+
+def comes_back() -> Iterator[str]:
+    yield from _table(inspect.getdoc(conversion) or "", "| of version 1")
+
+
+def needs_context() -> Iterator[str]:
+    yield from _table(inspect.getdoc(conversion) or "", "| value")
+
+
+def _table(text: str, first: str) -> Iterator[str]:
+    lines = text.splitlines()
+    start = next(at for at, line in enumerate(lines) if line.startswith(first))
+    for line in lines[start:]:
+        if not line.startswith("|"):
+            return
+        yield line
+
+
+# The page
+
+PARTS: dict[str, Callable[[], Iterator[str]]] = {
+    "methods": methods,
+    "updates": updates,
+    "new types": new_types,
+    "removed types": removed_types,
+    "changed types": changed_types,
+    "upserts": upsert_fields,
+    "comes back": comes_back,
+    "needs context": needs_context,
+}
+
+
+def head(*titles: str) -> Iterator[str]:
+    yield row(*titles)
+    yield "|" + "---|" * len(titles)
+
+
+def row(*cells: str) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def code(text: str) -> str:
+    return f"`{text}`"
+
+
+def unstable(is_stable: bool) -> str:
+    return "" if is_stable else " (unstable)"
+
+
+def updated(page: str) -> str:
+    """The page with every marked part as it should be."""
+
+    def part(found: re.Match[str]) -> str:
+        lines = "\n".join(PARTS[found["name"]]())
+        return f"<!-- generated: {found['name']} -->\n{lines}\n<!-- end -->"
+
+    return re.sub(r"<!-- generated: (?P<name>[\w ]+) -->\n.*?<!-- end -->", part, page, flags=re.DOTALL)
+
+
+def main() -> None:
+    page = PAGE.read_text()
+    if updated(page) == page:
+        return
+    if "--check" in sys.argv:
+        sys.exit(f"{PAGE.name} is not up to date: run python tools/v2_tables.py")
+    PAGE.write_text(updated(page))
+
+
+if __name__ == "__main__":
+    main()
