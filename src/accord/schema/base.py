@@ -46,6 +46,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 T = TypeVar("T")
 ResultT = TypeVar("ResultT")
+ShapeT = TypeVar("ShapeT", bound="Shape")
 
 Json: TypeAlias = Any
 """Whatever JSON can say: nothing is promised about it."""
@@ -147,9 +148,21 @@ else:
     Open = Annotated[T, Mark.OPEN]
 
 
+if TYPE_CHECKING:
+
+    @dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
+    class _ShapeMeta(msgspec.StructMeta):
+        """What type checkers need to know: our types are frozen, also those that do not say so again."""
+else:
+    _ShapeMeta = msgspec.StructMeta
+
+
 @dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
-class _ShapeMeta(msgspec.StructMeta):
-    """Takes the two class keywords that msgspec does not know: `method` and `unstable`."""
+class _MessageMeta(_ShapeMeta):
+    """Takes the two class keywords of messages that msgspec does not know: `method` and `unstable`.
+
+    Only messages have it: before Python 3.12 a metaclass that is written in Python makes instances slower to construct.
+    """
 
     def __new__(  # noqa: PYI034
         mcls,
@@ -160,13 +173,19 @@ class _ShapeMeta(msgspec.StructMeta):
         method: str | None = None,
         unstable: bool | None = None,
         **config: Any,
-    ) -> _ShapeMeta:
+    ) -> _MessageMeta:
         cls = super().__new__(mcls, name, bases, namespace, **config)
         if method is not None:
             cls.__method__ = method  # type: ignore[attr-defined]
         if unstable is not None:
             cls.__unstable__ = unstable  # type: ignore[attr-defined]
         return cls
+
+
+def unstable(cls: type[ShapeT]) -> type[ShapeT]:
+    """Mark a type that is only proposed. Messages say it in their first line: `class X(Request[Y], unstable=True)`."""
+    cls.__unstable__ = True
+    return cls
 
 
 class Shape(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, metaclass=_ShapeMeta):
@@ -191,7 +210,7 @@ class Model(Shape, kw_only=True):
     meta: Tolerant[dict[str, Json] | None] = msgspec.field(name="_meta", default=None)
 
 
-class Request(Model, Generic[ResultT]):
+class Request(Model, Generic[ResultT], metaclass=_MessageMeta):
     """The params of a call; its type argument is what the answer holds.
 
     >>> class Greet(Request[str], method="_example.com/greet"):
@@ -201,7 +220,7 @@ class Request(Model, Generic[ResultT]):
     __method__: ClassVar[str]
 
 
-class Notification(Model):
+class Notification(Model, metaclass=_MessageMeta):
     """The params of a message that nobody answers."""
 
     __method__: ClassVar[str]
@@ -351,5 +370,6 @@ __all__ = [
     "second_tag",
     "tag_of",
     "tagged_or",
+    "unstable",
     "words",
 ]

@@ -14,6 +14,7 @@ from accord.schema.base import (
     Unstable,
     ValidItems,
     tagged_or,
+    unstable,
     words,
 )
 
@@ -38,7 +39,8 @@ class AuthMethodTerminal(Model, tag_field="type", tag="terminal"):
     env: NullAsDefault[dict[str, str]] = {}
 
 
-class AuthEnvVar(Model, unstable=True):
+@unstable
+class AuthEnvVar(Model):
     """A variable that holds a credential."""
 
     name: str
@@ -47,7 +49,8 @@ class AuthEnvVar(Model, unstable=True):
     optional: bool = False
 
 
-class AuthMethodEnvVar(Model, tag_field="type", tag="env_var", unstable=True):
+@unstable
+class AuthMethodEnvVar(Model, tag_field="type", tag="env_var"):
     """Credentials in the agent's environment; proposed, and sent by real agents (see `legacy`)."""
 
     id: AuthMethodId
@@ -84,7 +87,8 @@ class LogoutRequest(Request[LogoutResponse], method="logout"):
 AuthState: TypeAlias = Annotated[str, words("authenticated", "unauthenticated", "not_required", "unknown")]
 
 
-class AuthAccount(Model, unstable=True):
+@unstable
+class AuthAccount(Model):
     """An account that the agent knows."""
 
     label: str
@@ -94,7 +98,8 @@ class AuthAccount(Model, unstable=True):
     organization: Tolerant[str | None] = None
 
 
-class AuthStatusResponse(Model, unstable=True):
+@unstable
+class AuthStatusResponse(Model):
     """Who is logged in."""
 
     state: AuthState
@@ -112,7 +117,8 @@ class AuthStatusUpdateNotification(Notification, method="auth/status_update", un
     accounts: Tolerant[ValidItems[AuthAccount]] = []
 
 
-class AuthStatusCapabilities(Model, unstable=True):
+@unstable
+class AuthStatusCapabilities(Model):
     """The agent can say who is logged in."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, TypeAlias
 
-from accord.schema.base import Model, Request, Tolerant, Uint16, Unstable, ValidItems
+from accord.schema.base import Model, Request, Tolerant, Uint16, Unstable, ValidItems, unstable
 from accord.schema.v1.auth import AgentAuthCapabilities, AuthCapabilities, AuthMethod
 from accord.schema.v1.config import SessionConfigOptionsCapabilities
 from accord.schema.v1.elicitation import ElicitationCapabilities
@@ -42,11 +42,13 @@ class ClientSessionCapabilities(Model):
     notices: Tolerant[NoticeCapabilities | None] = None
 
 
-class SubagentCapabilities(Model, unstable=True):
+@unstable
+class SubagentCapabilities(Model):
     """The client shows subagents."""
 
 
-class PlanCapabilities(Model, unstable=True):
+@unstable
+class PlanCapabilities(Model):
     """The client takes plan operations: several plans, updated and removed by id."""
 
 
@@ -103,33 +105,40 @@ class SessionCloseCapabilities(Model):
     """`session/close` is there."""
 
 
-class SessionForkCapabilities(Model, unstable=True):
+@unstable
+class SessionForkCapabilities(Model):
     """`session/fork` is there."""
 
 
-class SessionArchiveCapabilities(Model, unstable=True):
+@unstable
+class SessionArchiveCapabilities(Model):
     """`session/archive` and `session/unarchive` are there."""
 
 
-class SessionStatusCapabilities(Model, unstable=True):
+@unstable
+class SessionStatusCapabilities(Model):
     """`session/status` is there."""
 
 
-class SessionTitleCapabilities(Model, unstable=True):
+@unstable
+class SessionTitleCapabilities(Model):
     """`session/set_title` is there."""
 
 
-class SessionSystemPromptOverrideCapabilities(Model, unstable=True):
+@unstable
+class SessionSystemPromptOverrideCapabilities(Model):
     """The client may put its own system prompt in the place of the agent's."""
 
 
-class SessionSystemPromptModeCapabilities(Model, unstable=True):
+@unstable
+class SessionSystemPromptModeCapabilities(Model):
     """The modes of system prompt besides appending."""
 
     override: Tolerant[SessionSystemPromptOverrideCapabilities | None] = None
 
 
-class SessionSystemPromptCapabilities(Model, unstable=True):
+@unstable
+class SessionSystemPromptCapabilities(Model):
     """The client may add to the system prompt."""
 
     mode: Tolerant[SessionSystemPromptModeCapabilities | None] = None

@@ -16,6 +16,7 @@ from accord.schema.base import (
     Request,
     Shape,
     tagged_or,
+    unstable,
 )
 
 McpServerAcpId = NewType("McpServerAcpId", str)
@@ -61,7 +62,8 @@ class McpServerSse(Model, tag_field="type", tag="sse"):
     headers: NullAsDefault[list[HttpHeader]]
 
 
-class McpServerAcp(Model, tag_field="type", tag="acp", unstable=True):
+@unstable
+class McpServerAcp(Model, tag_field="type", tag="acp"):
     """A server that the client itself is, reached over this very link, for agents with `mcpCapabilities.acp`."""
 
     name: str
@@ -82,7 +84,8 @@ class McpError(Shape):
     data: Json | UnsetType = UNSET
 
 
-class MessageMcpResponse(Model, unstable=True):
+@unstable
+class MessageMcpResponse(Model):
     """What the MCP server answered: a result, or an error of its own."""
 
     result: Json | UnsetType = UNSET

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from typing import NewType
 
-from accord.schema.base import Model, Request
+from accord.schema.base import Model, Request, unstable
 from accord.schema.v1.mcp import McpServerAcpId
 
 McpConnectionId = NewType("McpConnectionId", str)
 
 
-class ConnectMcpResponse(Model, unstable=True):
+@unstable
+class ConnectMcpResponse(Model):
     """The connection is open."""
 
     connection_id: McpConnectionId
@@ -26,7 +27,8 @@ class ConnectMcpRequest(Request[ConnectMcpResponse], method="mcp/connect", unsta
     acp_id: McpServerAcpId
 
 
-class DisconnectMcpResponse(Model, unstable=True):
+@unstable
+class DisconnectMcpResponse(Model):
     """The connection is closed."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NewType, Self
 
 from accord.schema.base import Model, Tolerant
-from accord.schema.v1.content import ContentBlock, as_block
+from accord.schema.v1.content import ContentBlock, TextContent
 
 MessageId = NewType("MessageId", str)
 
@@ -22,7 +22,7 @@ class ContentChunk(Model):
         >>> AgentMessageChunk.of("Hello")
         AgentMessageChunk(content=TextContent(text='Hello'))
         """
-        return cls(as_block(content), message_id)
+        return cls(TextContent(content) if isinstance(content, str) else content, message_id)
 
 
 class UserMessageChunk(ContentChunk, tag_field="sessionUpdate", tag="user_message_chunk"):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, TypeAlias
 
-from accord.schema.base import Model, Notification, Open, Request, Tolerant, Uint32, words
+from accord.schema.base import Model, Notification, Open, Request, Tolerant, Uint32, unstable, words
 from accord.schema.v1.session import SessionId
 
 PositionEncodingKind: TypeAlias = Annotated[str, words("utf-16", "utf-32", "utf-8")]
@@ -32,29 +32,35 @@ class Range(Model):
 # What an agent wants to know
 
 
-class NesDocumentDidOpenCapabilities(Model, unstable=True):
+@unstable
+class NesDocumentDidOpenCapabilities(Model):
     """Tell when a document opens."""
 
 
-class NesDocumentDidChangeCapabilities(Model, unstable=True):
+@unstable
+class NesDocumentDidChangeCapabilities(Model):
     """Tell what changes in a document, whole or in pieces."""
 
     sync_kind: TextDocumentSyncKind
 
 
-class NesDocumentDidCloseCapabilities(Model, unstable=True):
+@unstable
+class NesDocumentDidCloseCapabilities(Model):
     """Tell when a document closes."""
 
 
-class NesDocumentDidSaveCapabilities(Model, unstable=True):
+@unstable
+class NesDocumentDidSaveCapabilities(Model):
     """Tell when a document is saved."""
 
 
-class NesDocumentDidFocusCapabilities(Model, unstable=True):
+@unstable
+class NesDocumentDidFocusCapabilities(Model):
     """Tell when a document gets the focus."""
 
 
-class NesDocumentEventCapabilities(Model, unstable=True):
+@unstable
+class NesDocumentEventCapabilities(Model):
     """The document events that the agent wants."""
 
     did_open: Tolerant[NesDocumentDidOpenCapabilities | None] = None
@@ -64,43 +70,51 @@ class NesDocumentEventCapabilities(Model, unstable=True):
     did_focus: Tolerant[NesDocumentDidFocusCapabilities | None] = None
 
 
-class NesEventCapabilities(Model, unstable=True):
+@unstable
+class NesEventCapabilities(Model):
     """The events that the agent wants."""
 
     document: Tolerant[NesDocumentEventCapabilities | None] = None
 
 
-class NesRecentFilesCapabilities(Model, unstable=True):
+@unstable
+class NesRecentFilesCapabilities(Model):
     """Send recently used files along."""
 
     max_count: Tolerant[Uint32 | None] = None
 
 
-class NesRelatedSnippetsCapabilities(Model, unstable=True):
+@unstable
+class NesRelatedSnippetsCapabilities(Model):
     """Send related pieces of code along."""
 
 
-class NesEditHistoryCapabilities(Model, unstable=True):
+@unstable
+class NesEditHistoryCapabilities(Model):
     """Send the last edits along."""
 
     max_count: Tolerant[Uint32 | None] = None
 
 
-class NesUserActionsCapabilities(Model, unstable=True):
+@unstable
+class NesUserActionsCapabilities(Model):
     """Send what the user did along."""
 
     max_count: Tolerant[Uint32 | None] = None
 
 
-class NesOpenFilesCapabilities(Model, unstable=True):
+@unstable
+class NesOpenFilesCapabilities(Model):
     """Send the list of open files along."""
 
 
-class NesDiagnosticsCapabilities(Model, unstable=True):
+@unstable
+class NesDiagnosticsCapabilities(Model):
     """Send errors and warnings along."""
 
 
-class NesContextCapabilities(Model, unstable=True):
+@unstable
+class NesContextCapabilities(Model):
     """What the agent wants to see with each request."""
 
     recent_files: Tolerant[NesRecentFilesCapabilities | None] = None
@@ -111,7 +125,8 @@ class NesContextCapabilities(Model, unstable=True):
     diagnostics: Tolerant[NesDiagnosticsCapabilities | None] = None
 
 
-class NesCapabilities(Model, unstable=True):
+@unstable
+class NesCapabilities(Model):
     """The agent suggests edits."""
 
     events: Tolerant[NesEventCapabilities | None] = None
@@ -121,19 +136,23 @@ class NesCapabilities(Model, unstable=True):
 # The kinds of suggestion that a client can show
 
 
-class NesJumpCapabilities(Model, unstable=True):
+@unstable
+class NesJumpCapabilities(Model):
     """The client can offer a jump."""
 
 
-class NesRenameCapabilities(Model, unstable=True):
+@unstable
+class NesRenameCapabilities(Model):
     """The client can offer a rename."""
 
 
-class NesSearchAndReplaceCapabilities(Model, unstable=True):
+@unstable
+class NesSearchAndReplaceCapabilities(Model):
     """The client can offer a search and replace."""
 
 
-class ClientNesCapabilities(Model, unstable=True):
+@unstable
+class ClientNesCapabilities(Model):
     """What the client can show besides edits."""
 
     jump: Tolerant[NesJumpCapabilities | None] = None
@@ -144,7 +163,8 @@ class ClientNesCapabilities(Model, unstable=True):
 # Sessions
 
 
-class NesRepository(Model, unstable=True):
+@unstable
+class NesRepository(Model):
     """The repository that the workspace is."""
 
     name: str
@@ -152,14 +172,16 @@ class NesRepository(Model, unstable=True):
     remote_url: str
 
 
-class WorkspaceFolder(Model, unstable=True):
+@unstable
+class WorkspaceFolder(Model):
     """A folder of the workspace."""
 
     uri: str
     name: str
 
 
-class StartNesResponse(Model, unstable=True):
+@unstable
+class StartNesResponse(Model):
     """The suggestion session exists."""
 
     session_id: SessionId
@@ -173,7 +195,8 @@ class StartNesRequest(Request[StartNesResponse], method="nes/start", unstable=Tr
     repository: Tolerant[NesRepository | None] = None
 
 
-class CloseNesResponse(Model, unstable=True):
+@unstable
+class CloseNesResponse(Model):
     """The suggestion session is over."""
 
 
@@ -196,7 +219,8 @@ class DidOpenDocumentNotification(Notification, method="document/didOpen", unsta
     text: str
 
 
-class TextDocumentContentChangeEvent(Model, unstable=True):
+@unstable
+class TextDocumentContentChangeEvent(Model):
     """New text for a range, or for the whole document."""
 
     text: str
@@ -243,7 +267,8 @@ NesDiagnosticSeverity: TypeAlias = Annotated[str, words("error", "warning", "inf
 NesRejectReason: TypeAlias = Annotated[str, words("rejected", "ignored", "replaced", "cancelled")]
 
 
-class NesRecentFile(Model, unstable=True):
+@unstable
+class NesRecentFile(Model):
     """A file used lately, with its text."""
 
     uri: str
@@ -251,7 +276,8 @@ class NesRecentFile(Model, unstable=True):
     text: str
 
 
-class NesExcerpt(Model, unstable=True):
+@unstable
+class NesExcerpt(Model):
     """Some lines of a file."""
 
     start_line: Uint32
@@ -259,21 +285,24 @@ class NesExcerpt(Model, unstable=True):
     text: str
 
 
-class NesRelatedSnippet(Model, unstable=True):
+@unstable
+class NesRelatedSnippet(Model):
     """Pieces of a related file."""
 
     uri: str
     excerpts: list[NesExcerpt]
 
 
-class NesEditHistoryEntry(Model, unstable=True):
+@unstable
+class NesEditHistoryEntry(Model):
     """An edit, as a diff."""
 
     uri: str
     diff: str
 
 
-class NesUserAction(Model, unstable=True):
+@unstable
+class NesUserAction(Model):
     """Something the user did."""
 
     action: str
@@ -282,7 +311,8 @@ class NesUserAction(Model, unstable=True):
     timestamp_ms: int
 
 
-class NesOpenFile(Model, unstable=True):
+@unstable
+class NesOpenFile(Model):
     """A file that is open."""
 
     uri: str
@@ -291,7 +321,8 @@ class NesOpenFile(Model, unstable=True):
     last_focused_ms: Tolerant[int | None] = None
 
 
-class NesDiagnostic(Model, unstable=True):
+@unstable
+class NesDiagnostic(Model):
     """An error or a warning."""
 
     uri: str
@@ -300,7 +331,8 @@ class NesDiagnostic(Model, unstable=True):
     message: str
 
 
-class NesSuggestContext(Model, unstable=True):
+@unstable
+class NesSuggestContext(Model):
     """What the agent asked to see."""
 
     recent_files: list[NesRecentFile] | None = None
@@ -311,14 +343,16 @@ class NesSuggestContext(Model, unstable=True):
     diagnostics: list[NesDiagnostic] | None = None
 
 
-class NesTextEdit(Model, unstable=True):
+@unstable
+class NesTextEdit(Model):
     """New text for a range."""
 
     range: Range
     new_text: str
 
 
-class NesEditSuggestion(Model, tag_field="kind", tag="edit", unstable=True):
+@unstable
+class NesEditSuggestion(Model, tag_field="kind", tag="edit"):
     """Change a document."""
 
     id: str
@@ -327,7 +361,8 @@ class NesEditSuggestion(Model, tag_field="kind", tag="edit", unstable=True):
     cursor_position: Tolerant[Position | None] = None
 
 
-class NesJumpSuggestion(Model, tag_field="kind", tag="jump", unstable=True):
+@unstable
+class NesJumpSuggestion(Model, tag_field="kind", tag="jump"):
     """Go somewhere."""
 
     id: str
@@ -335,7 +370,8 @@ class NesJumpSuggestion(Model, tag_field="kind", tag="jump", unstable=True):
     position: Position
 
 
-class NesRenameSuggestion(Model, tag_field="kind", tag="rename", unstable=True):
+@unstable
+class NesRenameSuggestion(Model, tag_field="kind", tag="rename"):
     """Rename a symbol."""
 
     id: str
@@ -344,7 +380,8 @@ class NesRenameSuggestion(Model, tag_field="kind", tag="rename", unstable=True):
     new_name: str
 
 
-class NesSearchAndReplaceSuggestion(Model, tag_field="kind", tag="searchAndReplace", unstable=True):
+@unstable
+class NesSearchAndReplaceSuggestion(Model, tag_field="kind", tag="searchAndReplace"):
     """Search and replace in a file or folder."""
 
     id: str
@@ -359,7 +396,8 @@ NesSuggestion: TypeAlias = Open[
 ]
 
 
-class SuggestNesResponse(Model, unstable=True):
+@unstable
+class SuggestNesResponse(Model):
     """The suggestions, best first."""
 
     suggestions: list[NesSuggestion]

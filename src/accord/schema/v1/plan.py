@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NewType, TypeAlias
 
-from accord.schema.base import Model, Open, Tolerant, ValidItems
+from accord.schema.base import Model, Open, Tolerant, ValidItems, unstable
 
 PlanEntryPriority = Literal["high", "medium", "low"]
 PlanEntryStatus = Literal["pending", "in_progress", "completed"]
@@ -35,21 +35,24 @@ class Plan(Model, tag_field="sessionUpdate", tag="plan"):
         return cls([PlanEntry.of(entry) if isinstance(entry, str) else entry for entry in entries])
 
 
-class PlanItems(Model, tag_field="type", tag="items", unstable=True):
+@unstable
+class PlanItems(Model, tag_field="type", tag="items"):
     """A plan as a list of steps."""
 
     plan_id: PlanId
     entries: Tolerant[ValidItems[PlanEntry]]
 
 
-class PlanFile(Model, tag_field="type", tag="file", unstable=True):
+@unstable
+class PlanFile(Model, tag_field="type", tag="file"):
     """A plan that is kept in a file."""
 
     plan_id: PlanId
     uri: str
 
 
-class PlanMarkdown(Model, tag_field="type", tag="markdown", unstable=True):
+@unstable
+class PlanMarkdown(Model, tag_field="type", tag="markdown"):
     """A plan as Markdown text."""
 
     plan_id: PlanId
@@ -59,13 +62,15 @@ class PlanMarkdown(Model, tag_field="type", tag="markdown", unstable=True):
 PlanUpdateContent: TypeAlias = Open[PlanItems | PlanFile | PlanMarkdown]
 
 
-class PlanUpdate(Model, tag_field="sessionUpdate", tag="plan_update", unstable=True):
+@unstable
+class PlanUpdate(Model, tag_field="sessionUpdate", tag="plan_update"):
     """One of several plans, as it is now; for clients that declared `plan`."""
 
     plan: PlanUpdateContent
 
 
-class PlanRemoved(Model, tag_field="sessionUpdate", tag="plan_removed", unstable=True):
+@unstable
+class PlanRemoved(Model, tag_field="sessionUpdate", tag="plan_removed"):
     """A plan is no longer followed."""
 
     plan_id: PlanId

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Literal
 
-from accord.schema.base import Model, Notification, ReadOpen, Request, Tolerant, Uint64, Unstable
+from accord.schema.base import Model, Notification, ReadOpen, Request, Tolerant, Uint64, Unstable, unstable
 from accord.schema.v1.content import ContentBlock, as_block
 from accord.schema.v1.session import SessionId
 
 StopReason = Literal["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"]
 
 
-class Usage(Model, unstable=True):
+@unstable
+class Usage(Model):
     """Tokens that a session has used so far."""
 
     total_tokens: Uint64

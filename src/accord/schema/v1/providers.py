@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from typing import Annotated, NewType, TypeAlias
 
-from accord.schema.base import Model, Request, Tolerant, ValidItems, words
+from accord.schema.base import Model, Request, Tolerant, ValidItems, unstable, words
 
 ProviderId = NewType("ProviderId", str)
 LlmProtocol: TypeAlias = Annotated[str, words("anthropic", "openai", "azure", "vertex", "bedrock")]
 
 
-class ProvidersCapabilities(Model, unstable=True):
+@unstable
+class ProvidersCapabilities(Model):
     """The agent lets the client choose its providers."""
 
 
-class ProviderCurrentConfig(Model, unstable=True):
+@unstable
+class ProviderCurrentConfig(Model):
     """Where a provider is reached now; never its secrets."""
 
     api_type: LlmProtocol
     base_url: str
 
 
-class ProviderInfo(Model, unstable=True):
+@unstable
+class ProviderInfo(Model):
     """A provider that can be set; `current` is None while it is disabled."""
 
     provider_id: ProviderId
@@ -30,7 +33,8 @@ class ProviderInfo(Model, unstable=True):
     current: ProviderCurrentConfig | None = None
 
 
-class ListProvidersResponse(Model, unstable=True):
+@unstable
+class ListProvidersResponse(Model):
     """The providers there are."""
 
     providers: list[ProviderInfo]
@@ -40,7 +44,8 @@ class ListProvidersRequest(Request[ListProvidersResponse], method="providers/lis
     """Ask for the providers; needs `providers`."""
 
 
-class SetProviderResponse(Model, unstable=True):
+@unstable
+class SetProviderResponse(Model):
     """The provider is set."""
 
 
@@ -53,7 +58,8 @@ class SetProviderRequest(Request[SetProviderResponse], method="providers/set", u
     headers: dict[str, str] = {}
 
 
-class DisableProviderResponse(Model, unstable=True):
+@unstable
+class DisableProviderResponse(Model):
     """The provider is off."""
 
 

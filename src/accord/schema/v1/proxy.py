@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, TypeAlias
 
-from accord.schema.base import Json, Notification, Request
+from accord.schema.base import Json, Notification, Request, unstable
 from accord.schema.v1.initialize import InitializeRequest, InitializeResponse
 
 
-class InitializeProxyResponse(InitializeResponse, unstable=True):
+@unstable
+class InitializeProxyResponse(InitializeResponse):
     """Like the answer to `initialize`."""
 
 

@@ -15,6 +15,7 @@ from accord.schema.base import (
     Tolerant,
     Unstable,
     ValidItems,
+    unstable,
     words,
 )
 from accord.schema.v1.config import SessionConfigId, SessionConfigOption, SessionConfigValueId
@@ -27,7 +28,8 @@ SessionId = NewType("SessionId", str)
 SystemPromptMode: TypeAlias = Annotated[str, words("append", "override")]
 
 
-class SystemPrompt(Model, unstable=True):
+@unstable
+class SystemPrompt(Model):
     """What the client adds to the agent's system prompt, or puts in its place."""
 
     mode: SystemPromptMode
@@ -85,7 +87,8 @@ class ResumeSessionRequest(Request[ResumeSessionResponse], method="session/resum
     system_prompt: Unstable[SystemPrompt | None] = None
 
 
-class ForkSessionResponse(Model, unstable=True):
+@unstable
+class ForkSessionResponse(Model):
     """The copy exists, under its own id."""
 
     session_id: SessionId
@@ -152,7 +155,8 @@ class DeleteSessionRequest(Request[DeleteSessionResponse], method="session/delet
     session_id: SessionId
 
 
-class ArchiveSessionResponse(Model, unstable=True):
+@unstable
+class ArchiveSessionResponse(Model):
     """The session is archived."""
 
 
@@ -162,7 +166,8 @@ class ArchiveSessionRequest(Request[ArchiveSessionResponse], method="session/arc
     session_id: SessionId
 
 
-class UnarchiveSessionResponse(Model, unstable=True):
+@unstable
+class UnarchiveSessionResponse(Model):
     """The session is back among the others."""
 
 
@@ -175,7 +180,8 @@ class UnarchiveSessionRequest(Request[UnarchiveSessionResponse], method="session
 SessionStatus: TypeAlias = Annotated[str, words("open", "saved")]
 
 
-class SessionStatusResponse(Model, unstable=True):
+@unstable
+class SessionStatusResponse(Model):
     """Whether a session is open in the agent, or only saved."""
 
     status: SessionStatus
@@ -187,7 +193,8 @@ class SessionStatusRequest(Request[SessionStatusResponse], method="session/statu
     session_id: SessionId
 
 
-class SetSessionTitleResponse(Model, unstable=True):
+@unstable
+class SetSessionTitleResponse(Model):
     """The title as the agent keeps it."""
 
     title: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, TypeAlias
 
-from accord.schema.base import Model, Open, Tolerant, ValidItems, words
+from accord.schema.base import Model, Open, Tolerant, ValidItems, unstable, words
 from accord.schema.v1.content import ContentBlock
 from accord.schema.v1.messages import MessageId
 from accord.schema.v1.prompt import Usage
@@ -12,17 +12,20 @@ from accord.schema.v1.protocol import Error
 from accord.schema.v1.session import SessionId
 
 
-class SessionCancelCapabilities(Model, unstable=True):
+@unstable
+class SessionCancelCapabilities(Model):
     """The session can be cancelled by itself."""
 
 
-class SubagentSessionCapabilities(Model, unstable=True):
+@unstable
+class SubagentSessionCapabilities(Model):
     """What a client may do with a subagent's session."""
 
     cancel: Tolerant[SessionCancelCapabilities | None] = None
 
 
-class RunningStateUpdate(Model, tag_field="state", tag="running", unstable=True):
+@unstable
+class RunningStateUpdate(Model, tag_field="state", tag="running"):
     """At work."""
 
 
@@ -31,7 +34,8 @@ IdleStopReason: TypeAlias = Annotated[
 ]
 
 
-class IdleStateUpdate(Model, tag_field="state", tag="idle", unstable=True):
+@unstable
+class IdleStateUpdate(Model, tag_field="state", tag="idle"):
     """Not at work.
 
     `stop_reason` says why the last turn ended, in the words of `StopReason` or `error`; with that goes `error`.
@@ -42,18 +46,21 @@ class IdleStateUpdate(Model, tag_field="state", tag="idle", unstable=True):
     error: Tolerant[Error | None] = None
 
 
-class RequiresActionStateUpdate(Model, tag_field="state", tag="requires_action", unstable=True):
+@unstable
+class RequiresActionStateUpdate(Model, tag_field="state", tag="requires_action"):
     """Waiting for the user."""
 
 
-class UnknownStateUpdate(Model, tag_field="state", tag="unknown", unstable=True):
+@unstable
+class UnknownStateUpdate(Model, tag_field="state", tag="unknown"):
     """The agent cannot say."""
 
 
 StateUpdate: TypeAlias = Open[RunningStateUpdate | IdleStateUpdate | RequiresActionStateUpdate | UnknownStateUpdate]
 
 
-class SubagentUpdate(Model, tag_field="sessionUpdate", tag="subagent_update", unstable=True):
+@unstable
+class SubagentUpdate(Model, tag_field="sessionUpdate", tag="subagent_update"):
     """A subagent that this session started, or what changed about it."""
 
     session_id: SessionId
@@ -65,7 +72,8 @@ class SubagentUpdate(Model, tag_field="sessionUpdate", tag="subagent_update", un
     additional_directories: list[str] | None = None
 
 
-class SessionMessage(Model, tag_field="sessionUpdate", tag="session_message", unstable=True):
+@unstable
+class SessionMessage(Model, tag_field="sessionUpdate", tag="session_message"):
     """A message from one session to another."""
 
     message_id: MessageId
@@ -76,7 +84,8 @@ class SessionMessage(Model, tag_field="sessionUpdate", tag="session_message", un
     content: Tolerant[ValidItems[ContentBlock] | None] = None
 
 
-class SessionMessageChunk(Model, tag_field="sessionUpdate", tag="session_message_chunk", unstable=True):
+@unstable
+class SessionMessageChunk(Model, tag_field="sessionUpdate", tag="session_message_chunk"):
     """More of a message between sessions."""
 
     message_id: MessageId

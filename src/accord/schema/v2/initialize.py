@@ -6,7 +6,7 @@ all; `session` stands for the methods that every agent with sessions has.
 
 from __future__ import annotations
 
-from accord.schema.base import Model, Request, Tolerant, Unstable, ValidItems
+from accord.schema.base import Model, Request, Tolerant, Unstable, ValidItems, unstable
 from accord.schema.v1.elicitation import ElicitationCapabilities
 from accord.schema.v1.initialize import (
     Implementation,
@@ -61,7 +61,8 @@ class McpHttpCapabilities(Model):
     """MCP servers may be reached over HTTP."""
 
 
-class McpAcpCapabilities(Model, unstable=True):
+@unstable
+class McpAcpCapabilities(Model):
     """MCP servers may be the client's own, reached over this very link."""
 
 

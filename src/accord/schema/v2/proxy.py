@@ -5,11 +5,12 @@ Differs from version 1 only as `initialize` does.
 
 from __future__ import annotations
 
-from accord.schema.base import Request
+from accord.schema.base import Request, unstable
 from accord.schema.v2.initialize import InitializeRequest, InitializeResponse
 
 
-class InitializeProxyResponse(InitializeResponse, unstable=True):
+@unstable
+class InitializeProxyResponse(InitializeResponse):
     """Like the answer to `initialize`."""
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NewType, TypeAlias
 
-from accord.schema.base import Model, NullAsDefault, Open, Request, Tolerant, Unstable, ValidItems
+from accord.schema.base import Model, NullAsDefault, Open, Request, Tolerant, Unstable, ValidItems, unstable
 from accord.schema.v1.session import SessionArchiveFilter, SessionId, SessionStatus, SystemPromptMode
 from accord.schema.v2.commands import AvailableCommand
 from accord.schema.v2.config import SessionConfigOption
@@ -20,7 +20,8 @@ from accord.schema.v2.state import StateUpdate
 SessionListCursor = NewType("SessionListCursor", str)
 
 
-class SystemPrompt(Model, unstable=True):
+@unstable
+class SystemPrompt(Model):
     """What the client adds to the agent's system prompt, or puts in its place."""
 
     mode: SystemPromptMode
@@ -70,7 +71,8 @@ class ResumeSessionRequest(Request[ResumeSessionResponse], method="session/resum
     system_prompt: Unstable[SystemPrompt | None] = None
 
 
-class ForkSessionResponse(Model, unstable=True):
+@unstable
+class ForkSessionResponse(Model):
     """The copy exists, under its own id."""
 
     session_id: SessionId
@@ -114,7 +116,8 @@ class ListSessionsRequest(Request[ListSessionsResponse], method="session/list"):
     archived: Unstable[SessionArchiveFilter | None] = None
 
 
-class SessionStatusResponse(Model, unstable=True):
+@unstable
+class SessionStatusResponse(Model):
     """Whether a session is open in the agent, or only saved; and how an open one stands."""
 
     status: SessionStatus

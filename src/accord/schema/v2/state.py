@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, TypeAlias
 
-from accord.schema.base import Model, Open, Tolerant, Unstable, second_tag
+from accord.schema.base import Model, Open, Tolerant, Unstable, second_tag, unstable
 from accord.schema.v1.prompt import Usage
 from accord.schema.v1.session import SessionId
 from accord.schema.v1.terminal import TerminalId
@@ -27,7 +27,8 @@ class BackgroundTerminal(Model, tag_field="type", tag="terminal"):
     terminal_id: TerminalId
 
 
-class BackgroundSubagent(Model, tag_field="type", tag="subagent", unstable=True):
+@unstable
+class BackgroundSubagent(Model, tag_field="type", tag="subagent"):
     """A subagent at work in the background."""
 
     session_id: SessionId
@@ -63,7 +64,8 @@ class RequiresActionStateUpdate(Model, tag_field="state", tag="requires_action")
     background: Tolerant[list[BackgroundWork] | None] = None
 
 
-class UnknownStateUpdate(Model, tag_field="state", tag="unknown", unstable=True):
+@unstable
+class UnknownStateUpdate(Model, tag_field="state", tag="unknown"):
     """The agent cannot say."""
 
     background: Tolerant[list[BackgroundWork] | None] = None

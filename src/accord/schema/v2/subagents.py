@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from msgspec import UNSET
 
-from accord.schema.base import Model, Patch, Tolerant, ValidItems
+from accord.schema.base import Model, Patch, Tolerant, ValidItems, unstable
 from accord.schema.v1.messages import MessageId
 from accord.schema.v1.session import SessionId
 from accord.schema.v1.subagents import SubagentSessionCapabilities
@@ -17,7 +17,8 @@ from accord.schema.v2.state import StateUpdate
 from accord.schema.v2.upserts import Upsert
 
 
-class SubagentUpdate(Upsert, tag_field="sessionUpdate", tag="subagent_update", unstable=True):
+@unstable
+class SubagentUpdate(Upsert, tag_field="sessionUpdate", tag="subagent_update"):
     """A subagent that this session started, or what changed about it."""
 
     session_id: SessionId
@@ -29,7 +30,8 @@ class SubagentUpdate(Upsert, tag_field="sessionUpdate", tag="subagent_update", u
     additional_directories: Patch[list[AbsolutePath]] = UNSET
 
 
-class SessionMessage(Upsert, tag_field="sessionUpdate", tag="session_message", unstable=True):
+@unstable
+class SessionMessage(Upsert, tag_field="sessionUpdate", tag="session_message"):
     """A message from one session to another, or what changed about it."""
 
     message_id: MessageId
@@ -40,7 +42,8 @@ class SessionMessage(Upsert, tag_field="sessionUpdate", tag="session_message", u
     content: Tolerant[Patch[ValidItems[ContentBlock]]] = UNSET
 
 
-class SessionMessageChunk(Model, tag_field="sessionUpdate", tag="session_message_chunk", unstable=True):
+@unstable
+class SessionMessageChunk(Model, tag_field="sessionUpdate", tag="session_message_chunk"):
     """More of a message between sessions."""
 
     message_id: MessageId
