@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from accord.errors import CapabilityMissing
 from accord.schema import v1
@@ -96,7 +96,7 @@ class Guard:
         self._unstable = cls.__unstable__ and self._needs is None
         self._fields = [
             (field.name, field.default, UNSTABLE_FIELDS.get((cls, field.name)))
-            for field in fields_of(cls)
+            for field in fields_of(cast("Any", cls))
             if Mark.UNSTABLE in field.marks
         ]
 

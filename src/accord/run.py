@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
+from accord.transports.stdio import fill_closed_streams
+
 T = TypeVar("T")
 
 
@@ -19,6 +21,7 @@ def run(main: Coroutine[Any, Any, T], *, uvloop: bool | None = None, debug: bool
     >>> run(hello())
     'hello'
     """
+    fill_closed_streams()
     with asyncio.Runner(loop_factory=loop_factory(uvloop=uvloop), debug=debug or None) as runner:
         return runner.run(main)
 

@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import gc
+import sys
 import threading
 import time
 import uuid
@@ -9,6 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from accord.transports.process import ProcessTransport
 
 DEADLINE = 30.0
 """Seconds until a wait for something that should happen is a failure; generous, as machines are shared."""
@@ -153,10 +159,30 @@ def started(run):
 
 @pytest.fixture(autouse=True)
 async def nothing_is_left(run):
-    """No descriptor, thread, task or process outlives the test that it belongs to."""
+    """No descriptor, thread, task or process outlives the test that it belongs to, and no error goes unseen."""
+    errors = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: errors.append(context))
     descriptors, threads, tasks = _descriptors(), set(threading.enumerate()), asyncio.all_tasks()
     yield
     assert asyncio.all_tasks() - {asyncio.current_task()} <= tasks
     assert set(threading.enumerate()) <= threads
     assert _descriptors() == descriptors
     await _eventually(lambda: not _left_of(run))
+    gc.collect()  # finds what nobody awaited
+    assert not errors
+
+
+@pytest.fixture
+async def start(recorder):
+    """Starts a command as an agent's process; gives the transport and who receives from it."""
+    transports = []
+
+    async def start(command, **options):
+        transport = ProcessTransport(command, **options)
+        receiver = recorder()
+        await transport.start(receiver)
+        transports.append(transport)
+        return transport, receiver
+
+    yield start
+    await asyncio.gather(*(transport.close(grace=0.2) for transport in transports))

@@ -1,6 +1,7 @@
 """When we are killed, the guard ends our agents; when we are not, it ends itself."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from accord.transports import guard_process
+from accord.transports import guard, guard_process
 from accord.transports.process import ProcessTransport
 
 DRIVER = r"""
@@ -174,6 +175,7 @@ def test_ctrl_c_at_our_terminal_leaves_the_guard_and_the_agents_alone(driver, st
     agent = it.named()
     os.killpg(it.pid, signal.SIGINT)
     assert it.said() == "interrupted"
+    wait_until(lambda: started("guard_process"))
     (guard,) = started("guard_process")
     assert len({os.getsid(pid) for pid in (it.pid, guard, agent)}) == 3
     it.kill()
@@ -216,8 +218,8 @@ asyncio.run(main())
 def test_a_forked_child_can_have_agents_and_a_guard_of_its_own(driver, started, wait_until):
     it = driver(FORKED)
     parents_agent, childs_agent = it.named(), it.named()
+    wait_until(lambda: len(started("guard_process")) == 2)
     guards = started("guard_process")
-    assert len(guards) == 2
     (child,) = started() - guards - {it.pid, parents_agent, childs_agent}
     os.kill(child, signal.SIGKILL)
     wait_until(lambda: started() - guards == {it.pid, parents_agent})
@@ -240,9 +242,21 @@ async def agents(recorder):
     await asyncio.gather(*(transport.close() for transport in transports))
 
 
-async def test_one_guard_serves_all_agents_and_ends_with_the_last(agents, started):
+@pytest.fixture
+def the_guard(started, eventually):
+    """The one guard there is, once it runs: until then its command line cannot be read."""
+
+    async def the_guard():
+        await eventually(lambda: started("guard_process"))
+        (guard,) = started("guard_process")
+        return guard
+
+    return the_guard
+
+
+async def test_one_guard_serves_all_agents_and_ends_with_the_last(agents, started, the_guard):
     one, two = await agents(), await agents()
-    (guard,) = started("guard_process")
+    guard = await the_guard()
     await one.close()
     assert started("guard_process") == {guard}
     await two.close()
@@ -250,26 +264,32 @@ async def test_one_guard_serves_all_agents_and_ends_with_the_last(agents, starte
 
 
 def descriptors_of(pid):
-    return sorted(str(fd.readlink()) for fd in Path(f"/proc/{pid}/fd").iterdir())
+    found = []
+    for fd in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(OSError):
+            found.append(str(fd.readlink()))
+    return sorted(found)
 
 
-async def test_the_guard_holds_nothing_but_its_pipe(agents, started, eventually):
+async def test_the_guard_holds_nothing_but_its_pipe(agents, the_guard, eventually):
     await agents()
     await agents()
-    (guard,) = started("guard_process")
-    await eventually(lambda: len(descriptors_of(guard)) == 3)  # it has read its program
-    *others, pipe = descriptors_of(guard)
-    assert others == [os.devnull, os.devnull]
-    assert pipe.startswith("pipe:")
+    guard = await the_guard()
+
+    def holds_only_its_pipe():  # once it has read its program
+        *others, pipe = descriptors_of(guard)
+        return others == [os.devnull, os.devnull] and pipe.startswith("pipe:")
+
+    await eventually(holds_only_its_pipe)
 
 
-async def test_a_guard_that_was_killed_is_replaced_and_its_successor_knows_everybody(agents, started, eventually):
+async def test_a_killed_guard_is_replaced_and_its_successor_knows_everybody(agents, started, the_guard, eventually):
     one = await agents()
-    (guard,) = started("guard_process")
+    guard = await the_guard()
     os.kill(guard, signal.SIGKILL)
     await eventually(lambda: not started("guard_process"))
     two = await agents()
-    (successor,) = started("guard_process")
+    successor = await the_guard()
     assert successor != guard
     await one.close()
     assert started("guard_process") == {successor}
@@ -277,12 +297,19 @@ async def test_a_guard_that_was_killed_is_replaced_and_its_successor_knows_every
     assert started("guard_process") == set()
 
 
-async def test_a_guard_that_was_killed_disturbs_nobody(agents, started, eventually):
+async def test_a_killed_guard_disturbs_nobody(agents, started, the_guard, eventually):
     transport = await agents()
-    (guard,) = started("guard_process")
-    os.kill(guard, signal.SIGKILL)
+    os.kill(await the_guard(), signal.SIGKILL)
     await eventually(lambda: not started("guard_process"))
     assert (await transport.close()).exit_code == 0
+
+
+async def test_a_guard_that_is_stopped_holds_nobody_up(agents, started, the_guard, monkeypatch):
+    monkeypatch.setattr(guard, "PATIENCE", 0.1)
+    transport = await agents()
+    os.kill(await the_guard(), signal.SIGSTOP)
+    assert (await transport.close()).exit_code == 0
+    assert not started()
 
 
 class Victim:

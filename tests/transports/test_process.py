@@ -8,58 +8,14 @@ import sys
 import termios
 
 import pytest
+from children import DEAF, ECHO, FOREVER, READY, pid_of, python, shell
 
-from accord.errors import ConnectionClosed
 from accord.jsonrpc.frames import Oversized
 from accord.transports import group, process
 from accord.transports.base import End
 from accord.transports.process import ProcessTransport
 from accord.transports.reading import ThreadReader
 from accord.transports.writing import ThreadWriter
-
-ECHO = """
-while data := os.read(0, 1 << 20):
-    while data:
-        data = data[os.write(1, data):]
-"""
-DEAF = "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
-FOREVER = "while True: signal.pause()\n"
-READY = "os.write(1, b'ready %d\\n' % os.getpid())\n"
-
-
-def python(source):
-    """A command that runs this program, quickly."""
-    return [sys.executable, "-I", "-S", "-c", f"import os, signal, time\n{source}"]
-
-
-def shell(script, *programs):
-    """A command that runs this shell script; its $1, $2 ... are Python programs, to be run by `python "$1"`."""
-    quick = f'python() {{ exec "{sys.executable}" -I -S -c "import os, signal, time\n$1"; }}\n'
-    return ["/bin/sh", "-c", quick + script, "sh", *programs]
-
-
-@pytest.fixture
-async def start(recorder):
-    """Starts a command; gives the transport and who receives from it."""
-    transports = []
-
-    async def start(command, **options):
-        transport = ProcessTransport(command, **options)
-        receiver = recorder()
-        await transport.start(receiver)
-        transports.append(transport)
-        return transport, receiver
-
-    yield start
-    await asyncio.gather(*(transport.close(grace=0.2) for transport in transports))
-
-
-async def pid_of(receiver):
-    """The process that said it is ready."""
-    await receiver.until(lambda it: it.frames)
-    word, pid = receiver.frames[0].split()
-    assert word == b"ready"
-    return int(pid)
 
 
 async def test_frames_go_there_and_back(start):
@@ -148,7 +104,7 @@ async def test_what_is_sent_to_a_dead_process_is_dropped(start):
 
 async def test_an_agent_that_closes_its_stdout_is_ended(start):
     transport, receiver = await start(python(READY + "os.close(1)\n" + FOREVER), grace=0.1)
-    assert await receiver.has_ended() == End("peer_closed")
+    assert await receiver.has_ended() == End("peer_closed", "the agent closed its standard output")
     assert (await transport.close()).reason == "peer_closed"
 
 
@@ -156,7 +112,7 @@ async def test_an_agent_that_closes_its_stdin_is_ended_when_something_is_sent(st
     transport, receiver = await start(python("os.close(0)\n" + READY + FOREVER), grace=0.1)
     await pid_of(receiver)
     transport.send([b"anybody there?"])
-    assert await receiver.has_ended() == End("broken")
+    assert await receiver.has_ended() == End("broken", "the agent closed its standard input")
 
 
 async def test_what_an_agent_says_behind_a_closed_stdin_still_arrives(start):
@@ -313,75 +269,6 @@ async def test_two_agents_do_not_disturb_each_other(start):
     assert await one.close() == at_one.end == End("closed", exit_code=0)
     two.send([b"alone"])
     await at_two.has(b"alone")
-
-
-async def test_it_leads_a_session_of_its_own_and_inherits_no_descriptor_but_its_three(start):
-    ours = os.open(os.devnull, os.O_RDONLY)
-    os.set_inheritable(ours, True)
-    await start(python(ECHO))  # whose pipes the next one must not hold either
-    count = "for fd in os.listdir('/proc/self/fd'): os.write(1, fd.encode() + b'\\n')\n"
-    _, receiver = await start(python(READY + count))
-    pid = await pid_of(receiver)
-    await receiver.has_ended()
-    os.close(ours)
-    assert pid != os.getsid(0)
-    assert sorted(map(int, receiver.frames[1:]))[:-1] == [0, 1, 2]  # and the one to list them with
-
-
-async def test_it_runs_where_and_with_what_it_is_told(start, tmp_path, monkeypatch):
-    monkeypatch.setenv("INHERITED", "1")
-    monkeypatch.setenv("UNWANTED", "1")
-    show = "print(os.getcwd(), *sorted(f'{name}={value}' for name, value in os.environ.items()), sep='\\n')\n"
-    options = {"cwd": tmp_path, "env": {"ADDED": "2", "UNWANTED": None}}
-    everything = await start(python(show), **options)
-    some = await start(python(show), **options, inherit_env=["INHERITED", "UNWANTED", "UNKNOWN"])
-    nothing = await start(python(show), **options, inherit_env=False)
-    await asyncio.gather(*(receiver.has_ended() for _, receiver in (everything, some, nothing)))
-    assert everything[1].frames[0] == os.fsencode(tmp_path)
-    assert {b"ADDED=2", b"INHERITED=1"} < set(everything[1].frames)
-    assert b"UNWANTED=1" not in everything[1].frames
-    without_locale = [[line for line in it[1].frames[1:] if not line.startswith(b"LC_")] for it in (some, nothing)]
-    assert without_locale == [[b"ADDED=2", b"INHERITED=1"], [b"ADDED=2"]]
-
-
-def script(path, text, mode=0o755):
-    path.write_text(text)
-    path.chmod(mode)
-
-
-LAUNCH_PROBLEMS = {
-    "no such command": (["no-such-agent"], "no-such-agent: command not found"),
-    "no such file": (["/no/such/agent"], "no such file"),
-    "not executable": (["./not-executable"], "is it executable"),
-    "a directory": (["./"], "it is a directory"),
-    "no interpreter": (["./no-interpreter"], "interpreter"),
-    "no program": (["./no-program"], "not a program"),
-    "a zero byte": (["agent", "\0"], "null byte"),
-    "far too long": ([sys.executable, "x" * 10_000_000], "too long"),
-}
-
-
-@pytest.mark.parametrize("problem", LAUNCH_PROBLEMS)
-async def test_a_command_that_cannot_be_started_is_one_clear_error(start, tmp_path, problem):
-    script(tmp_path / "not-executable", "", 0o644)
-    script(tmp_path / "no-interpreter", "#!/no/such/interpreter\n")
-    script(tmp_path / "no-program", "just text")
-    command, words = LAUNCH_PROBLEMS[problem]
-    with pytest.raises(ConnectionClosed, match=words) as caught:
-        await start(command, cwd=tmp_path)
-    assert caught.value.reason == "died_at_start"
-    assert "\n" not in str(caught.value)
-
-
-async def test_a_missing_working_directory_is_not_mistaken_for_a_missing_command(start, tmp_path):
-    with pytest.raises(ConnectionClosed, match=r"working directory .*gone does not exist"):
-        await start(python(ECHO), cwd=tmp_path / "gone")
-
-
-@pytest.mark.parametrize("command", [[], "gemini --acp"])
-def test_a_command_is_a_list(command):
-    with pytest.raises(ValueError, match="a command is a list"):
-        ProcessTransport(command)
 
 
 @pytest.fixture

@@ -53,7 +53,7 @@ class Receiver(Protocol):
         ...
 
     def ended(self, end: End) -> None:
-        """Nothing will be received any more."""
+        """Nothing will be received any more. Where only the input has ended, what is owed can still be sent."""
         ...
 
 
@@ -69,7 +69,7 @@ class Transport(ABC):
 
     @abstractmethod
     def send(self, frames: Sequence[bytes]) -> None:
-        """Queue these frames, in this order. Never waits, never raises; after the end they are dropped."""
+        """Queue these frames, in this order. Never waits, never raises; dropped once nobody can get them any more."""
 
     @property
     @abstractmethod
@@ -78,7 +78,7 @@ class Transport(ABC):
 
     @abstractmethod
     async def flush(self) -> None:
-        """Return when nothing is waiting here, or when the link has ended."""
+        """Return when nothing is waiting here, or when it will never be written."""
 
     @abstractmethod
     def pause_reading(self) -> None:

@@ -31,3 +31,5 @@ async def to_the_end(task: asyncio.Task[Any]) -> None:
             cancelled = error
     if cancelled is not None:
         raise cancelled
+    if not task.cancelled():
+        task.result()  # an error is the caller's to see

@@ -24,6 +24,9 @@ from accord.transports.closing import within
 LEFT_BEHIND = 0.25
 """Seconds that the rest of a group has, once its leader is gone: to end by itself, or to finish its output."""
 
+REAP = 1.0
+"""Seconds that a killed process has at least to be gone: nothing it does can delay that, only the machine's load."""
+
 
 class ExitWatch:
     """Waits for a process without a thread where the platform can, and reaps it."""
@@ -80,24 +83,25 @@ class ProcessGroup:
         """The rest of the ladder whose first step was to close their input: wait, ask, wait, kill, reap."""
         if await within(grace, self.exited.wait()) and await within(LEFT_BEHIND, self._gone()):
             return
-        for step in (self.terminate, self.kill):
-            step()
-            if await within(grace, self._gone()):
-                return
+        self.terminate()
+        if not await within(grace, self._gone()):
+            self.kill()
+            await within(max(grace, REAP), self._gone())
+        self._watch.close()
 
     async def _gone(self) -> None:
         await self.exited.wait()
         pause = 0.002
         while self._is_alive():
             await asyncio.sleep(pause)
-            pause = min(2 * pause, 0.05)
+            pause = min(2 * pause, 0.1)
 
     def abandon(self) -> None:
         """Kill at once what still lives, without an event loop to wait in: for when the waiting itself is cancelled."""
         if not self.exited.is_set() or self._is_alive():
             self.kill()
             with suppress(subprocess.TimeoutExpired):
-                self._leader.wait(timeout=1)
+                self._leader.wait(timeout=REAP)
         self._watch.close()
 
     if sys.platform == "win32":

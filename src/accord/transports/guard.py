@@ -51,7 +51,8 @@ class Ward:
         if ending := _guard.forget(self._key):
             watch = ExitWatch(ending)
             try:
-                await within(PATIENCE, watch.exited.wait())
+                if not await within(PATIENCE, watch.exited.wait()):
+                    ending.kill()
             finally:
                 _bury(ending)
                 watch.close()

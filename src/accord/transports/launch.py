@@ -83,7 +83,9 @@ def launch(
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
         )
     except (OSError, ValueError) as error:
-        raise ConnectionClosed("died_at_start", f"cannot start {command[0]}: {_why(error, command[0], cwd)}") from error
+        raise ConnectionClosed(
+            "died_at_start", f"cannot start {command[0]}: {_why(error, command[0], cwd, env)}"
+        ) from error
 
 
 def _program(command: Sequence[str], env: dict[str, str]) -> list[str]:
@@ -93,24 +95,23 @@ def _program(command: Sequence[str], env: dict[str, str]) -> list[str]:
     return list(command)
 
 
-def _why(error: OSError | ValueError, program: str, cwd: str | Path | None) -> str:
-    if isinstance(error, ValueError):  # a zero byte in an argument or a name with `=` in the environment
+def _why(error: OSError | ValueError, program: str, cwd: str | Path | None, env: dict[str, str]) -> str:
+    if isinstance(error, ValueError):  # a zero byte in an argument, or a name with `=` in the environment
         return str(error)
     if cwd is not None and not Path(cwd).is_dir():
         return f"its working directory {cwd} does not exist or is not a directory"
-    if os.sep in program:
-        path = Path(cwd or ".", program)
-        if path.is_dir():
-            return "it is a directory"
-        if path.exists() and error.errno == errno.ENOENT:
+    is_path = os.sep in program
+    path = Path(cwd or ".", program)
+    if is_path and path.is_dir():
+        return "it is a directory"
+    if error.errno == errno.ENOENT:
+        if path.exists() if is_path else shutil.which(program, path=env.get("PATH", os.defpath)):
             return "the interpreter that its first line names does not exist"
-    elif error.errno == errno.ENOENT:
-        return "command not found; is it installed, and its directory on PATH?"
+        return "no such file" if is_path else "command not found; is it installed, and its directory on PATH?"
     return _HINTS.get(error.errno or 0, error.strerror or str(error))
 
 
 _HINTS = {
-    errno.ENOENT: "no such file",
     errno.EACCES: "permission denied; is it executable (chmod +x)?",
     errno.ENOEXEC: "not a program this machine can run; does a script lack its #! line?",
     errno.E2BIG: "its arguments and environment are too long",

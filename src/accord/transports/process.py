@@ -131,6 +131,9 @@ class ProcessTransport(Transport):
             reason = await self._why
             await (self._end_it() if reason == "closed" else self._see_it_end(reason))
             await self._ward.release()
+        except BaseException:
+            self._group.abandon()
+            raise
         finally:
             self._let_go()
 
@@ -164,12 +167,11 @@ class ProcessTransport(Transport):
     def _ended(self, reason: EndReason) -> None:
         self._stdout.close()
         self._deliver(self._frames.finish())
-        self._end = End(reason, exit_code=self._group.exit_code, stderr=self._words.text)
+        self._end = End(reason, _DETAILS.get(reason, ""), exit_code=self._group.exit_code, stderr=self._words.text)
         self._receiver.ended(self._end)
 
     def _let_go(self) -> None:
-        """All that is left, at once; nothing of it unless this task itself was cancelled."""
-        self._group.abandon()
+        """Whatever way it ended: nothing of ours is left, and the receiver knows."""
         self._ward.release_now()
         if self._end is None:
             self._ended("closed")
@@ -177,3 +179,9 @@ class ProcessTransport(Transport):
         self._stdout.close()
         self._stderr.close()
         self._words.finish()
+
+
+_DETAILS: dict[EndReason, str] = {
+    "peer_closed": "the agent closed its standard output",
+    "broken": "the agent closed its standard input",
+}

@@ -86,7 +86,7 @@ class StdioTransport(Transport):
                 os.close(fd)
             elif pollable(fd):
                 # Being non-blocking is shared with whoever has the same pipe open, such as the shell before us.
-                undo.callback(os.set_blocking, fd, os.get_blocking(fd))
+                undo.callback(_put_back, fd, blocking=os.get_blocking(fd))
         return pair
 
     def send(self, frames: Sequence[bytes]) -> None:
@@ -214,6 +214,11 @@ def _own(fd: int, access: int) -> int:
     if sys.platform == "win32":
         msvcrt.setmode(ours, os.O_BINARY)
     return ours
+
+
+def _put_back(fd: int, *, blocking: bool) -> None:
+    with suppress(OSError):  # its owner has closed it already
+        os.set_blocking(fd, blocking)
 
 
 def _broken(what: str, error: OSError) -> End:
