@@ -1,9 +1,9 @@
 """What a run covers: how long faults go on, how many programs the fuzzers try, and what runs only when it is asked for.
 
-    pytest -m torture --seconds 600     faults on purpose for ten minutes instead of a few seconds
-    pytest --seeds 20000                many more random programs
-    pytest --seed 4711                  this one again
-    pytest -m interop                   with other people's implementations
+pytest -m torture --seconds 600     faults on purpose for ten minutes instead of a few seconds
+pytest --seeds 20000                many more random programs
+pytest --seed 4711                  this one again
+pytest -m interop                   with other people's implementations
 """
 
 from __future__ import annotations

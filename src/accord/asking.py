@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any, cast
 
 from msgspec import Raw
@@ -29,21 +31,23 @@ class Asked:
         self.id: RequestId = 0
         self.method = method
         self.lane = lane
-        self.patient = patient
-        """Whether it may take long without harm, so that we may stop reading meanwhile (see `intake`)."""
         self.maker: Inside | None = inside.get()
+        # Inside a notification's handler none is: what fills the memory waits for that handler.
+        self.patient = patient and not (self.maker is not None and self.maker.holds_up)
+        """Whether it may take long without harm, so that we may stop reading meanwhile (see `intake`)."""
         self.future: asyncio.Future[Answer] = loop.create_future()
         self.answer: Answer | None = None
 
-    async def wait(self) -> Answer:
-        waiter = inside.get()
-        if waiter is None:
-            return await self.future
-        waiter.begins_to_wait(self)
+    @contextmanager
+    def awaited(self) -> Generator[None]:
+        """While this lasts, the handler inside which it was made waits for it."""
+        if self.maker is not None:
+            self.maker.begins_to_wait(self)
         try:
-            return await self.future
+            yield
         finally:
-            waiter.no_longer_waits(self)
+            if self.maker is not None:
+                self.maker.no_longer_waits(self)
 
     def release(self) -> None:
         """The answer may be seen now: everything that had to be handled before it has been."""
@@ -67,8 +71,11 @@ class Asking:
         lanes: Lanes,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
+        self.ended: End | None = None
+        """How the link has ended, or why it is ending."""
         self.heard: dict[str | None, float] = {}
         """When something was last heard of the sessions that somebody watches for silence."""
+        self._watchers: dict[str | None, int] = {}
         self._endpoint = endpoint
         self._outbox = outbox
         self._intake = intake
@@ -85,7 +92,10 @@ class Asking:
         total: float | None,
         idle: float | None,
     ) -> Raw:
+        if self.ended is not None:
+            raise self.ended.error()
         asked = Asked(method, lane, patient=patient, loop=self._loop)
+        patient = asked.patient
         asked.id = self._endpoint.ask(asked)
         if not patient:
             self._intake.impatient += 1
@@ -93,13 +103,14 @@ class Asking:
                 self._intake.decide()
         try:
             if self._outbox.put(messages.call(asked.id, method, params)) and self._outbox.full:
-                await self._outbox.breathe()
+                self._outbox.expect_room()
             if total is not None or idle is not None:
                 answer = await self._wait_until(asked, total, idle)
             elif asked.maker is None:
                 answer = await asked.future
             else:
-                answer = await asked.wait()
+                with asked.awaited():
+                    answer = await asked.future
         except BaseException:
             if self._endpoint.abandon(asked.id):
                 self._outbox.put(messages.tell(CANCEL_REQUEST, b'{"requestId":%d}' % asked.id))
@@ -113,25 +124,47 @@ class Asking:
 
     async def _wait_until(self, asked: Asked, total: float | None, idle: float | None) -> Answer:
         """Wait for an answer with deadlines."""
-        started = self._loop.time()
-        if idle is not None:
-            self.heard[asked.lane] = started
-        waiting = asyncio.ensure_future(asked.wait())
-        try:
+        started, owing = self._loop.time(), False
+        with asked.awaited(), self._listening(asked.lane, idle):
             while True:
                 now = self._loop.time()
                 left = [] if total is None else [(started + total - now, f"{total:g} seconds")]
                 if idle is not None:
-                    left.append((self.heard[asked.lane] + idle - now, f"{idle:g} seconds without a word"))
+                    silent = now - max(started, self.heard[asked.lane])
+                    if silent >= idle and (owing or self._owes(asked.lane)):
+                        # They wait for us: that is not their silence.
+                        owing, silent = self._owes(asked.lane), 0.0
+                        self.heard[asked.lane] = now
+                    left.append((idle - silent, f"{idle:g} seconds without a word"))
                 remaining, described = min(left)
                 if remaining <= 0:
                     raise Timeout(f"{asked.method}: no answer after {described}")
-                if (await asyncio.wait([waiting], timeout=remaining))[0]:
-                    return waiting.result()
+                if (await asyncio.wait([asked.future], timeout=remaining))[0]:
+                    return asked.future.result()
+
+    @contextmanager
+    def _listening(self, lane: str | None, idle: float | None) -> Generator[None]:
+        """While this lasts, it is noted when something is heard of this session."""
+        if idle is None:
+            yield
+            return
+        self._watchers[lane] = self._watchers.get(lane, 0) + 1
+        self.heard.setdefault(lane, self._loop.time())
+        try:
+            yield
         finally:
-            waiting.cancel()
-            if not any(other.lane == asked.lane for other in self._endpoint.asked.values() if other is not asked):
-                self.heard.pop(asked.lane, None)
+            self._watchers[lane] -= 1
+            if not self._watchers[lane]:
+                del self._watchers[lane], self.heard[lane]
+
+    def hear(self, lane: str | None) -> None:
+        """Something came that belongs to this session."""
+        if lane in self.heard:
+            self.heard[lane] = self._loop.time()
+
+    def _owes(self, lane: str | None) -> bool:
+        """Whether they wait for an answer of ours in this session."""
+        return any(owed.lane == lane for owed in self._endpoint.owed.values())
 
     def answered(self, answer: Answer) -> bool:
         """An answer is here; it may have to wait for the notifications before it. False if nobody waits for it."""
@@ -139,6 +172,8 @@ class Asking:
         if asked is None:
             return False
         asked.answer = answer
+        if self.heard:
+            self.hear(asked.lane)
         if self._lanes.busy:
             self._lanes.hold(asked.lane, asked)
         else:

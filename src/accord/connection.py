@@ -13,6 +13,7 @@ side still reads. Every step has a deadline.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import functools
 import logging
 from collections.abc import Coroutine, Sequence
@@ -32,12 +33,13 @@ from accord.jsonrpc.messages import Answer, Call, Malformed, Tell
 from accord.lanes import Lanes, inside
 from accord.outbox import Outbox
 from accord.routes import Route, Routes
-from accord.schema.codec import REFUSALS, decode
+from accord.schema.codec import decode
 from accord.schema.v1.protocol import CancelRequestNotification
-from accord.serving import EMPTY, Owed, Serving
-from accord.tasks import Tasks, is_awaitable
+from accord.serving import EMPTY, MISFITS, Owed, Serving
+from accord.tasks import Tasks, is_awaitable, pass_on
 from accord.trace import IN, Observer, Watch
 from accord.transports.base import End, Transport
+from accord.transports.closing import to_the_end
 
 log = logging.getLogger("accord")
 
@@ -135,6 +137,9 @@ class Connection:
 
     async def open(self) -> None:
         """Start to receive."""
+        # Whatever a transport is woken by, a handler of another connection perhaps, nobody is inside of one here.
+        self._context = contextvars.copy_context()
+        self._context.run(inside.set, None)
         await self.transport.start(self)
 
     @property
@@ -147,11 +152,18 @@ class Connection:
 
     async def close(self) -> End:
         """End the link. Safe to call twice, at the same time, and from inside a handler."""
-        self._wind_down(End("closed"))
+        winding_down = self._wind_down(End("closed"))
         self._hurry.set()
-        if inside.get() is not None:
-            return End("closed")  # the handler that closes must not wait for its own end
-        return await asyncio.shield(self._closed)
+        if not self._is_inside():  # a handler that closes must not wait for its own end
+            await to_the_end(winding_down)
+        return self._end or End("closed")
+
+    def _is_inside(self) -> bool:
+        """Whether this is called from one of our own handlers or from what it started, and not from a task it left."""
+        handler = inside.get()
+        if handler is not None and handler.running and handler.home in (self._serving, self._lanes):
+            return True
+        return asyncio.current_task() in self._tasks.running
 
     async def __aenter__(self) -> Self:
         await self.open()
@@ -215,13 +227,16 @@ class Connection:
         is for the whole, `idle_timeout` for a time in which nothing is heard of that session. Cancelling the caller
         cancels the request.
         """
-        if self._end is not None:
-            raise self._end.error()
         return self._asking.call(method, params, lane=lane, patient=patient, total=timeout, idle=idle_timeout)
 
     # Receiving
 
     def received(self, frames: Sequence[bytes | Oversized]) -> None:
+        if self._end is None:
+            self._context.run(self._receive, frames)
+        # What still comes while we close finds nobody: its handlers would be left behind.
+
+    def _receive(self, frames: Sequence[bytes | Oversized]) -> None:
         self._frames_in += len(frames)
         parse, watch, size = messages.parse, self._watch, 0
         self._outbox.corked = True
@@ -265,7 +280,7 @@ class Connection:
         raw = message.params or EMPTY
         try:
             params = route.decode(raw)
-        except REFUSALS:
+        except MISFITS:
             try:
                 params = route.decode_tolerantly(raw)
             except DecodeError as error:
@@ -283,8 +298,9 @@ class Connection:
         else:
             try:
                 result = route.tell(params)
-            except (Exception, asyncio.CancelledError):
+            except BaseException as error:
                 log.exception("the handler of %s failed", route.method)
+                pass_on(error)
             else:
                 if result is not None and is_awaitable(result):
                     self._lanes.enter(route.lane_of(params)).notify(route, params, 0, result)
@@ -325,7 +341,10 @@ class Connection:
         except DecodeError as error:
             self._ignore(f"{CANCEL_REQUEST} ignored: {error}")
         else:
-            if not self._serving.cancel(wanted.request_id):
+            waiting = [] if self._gate is None else self._gate.waiting
+            if any(isinstance(it, Call) and it.id == wanted.request_id for it in waiting):
+                waiting.append(message)
+            elif not self._serving.cancel(wanted.request_id):
                 self._note(f"{CANCEL_REQUEST}: {wanted.request_id!r} is not being worked on")
 
     def _called(self, message: Call) -> None:
@@ -338,6 +357,8 @@ class Connection:
                 return
         if not self._serving.called(message):
             self._refuse(None, f"the id {message.id!r} is being worked on")
+        elif self._heard and (owed := self._endpoint.owed.get(message.id)) is not None:
+            self._asking.hear(owed.lane)
 
     def _has_answered(self, owed: Owed, well: bool) -> None:
         if self._gate is None or owed.method not in INITIALIZERS:
@@ -401,11 +422,12 @@ class Connection:
 
     # The end
 
-    def _wind_down(self, end: End) -> None:
+    def _wind_down(self, end: End) -> asyncio.Task[None]:
         if self._winding_down is None:
-            self._end = end
+            self._end = self._asking.ended = end
             self._outbox.emptied()  # nobody waits for room any more
             self._winding_down = self._loop.create_task(self._end_all(end), name="accord end")
+        return self._winding_down
 
     async def _end_all(self, end: End) -> None:
         grace = self.limits.grace
@@ -422,7 +444,7 @@ class Connection:
         except Exception:
             log.exception("ending the connection failed")
         finally:
-            self._end = end
+            self._end = self._asking.ended = end
             if not self._closed.done():
                 self._closed.set_result(end)
 

@@ -23,8 +23,8 @@ from msgspec import Raw
 
 from accord.capabilities import Capabilities, Guard
 from accord.connection import Connection, Limits, Role
-from accord.errors import DecodeError, ProtocolError
-from accord.handlers import Handlers, Incoming, carried, lane_of, may_be_empty
+from accord.errors import ConnectionClosed, DecodeError, ProtocolError
+from accord.handlers import Handlers, Incoming, carried, lane_of, may_be_empty, plain_lane
 from accord.jsonrpc import messages
 from accord.jsonrpc.messages import TellFrame
 from accord.schema import codec, legacy, v1
@@ -149,9 +149,10 @@ class Peer:
         session_id: str | None = None,
         timeout: float | None = None,  # noqa: ASYNC109
     ) -> Json:
-        """Send any request, in plain JSON values."""
+        """Send any request, in plain JSON values. It belongs to `session_id`, or to the session in its params."""
         encoded = None if params is None else codec.encode(params)
-        return codec.loads(await self.connection.call(method, encoded, lane=session_id, timeout=timeout))
+        lane = plain_lane(params) if session_id is None else session_id
+        return codec.loads(await self.connection.call(method, encoded, lane=lane, timeout=timeout))
 
     async def notify_raw(self, method: str, params: Json = None) -> None:
         """Send any notification, in plain JSON values."""
@@ -164,7 +165,12 @@ class Peer:
         timeout: float | None = None,  # noqa: ASYNC109
     ) -> v1.InitializeResponse:
         """Shake hands, as a client: refuses a version that was not offered, and remembers what the agent can do."""
-        response = await self.request(request, timeout=timeout)
+        try:
+            response = await self.request(request, timeout=timeout)
+        except ConnectionClosed as closed:
+            if closed.reason != "process_ended":
+                raise
+            raise ConnectionClosed("died_at_start", exit_code=closed.exit_code, stderr=closed.stderr) from None
         if response.protocol_version != request.protocol_version:
             raise ProtocolError(
                 f"the agent wants to speak version {response.protocol_version} of the protocol; "

@@ -26,6 +26,7 @@ from accord.schema import codec, legacy, v1
 from accord.schema.base import Json, Notification, Request
 from accord.schema.methods import methods, row_for
 from accord.serving import Owed
+from accord.tasks import is_awaitable
 
 if TYPE_CHECKING:
     from accord.dispatch import Peer
@@ -169,7 +170,10 @@ class Incoming:
             if shakes_hands:
                 peer.capabilities = Capabilities(request.client_capabilities)
             if request.meta is not None and (trace := _trace_in(request.meta)):
-                carried.set(trace)
+                return _carrying(trace, functools.partial(handle, request, owed))
+            return handle(request, owed)
+
+        def handle(request: Any, owed: Owed) -> Any:
             result = alone(request) if alone is not None else with_context(request, Context(peer, owed))  # type: ignore[misc]
             return result if spans is None else spans.answering(request, result, peer.role)
 
@@ -202,10 +206,25 @@ class Incoming:
             method,
             decode=codec.loads,
             decode_tolerantly=codec.loads,
-            lane_of=_plain_lane,
+            lane_of=plain_lane,
             suspends=_suspends(handler),
             **direction,
         )
+
+
+def _carrying(trace: dict[str, str], handle: Callable[[], Any]) -> Any:
+    """Call this with a trace context that goes along with its requests, and with nobody else's."""
+    token = carried.set(trace)
+    try:
+        result = handle()
+    finally:
+        carried.reset(token)
+    return _awaited_carrying(trace, result) if is_awaitable(result) else result
+
+
+async def _awaited_carrying(trace: dict[str, str], result: Awaitable[Any]) -> Any:
+    carried.set(trace)  # in the request's own task
+    return await result
 
 
 def _decode(params: Any, raw: bytes | Raw) -> Any:
@@ -255,7 +274,7 @@ def _perhaps_lane(message: Any) -> str | None:
     return getattr(message, "session_id", None)
 
 
-def _plain_lane(params: Json) -> str | None:
+def plain_lane(params: Json) -> str | None:
     session_id = cast("Mapping[str, Json]", params).get("sessionId") if isinstance(params, dict) else None
     return session_id if isinstance(session_id, str) else None
 

@@ -41,7 +41,7 @@ class Intake:
     def decide(self) -> None:
         may_pause = not self.impatient and not self.senders
         if self.paused:
-            if not may_pause or self._size < self.mark // 4:
+            if not may_pause or self._size <= self.mark // 4:
                 self.paused = False
                 self._resume()
         elif may_pause and self._size > self.mark:

@@ -30,7 +30,7 @@ from contextvars import ContextVar
 from typing import Any, Protocol
 
 from accord.routes import Route
-from accord.tasks import is_awaitable
+from accord.tasks import give_up, is_awaitable, pass_on
 
 log = logging.getLogger("accord")
 
@@ -41,7 +41,14 @@ YIELD_EVERY = 1_000
 class Inside(Protocol):
     """A handler that may make requests of its own."""
 
+    holds_up: bool
+    """Whether notifications wait until it is done."""
     running: bool
+
+    @property
+    def home(self) -> object:
+        """What runs it, so that a connection knows its own."""
+        ...
 
     def begins_to_wait(self, answer: Held) -> None: ...
 
@@ -64,14 +71,34 @@ class Held(Protocol):
 
 
 class _Notification:
-    __slots__ = ("begun", "params", "route", "size")
+    """A notification in its lane and, while that runs, its handler."""
 
-    def __init__(self, route: Route, params: Any, size: int, begun: Awaitable[Any] | None) -> None:
+    __slots__ = ("begun", "lane", "params", "route", "running", "size")
+
+    holds_up = True
+
+    def __init__(self, lane: Lane, route: Route, params: Any, size: int, begun: Awaitable[Any] | None) -> None:
+        self.lane = lane
         self.route = route
         self.params = params
         self.size = size
         self.begun = begun
         """What a `def` handler gave that turned out to be awaitable."""
+        self.running = True
+
+    @property
+    def home(self) -> object:
+        return self.lane.home
+
+    # A task that the handler left behind may wait as long as it likes: that is no longer its lane's affair.
+
+    def begins_to_wait(self, answer: Held) -> None:
+        if self.running:
+            self.lane.begins_to_wait(answer)
+
+    def no_longer_waits(self, answer: Held) -> None:
+        if self.running:
+            self.lane.no_longer_waits(answer)
 
 
 class _Start:
@@ -114,6 +141,11 @@ class Lanes:
         lane.queue.append(_Start(begin))
         return True
 
+    def is_between(self, key: str | None) -> bool:
+        """Whether this lane has something to do and will go on in the next turn of the loop."""
+        lane = self.busy.get(key)
+        return lane is not None and lane.handling is None
+
     def fullest(self) -> Lane:
         return max(self.busy.values(), key=lambda lane: lane.size)
 
@@ -150,11 +182,11 @@ class Lane:
         "_awaited",
         "_handled",
         "_held",
-        "_lanes",
         "_timer",
         "_working",
         "given_up",
         "handling",
+        "home",
         "key",
         "queue",
         "running",
@@ -170,7 +202,7 @@ class Lane:
         """The method whose handler runs now."""
         self.running = True
         self.given_up = False
-        self._lanes = lanes
+        self.home = lanes
         self._held: dict[Held, None] = {}
         self._awaited: list[Held] = []
         self._handled = 0
@@ -179,10 +211,10 @@ class Lane:
 
     def notify(self, route: Route, params: Any, size: int, begun: Awaitable[Any] | None = None) -> None:
         """A notification, handled when all before it are."""
-        self.queue.append(_Notification(route, params, size, begun))
+        self.queue.append(_Notification(self, route, params, size, begun))
         if not self._working:
             self._working = True
-            self._lanes.spawn(self)
+            self.home.spawn(self)
         self._resized(size)
 
     def hold(self, answer: Held) -> None:
@@ -214,7 +246,6 @@ class Lane:
 
     async def run(self) -> None:
         """Work the queue off; then the lane is idle, and gone."""
-        inside.set(self)
         task = asyncio.current_task()
         while self.queue:
             item = self.queue.popleft()
@@ -222,10 +253,10 @@ class Lane:
                 await self._handle(item)
                 if task is not None and task.cancelling() and not self.given_up:
                     # The handler cancelled the task it ran in. That was meant for it, not for the ones behind it.
-                    self._lanes.spawn(self)
+                    self.home.spawn(self)
                     return
                 if self._handled % YIELD_EVERY == 0:
-                    await asyncio.sleep(0)
+                    await self._let_others_run()
             elif isinstance(item, _Start):
                 item.begin()
             else:
@@ -234,6 +265,7 @@ class Lane:
 
     async def _handle(self, notification: _Notification) -> None:
         self.handling = notification.route.method
+        inside.set(notification)
         self._resized(-notification.size)
         try:
             result = notification.begun or notification.route.tell(notification.params)
@@ -243,19 +275,30 @@ class Lane:
             if self.given_up:
                 raise
             log.warning("the handler of %s was cancelled from within", notification.route.method)
-        except Exception:
+        except BaseException as error:
             log.exception("the handler of %s failed", notification.route.method)
+            pass_on(error)
         finally:
-            self.handling = None
+            self.handling = notification.params = None
+            notification.running = False
+            self._awaited.clear()
             self._handled += 1
+
+    async def _let_others_run(self) -> None:
+        try:
+            await asyncio.sleep(0)
+        except asyncio.CancelledError:
+            if self.given_up:
+                raise
+            log.warning("a handler of the lane %s was cancelled after its end", self.key)
 
     def _leave(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         self.running = self._working = False
-        if self._lanes.busy.get(self.key) is self:
-            del self._lanes.busy[self.key]
+        if self.home.busy.get(self.key) is self:
+            del self.home.busy[self.key]
 
     def give_up(self) -> None:
         """Drop the notifications that have not started; let the answers go."""
@@ -265,20 +308,21 @@ class Lane:
 
     def drop(self) -> None:
         waiting, self.queue = list(self.queue), deque()
+        self._resized(-self.size)
         for item in waiting:
             if isinstance(item, _Notification):
-                self._resized(-item.size)
+                give_up(item.begun)
             elif not isinstance(item, _Start):
                 self._release(item)
 
     def _resized(self, by: int) -> None:
         self.size += by
-        self._lanes.resized(by)
+        self.home.resized(by)
 
     def _watch(self) -> None:
         """Look again after the deadline whether this lane has got anywhere."""
         loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(self._lanes.stuck_after, self._look_again, self._handled)
+        self._timer = loop.call_later(self.home.stuck_after, self._look_again, self._handled)
 
     def _look_again(self, handled_then: int) -> None:
         self._timer = None
@@ -288,7 +332,7 @@ class Lane:
             log.warning(
                 "the handler of %s has not returned for %g seconds; %d answer(s) behind it go on without it",
                 self.handling,
-                self._lanes.stuck_after,
+                self.home.stuck_after,
                 len(self._held),
             )
             for answer in list(self._held):

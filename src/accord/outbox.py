@@ -2,7 +2,7 @@
 
 The first frame of a turn of the event loop goes out at once, for the sake of latency; what follows in the same turn is
 gathered and goes out at its end, or as soon as there is enough of it for a write of its own. While a delivery is being
-handled everything is gathered (`cork`), so that a hundred answers are one write.
+handled everything is gathered (`corked`), so that a hundred answers are one write.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ class Outbox:
     """Where frames wait for the end of the turn, and senders for room."""
 
     __slots__ = (
+        "_askers",
         "_due",
         "_intake",
         "_loop",
@@ -46,6 +47,7 @@ class Outbox:
         self._due = False
         self._size = 0
         self._room = asyncio.Event()
+        self._askers = 0
 
     def put(self, frame: bytes) -> bool:
         """Send this frame. True if the sender should `breathe` before it sends more."""
@@ -94,6 +96,12 @@ class Outbox:
             self._intake.senders -= 1
             self._intake.decide()
 
+    def expect_room(self) -> None:
+        """Somebody who waits for an answer anyway waits, until then, for room as well."""
+        self._askers += 1
+        self._intake.senders += 1
+        self._intake.decide()
+
     def filled(self) -> None:
         self.full = True
         self._room.clear()
@@ -101,3 +109,7 @@ class Outbox:
     def emptied(self) -> None:
         self.full = False
         self._room.set()
+        if self._askers:
+            self._intake.senders -= self._askers
+            self._askers = 0
+            self._intake.decide()

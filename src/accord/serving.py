@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
+from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, cast
 
 from msgspec import Raw
 
@@ -16,7 +17,6 @@ from accord.errors import (
     METHOD_NOT_FOUND,
     REQUEST_CANCELLED,
     DecodeError,
-    EncodeError,
     RequestError,
 )
 from accord.jsonrpc import messages
@@ -27,22 +27,40 @@ from accord.lanes import Held, Lanes, inside
 from accord.outbox import Outbox
 from accord.routes import Route, Routes
 from accord.schema.codec import REFUSALS
-from accord.tasks import Tasks, is_awaitable
+from accord.tasks import Tasks, give_up, is_awaitable, pass_on
 
 log = logging.getLogger("accord")
 
 EMPTY = Raw(b"{}")
 
+MISFITS = (*REFUSALS, DecodeError)
+"""What a route's decoder raises: a strict one a refusal of msgspec, one for plain values a DecodeError."""
+
 
 class Owed:
     """A call of theirs, from its arrival until it is answered."""
 
-    __slots__ = ("_begin", "after_answer", "cancelled", "id", "lane", "method", "running", "stepped", "task")
+    __slots__ = (
+        "_begin",
+        "after_answer",
+        "cancelled",
+        "home",
+        "id",
+        "in_lane",
+        "lane",
+        "method",
+        "running",
+        "stepped",
+        "task",
+    )
 
-    def __init__(self, request_id: RequestId, method: str) -> None:
+    def __init__(self, request_id: RequestId, method: str, home: Serving) -> None:
+        self.home = home
         self.id = request_id
         self.method = method
         self.lane: str | None = None
+        self.in_lane = False
+        """Whether its place among the notifications is still to be reached."""
         self.running = True
         self.cancelled = False
         self.stepped = False
@@ -50,6 +68,8 @@ class Owed:
         self.task: asyncio.Task[None] | None = None
         self._begin: Callable[[], None] | None = None
         self.after_answer: list[Callable[[], Awaitable[Any] | None]] | None = None
+
+    holds_up = False
 
     # A request's handler never holds up an answer, so nobody need know when it waits.
 
@@ -60,25 +80,36 @@ class Owed:
     def will_begin(self, begin: Callable[[], None]) -> None:
         self._begin = begin
 
+    @property
+    def waits_to_begin(self) -> bool:
+        return self._begin is not None
+
     def begin(self) -> None:
         """Start the handler; a second time does nothing."""
         begin, self._begin = self._begin, None
         if begin is not None:
             begin()
+            if self.cancelled:
+                self._cancel_task()
 
     def cancel(self) -> None:
-        """Cancel the handler. One that has not started is started first, so that it sees its cancellation."""
+        """Cancel the handler. One that has not started is, as soon as it has: it sees its cancellation."""
         self.cancelled = True
-        self.begin()
+        if not self.waits_to_begin:
+            self._cancel_task()
+
+    def _cancel_task(self) -> None:
         if self.task is not None:
             # The task's first step is already in the loop's queue; this comes behind it.
             asyncio.get_running_loop().call_soon(self.task.cancel)
 
     def after(self, do: Callable[[], Awaitable[Any] | None]) -> None:
-        """Do this once the answer is on its way."""
+        """Do this once the answer is on its way; now, if it is."""
         if self.after_answer is None:
             self.after_answer = []
         self.after_answer.append(do)
+        if not self.running:
+            self.home.do_what_comes_after(self)
 
 
 class Serving:
@@ -97,7 +128,7 @@ class Serving:
     ) -> None:
         self.unstepped = 0
         """Handlers whose task has not had its first step."""
-        self._deferred = 0
+        self._deferred: deque[tuple[Owed, Route]] = deque()
         """Requests that wait for their turn to begin."""
         self._endpoint = endpoint
         self._routes = routes
@@ -111,7 +142,7 @@ class Serving:
 
     def called(self, message: Call) -> bool:
         """Serve this call. False if its id is in use: then it cannot be answered under it."""
-        owed = Owed(message.id, message.method)
+        owed = Owed(message.id, message.method, self)
         if not self._endpoint.owe(message.id, owed):
             return False
         route = self._routes.calls.get(message.method) or self._routes.other_call(message.method)
@@ -121,7 +152,7 @@ class Serving:
         raw = message.params or EMPTY
         try:
             params = route.decode(raw)
-        except REFUSALS:
+        except MISFITS:
             try:
                 params = route.decode_tolerantly(raw)
             except DecodeError as error:
@@ -161,17 +192,37 @@ class Serving:
 
     def _begin_in_order(self, owed: Owed, route: Route) -> None:
         """Begin a request: behind the notifications of its session, and behind the requests that came before it."""
-        in_lane = self._lanes.mark_start(owed.lane, owed.begin)
-        if in_lane or self._deferred or (self.unstepped and not route.suspends):
-            # A notification that is suspended must not hold it up: when this is called, whatever could start has.
-            self._deferred += 1
-            self._loop.call_soon(self._begin_deferred, owed)
+        owed.in_lane = self._lanes.mark_start(owed.lane, functools.partial(self._reached, owed))
+        if owed.in_lane or self._deferred or self._would_overtake(route):
+            if not self._deferred:
+                self._loop.call_soon(self._begin_deferred)
+            self._deferred.append((owed, route))
         else:
             owed.begin()
 
-    def _begin_deferred(self, owed: Owed) -> None:
-        self._deferred -= 1
-        owed.begin()
+    def _reached(self, owed: Owed) -> None:
+        """The notifications before it have started."""
+        owed.in_lane = False
+        self._begin_who_may()
+
+    def _begin_deferred(self) -> None:
+        self._begin_who_may()
+        if self._deferred:
+            self._loop.call_soon(self._begin_deferred)
+
+    def _begin_who_may(self) -> None:
+        """In the order of arrival. A notification that is suspended holds nobody up, one that can start does."""
+        while self._deferred:
+            owed, route = self._deferred[0]
+            if owed.waits_to_begin:
+                if (owed.in_lane and self._lanes.is_between(owed.lane)) or self._would_overtake(route):
+                    return
+                owed.begin()
+            self._deferred.popleft()
+
+    def _would_overtake(self, route: Route) -> bool:
+        """Whether its handler would run before those of earlier requests, whose tasks have their first step later."""
+        return self.unstepped > 0 and not route.suspends
 
     def _begin(self, owed: Owed, route: Route, params: Any) -> None:
         if route.suspends:
@@ -179,8 +230,9 @@ class Serving:
             return
         try:
             result = route.call(params, owed)
-        except Exception as error:
+        except BaseException as error:
             self._fail(owed, error)
+            pass_on(error)
         else:
             if result is not None and is_awaitable(result):
                 self._start(owed, route, params, result)
@@ -190,11 +242,12 @@ class Serving:
     def _start(self, owed: Owed, route: Route, params: Any, begun: Awaitable[Any] | None = None) -> None:
         self.unstepped += 1
         work = self._serve(owed, route, params, begun)
-        owed.task = self._tasks.start(work, owed.method, functools.partial(self._ended, owed))
+        owed.task = self._tasks.start(work, owed.method, functools.partial(self._ended, owed, begun))
 
-    def _ended(self, owed: Owed, task: asyncio.Task[Any]) -> None:
+    def _ended(self, owed: Owed, begun: Awaitable[Any] | None, task: asyncio.Task[Any]) -> None:
         self._tasks.forget(task)
         if not owed.stepped:
+            give_up(begun)
             # A task that is cancelled before its first step never runs its body, and so could not answer.
             self.unstepped -= 1
             self._answer_error(owed, REQUEST_CANCELLED, "Request cancelled")
@@ -207,8 +260,7 @@ class Serving:
             result = await (route.call(params, owed) if begun is None else begun)
         except BaseException as error:
             self._fail(owed, error)
-            if not isinstance(error, Exception | asyncio.CancelledError):
-                raise
+            pass_on(error)
         else:
             self._succeed(owed, route, result)
 
@@ -217,19 +269,22 @@ class Serving:
     def _succeed(self, owed: Owed, route: Route, result: Any) -> None:
         try:
             frame = route.answer(owed.id, result)
-        except EncodeError as error:
+        except Exception as error:
             self._fail(owed, error)
         else:
             self._answer(owed, frame, well=True)
 
     def _fail(self, owed: Owed, error: BaseException) -> None:
-        if isinstance(error, RequestError):
-            self._answer_error(owed, error.code, error.message, error.data)
-        elif isinstance(error, asyncio.CancelledError):
-            self._answer_error(owed, REQUEST_CANCELLED, "Request cancelled")
-        else:
+        chosen = isinstance(error, RequestError) and _makes_sense(error)
+        if not chosen and not isinstance(error, asyncio.CancelledError):
             log.error("the handler of %s failed", owed.method, exc_info=error)
-            data = {"error": f"{type(error).__name__}: {error}"} if self._debug else None
+        # cancellation: a cancelled request is answered with a result or with this code, whatever came of its end.
+        if owed.cancelled or isinstance(error, asyncio.CancelledError):
+            self._answer_error(owed, REQUEST_CANCELLED, "Request cancelled")
+        elif chosen and isinstance(error, RequestError):
+            self._answer_error(owed, error.code, error.message, error.data)
+        else:
+            data = {"error": _described(error)} if self._debug else None
             self._answer_error(owed, INTERNAL_ERROR, "Internal error", data)
 
     def _answer_error(self, owed: Owed, code: int, message: str, data: Any = None) -> None:
@@ -243,6 +298,22 @@ class Serving:
         if self.on_answered is not None:
             self.on_answered(owed, well)
         if owed.after_answer is not None:
-            for do in owed.after_answer:
-                self._loop.call_soon(self._tasks.call, do, f"what comes after {owed.method}")
-            owed.after_answer = None
+            self.do_what_comes_after(owed)
+
+    def do_what_comes_after(self, owed: Owed) -> None:
+        waiting, owed.after_answer = owed.after_answer or [], None
+        for do in waiting:
+            self._loop.call_soon(self._tasks.call, do, f"what comes after {owed.method}")
+
+
+def _makes_sense(error: RequestError) -> bool:
+    """Whether it can be written: a handler may have made it of anything."""
+    code, message = cast("object", error.code), cast("object", error.message)
+    return isinstance(code, int) and isinstance(message, str)
+
+
+def _described(error: BaseException) -> str:
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # it cannot even be printed
+        return type(error).__name__

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
@@ -13,6 +14,22 @@ log = logging.getLogger("accord")
 
 def is_awaitable(value: object) -> bool:
     return value is not None and hasattr(value, "__await__")
+
+
+def pass_on(error: BaseException) -> None:
+    """Let out what a handler raised to end the program; whatever else it raised has been seen to where it happened."""
+    if isinstance(error, SystemExit | KeyboardInterrupt):
+        asyncio.get_running_loop().call_soon(_leave, error)
+
+
+def _leave(error: BaseException) -> None:
+    raise error
+
+
+def give_up(awaitable: Awaitable[Any] | None) -> None:
+    """Nobody will await this any more: a coroutine that has not started must not complain about it."""
+    if isinstance(awaitable, Coroutine):
+        awaitable.close()
 
 
 class Tasks:
@@ -48,25 +65,34 @@ class Tasks:
         """Call something of the user's whose result nobody waits for; a task only if it is awaitable."""
         try:
             result = do()
-        except Exception:
+        except BaseException as error:
             log.exception("%s failed", name)
+            pass_on(error)
         else:
             if is_awaitable(result):
-                self.start(_logged(result, name), name)
+                self.start(_logged(result, name), name, functools.partial(self._forget_call, result))
+
+    def _forget_call(self, awaitable: Awaitable[Any], task: asyncio.Task[Any]) -> None:
+        self.forget(task)
+        give_up(awaitable)
 
     async def end(self, grace: float) -> None:
         """Cancel what runs, and wait for it, but not for ever."""
-        tasks = set(self.running)
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            _, stuck = await asyncio.wait(tasks, timeout=grace)
-            for task in stuck:
-                log.warning("%s does not end when it is cancelled", task.get_name())
+        deadline = self._loop.time() + grace
+        stuck: set[asyncio.Task[Any]] = set()
+        while self.running and not stuck:  # the end of one may be the start of another
+            for task in self.running:
+                task.cancel()
+            _, stuck = await asyncio.wait(self.running, timeout=deadline - self._loop.time())
+        for task in stuck:
+            log.warning("%s does not end when it is cancelled", task.get_name())
 
 
 async def _logged(awaitable: Awaitable[Any], name: str) -> None:
     try:
         await awaitable
-    except Exception:
+    except asyncio.CancelledError:
+        raise
+    except BaseException as error:
         log.exception("%s failed", name)
+        pass_on(error)

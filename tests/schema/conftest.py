@@ -1,4 +1,4 @@
-"""Lets the tests of this folder share `strategies`."""
+"""Lets the tests of this folder share `strategies` and what it is made of."""
 
 import sys
 from pathlib import Path

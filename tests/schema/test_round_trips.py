@@ -8,22 +8,11 @@ import json
 
 import jsonschema
 import pytest
+from breakages import Becomes, Refused, breakages, has_strange_choice
 from hypothesis import HealthCheck, given, settings, strategies as st
-from strategies import (
-    Becomes,
-    Maker,
-    Refused,
-    breakages,
-    broken,
-    covering,
-    each_version,
-    instances,
-    meaning,
-    rolled,
-    same,
-    types,
-    version_is_here,
-)
+from meanings import meaning, same
+from nodes import types, version_is_here
+from strategies import Maker, broken, covering, each_version, instances, rolled
 
 from accord.errors import DecodeError
 from accord.schema.codec import convert, decode, encode, plain
@@ -31,6 +20,8 @@ from accord.schema.describe import json_schema
 
 ROLLED = 20
 """Instances of each type besides those that cover it."""
+VALIDATED = 20
+"""Instances of each type that are checked by our JSON Schema, which takes long."""
 
 
 def each_type():
@@ -41,6 +32,12 @@ def each_type():
         if version_is_here(version)
         for name in types(version)
     ]
+
+
+def valid_instances(version, name):
+    hint = types(version)[name]
+    maker = Maker(rolled(name))
+    return hint, covering(hint) + [maker.make(hint) for _ in range(ROLLED)]
 
 
 def as_text(value):
@@ -54,31 +51,88 @@ def check_round_trip(hint, value):
     assert convert(value, hint) == read
 
 
-def what_becomes_of(hint, value):
-    try:
-        return Becomes(plain(decode(as_text(value), hint)))
-    except DecodeError as error:
-        return Refused(error.path)
-
-
 def check_breakage(hint, found):
-    became = what_becomes_of(hint, found.value)
+    try:
+        became = Becomes(plain(decode(as_text(found.value), hint)))
+    except DecodeError as error:
+        became = Refused(error.path)
     if isinstance(found.outcome, Refused) or isinstance(became, Refused):
         assert became == found.outcome, str(found)
     else:
         assert same(meaning(hint, became.value), meaning(hint, found.outcome.value)), str(found)
 
 
-@pytest.fixture(scope="module")
-def validators():
-    """By version: what checks that a value is what our own JSON Schema says of a type, if it says anything."""
-    made = {}
-    for version in (1, 2):
-        if version_is_here(version):
-            document = json_schema(version, unstable=True)
-            whole = jsonschema.Draft202012Validator(document)
-            made[version] = {
-                name: whole.evolve(schema={"$ref": f"#/$defs/{name}"}, _resolver=whole._resolver)
-                for name in document["$defs"]
-            }
-    return made
+# Valid
+
+
+@pytest.mark.parametrize(("version", "name"), each_type())
+def test_every_field_variant_and_word_is_read_as_it_was_written(version, name):
+    hint, values = valid_instances(version, name)
+    for value in values:
+        check_round_trip(hint, value)
+
+
+@pytest.mark.parametrize("version", each_version())
+@settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_any_instance_of_any_type_is_read_as_it_was_written(version, data):
+    hint = types(version)[data.draw(st.sampled_from(sorted(types(version))))]
+    check_round_trip(hint, data.draw(instances(hint)))
+
+
+@pytest.mark.parametrize("version", each_version())
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_meta_comes_back_untouched_from_wherever_it_is(version, data):
+    hint = types(version)[data.draw(st.sampled_from(sorted(types(version))))]
+    value = data.draw(instances(hint))
+    assert metas(plain(decode(as_text(value), hint))) == metas(meaning(hint, value))
+
+
+def metas(value):
+    """Every `_meta` in a value, in order."""
+    if isinstance(value, dict):
+        own = [value["_meta"]] if "_meta" in value else []
+        return own + [meta for key in sorted(value) if key != "_meta" for meta in metas(value[key])]
+    return [meta for each in value for meta in metas(each)] if isinstance(value, list) else []
+
+
+# Broken
+
+
+@pytest.mark.parametrize("version", each_version())
+def test_what_is_broken_anywhere_costs_what_the_marks_say(version):
+    seen = set()
+    for hint in types(version).values():
+        for value in covering(hint):
+            for found in breakages(hint, value, seen):
+                check_breakage(hint, found)
+
+
+@pytest.mark.parametrize("version", each_version())
+@settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_any_instance_of_any_type_breaks_as_the_marks_say(version, data):
+    hint = types(version)[data.draw(st.sampled_from(sorted(types(version))))]
+    check_breakage(hint, data.draw(broken(hint)))
+
+
+# Our own JSON Schema
+
+
+@pytest.mark.parametrize("version", each_version())
+@pytest.mark.parametrize("unstable", [False, True], ids=["stable", "unstable"])
+def test_our_json_schema_is_a_json_schema(version, unstable):
+    jsonschema.Draft202012Validator.check_schema(json_schema(version, unstable=unstable))
+
+
+@pytest.mark.parametrize("version", each_version())
+def test_every_valid_instance_is_valid_by_our_json_schema(version):
+    definitions = json_schema(version, unstable=True)["$defs"]
+    for name in types(version).keys() & definitions.keys():
+        validator = jsonschema.Draft202012Validator({"$ref": f"#/$defs/{name}", "$defs": definitions})
+        hint = types(version)[name]
+        values = covering(hint)
+        for value in values[:: len(values) // VALIDATED + 1]:
+            if not has_strange_choice(hint, value):
+                validator.validate(value)

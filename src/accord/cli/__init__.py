@@ -74,4 +74,4 @@ class _Formatter(argparse.HelpFormatter):
 
 def _silence_stdout() -> None:
     """Whoever read our output has gone; without this, Python complains when it flushes at exit."""
-    sys.stdout = None  # type: ignore[assignment]
+    sys.stdout = None

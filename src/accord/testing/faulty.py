@@ -1,0 +1,355 @@
+"""A transport that misbehaves: by chance, with a seed, and by hand.
+
+    link = FaultyTransport(here, incoming=Faults(duplicate=0.1, delay=0.01), seed=7)
+    async with Peer(link, handlers, role="client") as client:
+        ...
+        await link.cut()
+
+It stands between a transport and whoever uses it, so one side of a link sees the faults and the other sees what comes
+of them. The same seed and the same frames give the same faults.
+
+| by chance, each way | |
+|---|---|
+| `drop`, `duplicate`, `corrupt` | how likely each frame is lost, comes twice, has a byte changed |
+| `reorder` | how likely each frame lets the one behind it go first |
+| `delay` | seconds that a frame takes at most; their order stays |
+
+| by hand | |
+|---|---|
+| `hold(way)`, `release(way)` | frames of one way wait here until they are let go |
+| `stop_reading()`, `go_on_reading()` | the other side is not read from, and comes to feel it |
+| `silence(way)` | nothing of one way gets through any more, and nobody is told |
+| `await cut()` | the link breaks, and both sides learn it |
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from accord.jsonrpc.frames import Oversized
+from accord.transports.base import HIGH_WATER, End, Receiver, Transport
+
+Way = Literal["in", "out"]
+"""As the side that uses the transport sees it."""
+
+Frame = bytes | Oversized
+
+LATEST = 0.1
+"""Seconds after which a frame that was to let another one go first goes all the same: there may be no other."""
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """What happens by chance on one way; the chances are from 0 to 1, the delay is in seconds."""
+
+    drop: float = 0.0
+    duplicate: float = 0.0
+    corrupt: float = 0.0
+    reorder: float = 0.0
+    delay: float = 0.0
+
+
+@dataclass(slots=True)
+class Tally:
+    """What has happened so far."""
+
+    passed: int = 0
+    dropped: int = 0
+    duplicated: int = 0
+    corrupted: int = 0
+    reordered: int = 0
+
+
+class FaultyTransport(Transport):
+    """Wraps a transport in faults; without any it changes nothing."""
+
+    def __init__(
+        self,
+        inner: Transport,
+        *,
+        incoming: Faults | None = None,
+        outgoing: Faults | None = None,
+        seed: int = 0,
+        high_water: int = HIGH_WATER,
+    ) -> None:
+        self.name = f"faulty {inner.name}"
+        self.inner = inner
+        self.tally = Tally()
+        self._high_water = high_water
+        self._receiver: Receiver | None = None
+        self._end: End | None = None
+        self._cut: End | None = None
+        self._wants_to_read = self._may_read = True
+        self._full = {"here": False, "inner": False}
+        chance = random.Random(seed)
+        self._ways: dict[Way, _Way] = {
+            "in": _Way(incoming or Faults(), chance, self.tally, self._arrive, self._news),
+            "out": _Way(outgoing or Faults(), chance, self.tally, self._leave, self._news),
+        }
+
+    # By hand
+
+    def hold(self, way: Way) -> None:
+        """Keep what comes this way from now on, until it is released."""
+        self._ways[way].held = True
+
+    def release(self, way: Way) -> None:
+        """Let go what was held, all at once."""
+        self._ways[way].held = False
+        # Not from inside a delivery: who receives is never entered again.
+        asyncio.get_running_loop().call_soon(self._ways[way].pump)
+
+    def stop_reading(self) -> None:
+        """Read no more from the other side, whatever the one that uses this wants."""
+        self._may_read = False
+        self.inner.pause_reading()
+
+    def go_on_reading(self) -> None:
+        self._may_read = True
+        if self._wants_to_read:
+            self.inner.resume_reading()
+
+    def silence(self, way: Way) -> None:
+        """Lose all that comes this way from now on, and what was held; nobody is told."""
+        self._ways[way].silence()
+
+    async def cut(self) -> End:
+        """Break the link: what is under way is lost, and both sides learn that it has ended."""
+        self.silence("in")
+        self.silence("out")
+        self._cut = End("broken", "the link was cut")
+        return await self.close(0)
+
+    # As a transport
+
+    async def start(self, receiver: Receiver) -> None:
+        self._receiver = receiver
+        await self.inner.start(_Inner(self))
+
+    def send(self, frames: Sequence[bytes]) -> None:
+        if self._end is None:
+            self._ways["out"].put(frames)
+
+    @property
+    def unsent(self) -> int:
+        return self._ways["out"].size + self.inner.unsent
+
+    async def flush(self) -> None:
+        await self._ways["out"].empty.wait()
+        await self.inner.flush()
+
+    def pause_reading(self) -> None:
+        self._wants_to_read = False
+        self.inner.pause_reading()
+
+    def resume_reading(self) -> None:
+        self._wants_to_read = True
+        if self._may_read:
+            self.inner.resume_reading()
+
+    async def close(self, grace: float = 2.0) -> End:
+        out = self._ways["out"]
+        try:
+            async with asyncio.timeout(grace):
+                await out.empty.wait()
+        except TimeoutError:
+            out.silence()
+        end = await self.inner.close(grace)
+        self._finish(self._cut or end)
+        return self._end or end
+
+    # Between the two
+
+    def _arrive(self, frames: Sequence[Frame]) -> None:
+        if self._receiver is not None and self._end is None:
+            self._receiver.received(frames)
+
+    def _leave(self, frames: Sequence[Frame]) -> None:
+        self.inner.send([frame for frame in frames if isinstance(frame, bytes)])
+
+    def _news(self) -> None:
+        """Something was put in a way or left it."""
+        size = self._ways["out"].size
+        if size > self._high_water:
+            self.fullness("here", full=True)
+        elif size <= self._high_water // 4:
+            self.fullness("here", full=False)
+
+    def fullness(self, where: Literal["here", "inner"], *, full: bool) -> None:
+        before = any(self._full.values())
+        self._full[where] = full
+        after = any(self._full.values())
+        if self._receiver is not None and before != after:
+            (self._receiver.paused if after else self._receiver.resumed)()
+
+    def take(self, frames: Sequence[Frame]) -> None:
+        self._ways["in"].put(frames)
+
+    def inner_ended(self, end: End) -> None:
+        # What is delayed still arrives; what is held by hand does as well, for nobody may be left to release it.
+        way = self._ways["in"]
+        if way.silent:
+            return
+        way.held = False
+        way.when_empty(lambda: self._finish(end))
+        way.pump()
+
+    def _finish(self, end: End) -> None:
+        if self._end is None:
+            self._end = end
+            for way in self._ways.values():
+                way.silence()
+            if self._receiver is not None:
+                self._receiver.ended(end)
+
+
+class _Inner:
+    """Whom the wrapped transport delivers to."""
+
+    def __init__(self, faulty: FaultyTransport) -> None:
+        self._faulty = faulty
+
+    def received(self, frames: Sequence[Frame]) -> None:
+        self._faulty.take(frames)
+
+    def paused(self) -> None:
+        self._faulty.fullness("inner", full=True)
+
+    def resumed(self) -> None:
+        self._faulty.fullness("inner", full=False)
+
+    def ended(self, end: End) -> None:
+        self._faulty.inner_ended(end)
+
+
+class _Way:
+    """One way of the link: what stands in it, and what becomes of it."""
+
+    def __init__(
+        self,
+        faults: Faults,
+        chance: random.Random,
+        tally: Tally,
+        deliver: Callable[[Sequence[Frame]], None],
+        changed: Callable[[], None],
+    ) -> None:
+        self.held = False
+        self.silent = False
+        self.size = 0
+        self.empty = asyncio.Event()
+        self.empty.set()
+        self._faults = faults
+        self._chance = chance
+        self._tally = tally
+        self._deliver = deliver
+        self._changed = changed
+        self._queue: deque[tuple[float, Frame]] = deque()
+        self._late: Frame | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._once_empty: Callable[[], None] | None = None
+
+    def put(self, frames: Sequence[Frame]) -> None:
+        if self.silent:
+            self._tally.dropped += len(frames)
+            return
+        now = asyncio.get_running_loop().time()
+        for frame in frames:
+            self._misbehave(frame, now)
+        self.pump()
+
+    def pump(self) -> None:
+        """Deliver what is due."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        loop = asyncio.get_running_loop()
+        if not self.held:
+            due: list[Frame] = []
+            while self._queue and self._queue[0][0] <= loop.time():
+                due.append(self._queue.popleft()[1])
+            if due:
+                self._tally.passed += len(due)
+                self.size -= sum(map(_length, due))
+                self._deliver(due)
+            if self._queue:
+                self._timer = loop.call_at(self._queue[0][0], self.pump)
+        self._note()
+
+    def when_empty(self, do: Callable[[], None]) -> None:
+        self._once_empty = do
+
+    def silence(self) -> None:
+        self.silent = True
+        self._tally.dropped += len(self._queue) + (self._late is not None)
+        self._queue.clear()
+        self._late = None
+        self.size = 0
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._note()
+
+    def _note(self) -> None:
+        if self._queue or self._late is not None:
+            self.empty.clear()
+        else:
+            self.empty.set()
+            do, self._once_empty = self._once_empty, None
+            if do is not None:
+                do()
+        self._changed()
+
+    def _misbehave(self, frame: Frame, now: float) -> None:
+        if self._happens(self._faults.drop):
+            self._tally.dropped += 1
+            return
+        if isinstance(frame, bytes) and self._happens(self._faults.corrupt):
+            self._tally.corrupted += 1
+            frame = self._corrupted(frame)
+        if self._late is None and self._happens(self._faults.reorder):
+            self._tally.reordered += 1
+            self._late = frame
+            asyncio.get_running_loop().call_later(LATEST, self._late_at_last, frame)
+            self.size += _length(frame)
+            return
+        self._append(frame, now)
+        if self._happens(self._faults.duplicate):
+            self._tally.duplicated += 1
+            self._append(frame, now)
+        if self._late is not None:
+            self._let_late_go(now)
+
+    def _append(self, frame: Frame, now: float) -> None:
+        # No earlier than the one before it: a delay keeps the order.
+        due = now + self._chance.random() * self._faults.delay if self._faults.delay else now
+        self._queue.append((max(due, self._queue[-1][0]) if self._queue else due, frame))
+        self.size += _length(frame)
+
+    def _let_late_go(self, now: float) -> None:
+        late, self._late = self._late, None
+        if late is not None:
+            self.size -= _length(late)
+            self._append(late, now)
+
+    def _late_at_last(self, frame: Frame) -> None:
+        if self._late is frame:
+            self._let_late_go(asyncio.get_running_loop().time())
+            self.pump()
+
+    def _happens(self, likely: float) -> bool:
+        return likely > 0 and self._chance.random() < likely
+
+    def _corrupted(self, frame: bytes) -> bytes:
+        """With one byte changed, but still one line."""
+        at = self._chance.randrange(len(frame)) if frame else 0
+        other = self._chance.choice([byte for byte in range(32, 256) if byte != frame[at]]) if frame else 0
+        return frame[:at] + bytes([other]) + frame[at + 1 :]
+
+
+def _length(frame: Frame) -> int:
+    return frame.length if isinstance(frame, Oversized) else len(frame)

@@ -1,0 +1,96 @@
+"""An agent and a client of yours, connected in one process.
+
+    async with connected(agent, client) as link:
+        answer = await link.client.request(PromptRequest.of("s", "hello"))
+
+Each side's `Peer` is what that side holds: `link.client` sends to the agent's handlers, `link.agent` to the client's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from typing import NamedTuple
+
+from accord.connection import Limits
+from accord.dispatch import Peer
+from accord.handlers import Handlers
+from accord.schema import v1
+from accord.spans import Spans
+from accord.transports.base import HIGH_WATER, Transport
+from accord.transports.memory import pair
+
+VERSION = 1
+
+
+class Connected(NamedTuple):
+    """Both sides of a link."""
+
+    agent: Peer
+    """What the agent holds: it sends to the client."""
+    client: Peer
+    """What the client holds: it sends to the agent."""
+
+
+@asynccontextmanager
+async def connected(
+    agent: Handlers | None = None,
+    client: Handlers | None = None,
+    *,
+    initialize: bool = True,
+    agent_capabilities: v1.AgentCapabilities | None = None,
+    client_capabilities: v1.ClientCapabilities | None = None,
+    unstable: bool = False,
+    debug: bool = False,
+    limits: Limits | None = None,
+    spans: Spans | None = None,
+    high_water: int = HIGH_WATER,
+    through: Callable[[Transport], Transport] | None = None,
+) -> AsyncGenerator[Connected]:
+    """Connect these handlers in memory, and shake hands unless told not to.
+
+    An agent that does not handle `initialize` itself has it handled, with `agent_capabilities`. `through` puts
+    something before the client's transport, such as a `FaultyTransport`. The other options are those of both peers.
+    """
+    here, there = pair(high_water=high_water)
+    held_by_agent = Peer(
+        there,
+        answering_initialize(agent or Handlers(), agent_capabilities),
+        role="agent",
+        unstable=unstable,
+        debug=debug,
+        limits=limits,
+        spans=spans,
+    )
+    held_by_client = Peer(
+        here if through is None else through(here),
+        client,
+        role="client",
+        unstable=unstable,
+        debug=debug,
+        limits=limits,
+        spans=spans,
+    )
+    async with held_by_agent, held_by_client:
+        if initialize:
+            await held_by_client.initialize(
+                v1.InitializeRequest(VERSION, client_capabilities or v1.ClientCapabilities())
+            )
+        yield Connected(held_by_agent, held_by_client)
+
+
+def answering_initialize(handlers: Handlers, capabilities: v1.AgentCapabilities | None = None) -> Handlers:
+    """These handlers, and one for `initialize` where there is none."""
+    method = (v1.InitializeRequest.__method__, True)
+    if method in handlers.typed or method in handlers.raw:
+        return handlers
+    more = Handlers()
+    more.typed.update(handlers.typed)
+    more.raw.update(handlers.raw)
+    more.others = handlers.others
+
+    @more.on(v1.InitializeRequest)
+    def initialize(_: v1.InitializeRequest) -> v1.InitializeResponse:
+        return v1.InitializeResponse(VERSION, capabilities or v1.AgentCapabilities())
+
+    return more

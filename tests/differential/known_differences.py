@@ -1,0 +1,343 @@
+"""The differences from the TypeScript SDK's validators that we keep, and why: the twin of `docs/differences.md`.
+A row explains differences by their cause (`how` a value was broken, and `where`), or, where `how` says nothing, by the
+place at which the two results differ. Names are those of types, unions and fields; `*` stands for anything.
+"""
+
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from comparison import READ_DIFFERENTLY, THEY_REFUSE, WE_REFUSE, Difference
+from nodes import ADDRESS
+
+
+@dataclass(frozen=True)
+class Row:
+    versions: tuple[int, ...]
+    where: tuple[str, ...]
+    ours: str
+    theirs: str
+    why: str
+    how: tuple[str, ...] = ()
+    types: tuple[str, ...] = ("*",)
+    verdicts: tuple[str, ...] = (WE_REFUSE, THEY_REFUSE, READ_DIFFERENTLY)
+
+    def fits(self, difference: Difference) -> bool:
+        return (
+            difference.version in self.versions
+            and difference.verdict in self.verdicts
+            and _is_one_of(difference.type, self.types)
+        )
+
+    def is_cause_of(self, difference: Difference) -> bool:
+        broken = bool(self.how) and _is_one_of(difference.how, self.how)
+        return self.fits(difference) and broken and _is_one_of(difference.broken, self.where)
+
+    def is_at(self, place: str, difference: Difference) -> bool:
+        return self.fits(difference) and not self.how and _is_one_of(place, self.where)
+
+
+def _is_one_of(name: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def explained(difference: Difference) -> set[Row]:
+    """The rows that explain this difference; none where something in it has no row."""
+    causes = {row for row in ROWS if row.is_cause_of(difference)}
+    if causes:
+        return causes
+    by_place = [{row for row in ROWS if row.is_at(place, difference)} for place in difference.places]
+    return set().union(*by_place) if all(by_place) else set()
+
+
+ROWS = (
+    Row(
+        versions=(1,),
+        how=("unknown tag", "unknown variant"),
+        where=(
+            "AuthMethod",
+            "ContentBlock",
+            "McpServer",
+            "NesSuggestion",
+            "PlanUpdateContent",
+            "RequestPermissionOutcome",
+            "SessionConfigOption",
+            "SessionUpdate",
+            "ToolCallContent",
+        ),
+        ours="kept as `Unknown`",
+        theirs="an error; in a list, dropped",
+        why="a newer peer's update is still worth showing, and a proxy must not lose it",
+    ),
+    Row(
+        versions=(1,),
+        how=("unknown word",),
+        where=("PromptResponse.stopReason",),
+        ours="kept as its string",
+        theirs="an error",
+        why="the turn is over, whatever the reason is called",
+    ),
+    Row(
+        versions=(1,),
+        how=("unknown word",),
+        where=(
+            "AgentCapabilities.positionEncoding",
+            "ClientCapabilities.positionEncodings",
+            "NesDiagnostic.severity",
+            "NesDiagnosticSeverity",
+            "NesDocumentDidChangeCapabilities.syncKind",
+            "NesRejectReason",
+            "NesTriggerKind",
+            "PositionEncodingKind",
+            "RejectNesNotification.reason",
+            "SuggestNesRequest.triggerKind",
+            "TextDocumentSyncKind",
+        ),
+        ours="kept as its string",
+        theirs="an error",
+        why="next edit suggestions are still a proposal: words may come",
+    ),
+    Row(
+        versions=(1,),
+        how=("wrong kind",),
+        where=("NesOpenFile.lastFocusedMs", "NesUserAction.timestampMs", "*.version"),
+        types=("Nes*", "*Nes*", "Did*"),
+        ours="a fraction is as wrong as a text",
+        theirs="any number",
+        why="versions and milliseconds are whole numbers in the proposal's schema",
+    ),
+    Row(
+        versions=(1, 2),
+        how=("older name",),
+        where=("CurrentModeUpdate", "DiffPatch", "PlanFile", "PlanItems", "PlanMarkdown", "PlanRemoved"),
+        ours="read as today's field",
+        theirs="missing",
+        why="the protocol's own pages show these names, and agents were written from them",
+    ),
+    Row(
+        versions=(1,),
+        where=("ElicitationUrlMode.url",),
+        ours="any text",
+        theirs="must be a URL",
+        why="a format is no reason to lose a message: whoever opens the address has to check it anyway",
+    ),
+    Row(
+        versions=(1, 2),
+        how=("too large", "too small"),
+        where=("IntegerPropertySchema.*", "ResourceLink.size", "TerminalExitStatus.exitCode"),
+        ours="beyond 64 bits is out of bounds",
+        theirs="any whole number, rounded",
+        why="the schema says int64, and a rounded number is another number",
+    ),
+    Row(
+        versions=(1,),
+        where=("CreateElicitationRequest.requestId",),
+        types=("CreateElicitationRequest",),
+        ours="a request of both scopes keeps both; each must be right",
+        theirs="the first scope that fits; the other is dropped, right or wrong",
+        why="nothing says which one counts, and nothing is dropped in silence",
+    ),
+    Row(
+        versions=(1, 2),
+        where=("CreateElicitationRequest.toolCallId",),
+        types=("CreateElicitationRequest",),
+        ours="kept beside a `requestId`, too",
+        theirs="dropped where no `sessionId` is",
+        why="the schema allows more fields in a scope than it names",
+    ),
+    Row(
+        versions=(1,),
+        how=("wrong kind",),
+        where=("CreateElicitationRequest.sessionId",),
+        types=("CreateElicitationRequest",),
+        ours="an error, also beside a right requestId",
+        theirs="read by its requestId",
+        why="a session id of the wrong kind is a mistake that its sender should hear of",
+    ),
+    Row(
+        versions=(1, 2),
+        where=("*",),
+        types=(
+            "DiffPathChange",
+            "DiffPathPairChange",
+            "ElicitationAcceptAction",
+            "ElicitationFormMode",
+            "ElicitationUrlMode",
+            "SessionConfigBoolean",
+            "SessionConfigSelect",
+        ),
+        ours="the whole object",
+        theirs="only the fields that make this variant",
+        why="theirs are parts that are never read alone; the unions that they make are compared",
+    ),
+    Row(
+        versions=(1,),
+        where=("*Capabilities.nes", "*Capabilities.positionEncoding*", "Initialize*.*Capabilities"),
+        types=("InitializeProxy*",),
+        ours="kept",
+        theirs="dropped, though kept in `initialize`",
+        why="a proxy passes on what its client and its agent said",
+    ),
+    Row(
+        versions=(1,),
+        how=("wrong kind", "null"),
+        where=("AuthMethodTerminal.args", "AuthMethodTerminal.env"),
+        ours="an error; in a list, dropped",
+        theirs="read as a method that the agent does by itself",
+        why="a known tag with a bad payload is an error; nobody could log in by that method",
+    ),
+    Row(
+        versions=(1,),
+        how=("*",),
+        where=("AuthEnvVar", "AuthEnvVar.*", "AuthMethodEnvVar", "AuthMethodEnvVar.*"),
+        ours="an error; in a list, dropped",
+        theirs="read as a method that the agent does by itself",
+        why="`env_var` is in the proposal and sent by real agents, so it is a known tag here",
+    ),
+    Row(
+        versions=(1,),
+        where=("AuthMethod", "AuthMethodEnvVar.link", "AuthMethodEnvVar.vars"),
+        ours="an `env_var` method with its variables",
+        theirs="a method that the agent does by itself",
+        why="`env_var` is in the proposal and sent by real agents: its user must be told which variables to set",
+    ),
+    Row(
+        versions=(1, 2),
+        where=("IdleStateUpdate.error",),
+        ours="kept beside any stop reason, read tolerantly",
+        theirs="read beside `error`, dropped beside the other known reasons, kept as it came beside unknown ones",
+        why="one flat type; an error that was sent is worth showing",
+    ),
+    Row(
+        versions=(2,),
+        where=("SessionStateUpdate.error", "SessionStateUpdate.stopReason", "SessionStateUpdate.usage"),
+        ours="kept in every state",
+        theirs="dropped in states that do not have it, and read as `IdleStateUpdate` says where they do",
+        why="one flat type; an error that was sent is worth showing",
+    ),
+    Row(
+        versions=(2,),
+        how=("empty string",),
+        where=("*.baseUrl", "*.src", "*.uri", "*.url"),
+        ours="any text",
+        theirs="must be a URL; in a list, dropped",
+        why="a format is no reason to lose a message: whoever opens the address has to check it anyway",
+    ),
+    Row(
+        versions=(2,),
+        where=("SessionInfo.updatedAt", "SessionInfoUpdate.updatedAt"),
+        ours="any text",
+        theirs="left out where it is no RFC 3339 time",
+        why="it is for people, and a time in another form still tells them something",
+    ),
+    Row(
+        versions=(2,),
+        how=("empty list",),
+        where=(
+            "PromptRequest.prompt",
+            "RequestPermissionRequest.options",
+            "SessionConfigSelectOptions",
+            "StringMultiSelectItems.enum",
+            "StringPropertySchema.enum",
+            "StringPropertySchema.oneOf",
+            "TitledMultiSelectItems.anyOf",
+        ),
+        ours="an empty list",
+        theirs="an error; in a list, dropped",
+        why="whoever reads it knows best what nothing means",
+    ),
+    Row(
+        versions=(2,),
+        how=("missing tag",),
+        where=("AvailableCommand", "AvailableCommandInput", "ReplayFrom"),
+        ours="the only variant there is",
+        theirs="an error; in a list, dropped",
+        why="there is nothing else that it can be, and version 1 had no tag here",
+    ),
+    Row(
+        versions=(2,),
+        how=("missing tag", "another tag"),
+        where=("ElicitationSchema",),
+        ours="an object's schema",
+        theirs="an error",
+        why="a form is always an object; in version 1 the tag may be left out, and is forgiven when wrong",
+    ),
+    Row(
+        versions=(2,),
+        where=("CreateElicitationRequest", "ElicitationMode"),
+        types=("CreateElicitationRequest",),
+        verdicts=(THEY_REFUSE,),
+        ours="a `null` scope is none",
+        theirs="a `null` scope counts, so there are two",
+        why="null and absent are the same wherever the protocol does not tell them apart",
+    ),
+)
+
+VALID_TEXTS = dict.fromkeys(("baseUrl", "src", "uri", "url"), ADDRESS) | {"updatedAt": "2026-11-21T08:37:00Z"}
+"""For fields whose format is in a row above: so that its difference does not hide others."""
+FILLED_LISTS = frozenset({"anyOf", "enum", "oneOf", "options", "prompt"})
+"""Lists that are not empty, for the same reason."""
+
+
+@dataclass(frozen=True)
+class TextRow:
+    """A difference that lies in the JSON text, whatever its type."""
+
+    text: str
+    ours: str
+    theirs: str
+    why: str
+
+
+TEXT_ROWS = (
+    TextRow(
+        "a byte order mark before it",
+        ours="read without it",
+        theirs="an error",
+        why="it says nothing, and some editors write it",
+    ),
+    TextRow(
+        "a number like `1e400`",
+        ours="an error",
+        theirs="infinite, and `null` when written",
+        why="a number that became `null` on its way is worse than none",
+    ),
+    TextRow(
+        "a whole number of 40 digits in `_meta`",
+        ours="kept to the last digit",
+        theirs="rounded",
+        why="`_meta` is not ours to change",
+    ),
+    TextRow(
+        "a whole number of 5,000 digits",
+        ours="an error",
+        theirs="infinite, and `null` when written",
+        why="reading such numbers takes time that grows with their square",
+    ),
+    TextRow(
+        "a key `__proto__` in `_meta`",
+        ours="kept",
+        theirs="dropped",
+        why="it is a key like any other; only JavaScript has to fear it",
+    ),
+)
+
+
+def tables() -> str:
+    """The tables of `docs/differences.md`."""
+    lines = ["| version | of | what | ours | theirs | why ours is right |", "|---|---|---|---|---|---|"]
+    lines += [
+        f"| {_words(row.versions)} | {_code(row.where if row.where != ('*',) else row.types)} "
+        f"| {_words(row.how) or 'as it is'} | {row.ours} | {row.theirs} | {row.why} |"
+        for row in ROWS
+    ]
+    lines += ["", "| in the text | ours | theirs | why ours is right |", "|---|---|---|---|"]
+    lines += [f"| {row.text} | {row.ours} | {row.theirs} | {row.why} |" for row in TEXT_ROWS]
+    return "\n".join(lines).replace("| * |", "| anything wrong |") + "\n"
+
+
+def _words(words: tuple[object, ...]) -> str:
+    return ", ".join(map(str, words))
+
+
+def _code(names: tuple[str, ...]) -> str:
+    return ", ".join(f"`{name}`" for name in names)

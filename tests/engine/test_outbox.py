@@ -1,0 +1,222 @@
+"""Output: in order, joined where that costs nothing, and with a brake for senders."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from hypothesis import given, settings, strategies as st
+from virtual_time import VirtualLoop, settle
+
+from accord.intake import Intake
+from accord.outbox import FLUSH_AT, Outbox
+from accord.trace import OUT, Watch
+
+
+class Wire:
+    """A transport's sending half: what was written, write by write."""
+
+    def __init__(self):
+        self.writes = []
+
+    def send(self, frames):
+        self.writes.append(list(frames))
+
+    @property
+    def frames(self):
+        return [frame for write in self.writes for frame in write]
+
+
+class Reads:
+    """Whether the intake reads."""
+
+    def __init__(self):
+        self.intake = Intake(self.pause, self.resume, 10)
+        self.reading = True
+
+    def pause(self):
+        self.reading = False
+
+    def resume(self):
+        self.reading = True
+
+
+@pytest.fixture
+def wire():
+    return Wire()
+
+
+@pytest.fixture
+def reads():
+    return Reads()
+
+
+@pytest.fixture
+async def outbox(wire, reads):
+    return Outbox(wire, reads.intake, asyncio.get_running_loop())
+
+
+async def test_the_first_frame_goes_at_once_and_what_follows_in_the_same_turn_goes_together(outbox, wire):
+    for frame in (b"1", b"2", b"3"):
+        outbox.put(frame)
+    assert wire.writes == [[b"1"]]
+    await settle()
+    assert wire.writes == [[b"1"], [b"2", b"3"]]
+
+
+async def test_each_turn_has_its_first_frame(outbox, wire):
+    outbox.put(b"1")
+    await settle()
+    outbox.put(b"2")
+    assert wire.writes == [[b"1"], [b"2"]]
+
+
+async def test_while_a_delivery_is_handled_everything_is_one_write(outbox, wire):
+    outbox.corked = True
+    for frame in (b"1", b"2", b"3"):
+        assert not outbox.put(frame)
+    assert wire.writes == []
+    outbox.uncork()
+    assert wire.writes == [[b"1", b"2", b"3"]]
+
+
+async def test_a_delivery_that_causes_nothing_writes_nothing(outbox, wire):
+    outbox.corked = True
+    outbox.uncork()
+    await settle()
+    assert wire.writes == []
+
+
+async def test_enough_for_a_write_goes_out_before_the_end_of_the_turn_and_the_sender_should_breathe(outbox, wire):
+    outbox.put(b"first")
+    half = b"x" * (FLUSH_AT // 2)
+    assert not outbox.put(half)
+    assert outbox.put(half)
+    assert wire.writes == [[b"first"], [half, half]]
+
+
+async def test_a_turn_that_fills_several_writes_starts_each_from_nothing(outbox, wire):
+    outbox.put(b"first")
+    half = b"x" * (FLUSH_AT // 2)
+    assert [outbox.put(half) for _ in range(6)] == [False, True] * 3
+    assert [len(write) for write in wire.writes] == [1, 2, 2, 2]
+
+
+async def test_what_goes_out_is_counted(outbox):
+    outbox.put(b"12345")
+    outbox.put(b"678")
+    await settle()
+    assert (outbox.frames_out, outbox.bytes_out) == (2, 8)
+
+
+async def test_who_watches_sees_a_frame_as_it_is_put(outbox, wire):
+    seen = []
+    outbox.watch = Watch()
+    outbox.watch.observers.append(seen.append)
+    outbox.corked = True
+    outbox.put(b"{}")
+    assert [(event.direction, event.frame) for event in seen] == [(OUT, b"{}")]
+    assert wire.writes == []
+
+
+async def test_a_full_outbox_asks_every_sender_to_breathe(outbox):
+    assert not outbox.put(b"1")
+    outbox.filled()
+    assert outbox.put(b"2")
+    outbox.emptied()
+    assert not outbox.put(b"3")
+
+
+async def test_breathing_with_room_lets_others_run_and_goes_on(outbox):
+    order = []
+    asyncio.get_running_loop().call_soon(order.append, "others")
+    await outbox.breathe()
+    order.append("sender")
+    assert order == ["others", "sender"]
+
+
+async def test_breathing_without_room_waits_for_it(outbox):
+    outbox.filled()
+    senders = [asyncio.ensure_future(outbox.breathe()) for _ in range(3)]
+    await settle()
+    assert not any(sender.done() for sender in senders)
+    outbox.emptied()
+    await settle()
+    assert all(sender.done() for sender in senders)
+
+
+async def test_reading_never_rests_while_a_sender_waits_for_room(outbox, reads):
+    reads.intake.resized(11)
+    assert not reads.reading
+    outbox.filled()
+    sender = asyncio.ensure_future(outbox.breathe())
+    await settle()
+    assert reads.reading
+    outbox.emptied()
+    await sender
+    assert not reads.reading
+
+
+async def test_a_sender_that_is_cancelled_no_longer_waits(outbox, reads):
+    outbox.filled()
+    sender = asyncio.ensure_future(outbox.breathe())
+    await settle()
+    sender.cancel()
+    await asyncio.wait([sender])
+    assert sender.cancelled()
+    assert reads.intake.senders == 0
+
+
+async def test_room_that_is_gone_again_before_a_sender_has_run_is_not_waited_for_twice(outbox):
+    """It goes on with one frame more: the mark is a mark, not a wall."""
+    outbox.filled()
+    sender = asyncio.ensure_future(outbox.breathe())
+    await settle()
+    outbox.emptied()
+    outbox.filled()
+    await settle()
+    assert sender.done()
+
+
+DEEDS = st.lists(
+    st.one_of(
+        st.sampled_from(["cork", "uncork", "turn"]),
+        st.integers(1, 20),
+        st.integers(FLUSH_AT // 3, FLUSH_AT),
+    ),
+    max_size=40,
+)
+
+
+@settings(deadline=None)
+@given(DEEDS)
+def test_whatever_happens_everything_goes_out_once_and_in_order(deeds):
+    async def play():
+        wire = Wire()
+        outbox = Outbox(wire, Reads().intake, asyncio.get_running_loop())
+        sent = []
+        for deed in deeds:
+            if deed == "cork":
+                outbox.corked = True
+            elif deed == "uncork":
+                outbox.uncork()
+            elif deed == "turn":
+                outbox.uncork()  # nobody leaves it corked over a turn
+                await settle()
+                assert wire.frames == sent
+            else:
+                frame = b"%d" % len(sent) + b"." * deed
+                sent.append(frame)
+                outbox.put(frame)
+            assert wire.frames == sent[: len(wire.frames)]
+        outbox.uncork()
+        await settle()
+        assert wire.frames == sent
+        assert all(wire.writes), "an empty write"
+        assert (
+            all(sum(map(len, write[:-1])) < FLUSH_AT for write in wire.writes if not outbox.corked) or "cork" in deeds
+        )
+        assert outbox.bytes_out == sum(map(len, sent))
+
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        runner.run(play())
