@@ -23,7 +23,7 @@ from typing import Any, Literal, Self
 from msgspec import Raw
 
 from accord.asking import CANCEL_REQUEST, Asked, Asking
-from accord.errors import INVALID_REQUEST, PARSE_ERROR, DecodeError
+from accord.errors import INVALID_REQUEST, PARSE_ERROR, DecodeError, Overflow
 from accord.gate import INITIALIZERS, Gate
 from accord.intake import MARK, Intake
 from accord.jsonrpc import messages
@@ -413,7 +413,7 @@ class Connection:
             lane = self._lanes.fullest()
             error = f"{lane.size:,} bytes waited for the handler of {lane.handling}"
             log.error("%s, and were given up", error)
-            lane.drop()
+            lane.drop(Overflow(error))
             self._asking.overflowed(lane.key, error)
 
     def _note(self, note: str) -> None:

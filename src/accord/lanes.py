@@ -69,6 +69,10 @@ class Held(Protocol):
         """Let the answer go to who awaits it; a second time does nothing."""
         ...
 
+    def fail(self, error: Exception) -> None:
+        """Let who awaits it have this instead; nothing, if the answer went before."""
+        ...
+
 
 class _Notification:
     """A notification in its lane and, while that runs, its handler."""
@@ -306,13 +310,16 @@ class Lane:
         self.drop()
         self._leave()
 
-    def drop(self) -> None:
+    def drop(self, because: Exception | None = None) -> None:
+        """Give up the notifications that have not started; what was held behind them goes, or fails with this."""
         waiting, self.queue = list(self.queue), deque()
         self._resized(-self.size)
         for item in waiting:
             if isinstance(item, _Notification):
                 give_up(item.begun)
             elif not isinstance(item, _Start):
+                if because is not None:
+                    item.fail(because)
                 self._release(item)
 
     def _resized(self, by: int) -> None:

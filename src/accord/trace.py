@@ -9,7 +9,7 @@ that the events stand in the order of the wire; a frame that was not simply hand
     {"accord-trace": 1, "started": "2026-11-21T09:00:00.000+00:00", "role": "client", "peer": "process agent"}
 
 and each other one is an event: `t`, seconds since the start; `dir`, `in` or `out` as the recording side sees it; and
-one of `frame` (the message as JSON, byte for byte), `text` (a frame that is not JSON, as a string) or `note`.
+one of `frame` (the message as JSON, byte for byte), `text` (a frame that is not plain JSON, as a string) or `note`.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class JsonLines:
         start = b'{"t":%.6f,"dir":"%b",' % (event.time - self._started, event.direction.encode())
         if event.frame is None:
             self._write(start + b'"note":' + msgspec.json.encode(event.note) + b"}")
-        elif _is_json(event):
+        elif _is_json(event.frame):
             self._write(start + b'"frame":' + event.frame.strip().replace(b"\n", b" ") + b"}")
         else:
             self._write(start + b'"text":' + msgspec.json.encode(event.frame.decode("utf-8", "replace")) + b"}")
@@ -125,12 +125,12 @@ class JsonLines:
         self._file.flush()
 
 
-def _is_json(event: Event) -> bool:
-    if isinstance(event.message, Malformed):
-        try:
-            msgspec.json.decode(event.frame or b"")
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return False
+def _is_json(frame: bytes) -> bool:
+    """Whether every reader of JSON will read it: without bytes of no text, halves of emoji and the like."""
+    try:
+        msgspec.json.decode(frame)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
     return True
 
 

@@ -690,7 +690,6 @@ async def test_past_the_hard_mark_the_fullest_session_is_given_up_and_the_others
     assert [record.levelname for record in caplog.records].count("ERROR") == 1
 
 
-@pytest.mark.xfail(strict=True, reason="an answer behind updates that were given up still counts as a good one")
 async def test_an_answer_whose_updates_were_given_up_is_no_answer(linked, prompting):
     (prompt,) = await prompting("answered")
     assert not prompt.done()

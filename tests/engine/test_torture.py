@@ -130,7 +130,7 @@ class Client:
 
     async def live(self):
         session_id = (await self.peer.request(v1.NewSessionRequest("/", []))).session_id
-        for _ in range(self.chance.randint(1, 6)):
+        for _ in range(self.chance.randint(1, 3)):
             await self.prompt(session_id)
             params = {"sessionId": session_id, "depth": self.chance.randint(0, 3)}
             await self.peer.notify_raw("_torture/note", params)
@@ -139,7 +139,7 @@ class Client:
         verb = self.chance.choice(["stream", "stream", "ask", "both", "flood", "wait", "fail", "junk", "orphan"])
         if verb == "orphan" and self.chance.random() < 0.9:
             verb = "stream"
-        await self.say(session_id, verb, self.chance.choice([1, 30, 300]))
+        await self.say(session_id, verb, self.chance.choice([1, 10, 100]))
 
     async def say(self, session_id, verb, number=0):
         name = str(next(self.names))
@@ -186,7 +186,7 @@ class Client:
                 response = await self.peer.initialize(v1.InitializeRequest(protocol_version=1))
                 sessions = [asyncio.ensure_future(self.live()) for _ in range(SESSIONS)]
                 try:
-                    await self.after_updates(self.chance.choice([1, 100, 3000]) if fault != "none" else 1)
+                    await self.after_updates(self.chance.choice([1, 100, 2000]) if fault != "none" else 1)
                     await self.go_wrong(fault, response.meta["pid"], sessions)
                     if fault in {"none", "stop and go on"}:
                         await asyncio.wait(sessions)

@@ -47,16 +47,16 @@ class Planned(Exception):
     pass
 
 
-PLANNED = (accord.ConnectionClosed, Planned)
+PLANNED = (accord.ConnectionClosed, accord.PeerError, Planned)
 
 
 class Unplanned(logging.Filter):
-    """Lets through what nobody asked for: the link may end, and a prompt may say that its turn fails."""
+    """Lets through what nobody asked for: the link may end, requests may be cancelled, and turns are told to fail."""
 
     def filter(self, record):
         error = record.exc_info[1] if record.exc_info else None
-        if isinstance(error, ExceptionGroup):
-            error = error.subgroup(lambda it: not isinstance(it, PLANNED)) or error.exceptions[0]
+        if isinstance(error, ExceptionGroup) and error.split(PLANNED)[1] is None:
+            return False
         return not isinstance(error, PLANNED) and record.levelno > logging.WARNING
 
 

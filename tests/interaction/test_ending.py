@@ -16,7 +16,7 @@ from accord.dispatch import Peer
 from accord.errors import ConnectionClosed
 from accord.handlers import Handlers
 from accord.schema import v1
-from accord.testing import ScriptedPeer
+from accord.testing import ScriptedPeer, connected
 from accord.transports.memory import pair
 from accord.transports.process import ProcessTransport
 
@@ -403,6 +403,36 @@ async def test_closing_another_connection_from_inside_a_handler_waits_for_its_en
         assert await script.request("_example.com/use") == {"ended": ["inner"]}
 
 
+async def test_an_agent_may_use_an_agent_of_its_own_inside_a_handler():
+    """Each link keeps its order, so what is relayed from one to the other keeps it too."""
+    inner_agent, outer, texts = Handlers(), Handlers(), []
+
+    @inner_agent.on(v1.PromptRequest)
+    async def inner_prompt(request, context):
+        for number in range(3):
+            await context.peer.notify(chunk(f"inner {number}", request.session_id))
+        return v1.PromptResponse("end_turn")
+
+    @outer.on(v1.PromptRequest)
+    async def outer_prompt(request, context):
+        relayed = Handlers()
+
+        @relayed.on(v1.SessionNotification)
+        async def relay(notification):
+            await asyncio.sleep(0)
+            await context.peer.notify(notification)
+
+        async with connected(inner_agent, relayed) as link:
+            answer = await link.client.request(request)
+        await context.peer.notify(chunk("outer"))
+        return answer
+
+    async with connected(outer, collecting(texts, slowly=True)) as link:
+        answer = await link.client.request(v1.PromptRequest.of(v1.SessionId("s"), "go"))
+        assert answer.stop_reason == "end_turn"
+        assert texts == ["inner 0", "inner 1", "inner 2", "outer"]
+
+
 @pytest.mark.over("memory")
 async def test_a_task_that_a_handler_left_behind_waits_when_it_closes(connect):
     handlers, tasks, ended = Handlers(), [], []
@@ -553,6 +583,19 @@ async def test_a_process_that_is_killed_says_by_which_signal(connect):
             await link.client.request_raw("_example.com/die", params)
         assert caught.value.exit_code == -signal.SIGKILL
         assert "killed by signal 9" in str(caught.value)
+
+
+@pytest.mark.over("stdio")
+@pytest.mark.uvloop
+@pytest.mark.requirement("jsonrpc.answer.exactly-one")
+async def test_an_agent_that_is_interrupted_answers_what_it_owes_and_ends(connect):
+    async with connect.as_client(stays) as script:
+        asked = script.call("session/prompt", prompt_params())
+        await script.told("started")
+        os.kill(script.transport.pid, signal.SIGINT)
+        await script.expect_error(asked, -32800)
+        end = await script.expect_end()
+        assert end.exit_code in (130, -signal.SIGINT)
 
 
 @pytest.mark.over("stdio")

@@ -96,6 +96,17 @@ def test_a_message_without_a_method_is_refused():
         Handlers().on(Nameless)
 
 
+@pytest.mark.uvloop
+async def test_a_hundred_requests_at_once_each_get_their_own_answer(connect):
+    client = Handlers()
+    client.on(Greet)(lambda request: Greeting(text=f"hello, {request.name}"))
+    async with connect(greeter, client) as link:
+        names = [f"name {number}" for number in range(100)]
+        answers = await asyncio.gather(*(link.client.request(Greet(name=name)) for name in names))
+        assert [answer.text for answer in answers] == [f"Hello, {name}; hello, agent" for name in names]
+        assert await asyncio.gather(*(link.client.request(Count(upto=n)) for n in range(100))) == [*range(1, 101)]
+
+
 def plain(handlers, stage):
     @handlers.on_request("_example.com/plain")
     def plain(params):

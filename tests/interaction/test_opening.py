@@ -83,6 +83,13 @@ async def test_what_comes_behind_an_unanswered_initialize_waits_for_it_and_keeps
         assert await script.curtain() == ["opening", "news", "new session", "news"]
 
 
+async def test_what_comes_with_an_initialize_that_takes_no_time_is_handled_behind_it(connect):
+    async with connect.as_client(typed, initialize=False) as script:
+        script.send(ask("initialize", 1, **INITIALIZE), ask("session/prompt", 2, **prompt_params("hello")))
+        assert (await script.expect_result(1))["protocolVersion"] == 1
+        assert await script.expect_result(2) == {"stopReason": "end_turn"}
+
+
 @pytest.mark.requirement("jsonrpc.error.invalid-request")
 async def test_a_second_initialize_is_refused_during_the_first_and_after_it(connect):
     async with connect.as_client(gated, initialize=False) as script:

@@ -117,6 +117,35 @@ async def test_a_def_handler_waits_its_turn_behind_an_async_one(connect, seen):
         assert seen.log == ["slow:", ":slow", "news"]
 
 
+async def test_what_a_def_handler_returns_to_be_awaited_keeps_its_place(connect, seen):
+    client, log = Handlers(), []
+
+    @client.on(v1.SessionNotification)
+    def update(notification):
+        text = text_of(notification)
+        return later(text) if text.startswith("later") else log.append(text)
+
+    async def later(text):
+        for _ in range(5):
+            await asyncio.sleep(0)
+        log.append(text)
+
+    async with connect.as_agent(client) as (script, peer):
+        asking = prompting(peer)
+        call = await script.expect("session/prompt")
+        script.send(says("1"), says("later 2"), says("3"), says("later 4"), result(call, stopReason="end_turn"))
+        await asking
+        assert log == ["1", "later 2", "3", "later 4"]
+
+
+async def test_nothing_is_kept_of_sessions_that_are_idle(connect, seen):
+    async with connect.as_agent(seen.handlers) as (script, peer):
+        script.send(*(says("x", f"session {number}") for number in range(1_000)), says("last", "other"))
+        await seen.has(":last")
+        await script.expect_silence()
+        assert peer.connection._lanes.busy == {}
+
+
 # Rule 2
 
 
