@@ -413,7 +413,7 @@ class Connection:
             lane = self._lanes.fullest()
             error = f"{lane.size:,} bytes waited for the handler of {lane.handling}"
             log.error("%s, and were given up", error)
-            lane.drop(Overflow(error))
+            lane.drop(lambda: Overflow(error))
             self._asking.overflowed(lane.key, error)
 
     def _note(self, note: str) -> None:
@@ -434,11 +434,12 @@ class Connection:
         try:
             if end.reason != "closed":
                 await self._deliver(end, grace)
-            await self._lanes.cancel(within=grace)
+            await self._lanes.cancel(end.error, within=grace)
             self._asking.fail_all(end)
             await self._serving.end(grace)
             self._outbox.flush()
-            left = await self.transport.close(grace)
+            # The other side may take a grace of its own to let its handlers finish, before it ends by itself.
+            left = await self.transport.close(2 * grace)
             if end.reason == "closed":
                 end = End("closed", exit_code=left.exit_code, stderr=left.stderr)
         except Exception:

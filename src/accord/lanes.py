@@ -167,10 +167,10 @@ class Lanes:
         while self._tasks:
             await asyncio.wait(self._tasks)
 
-    async def cancel(self, *, within: float) -> None:
+    async def cancel(self, because: Callable[[], Exception], *, within: float) -> None:
         """Give up what is in the lanes; whoever holds them awaits this, unless it is itself a lane's handler."""
         for lane in list(self.busy.values()):
-            lane.give_up()
+            lane.give_up(because)
         me = asyncio.current_task()
         others = {task for task in self._tasks if task is not me}
         for task in others:
@@ -304,22 +304,20 @@ class Lane:
         if self.home.busy.get(self.key) is self:
             del self.home.busy[self.key]
 
-    def give_up(self) -> None:
-        """Drop the notifications that have not started; let the answers go."""
+    def give_up(self, because: Callable[[], Exception]) -> None:
         self.given_up = True
-        self.drop()
+        self.drop(because)
         self._leave()
 
-    def drop(self, because: Exception | None = None) -> None:
-        """Give up the notifications that have not started; what was held behind them goes, or fails with this."""
+    def drop(self, because: Callable[[], Exception]) -> None:
+        """Give up the notifications that have not started; the answers that were held behind them fail with this."""
         waiting, self.queue = list(self.queue), deque()
         self._resized(-self.size)
         for item in waiting:
             if isinstance(item, _Notification):
                 give_up(item.begun)
             elif not isinstance(item, _Start):
-                if because is not None:
-                    item.fail(because)
+                item.fail(because())
                 self._release(item)
 
     def _resized(self, by: int) -> None:

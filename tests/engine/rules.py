@@ -46,8 +46,6 @@ def answers_come_behind_their_notifications(side: Side) -> Iterator[str]:
     for request in side.requests.values():
         if not request.answers or request.outcome in {"cancelled", "closed", None}:
             continue
-        if side.over is not None and request.seen >= side.over:
-            continue  # at the end the lanes are given up, and answers that are here go to who awaits them
         arrived = request.answers[0]
         before = [tell for tell in tells[request.session] if tell.arrived < arrived]
         missing = [tell for tell in before if tell.ended is None or tell.ended > request.seen]

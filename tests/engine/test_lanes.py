@@ -25,9 +25,13 @@ class Answer:
     def __init__(self, maker=None):
         self.maker = maker
         self.released = False
+        self.error = None
 
     def release(self):
         self.released = True
+
+    def fail(self, error):
+        self.error = error
 
 
 class Bench:
@@ -82,7 +86,7 @@ class Bench:
 async def bench():
     made = Bench()
     yield made
-    await made.lanes.cancel(within=1)
+    await made.lanes.cancel(ValueError, within=1)
     assert not made.lanes.busy
     assert made.lanes.size == 0
     assert asyncio.all_tasks() == {asyncio.current_task()}
@@ -569,7 +573,7 @@ async def test_dropping_a_lane_is_one_change_of_size(bench):
     for name in ("b", "c", "d"):
         bench.tell(name, size=100)
     bench.sizes.clear()
-    bench.lanes.busy["s"].drop()
+    bench.lanes.busy["s"].drop(ValueError)
     assert bench.sizes == [0]
     assert bench.lanes.size == 0
 
@@ -594,16 +598,16 @@ async def test_a_notification_s_params_are_not_kept_beyond_its_handler(bench):
 # The end
 
 
-async def test_the_end_cancels_what_runs_drops_what_waits_and_lets_the_answers_go(bench):
+async def test_the_end_cancels_what_runs_drops_what_waits_and_fails_the_answers_behind_it(bench):
     bench.tell("a", lane="one")
     bench.tell("b", lane="one")
     bench.tell("c", lane="two")
     answer = bench.hold(lane="one")
     await settle()
-    await bench.lanes.cancel(within=1)
+    await bench.lanes.cancel(ValueError, within=1)
     assert bench.log[:2] == ["a starts", "c starts"]
     assert sorted(bench.log[2:]) == ["a ends", "c ends"]
-    assert answer.released
+    assert isinstance(answer.error, ValueError)
     assert not bench.lanes.busy
 
 
@@ -619,7 +623,7 @@ async def test_a_handler_that_ignores_its_cancellation_is_waited_for_only_so_lon
     await settle()
     loop = asyncio.get_running_loop()
     began = loop.time()
-    await bench.lanes.cancel(within=3)
+    await bench.lanes.cancel(ValueError, within=3)
     assert loop.time() == pytest.approx(began + 3)
     bench.log.append("enough")
     await bench.lanes.idle()

@@ -628,6 +628,16 @@ def stays(handlers, stage):
             raise
 
 
+async def test_an_agent_whose_client_leaves_in_the_middle_of_a_turn_has_the_time_to_tidy_up(connect):
+    async with connect(stays) as link:
+        asking = prompting(link.client)
+        await link.told("started")
+        await link.connection.close()
+        await link.told("cancelled")
+        with pytest.raises(ConnectionClosed):
+            await asking
+
+
 @pytest.mark.requirement("stdio.client-closes-stdin", "stdio.client-launches-agent")
 async def test_an_agent_s_turns_are_cancelled_when_its_client_goes(connect):
     async with connect.as_client(stays, limits={"grace": 0.05}) as script:
