@@ -8,7 +8,18 @@ pytest -m interop                   with other people's implementations
 
 from __future__ import annotations
 
+import os
+
 import pytest
+from hypothesis import settings
+
+# A shared machine that checks a change should find the same examples each time; at home there are new ones every time.
+settings.register_profile("ci", derandomize=True)
+if os.environ.get("CI"):
+    settings.load_profile("ci")
+
+ON_REQUEST = ("interop", "torture")
+"""What runs only when its marker is asked for."""
 
 SECONDS = 20.0
 PATIENCE = 100.0
@@ -23,7 +34,9 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "torture: faults on purpose, for as long as --seconds says")
+    config.addinivalue_line(
+        "markers", "torture: faults on purpose, for --seconds; only with -m torture"
+    )
     config.addinivalue_line("markers", "interop: with other people's implementations; only with -m interop")
 
 
@@ -31,8 +44,9 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if item.get_closest_marker("torture"):
             item.add_marker(pytest.mark.timeout(config.option.seconds + PATIENCE))
-    if "interop" not in config.option.markexpr:
-        left_out = [item for item in items if item.get_closest_marker("interop")]
+    unasked = [marker for marker in ON_REQUEST if marker not in config.option.markexpr]
+    if config.option.seed is None and unasked:
+        left_out = [item for item in items if any(item.get_closest_marker(marker) for marker in unasked)]
         items[:] = [item for item in items if item not in left_out]
         if left_out:
             config.hook.pytest_deselected(items=left_out)

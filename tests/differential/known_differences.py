@@ -263,6 +263,13 @@ ROWS = (
     ),
     Row(
         versions=(2,),
+        where=("Error.data", "ErrorData"),
+        ours="kept whole",
+        theirs="only the fields of the known shape that it has",
+        why="an error's data is for whoever has to find out what went wrong",
+    ),
+    Row(
+        versions=(2,),
         where=("CreateElicitationRequest", "ElicitationMode"),
         types=("CreateElicitationRequest",),
         verdicts=(THEY_REFUSE,),

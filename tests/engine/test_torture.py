@@ -41,7 +41,8 @@ FAULTS = [
     "stop and go on",
     "crash",
     "deaf",
-    "mute",
+    "lose_input",
+    "lose_output",
     "leave",
     "close",
     "close from a handler",
@@ -74,7 +75,7 @@ class Client:
     def __init__(self, seed):
         self.chance = random.Random(seed)
         self.problems = []
-        self.prompts = {}
+        self.prompts = {"x": Prompt("x at random")}
         self.done = Counter()
         self.updates = 0
         self.wakes = {}
@@ -209,17 +210,13 @@ class Client:
                 await turn_the_loop(3000)
                 if fault == "stop and go on":
                     signal_to(pid, signal.SIGCONT)
-            case "crash" | "leave" | "mute" | "deaf":
-                with contextlib.suppress(*EXPECTED):
-                    session_id = (await self.peer.request(v1.NewSessionRequest("/", []))).session_id
-                    await self.say(session_id, fault)
+            case "crash" | "leave" | "lose_input" | "lose_output" | "deaf":
+                await first_of(self.tell_agent(fault), self.peer.connection.closed())
                 await turn_the_loop(1000)
             case "close":
                 await close()
             case "close from a handler":
-                with contextlib.suppress(*EXPECTED):
-                    session_id = (await self.peer.request(v1.NewSessionRequest("/", []))).session_id
-                    await self.peer.request(v1.PromptRequest.of(session_id, "x ask 4"))
+                await self.tell_agent("ask", 4)
                 await self.peer.connection.closed()
             case "close twice":
                 await asyncio.gather(close(), close())
@@ -237,6 +234,11 @@ class Client:
             case "cancel the whole":
                 asyncio.current_task().cancel()
                 await asyncio.sleep(0)
+
+    async def tell_agent(self, verb, number=0):
+        with contextlib.suppress(*EXPECTED):
+            session_id = (await self.peer.request(v1.NewSessionRequest("/", []))).session_id
+            await self.peer.request(v1.PromptRequest.of(session_id, f"x {verb} {number}"))
 
     def check(self, ends, fault):
         for end in ends:

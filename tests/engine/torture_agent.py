@@ -6,6 +6,7 @@ A prompt is a word and a number, a name for it before them: `17 stream 200`. Wha
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
 import random
@@ -13,6 +14,7 @@ import signal
 import subprocess
 import sys
 from itertools import count
+from pathlib import Path
 
 import accord
 from accord import v1
@@ -119,6 +121,15 @@ def leave_somebody_behind():
     subprocess.Popen([sys.executable, "-I", "-S", "-c", deaf], stdout=subprocess.DEVNULL).returncode = 0
 
 
+def cut(half):
+    """Put nothing in the place of every descriptor of this pipe: the other side learns that nobody holds it."""
+    pipe, nothing = os.fstat(half._fd).st_ino, os.open(os.devnull, os.O_RDWR)
+    for entry in list(Path("/proc/self/fd").iterdir()):
+        with contextlib.suppress(OSError):
+            if os.fstat(fd := int(entry.name)).st_ino == pipe:
+                os.dup2(nothing, fd)
+
+
 class Turn:
     def __init__(self, request, peer):
         self.name, self.verb, number = request.prompt[0].text.split()
@@ -171,10 +182,13 @@ class Turn:
         chance.choice([lambda: os._exit(3), lambda: os.kill(os.getpid(), signal.SIGSEGV)])()
 
     async def deaf(self):
-        self.peer.connection.transport._reader.close()
+        self.peer.connection.transport.pause_reading()
 
-    async def mute(self):
-        self.peer.connection.transport._writer.close()
+    async def lose_input(self):
+        cut(self.peer.connection.transport._reader)
+
+    async def lose_output(self):
+        cut(self.peer.connection.transport._writer)
 
     async def leave(self):
         await self.peer.close()

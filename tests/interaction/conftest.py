@@ -13,6 +13,7 @@ A test is written once and runs both ways, unless `@pytest.mark.over("memory")` 
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import logging
 import os
@@ -282,6 +283,7 @@ def connect(request):
 @pytest.fixture(autouse=True)
 async def nothing_is_left(caplog):
     """No task outlives the test that it belongs to, and nothing is forgotten."""
+    gc.collect()  # what an earlier test left for the collector would speak up in this one
     caplog.set_level(logging.INFO, "accord")
     tasks = asyncio.all_tasks()
     yield

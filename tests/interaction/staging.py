@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import json
+import signal
 import sys
 from collections import defaultdict
 from contextlib import asynccontextmanager
@@ -175,6 +176,7 @@ def loaded(path):
 def main():
     given = json.loads(sys.argv[1])
     sys.modules["pytest"] = NoMarks("pytest")
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests run in a shell's background
     agent = getattr(loaded(Path(given["module"])), given["agent"])
     factory = None
     if given["uvloop"]:

@@ -311,7 +311,7 @@ async def test_past_the_hard_mark_the_fullest_session_is_given_up_and_the_others
         assert slow.texts[-1] == "again"
 
 
-async def test_an_answer_that_waits_in_a_lane_that_is_given_up_is_not_lost(connect, slow):
+async def test_an_answer_behind_updates_that_were_given_up_fails_for_they_will_never_be_seen(connect, slow):
     limits = Limits(intake=50_000, lane=100_000)
     async with connect.as_agent(slow.handlers, limits=limits) as (script, peer):
         asking, other = prompting(peer), asyncio.create_task(peer.request_raw("_example.com/ask"))
@@ -319,7 +319,8 @@ async def test_an_answer_that_waits_in_a_lane_that_is_given_up_is_not_lost(conne
         script.send(says("first"), result(prompt, stopReason="end_turn"))
         for _ in range(30):
             script.send(says(LARGE_TEXT))
-        assert (await asking).stop_reason == "end_turn"
+        with pytest.raises(Overflow):
+            await asking
         other.cancel()
         slow.may_go_on.set()
 

@@ -57,6 +57,7 @@ async def test_a_notification_before_initialize_is_ignored(connect):
     async with connect.as_client(gated, initialize=False) as script:
         script.tell("_example.com/news", {"number": 1})
         script.tell("session/cancel", {"sessionId": "s"})
+        await script.expect_silence()
         script.cue("open")
         await script.initialize()
         script.tell("_example.com/news", {"number": 2})

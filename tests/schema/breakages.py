@@ -282,7 +282,10 @@ def _through_union(step: _Step, changed: Json, effect: _Effect) -> _Effect | Non
         case Tagged(open=True) if isinstance(meant(step.node, changed), Anything):
             return _kept(changed)
         case Chosen(cls):
-            if cls.__choose__(changed) != cls.__choose__(step.container):
+            chosen = cls.__choose__(changed)
+            if chosen is Any:
+                return _kept(changed)
+            if chosen != cls.__choose__(step.container):
                 return None
             if effect.word == BAD and (unknown := cls.__unknown__(changed)) is not None:
                 return _kept(unknown.raw)
