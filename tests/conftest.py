@@ -34,9 +34,7 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    config.addinivalue_line(
-        "markers", "torture: faults on purpose, for --seconds; only with -m torture"
-    )
+    config.addinivalue_line("markers", "torture: faults on purpose, for --seconds; only with -m torture")
     config.addinivalue_line("markers", "interop: with other people's implementations; only with -m interop")
 
 

@@ -102,7 +102,9 @@ class Asking:
             if self._intake.paused:
                 self._intake.decide()
         try:
-            if self._outbox.put(messages.call(asked.id, method, params)) and self._outbox.full:
+            frames = [messages.call(asked.id, method, params)]
+            params = None  # large ones are not kept beside their frame
+            if self._outbox.put(frames.pop()) and self._outbox.full:
                 self._outbox.expect_room()
             if total is not None or idle is not None:
                 answer = await self._wait_until(asked, total, idle)

@@ -51,6 +51,10 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "uvloop: a test that runs on uvloop as well")
 
 
+def pytest_collection_finish():
+    gc.freeze()  # what is loaded by now stays: collecting before each test has only that test's own to look at
+
+
 def pytest_generate_tests(metafunc):
     if "connect" in metafunc.fixturenames:
         mark = metafunc.definition.get_closest_marker("over")
