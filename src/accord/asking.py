@@ -102,9 +102,11 @@ class Asking:
             if self._intake.paused:
                 self._intake.decide()
         try:
-            frames = [messages.call(asked.id, method, params)]
-            params = None  # large ones are not kept beside their frame
-            if self._outbox.put(frames.pop()) and self._outbox.full:
+            frame = messages.call(asked.id, method, params)
+            del params  # a large one is not kept beside its frame, and neither of them while we wait
+            should_wait = self._outbox.put(frame) and self._outbox.full
+            del frame
+            if should_wait:
                 self._outbox.expect_room()
             if total is not None or idle is not None:
                 answer = await self._wait_until(asked, total, idle)

@@ -31,6 +31,14 @@ def forget_the_most():
     Path("/proc/self/clear_refs").write_text("5")
 
 
+class Transport(ProcessTransport):
+    """Says when it is told to read no more."""
+
+    def pause_reading(self):
+        super().pause_reading()
+        self.paused.set()
+
+
 class Reader:
     """A client that counts updates; its handler can be held up."""
 
@@ -40,7 +48,8 @@ class Reader:
         self.may_go_on.set()
         handlers = accord.Handlers()
         handlers.on(v1.SessionNotification)(self.update)
-        transport = ProcessTransport([sys.executable, "-I", "-S", str(AGENT)])
+        transport = Transport([sys.executable, "-I", "-S", str(AGENT)])
+        transport.paused = self.paused = asyncio.Event()
         self.peer = accord.Peer(transport, handlers, role="client")
 
     async def update(self, notification):
@@ -61,19 +70,12 @@ async def stuck():
         forget_the_most()
         client.may_go_on.clear()
         prompt = asyncio.ensure_future(client.prompt(f"updates {MANY}"))
-        frames = -1
-        while frames < (frames := client.peer.connection.statistics().frames_in):
-            await rest()
+        await client.paused.wait()
         held = client.peer.connection.statistics().queued
         while_stuck = memory("VmHWM") - base
         client.may_go_on.set()
         await prompt
     return {"while stuck": while_stuck, "in all": memory("VmHWM") - base, "held": held, "updates": client.updates}
-
-
-async def rest():
-    """Until a while after the last frame: a pipe that somebody fills is never quiet for so long."""
-    await asyncio.sleep(0.5)
 
 
 async def big_in():

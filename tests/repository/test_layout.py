@@ -30,6 +30,12 @@ accord.capabilities accord.spans accord.run
 accord.handlers
 accord.dispatch
 accord.testing
+accord.state
+accord.store accord.host accord.mcp
+accord.agent accord.client
+accord.http
+accord.connect
+accord.demo
 accord.cli
 """.split("\n")
 LEVELS = {module: level for level, line in enumerate(ORDER) for module in line.split()}
