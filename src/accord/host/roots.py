@@ -1,0 +1,90 @@
+"""The folders that a session's files and commands stay in, and which of them a path belongs to.
+
+This is about names only: it decides where a path claims to be. Whether the file system agrees, links and races
+included, is seen to by whoever opens it (`confined`).
+
+A root may itself be a link, or stand behind one (`/tmp` on macOS). It is resolved once, when the session begins, and
+agents may name its files by either name. Later changes to such a link change nothing for the session.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from accord.errors import RequestError
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A path inside of a root: the root's real path, and the names from there on."""
+
+    root: Path
+    names: tuple[str, ...]
+
+    @property
+    def path(self) -> Path:
+        return self.root.joinpath(*self.names)
+
+
+class Roots:
+    """A session's folders, as they were when it began.
+
+    >>> Roots(["/srv/project"]).locate("/srv/project/src/../README.md").names
+    ('README.md',)
+    >>> Roots(["/srv/project"]).locate("/srv/other")
+    Traceback (most recent call last):
+    accord.errors.RequestError: outside the session's folders [-32602]
+    """
+
+    def __init__(self, folders: Iterable[str | os.PathLike[str]]) -> None:
+        found: dict[tuple[str, ...], Path] = {}
+        for folder in map(Path, folders):
+            if not folder.is_absolute():
+                raise ValueError(f"a session's folder is an absolute path, {str(folder)!r} is not")
+            real = Path(os.path.realpath(folder))
+            for name in (str(real), str(folder)):
+                found.setdefault(_normal(name), real)
+        self._by_parts = found
+        self.folders: tuple[Path, ...] = tuple(dict.fromkeys(found.values()))
+        """The real path of each."""
+
+    def locate(self, path: str | os.PathLike[str]) -> Place:
+        """Where this path claims to be; raises RequestError (-32602) when that is no place inside."""
+        parts = _parts(os.fspath(path))
+        for length in range(len(parts), 0, -1):
+            if (root := self._by_parts.get(parts[:length])) is not None:
+                return Place(root, parts[length:])
+        raise outside(path)
+
+    def __contains__(self, path: str | os.PathLike[str]) -> bool:
+        try:
+            self.locate(path)
+        except RequestError:
+            return False
+        return True
+
+
+def _parts(path: str) -> tuple[str, ...]:
+    """Its names without `.` and `..`, as any program that joins paths would have made them."""
+    if not path or "\0" in path or not Path(path).is_absolute() or not _is_unicode(path):
+        raise RequestError.invalid_params("a path is absolute, and text", path=ascii(path)[:200])
+    return _normal(path)
+
+
+def _normal(path: str) -> tuple[str, ...]:
+    normal = os.path.normpath(path)
+    if os.sep == "/":  # POSIX leaves two leading slashes to the implementation; to Linux and macOS they are one
+        normal = "/" + normal.lstrip("/")
+    return Path(normal).parts
+
+
+def _is_unicode(path: str) -> bool:
+    # Half a surrogate pair would become a stray byte of the file's name.
+    return not any("\ud800" <= character <= "\udfff" for character in path)
+
+
+def outside(path: str | os.PathLike[str]) -> RequestError:
+    return RequestError.invalid_params("outside the session's folders", path=os.fspath(path)[:1000])
