@@ -30,6 +30,7 @@ accord.capabilities accord.spans accord.run
 accord.handlers
 accord.dispatch
 accord.testing
+accord.text
 accord.state
 accord.store accord.host accord.mcp
 accord.agent accord.client

@@ -1,0 +1,475 @@
+"""What a session's updates amount to: messages, tool calls, plans, settings.
+
+    session/update ──▶ SessionState.add ──▶ one fold for its class ──▶ an entry of the timeline, or a setting
+                                                                   └──▶ whoever watches (`on_change`)
+
+An update costs constant work, however long the session is: text is gathered in a buffer and made into one string only
+when somebody reads it. What is read (`timeline`, `snapshot()`) is made of immutable values, and only of what has
+changed since the last time.
+
+A *message* is the chunks with one message id; where agents send none, the chunks of one speaker that follow each other
+with no other message or tool call between. An emoji that was cut in two, as JavaScript agents do, is joined again, also
+across chunks; a half whose other half never comes stays as it is.
+
+A *tool call* and its updates become one `ToolCallState`: a field left out stays as it was, a list replaces the one
+before. The same fold serves the client (`RemoteSession.state`), its host services and the agent (`session.history`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ClassVar, Literal, TypeAlias, cast
+
+import msgspec
+from msgspec import UNSET
+
+from accord.schema import v1
+from accord.schema.base import Json, Unknown
+from accord.text import JoinedText
+
+Speaker = Literal["user", "agent", "thought"]
+"""Who a message is from; a thought is the agent thinking aloud."""
+
+Status = Literal["pending", "in_progress", "completed", "failed", "cancelled"]
+"""How a tool call stands; `cancelled` is only ever said here, when its turn was cancelled before it was finished."""
+
+
+class Message(msgspec.Struct, frozen=True):
+    """A message as far as it has come."""
+
+    speaker: Speaker
+    content: tuple[v1.ContentBlock, ...]
+    """Plain text that came in many pieces is one block."""
+    id: v1.MessageId | None = None
+
+    @property
+    def text(self) -> str:
+        """The text in it; images and the like are left out."""
+        return "".join(block.text for block in self.content if isinstance(block, v1.TextContent))
+
+
+class ToolCallState(msgspec.Struct, frozen=True):
+    """A tool call as it stands after all of its updates."""
+
+    id: v1.ToolCallId
+    title: str = ""
+    kind: v1.ToolKind = "other"
+    status: Status = "pending"
+    content: Sequence[v1.ToolCallContent] = ()
+    locations: Sequence[v1.ToolCallLocation] = ()
+    raw_input: Json = None
+    raw_output: Json = None
+    name: str | None = None
+    meta: dict[str, Json] | None = None
+
+    @property
+    def is_finished(self) -> bool:
+        return self.status in ("completed", "failed", "cancelled")
+
+    def updated(self, update: v1.ToolCallUpdate | v1.ToolCall) -> ToolCallState:
+        """This tool call after an update: what the update leaves out stays."""
+        return ToolCallState(
+            self.id,
+            self.title if update.title is None else update.title,
+            update.kind or self.kind,
+            update.status or self.status,
+            self.content if update.content is None else update.content,
+            self.locations if update.locations is None else update.locations,
+            self.raw_input if update.raw_input is None else update.raw_input,
+            self.raw_output if update.raw_output is None else update.raw_output,
+            update.name or self.name,
+            {**(self.meta or {}), **update.meta} if update.meta else self.meta,
+        )
+
+
+Entry: TypeAlias = Message | ToolCallState
+Observer: TypeAlias = Callable[[v1.SessionUpdate | v1.ToolCallUpdate | None], None]
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """A session's state at one moment; it never changes."""
+
+    timeline: tuple[Entry, ...]
+    plan: tuple[v1.PlanEntry, ...]
+    plans: dict[v1.PlanId, v1.PlanUpdateContent]
+    commands: tuple[v1.AvailableCommand, ...]
+    modes: tuple[v1.SessionMode, ...]
+    mode: v1.SessionModeId | None
+    config: tuple[v1.SessionConfigOption, ...]
+    usage: v1.UsageUpdate | None
+    title: str | None
+    updated_at: str | None
+    notices: tuple[v1.Notice, ...]
+    unknown: tuple[Unknown, ...]
+
+
+class _Content:
+    """Content that may still grow."""
+
+    __slots__ = ("_blocks", "_run")
+
+    def __init__(self) -> None:
+        self._blocks: list[v1.ContentBlock] = []
+        self._run: JoinedText | None = None
+
+    def add(self, content: v1.ContentBlock) -> None:
+        if content.__class__ is v1.TextContent and content.annotations is None and content.meta is None:  # type: ignore[union-attr]
+            if self._run is None:
+                self._run = JoinedText()
+            self._run.add(content.text)  # type: ignore[union-attr]
+        else:
+            self._end_run()
+            self._blocks.append(content)
+
+    def replace(self, content: Iterable[v1.ContentBlock]) -> None:
+        self._blocks, self._run = list(content), None
+
+    def read(self) -> tuple[v1.ContentBlock, ...]:
+        return (*self._blocks, *([] if self._run is None else [v1.TextContent(self._run.read())]))
+
+    def _end_run(self) -> None:
+        if self._run is not None:
+            self._blocks.append(v1.TextContent(self._run.read()))
+            self._run = None
+
+
+class Compaction(_Content):
+    """The agent shortens its context."""
+
+    __slots__ = ("error", "id", "status")
+
+    def __init__(self, compaction_id: v1.CompactionId) -> None:
+        super().__init__()
+        self.id = compaction_id
+        self.status: v1.CompactionStatus = "in_progress"
+        self.error: str | None = None
+
+    @property
+    def summary(self) -> tuple[v1.ContentBlock, ...]:
+        """What stands for what was shortened, as far as it has come."""
+        return self.read()
+
+
+class _Growing(_Content):
+    """A message that may still grow."""
+
+    __slots__ = ("id", "is_ours", "place", "speaker")
+
+    def __init__(self, speaker: Speaker, message_id: v1.MessageId | None, place: int, *, is_ours: bool) -> None:
+        super().__init__()
+        self.speaker: Speaker = speaker
+        self.id = message_id
+        self.place = place
+        self.is_ours = is_ours
+        """Whether it is a prompt as it was sent, which the agent has not repeated."""
+
+    def message(self) -> Message:
+        return Message(self.speaker, self.read(), self.id)
+
+
+class SessionState:
+    """What a session's updates amount to.
+
+    >>> state = SessionState()
+    >>> state.add(v1.AgentMessageChunk.of("Hel"))
+    >>> state.add(v1.AgentMessageChunk.of("lo"))
+    >>> [message.text for message in state.messages]
+    ['Hello']
+    """
+
+    def __init__(self) -> None:
+        self.tool_calls: dict[v1.ToolCallId, ToolCallState] = {}
+        """Every tool call of the session, by its id."""
+        self.plan: list[v1.PlanEntry] = []
+        self.plans: dict[v1.PlanId, v1.PlanUpdateContent] = {}
+        """Plans that have an id, each as it is now."""
+        self.commands: list[v1.AvailableCommand] = []
+        self.modes: list[v1.SessionMode] = []
+        self.mode: v1.SessionModeId | None = None
+        self.config: list[v1.SessionConfigOption] = []
+        self.usage: v1.UsageUpdate | None = None
+        self.title: str | None = None
+        self.updated_at: str | None = None
+        self.notices: list[v1.Notice] = []
+        self.compactions: dict[v1.CompactionId, Compaction] = {}
+        self.subagents: dict[v1.SessionId, v1.SubagentUpdate] = {}
+        self.letters: list[v1.SessionMessage | v1.SessionMessageChunk] = []
+        """Messages between sessions, as they came."""
+        self.unknown: list[Unknown] = []
+        """Updates of kinds that this version of Accord does not know, as they came."""
+        self._growing: list[_Growing | v1.ToolCallId] = []
+        self._read: list[Entry] = []
+        self._changed: set[int] = set()
+        self._timeline: tuple[Entry, ...] = ()
+        self._last: _Growing | None = None
+        """The message that the next chunk without an id may continue."""
+        self._by_id: dict[tuple[Speaker, v1.MessageId], _Growing] = {}
+        self._places: dict[v1.ToolCallId, int] = {}
+        self._unfinished: dict[v1.ToolCallId, None] = {}
+        self._observers: list[Observer] = []
+
+    def add(self, update: v1.SessionUpdate | v1.ToolCallUpdate) -> None:
+        """Fold in what happened next."""
+        fold = self._folds.get(update.__class__)
+        if fold is not None:
+            fold(self, update)
+        else:
+            self.unknown.append(cast("Unknown", update))
+        if self._observers:
+            self._tell(update)
+
+    def add_all(self, updates: Iterable[v1.SessionUpdate]) -> None:
+        for update in updates:
+            self.add(update)
+
+    def add_prompt(self, content: Sequence[v1.ContentBlock]) -> None:
+        """The user speaks. If the agent repeats the prompt as updates, those take its place."""
+        message = self._begin_message("user", None, is_ours=True)
+        for block in content:
+            message.add(block)
+        self._tell(None)
+
+    def end_turn(self) -> None:
+        """What comes next is a new message, whoever speaks."""
+        self._last = None
+
+    def cancel_unfinished(self) -> None:
+        """The turn was cancelled: its tool calls that are not finished are `cancelled`, unless the agent says more."""
+        for tool_call_id in list(self._unfinished):
+            cancelled = msgspec.structs.replace(self.tool_calls[tool_call_id], status="cancelled")
+            self._put_tool_call(cancelled)
+        self._tell(None)
+
+    def set_modes(self, modes: v1.SessionModeState | None) -> None:
+        """The modes that the session was opened with."""
+        if modes is not None:
+            self.modes, self.mode = modes.available_modes, modes.current_mode_id
+            self._tell(None)
+
+    def set_config(self, options: Sequence[v1.SessionConfigOption] | None) -> None:
+        """The config options that the session was opened with, or that changing one gave."""
+        if options is not None:
+            self.config = list(options)
+            self._tell(None)
+
+    def set_mode(self, mode: v1.SessionModeId) -> None:
+        self.mode = mode
+        self._tell(None)
+
+    def option(self, config_id: str) -> v1.SessionConfigSelect | v1.SessionConfigBoolean | None:
+        """The config option with this id, as it is now."""
+        for option in self.config:
+            if not isinstance(option, Unknown) and option.id == config_id:
+                return option
+        return None
+
+    # Reading
+
+    def __len__(self) -> int:
+        """How many entries the timeline has."""
+        return len(self._growing)
+
+    @property
+    def timeline(self) -> tuple[Entry, ...]:
+        """Messages and tool calls in the order in which they began. Costs what has changed since the last time."""
+        if self._changed:
+            for place in self._changed:
+                self._read[place] = self._entry(place)
+            self._changed.clear()
+            self._timeline = tuple(self._read)
+        return self._timeline
+
+    def since(self, place: int) -> list[Entry]:
+        """The entries of the timeline from this place on."""
+        return [self._entry(index) for index in range(place, len(self._growing))]
+
+    @property
+    def messages(self) -> list[Message]:
+        return [entry for entry in self.timeline if isinstance(entry, Message)]
+
+    def snapshot(self) -> Snapshot:
+        """All of it as it is now, in a value that never changes."""
+        return Snapshot(
+            self.timeline,
+            tuple(self.plan),
+            dict(self.plans),
+            tuple(self.commands),
+            tuple(self.modes),
+            self.mode,
+            tuple(self.config),
+            self.usage,
+            self.title,
+            self.updated_at,
+            tuple(self.notices),
+            tuple(self.unknown),
+        )
+
+    def on_change(self, observer: Observer) -> Callable[[], None]:
+        """Call this after every change, with the update that made it, or None for what we did ourselves.
+
+        What is returned ends it. The observer is called where the update arrives, so it must be quick.
+        """
+        self._observers.append(observer)
+
+        def end() -> None:
+            if observer in self._observers:
+                self._observers.remove(observer)
+
+        return end
+
+    def _tell(self, update: v1.SessionUpdate | v1.ToolCallUpdate | None) -> None:
+        for observer in list(self._observers):
+            observer(update)
+
+    # The timeline
+
+    def _entry(self, place: int) -> Entry:
+        growing = self._growing[place]
+        return growing.message() if isinstance(growing, _Growing) else self.tool_calls[growing]
+
+    def _begin(self, entry: _Growing | v1.ToolCallId) -> None:
+        self._changed.add(len(self._growing))
+        self._growing.append(entry)
+        self._read.append(_NOTHING_YET)
+
+    def _begin_message(self, speaker: Speaker, message_id: v1.MessageId | None, *, is_ours: bool = False) -> _Growing:
+        message = _Growing(speaker, message_id, len(self._growing), is_ours=is_ours)
+        self._begin(message)
+        self._last = message
+        return message
+
+    def _message(self, speaker: Speaker, message_id: v1.MessageId | None) -> _Growing:
+        """The message that a chunk belongs to."""
+        last = self._last
+        if last is not None and last.speaker == speaker and last.is_ours:
+            last.replace(())
+            last.id, last.is_ours = message_id, False
+            if message_id is not None:
+                self._by_id[speaker, message_id] = last
+            return last
+        if message_id is None:
+            return last if last is not None and last.speaker == speaker else self._begin_message(speaker, None)
+        known = self._by_id.get((speaker, message_id))
+        if known is None:
+            known = self._by_id[speaker, message_id] = self._begin_message(speaker, message_id)
+        return known
+
+    def _add_chunk(self, chunk: v1.ContentChunk) -> None:
+        message, speaker = self._last, _SPEAKERS[chunk.__class__]
+        if message is None or message.id != chunk.message_id or message.speaker != speaker or message.is_ours:
+            message = self._message(speaker, chunk.message_id)
+        message.add(chunk.content)
+        self._changed.add(message.place)
+
+    def _add_tool_call(self, call: v1.ToolCall) -> None:
+        self._put_tool_call(ToolCallState(call.tool_call_id).updated(call))
+
+    def _add_tool_call_update(self, update: v1.ToolCallUpdate) -> None:
+        known = self.tool_calls.get(update.tool_call_id) or ToolCallState(update.tool_call_id)
+        self._put_tool_call(known.updated(update))
+
+    def _put_tool_call(self, call: ToolCallState) -> None:
+        place = self._places.get(call.id)
+        if place is None:
+            self._places[call.id] = len(self._growing)
+            self._begin(call.id)
+            self._last = None
+        else:
+            self._changed.add(place)
+        self.tool_calls[call.id] = call
+        if call.is_finished:
+            self._unfinished.pop(call.id, None)
+        else:
+            self._unfinished[call.id] = None
+
+    # Settings and the rest
+
+    def _add_plan(self, update: v1.Plan) -> None:
+        self.plan = update.entries
+
+    def _add_plan_update(self, update: v1.PlanUpdate) -> None:
+        if isinstance(update.plan, Unknown):
+            plan_id = v1.PlanId(str(update.plan.raw.get("planId", "")))
+        else:
+            plan_id = update.plan.plan_id
+        self.plans[plan_id] = update.plan
+
+    def _remove_plan(self, update: v1.PlanRemoved) -> None:
+        self.plans.pop(update.plan_id, None)
+
+    def _add_commands(self, update: v1.AvailableCommandsUpdate) -> None:
+        self.commands = update.available_commands
+
+    def _add_mode(self, update: v1.CurrentModeUpdate) -> None:
+        self.mode = update.current_mode_id
+
+    def _add_config(self, update: v1.ConfigOptionUpdate) -> None:
+        self.config = update.config_options
+
+    def _add_info(self, update: v1.SessionInfoUpdate) -> None:
+        if update.title is not UNSET:
+            self.title = update.title
+        if update.updated_at is not UNSET:
+            self.updated_at = update.updated_at
+
+    def _add_usage(self, update: v1.UsageUpdate) -> None:
+        self.usage = update
+
+    def _add_notice(self, update: v1.Notice) -> None:
+        self.notices.append(update)
+
+    def _add_compaction(self, update: v1.CompactionUpdate) -> None:
+        known = self._compaction(update.compaction_id)
+        known.status, known.error = update.status, update.error or known.error
+        if update.summary is not None:
+            known.replace(update.summary)
+
+    def _add_compaction_chunk(self, update: v1.CompactionSummaryChunk) -> None:
+        self._compaction(update.compaction_id).add(update.content)
+
+    def _compaction(self, compaction_id: v1.CompactionId) -> Compaction:
+        known = self.compactions.get(compaction_id)
+        if known is None:
+            known = self.compactions[compaction_id] = Compaction(compaction_id)
+        return known
+
+    def _add_subagent(self, update: v1.SubagentUpdate) -> None:
+        known = self.subagents.get(update.session_id)
+        if known is not None:
+            said = {name: value for name in update.__struct_fields__ if (value := getattr(update, name)) is not None}
+            update = msgspec.structs.replace(known, **said)
+        self.subagents[update.session_id] = update
+
+    def _add_letter(self, update: v1.SessionMessage | v1.SessionMessageChunk) -> None:
+        self.letters.append(update)
+
+    _folds: ClassVar[dict[type, Callable[[SessionState, Any], None]]] = {
+        v1.AgentMessageChunk: _add_chunk,
+        v1.AgentThoughtChunk: _add_chunk,
+        v1.UserMessageChunk: _add_chunk,
+        v1.ToolCall: _add_tool_call,
+        v1.ToolCallProgress: _add_tool_call_update,
+        v1.ToolCallUpdate: _add_tool_call_update,
+        v1.Plan: _add_plan,
+        v1.PlanUpdate: _add_plan_update,
+        v1.PlanRemoved: _remove_plan,
+        v1.AvailableCommandsUpdate: _add_commands,
+        v1.CurrentModeUpdate: _add_mode,
+        v1.ConfigOptionUpdate: _add_config,
+        v1.SessionInfoUpdate: _add_info,
+        v1.UsageUpdate: _add_usage,
+        v1.Notice: _add_notice,
+        v1.CompactionUpdate: _add_compaction,
+        v1.CompactionSummaryChunk: _add_compaction_chunk,
+        v1.SubagentUpdate: _add_subagent,
+        v1.SessionMessage: _add_letter,
+        v1.SessionMessageChunk: _add_letter,
+    }
+
+
+_SPEAKERS: dict[type, Speaker] = {
+    v1.AgentMessageChunk: "agent",
+    v1.AgentThoughtChunk: "thought",
+    v1.UserMessageChunk: "user",
+}
+_NOTHING_YET = Message("user", ())

@@ -1,0 +1,366 @@
+"""What a session's updates amount to."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+from accord import v1
+from accord.schema import codec
+from accord.schema.base import Unknown
+from accord.state import Message, SessionState, ToolCallState
+from accord.text import JoinedText, mended
+
+THUMB = "\U0001f44d"
+HIGH, LOW = "\ud83d", "\udc4d"
+
+
+def folded(*updates: v1.SessionUpdate) -> SessionState:
+    state = SessionState()
+    state.add_all(updates)
+    return state
+
+
+def agent(text: str, message_id: str | None = None) -> v1.AgentMessageChunk:
+    return v1.AgentMessageChunk.of(text, None if message_id is None else v1.MessageId(message_id))
+
+
+def said(state: SessionState) -> list[tuple[str, str]]:
+    return [(message.speaker, message.text) for message in state.messages]
+
+
+def call(call_id: str, title: str = "Look", **fields: Any) -> v1.ToolCall:
+    return v1.ToolCall(v1.ToolCallId(call_id), title, **fields)
+
+
+def progress(call_id: str, **fields: Any) -> v1.ToolCallProgress:
+    return v1.ToolCallProgress(v1.ToolCallId(call_id), **fields)
+
+
+# Messages
+
+
+def test_chunks_of_one_speaker_that_follow_each_other_are_one_message() -> None:
+    state = folded(
+        v1.AgentThoughtChunk.of("Hm"),
+        v1.AgentThoughtChunk.of("m."),
+        agent("Hel"),
+        agent("lo"),
+        v1.UserMessageChunk.of("?"),
+    )
+    assert said(state) == [("thought", "Hmm."), ("agent", "Hello"), ("user", "?")]
+
+
+def test_a_tool_call_parts_messages_and_a_setting_does_not() -> None:
+    state = folded(agent("a"), v1.Plan.of("x"), agent("b"), call("1"), agent("c"))
+    assert [type(entry) for entry in state.timeline] == [Message, ToolCallState, Message]
+    assert said(state) == [("agent", "ab"), ("agent", "c")]
+
+
+def test_chunks_with_an_id_find_their_message_wherever_it_stands() -> None:
+    state = folded(agent("a", "1"), agent("x", "2"), call("1"), agent("b", "1"), agent("y", "2"))
+    assert said(state) == [("agent", "ab"), ("agent", "xy")]
+    assert [message.id for message in state.messages] == ["1", "2"]
+
+
+def test_another_id_is_another_message_though_nothing_stands_between() -> None:
+    assert said(folded(agent("a", "1"), agent("b", "2"), agent("c", "1"))) == [("agent", "ac"), ("agent", "b")]
+
+
+def test_the_end_of_a_turn_ends_its_last_message() -> None:
+    state = folded(agent("a"))
+    state.end_turn()
+    state.add(agent("b"))
+    assert said(state) == [("agent", "a"), ("agent", "b")]
+
+
+def test_an_emoji_cut_in_two_by_chunks_arrives_whole() -> None:
+    state = folded(agent("Good " + HIGH), agent(LOW + "!"))
+    assert said(state) == [("agent", f"Good {THUMB}!")]
+
+
+def test_an_emoji_cut_in_two_on_the_wire_arrives_whole() -> None:
+    chunk = rb'{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"%s"}}'
+    halves = [codec.decode(chunk % half, v1.SessionUpdate) for half in (rb"\ud83d", rb"\udc4d")]
+    assert said(folded(*halves)) == [("agent", THUMB)]
+
+
+def test_a_half_without_its_other_half_stays() -> None:
+    assert said(folded(agent("a" + HIGH), agent("b"))) == [("agent", f"a{HIGH}b")]
+    assert said(folded(agent("a" + HIGH))) == [("agent", f"a{HIGH}")]
+
+
+def test_content_that_is_no_plain_text_stays_as_it_came() -> None:
+    picture = v1.ImageContent.from_bytes(b"x", "image/png")
+    noted = v1.TextContent("t", v1.Annotations(priority=1.0))
+    state = folded(agent("a"), agent("b"), v1.AgentMessageChunk(picture), v1.AgentMessageChunk(noted), agent("c"))
+    assert state.messages[0].content == (v1.TextContent("ab"), picture, noted, v1.TextContent("c"))
+    assert state.messages[0].text == "abtc"
+
+
+def test_a_prompt_that_the_agent_repeats_is_there_once() -> None:
+    state = SessionState()
+    state.add_prompt([v1.TextContent("Hi there")])
+    state.add(v1.UserMessageChunk.of("Hi ", v1.MessageId("7")))
+    state.add(v1.UserMessageChunk.of("there", v1.MessageId("7")))
+    state.add(agent("Hello"))
+    assert said(state) == [("user", "Hi there"), ("agent", "Hello")]
+    assert state.messages[0].id == "7"
+
+
+# Tool calls
+
+
+def test_a_tool_call_keeps_what_its_updates_leave_out() -> None:
+    diff, place = v1.Diff("/a", "new"), v1.ToolCallLocation("/a", 3)
+    state = folded(
+        call("1", "Edit", kind="edit", locations=[place], raw_input={"a": 1}),
+        progress("1", status="in_progress", content=[diff]),
+        progress("1", status="completed", raw_output=[2]),
+    )
+    assert state.tool_calls[v1.ToolCallId("1")] == ToolCallState(
+        v1.ToolCallId("1"), "Edit", "edit", "completed", [diff], [place], {"a": 1}, [2]
+    )
+    assert len(state.timeline) == 1
+
+
+def test_a_list_in_a_tool_calls_update_replaces_the_one_before() -> None:
+    first, second = v1.Content.of("a"), v1.Content.of("b")
+    state = folded(call("1", content=[first]), progress("1", content=[second]))
+    assert list(state.tool_calls[v1.ToolCallId("1")].content) == [second]
+    state.add(progress("1", content=[]))
+    assert list(state.tool_calls[v1.ToolCallId("1")].content) == []
+
+
+def test_an_update_of_a_tool_call_that_was_never_begun_begins_it() -> None:
+    state = folded(progress("1", status="completed"))
+    assert state.tool_calls[v1.ToolCallId("1")].status == "completed"
+    assert state.tool_calls[v1.ToolCallId("1")].title == ""
+
+
+def test_what_a_permission_request_says_of_its_tool_call_is_folded_too() -> None:
+    state = folded(call("1", "Edit"))
+    state.add(v1.ToolCallUpdate(v1.ToolCallId("1"), kind="edit"))
+    assert state.tool_calls[v1.ToolCallId("1")].kind == "edit"
+
+
+def test_cancelling_marks_only_what_was_not_finished_and_later_updates_still_count() -> None:
+    state = folded(call("1", status="completed"), call("2"), call("3", status="in_progress"))
+    state.cancel_unfinished()
+    assert [state.tool_calls[v1.ToolCallId(it)].status for it in "123"] == ["completed", "cancelled", "cancelled"]
+    state.add(progress("3", status="completed"))
+    assert state.tool_calls[v1.ToolCallId("3")].status == "completed"
+
+
+# Settings and the rest
+
+
+def test_settings_are_as_the_last_update_left_them() -> None:
+    command = v1.AvailableCommand.of("test", "Run the tests")
+    option = v1.SessionConfigBoolean(v1.SessionConfigId("fast"), "Fast", current_value=True)
+    state = folded(
+        v1.Plan.of("a", "b"),
+        v1.Plan.of("c"),
+        v1.AvailableCommandsUpdate([command]),
+        v1.CurrentModeUpdate(v1.SessionModeId("ask")),
+        v1.ConfigOptionUpdate([option]),
+        v1.UsageUpdate(10, 100),
+        v1.Notice("warning", "Careful"),
+    )
+    assert [entry.content for entry in state.plan] == ["c"]
+    assert state.commands == [command]
+    assert state.mode == "ask"
+    assert state.option("fast") == option
+    assert state.usage == v1.UsageUpdate(10, 100)
+    assert [notice.title for notice in state.notices] == ["Careful"]
+    assert state.timeline == ()
+
+
+def test_a_title_left_out_stays_and_null_clears_it() -> None:
+    state = folded(v1.SessionInfoUpdate(title="A", updated_at="2026"), v1.SessionInfoUpdate(updated_at="2027"))
+    assert (state.title, state.updated_at) == ("A", "2027")
+    state.add(v1.SessionInfoUpdate(title=None))
+    assert (state.title, state.updated_at) == (None, "2027")
+
+
+def test_plans_with_an_id_come_and_go_by_themselves() -> None:
+    first, second = v1.PlanId("1"), v1.PlanId("2")
+    state = folded(
+        v1.PlanUpdate(v1.PlanMarkdown(first, "a")),
+        v1.PlanUpdate(v1.PlanFile(second, "file:///p")),
+        v1.PlanUpdate(v1.PlanMarkdown(first, "b")),
+        v1.PlanRemoved(second),
+    )
+    assert state.plans == {first: v1.PlanMarkdown(first, "b")}
+
+
+def test_updates_that_nobody_here_knows_are_kept() -> None:
+    hologram = Unknown("hologram", {"sessionUpdate": "hologram"})
+    assert folded(agent("a"), hologram, agent("b")).unknown == [hologram]
+
+
+def test_a_summary_grows_by_its_chunks_and_an_update_replaces_it() -> None:
+    compaction = v1.CompactionId("1")
+    state = folded(
+        v1.CompactionUpdate(compaction, "in_progress"),
+        v1.CompactionSummaryChunk(compaction, v1.TextContent("so ")),
+        v1.CompactionSummaryChunk(compaction, v1.TextContent("far")),
+    )
+    assert state.compactions[compaction].summary == (v1.TextContent("so far"),)
+    state.add(v1.CompactionUpdate(compaction, "completed", [v1.TextContent("done")]))
+    assert state.compactions[compaction].summary == (v1.TextContent("done"),)
+    assert state.compactions[compaction].status == "completed"
+
+
+def test_what_a_subagents_update_leaves_out_stays() -> None:
+    state = folded(
+        v1.SubagentUpdate(v1.SessionId("s"), title="Search"),
+        v1.SubagentUpdate(v1.SessionId("s"), description="in /src"),
+    )
+    assert state.subagents[v1.SessionId("s")] == v1.SubagentUpdate(v1.SessionId("s"), "Search", "in /src")
+
+
+# Watching and reading
+
+
+def test_observers_are_told_of_every_change_until_they_leave() -> None:
+    state, seen = SessionState(), list[Any]()
+    leave = state.on_change(seen.append)
+    state.add(agent("a"))
+    state.cancel_unfinished()
+    leave()
+    state.add(agent("b"))
+    assert seen == [agent("a"), None]
+
+
+def test_a_snapshot_does_not_change() -> None:
+    state = folded(agent("a"), call("1"))
+    before = state.snapshot()
+    state.add_all([agent("b"), progress("1", status="completed"), v1.Plan.of("x")])
+    assert [type(entry) for entry in before.timeline] == [Message, ToolCallState]
+    assert before.timeline[1] == ToolCallState(v1.ToolCallId("1"), "Look", content=[], locations=[])
+    assert before.plan == ()
+    assert len(state.snapshot().timeline) == 3
+
+
+def test_reading_makes_only_what_has_changed() -> None:
+    state = folded(agent("a"), call("1"), agent("b"))
+    before = state.timeline
+    assert state.timeline is before
+    state.add(agent("c"))
+    after = state.timeline
+    assert (after[0] is before[0], after[1] is before[1], after[2] is before[2]) == (True, True, False)
+
+
+def operations(do: Callable[[], object]) -> Counter[str]:
+    """How many functions this calls, ours and C's, by name."""
+    counted: Counter[str] = Counter()
+
+    def count(frame: FrameType, event: str, what: Any) -> None:
+        if event == "c_call":
+            counted[what.__name__] += 1
+        elif event == "call":
+            counted[frame.f_code.co_name] += 1
+
+    sys.setprofile(count)
+    try:
+        do()
+    finally:
+        sys.setprofile(None)
+    return counted
+
+
+@pytest.mark.parametrize("message_id", [None, "1"])
+def test_a_message_of_100_000_chunks_costs_each_the_same(message_id: str | None) -> None:
+    chunk, state = agent("word ", message_id), SessionState()
+    state.add(chunk)
+
+    def stream(times: int) -> None:
+        for _ in range(times):
+            state.add(chunk)
+
+    few, many = operations(lambda: stream(1_000)), operations(lambda: stream(100_000))
+    assert many.total() <= 101 * few.total()
+    assert many["getvalue"] == many["read"] == 0  # the whole text is made when somebody reads it, and not before
+    assert len(state.messages[0].text) == 101_001 * len("word ")
+
+
+# Against a slow and simple fold
+
+PIECES = st.text(alphabet=["a", " ", "é", HIGH, LOW, THUMB], max_size=3)
+Chunk = type[v1.AgentMessageChunk] | type[v1.AgentThoughtChunk] | type[v1.UserMessageChunk]
+
+
+@st.composite
+def chunks(draw: st.DrawFn) -> v1.ContentChunk:
+    of: list[Chunk] = [v1.AgentMessageChunk, v1.AgentThoughtChunk, v1.UserMessageChunk]
+    message_id = draw(st.sampled_from([None, None, v1.MessageId("1"), v1.MessageId("2")]))
+    return draw(st.sampled_from(of)).of(draw(PIECES), message_id)
+
+
+@st.composite
+def calls(draw: st.DrawFn) -> v1.ToolCallProgress:
+    statuses: list[v1.ToolCallStatus | None] = [None, "pending", "completed"]
+    title, status = draw(st.sampled_from([None, "A", "B"])), draw(st.sampled_from(statuses))
+    return v1.ToolCallProgress(v1.ToolCallId(draw(st.sampled_from("xy"))), title, status=status)
+
+
+def simply(updates: list[Any]) -> list[Any]:
+    """The timeline by the book: quadratic, and plain to see."""
+    timeline: list[Any] = []
+    for update in updates:
+        if isinstance(update, v1.ToolCallProgress):
+            entry = next((it for it in timeline if it[:2] == ["call", update.tool_call_id]), None)
+            if entry is None:
+                entry = ["call", update.tool_call_id, "", "pending"]
+                timeline.append(entry)
+            entry[2], entry[3] = update.title or entry[2], update.status or entry[3]
+            continue
+        key: list[Any] = [type(update), update.message_id]
+        if update.message_id is None:
+            entry = timeline[-1] if timeline and timeline[-1][0] is type(update) else None
+        else:
+            entry = next((it for it in timeline if it[:2] == key), None)
+        if entry is None:
+            entry = [*key, ""]
+            timeline.append(entry)
+        entry[2] = mended(entry[2], update.content.text)
+    return timeline
+
+
+@given(st.lists(chunks() | calls(), max_size=30), st.sets(st.integers(0, 30)))
+def test_any_updates_fold_as_the_simple_fold_says_whenever_they_are_read(updates: list[Any], read_at: set[int]) -> None:
+    state = SessionState()
+    for place, update in enumerate(updates):
+        state.add(update)
+        if place in read_at:
+            assert len(state.timeline) == len(state)
+    seen = [
+        [entry.speaker, entry.id, entry.text]
+        if isinstance(entry, Message)
+        else ["call", entry.id, entry.title, entry.status]
+        for entry in state.timeline
+    ]
+    speakers = {v1.AgentMessageChunk: "agent", v1.AgentThoughtChunk: "thought", v1.UserMessageChunk: "user"}
+    assert seen == [[speakers.get(it[0], it[0]), *it[1:]] for it in simply(updates)]
+    assert state.since(0) == list(state.timeline)
+
+
+@given(st.text(alphabet=["a", "é", THUMB, "\u200d", "\U0001f680"], max_size=10), st.data())
+def test_text_cut_anywhere_in_utf_16_is_whole_again(text: str, data: st.DataObject) -> None:
+    units = [chr(int.from_bytes(pair, "little")) for pair in zip(*[iter(text.encode("utf-16-le"))] * 2, strict=True)]
+    joined, streamed = JoinedText(), ""
+    while units:
+        size = data.draw(st.integers(1, len(units)))
+        piece = (
+            "".join(units[:size]).encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass") if size else ""
+        )
+        units = units[size:]
+        streamed += joined.add(piece)
+    assert joined.read() == text == streamed + joined.rest()
