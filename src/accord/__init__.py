@@ -9,6 +9,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from accord.agent.agent import Agent as Agent
+    from accord.agent.remote_client import RemoteClient as RemoteClient
+    from accord.agent.session import Session as Session
+    from accord.agent.turn import Turn as Turn
     from accord.capabilities import Capabilities as Capabilities
     from accord.connection import Connection as Connection, Limits as Limits, Statistics as Statistics
     from accord.dispatch import Peer as Peer
@@ -41,6 +45,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "AccordError": "errors",
+    "Agent": "agent.agent",
     "Capabilities": "capabilities",
     "CapabilityMissing": "errors",
     "Connection": "connection",
@@ -60,12 +65,15 @@ _HOMES = {
     "PeerError": "errors",
     "ProcessTransport": "transports.process",
     "ProtocolError": "errors",
+    "RemoteClient": "agent.remote_client",
     "Request": "schema.base",
     "RequestError": "errors",
+    "Session": "agent.session",
     "Spans": "spans",
     "Statistics": "connection",
     "StdioTransport": "transports.stdio",
     "Timeout": "errors",
+    "Turn": "agent.turn",
     "Unknown": "schema.base",
     "memory_pair": "transports.memory:pair",
     "run": "run",

@@ -131,6 +131,11 @@ class Peer:
 
     async def notify(self, notification: Notification, *, force: bool = False) -> None:
         """Send a notification; waits while the other side does not take what it is sent."""
+        if self.tell(notification, force=force):
+            await self.connection.breathe()
+
+    def tell(self, notification: Notification, *, force: bool = False) -> bool:
+        """`notify` without waiting. True if the sender should `breathe` before it sends more."""
         way = _outgoing.get(notification.__class__) or _way_out(notification.__class__)
         if way.guard is not None and not force:
             way.guard.check(notification, self.capabilities, unstable=self.unstable)
@@ -138,8 +143,11 @@ class Peer:
             frame = _encode(TellFrame(way.method, notification))
         except codec.ENCODE_REFUSALS:
             frame = messages.tell(way.method, codec.encode(notification))
-        if self.connection.tell(frame):
-            await self.connection.breathe()
+        return self.connection.tell(frame)
+
+    async def breathe(self) -> None:
+        """Let others run; and while the other side does not take what it is sent, wait for room."""
+        await self.connection.breathe()
 
     async def request_raw(
         self,

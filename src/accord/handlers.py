@@ -108,6 +108,15 @@ class Handlers:
         self.others = handler
         return handler
 
+    def over(self, others: Handlers) -> Handlers:
+        """These handlers, and of the others those for what has none here."""
+        both = Handlers()
+        mine = self.typed.keys() | self.raw.keys()
+        both.typed = {key: entry for key, entry in others.typed.items() if key not in mine} | self.typed
+        both.raw = {key: entry for key, entry in others.raw.items() if key not in mine} | self.raw
+        both.others = self.others or others.others
+        return both
+
     def _register_raw(self, method: str, *, is_request: bool) -> Callable[[HandlerT], HandlerT]:
         def register(handler: HandlerT) -> HandlerT:
             self.raw[method, is_request] = handler
