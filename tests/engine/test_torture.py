@@ -261,13 +261,15 @@ async def turn_the_loop(most):
 
 
 async def first_of(*awaitables):
+    """Wait for one of them; what was started for this has ended then, however the waiting ends."""
     waiting = {asyncio.ensure_future(awaitable) for awaitable in awaitables}
-    _, pending = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-    own = {task for task in pending if task not in awaitables}
-    for task in own:
-        task.cancel()
-    if own:
-        await asyncio.wait(own)
+    own = waiting - set(awaitables)
+    try:
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in own:
+            task.cancel()
+        await asyncio.gather(*own, return_exceptions=True)
 
 
 # What must not be left

@@ -15,6 +15,7 @@ from nodes import version_is_here
 from strategies import each_version
 
 from accord.errors import DecodeError, EncodeError
+from accord.schema import v2
 from accord.schema.codec import convert, decode, encode, loads
 from accord.schema.methods import methods
 
@@ -128,6 +129,17 @@ VALUES = (
     None, True, False, 0, -1, 1.0, 1.5, 2**31, 2**64, -(2**63), 10**30, 1e300, "", "x", "\ud83d", "_unknown", "text",
     [], {}, [[]], [None], [{}], {"type": "_unknown"}, {"type": 5}, {"": None}, {"_meta": {"a": 1}}, "x" * 999, [0] * 99,
 )  # fmt: skip
+
+
+FOUND = [
+    (v2.ElicitationAcceptAction, b'{"action":"accept","content":{"a":1000000000000000000000000000000}}'),
+]
+"""Texts that one of these tests has failed on."""
+
+
+@pytest.mark.parametrize(("hint", "data"), FOUND)
+def test_what_was_wrong_once_stays_right(hint, data):
+    check(hint, data)
 
 
 @pytest.mark.timeout(600)

@@ -96,6 +96,8 @@ def _reader(node: Node, *, whole: bool = False) -> Reader:
             return functools.partial(_tagged, _Variants(node, whole=whole))
         case Chosen(cls):
             return functools.partial(_chosen, cls)
+        case AnyOf(options) if any(isinstance(option, Anything) for option in options):
+            return _anything  # as msgspec reads it; the other options are there for people
         case AnyOf(options):
             inner = [_reader(option, whole=whole) for option in options if option != NULL]
             if len(inner) == 1 and NULL in options:
