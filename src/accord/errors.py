@@ -10,6 +10,7 @@ AccordError
 ├── ConnectionClosed       the link has ended, and why
 ├── CapabilityMissing      the other side never said that it can do this
 ├── Timeout                a deadline passed (also a TimeoutError)
+├── StoreError             a store of sessions cannot do what it was asked
 └── Overflow               a reader fell too far behind and its updates were given up
 """
 
@@ -29,6 +30,10 @@ NOT_FOUND = -32002
 EndReason = Literal["closed", "peer_closed", "broken", "process_ended", "died_at_start", "failed", "unresponsive"]
 """Why a link ended: we closed it; they closed it; the pipe or socket broke; their process ended; it ended before it
 answered `initialize`; something of ours failed; they stopped reading or answering and were given up."""
+
+StoreTrouble = Literal["newer_format", "not_a_store", "exists", "gone", "taken", "cursor", "busy", "failed"]
+"""What is wrong: a newer Accord wrote the file; it is something else; the session exists already, does not exist, or was
+taken up by somebody else; a page's cursor makes no sense; others kept the file locked; it cannot be read or written."""
 
 
 class AccordError(Exception):
@@ -157,6 +162,14 @@ class Timeout(AccordError, TimeoutError):
 
 class Overflow(AccordError):
     """A reader fell so far behind that its updates were given up rather than kept for ever."""
+
+
+class StoreError(AccordError):
+    """A store of sessions cannot do what it was asked; `reason` is one of a fixed set of words, for programs."""
+
+    def __init__(self, reason: StoreTrouble, detail: str) -> None:
+        super().__init__(detail)
+        self.reason: StoreTrouble = reason
 
 
 _WHAT_ENDED: dict[EndReason, str] = {

@@ -1,0 +1,159 @@
+"""The SQLite file: its tables, its format, and the connections to it.
+
+The file is in WAL mode, so readers never wait. A writer waits while another one commits, which takes well under a
+millisecond; only copying and deleting a long session takes longer.
+
+Numbers of updates and of sessions share one integer key, so that a session's updates stand side by side in one table
+in the order in which they are read.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from pathlib import Path
+from typing import Literal
+
+from accord.errors import StoreError, StoreTrouble
+from accord.schema import codec
+
+FORMAT = 1
+"""Raised when an older Accord could no longer read the file."""
+
+APPLICATION = 0x41434F52
+"""In the file's header: says that the file is Accord's."""
+
+PATIENCE = 30.0
+"""Seconds to wait for other processes that write."""
+
+Safety = Literal["process", "power"]
+"""What a committed update survives: the death of the process, or the loss of power as well."""
+
+_SYNCHRONOUS: dict[Safety, str] = {"process": "NORMAL", "power": "FULL"}
+
+_TABLES = f"""
+CREATE TABLE sessions (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    owner TEXT NOT NULL,
+    cwd TEXT NOT NULL,
+    roots TEXT NOT NULL,
+    title TEXT,
+    created INTEGER NOT NULL,
+    updated INTEGER NOT NULL,
+    settings TEXT NOT NULL,
+    state TEXT NOT NULL,
+    format INTEGER NOT NULL,
+    hold INTEGER NOT NULL,
+    length INTEGER NOT NULL
+);
+CREATE INDEX sessions_by_activity ON sessions (owner, updated, number);
+CREATE INDEX sessions_by_folder ON sessions (owner, cwd, updated, number);
+CREATE TABLE updates (
+    position INTEGER PRIMARY KEY,  -- the session's number * 2^32 + the update's
+    update_json BLOB NOT NULL
+);
+PRAGMA application_id = {APPLICATION};
+PRAGMA user_version = {FORMAT};
+"""
+
+
+def connect(path: Path, safety: Safety, *, patience: float) -> sqlite3.Connection:
+    """A connection to a store's file that exists."""
+    connection = sqlite3.connect(path, timeout=patience, isolation_level=None, check_same_thread=False)
+    connection.execute(f"PRAGMA synchronous = {_SYNCHRONOUS[safety]}")
+    return connection
+
+
+def prepare(path: Path, safety: Safety) -> sqlite3.Connection:
+    """Make the file if it is not there, see that it is ours, and connect to it."""
+    try:
+        _make_file(path)
+        connection = connect(path, safety, patience=PATIENCE)
+    except (OSError, sqlite3.Error) as error:
+        raise StoreError("failed", f"the store {path} cannot be opened: {error}") from error
+    try:
+        _make_ready(connection, path)
+    except sqlite3.Error as error:
+        connection.close()
+        raise trouble(error, path) from error
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def trouble(error: sqlite3.Error, path: Path) -> StoreError:
+    """What went wrong, in the words of a store."""
+    reasons: dict[int, StoreTrouble] = {sqlite3.SQLITE_NOTADB: "not_a_store", sqlite3.SQLITE_CORRUPT: "not_a_store"}
+    if is_busy(error):
+        return StoreError("busy", f"the store {path} was locked by others for {PATIENCE:g} seconds")
+    reason = reasons.get(_primary_code(error), "failed")
+    return StoreError(reason, f"the store {path} cannot be used: {error}")
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    return _primary_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def as_json(value: object) -> str:
+    return codec.encode(value).decode()
+
+
+def whole(text: str) -> str:
+    """This text without halves of emoji, for which UTF-8 has no bytes."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _primary_code(error: sqlite3.Error) -> int:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest says more than we want to know
+
+
+def _make_file(path: Path) -> None:
+    """Conversations are private: folder and file are made for their user only."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+
+
+def _make_ready(connection: sqlite3.Connection, path: Path) -> None:
+    _check(connection, path)  # before anything is written to a file that may not be ours
+    _use_write_ahead_log(connection)
+    connection.execute("BEGIN IMMEDIATE")  # one process makes the tables, and the others find them
+    try:
+        if _check(connection, path) == 0:
+            for statement in _TABLES.split(";\n"):
+                connection.execute(statement)
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def _check(connection: sqlite3.Connection, path: Path) -> int:
+    """The file's format, 0 for an empty file."""
+    (written,) = connection.execute("PRAGMA user_version").fetchone()
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    if application != APPLICATION and (application or written or tables):
+        raise StoreError("not_a_store", f"{path} is a database, but not a store of Accord's sessions")
+    if written > FORMAT:
+        raise StoreError(
+            "newer_format",
+            f"the store {path} was written by a newer Accord: it has format {written}, "
+            f"and this one knows formats up to {FORMAT}",
+        )
+    return int(written)
+
+
+def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
+    """SQLite does not wait for others here, however patient the connection is."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if not is_busy(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)

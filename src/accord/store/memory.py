@@ -1,0 +1,157 @@
+"""Sessions that last as long as the process: the default, and the model that other stores are tested against."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import AsyncIterator, Sequence
+from operator import attrgetter
+
+import msgspec
+
+from accord.errors import StoreError
+from accord.schema import codec
+from accord.store.base import (
+    NOTHING,
+    PAGE_BYTES,
+    PAGE_OF_SESSIONS,
+    PAGE_OF_UPDATES,
+    Changes,
+    Clock,
+    Cursor,
+    Json,
+    Page,
+    Store,
+    StoredSession,
+    microseconds,
+    now,
+)
+
+
+class _Kept:
+    """A session, its updates, and its number in the order of creation."""
+
+    __slots__ = ("number", "session", "updates")
+
+    def __init__(self, number: int, session: StoredSession, updates: Sequence[bytes] = ()) -> None:
+        self.number = number
+        self.session = session
+        self.updates = list(updates)
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Where it stands in a list: the latest active first, of those the newest."""
+        return -microseconds(self.session.updated), -self.number
+
+
+_place = attrgetter("place")
+
+
+class MemoryStore(Store):
+    """Keeps sessions in memory, for as long as the process lives.
+
+    agent = accord.Agent("greeter", store=accord.MemoryStore())
+    """
+
+    def __init__(self, *, clock: Clock = now) -> None:
+        self._clock = clock
+        self._kept: dict[str, _Kept] = {}
+        self._count = 0
+        self._listed: list[_Kept] | None = None
+        """All sessions in the order of a list; made again after a change."""
+
+    async def open(self) -> None:
+        pass
+
+    async def close(self) -> None:
+        pass
+
+    async def create(self, session: StoredSession) -> StoredSession:
+        return self._add(session, ())
+
+    async def find(self, session_id: str, *, owner: str = "") -> StoredSession | None:
+        kept = self._of(session_id, owner)
+        return None if kept is None else kept.session
+
+    async def take(self, session_id: str, *, owner: str = "") -> StoredSession:
+        kept = self._of(session_id, owner)
+        if kept is None:
+            raise StoreError("gone", f"there is no session {session_id}")
+        kept.session = msgspec.structs.replace(kept.session, hold=kept.session.hold + 1)
+        return kept.session
+
+    async def write(self, session: StoredSession, updates: Sequence[bytes] = (), changes: Changes = NOTHING) -> None:
+        kept = self._of(session.id, session.owner)
+        if kept is None:
+            raise StoreError("gone", f"session {session.id} was deleted")
+        if kept.session.hold != session.hold:
+            raise StoreError("taken", f"session {session.id} was taken up elsewhere")
+        changed = _detached(changes.apply(kept.session, max(self._clock(), kept.session.updated)))
+        kept.updates += updates
+        kept.session = changed
+        self._listed = None
+
+    async def updates(self, session_id: str, *, owner: str = "", after: int = 0) -> AsyncIterator[list[bytes]]:
+        while (kept := self._of(session_id, owner)) is not None and (page := _page(kept.updates, after)):
+            after += len(page)
+            yield page
+
+    async def page(
+        self, *, owner: str = "", cwd: str | None = None, cursor: str | None = None, size: int = PAGE_OF_SESSIONS
+    ) -> Page:
+        if self._listed is None:
+            self._listed = sorted(self._kept.values(), key=_place)
+        behind = None if cursor is None else Cursor.read(cursor, cwd)
+        start = 0 if behind is None else bisect_right(self._listed, (-behind.updated, -behind.number), key=_place)
+        found: list[_Kept] = []
+        for kept in self._listed[start:]:
+            if kept.session.owner == owner and cwd in (None, kept.session.cwd):
+                if len(found) == size:
+                    last = found[-1]
+                    return Page(_sessions(found), Cursor(-last.place[0], last.number, cwd).written())
+                found.append(kept)
+        return Page(_sessions(found))
+
+    async def copy(self, source: str, session: StoredSession) -> StoredSession:
+        kept = self._of(source, session.owner)
+        if kept is None:
+            raise StoreError("gone", f"there is no session {source}")
+        return self._add(session, kept.updates)
+
+    async def delete(self, session_id: str, *, owner: str = "") -> None:
+        if self._of(session_id, owner) is not None:
+            del self._kept[session_id]
+            self._listed = None
+
+    def _of(self, session_id: str, owner: str) -> _Kept | None:
+        kept = self._kept.get(session_id)
+        return kept if kept is not None and kept.session.owner == owner else None
+
+    def _add(self, session: StoredSession, updates: Sequence[bytes]) -> StoredSession:
+        if session.id in self._kept:
+            raise StoreError("exists", f"there is a session {session.id} already")
+        self._count += 1
+        self._kept[session.id] = _Kept(self._count, _detached(session), updates)
+        self._listed = None
+        return session
+
+
+def _detached(session: StoredSession) -> StoredSession:
+    """With values that nobody else can change: as they would come back from a file."""
+    return msgspec.structs.replace(session, settings=_copied(session.settings), state=_copied(session.state))
+
+
+def _copied(value: Json) -> Json:
+    return codec.loads(codec.encode(value))
+
+
+def _sessions(found: list[_Kept]) -> list[StoredSession]:
+    return [kept.session for kept in found]
+
+
+def _page(updates: list[bytes], start: int) -> list[bytes]:
+    size = 0
+    for number, update in enumerate(updates[start : start + PAGE_OF_UPDATES], 1):
+        size += len(update)
+        if size >= PAGE_BYTES:
+            return updates[start : start + number]
+    return updates[start : start + PAGE_OF_UPDATES]

@@ -1,0 +1,149 @@
+"""What the worker asks of the database: a function each, run in the worker's thread."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from accord.errors import StoreError
+from accord.schema import codec
+from accord.store.base import PAGE_BYTES, PAGE_OF_UPDATES, Cursor, Page, StoredSession, microseconds, moment
+from accord.store.database import as_json, whole
+
+T = TypeVar("T")
+
+_COLUMNS = "id, cwd, owner, roots, title, created, updated, settings, state, format, hold"
+
+
+def in_transaction(connection: sqlite3.Connection, do: Callable[[], T]) -> T:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        result = do()
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+    return result
+
+
+def find(connection: sqlite3.Connection, session_id: str, owner: str) -> StoredSession | None:
+    row = connection.execute(
+        f"SELECT {_COLUMNS} FROM sessions WHERE id = ? AND owner = ?", (session_id, owner)
+    ).fetchone()
+    return None if row is None else _session(row)
+
+
+def take(connection: sqlite3.Connection, session_id: str, owner: str) -> StoredSession | None:
+    row = connection.execute(
+        f"UPDATE sessions SET hold = hold + 1 WHERE id = ? AND owner = ? RETURNING {_COLUMNS}", (session_id, owner)
+    ).fetchone()
+    return None if row is None else _session(row)
+
+
+def insert(connection: sqlite3.Connection, session: StoredSession, source: str | None) -> None:
+    copied = None if source is None else _numbered(connection, source, session.owner)
+    if source is not None and copied is None:
+        raise StoreError("gone", f"there is no session {source}")
+    length = 0 if copied is None else copied[1]
+    try:
+        number = connection.execute(
+            f"INSERT INTO sessions ({_COLUMNS}, length) VALUES ({'?, ' * 11}?)", (*_row(session), length)
+        ).lastrowid
+    except sqlite3.IntegrityError:
+        raise StoreError("exists", f"there is a session {session.id} already") from None
+    if copied is not None and number is not None:
+        first, end = copied[0] << 32, copied[0] + 1 << 32
+        connection.execute(
+            "INSERT INTO updates SELECT position + ?, update_json FROM updates WHERE position >= ? AND position < ?",
+            ((number << 32) - first, first, end),
+        )
+
+
+def delete(connection: sqlite3.Connection, session_id: str, owner: str) -> None:
+    numbered = _numbered(connection, session_id, owner)
+    if numbered is not None:
+        number = numbered[0]
+        connection.execute("DELETE FROM updates WHERE position >= ? AND position < ?", (number << 32, number + 1 << 32))
+        connection.execute("DELETE FROM sessions WHERE number = ?", (number,))
+
+
+def updates(connection: sqlite3.Connection, session_id: str, owner: str, after: int) -> list[bytes]:
+    numbered = _numbered(connection, session_id, owner)
+    if numbered is None:
+        return []
+    number = numbered[0]
+    rows = connection.execute(
+        "SELECT update_json FROM updates WHERE position >= ? AND position < ? ORDER BY position LIMIT ?",
+        ((number << 32) + after, number + 1 << 32, PAGE_OF_UPDATES),
+    )
+    page: list[bytes] = []
+    size = 0
+    for (update,) in rows:
+        page.append(update)
+        size += len(update)
+        if size >= PAGE_BYTES:
+            break
+    rows.close()
+    return page
+
+
+def page(connection: sqlite3.Connection, owner: str, cwd: str | None, behind: Cursor | None, size: int) -> Page:
+    where, values = "owner = ?", [owner]
+    if cwd is not None:
+        where += " AND cwd = ?"
+        values.append(cwd)
+    place: list[int] = []
+    if behind is not None:
+        where += " AND (updated, number) < (?, ?)"
+        place = [behind.updated, behind.number]
+    rows = connection.execute(
+        f"SELECT {_COLUMNS}, updated, number FROM sessions WHERE {where} ORDER BY updated DESC, number DESC LIMIT ?",
+        (*values, *place, size + 1),
+    ).fetchall()
+    sessions = [_session(row[:-2]) for row in rows[:size]]
+    if len(rows) <= size:
+        return Page(sessions)
+    *_, updated, number = rows[size - 1]
+    return Page(sessions, Cursor(updated, number, cwd).written())
+
+
+def _numbered(connection: sqlite3.Connection, session_id: str, owner: str) -> tuple[int, int] | None:
+    """A session's number and the count of its updates."""
+    found: tuple[int, int] | None = connection.execute(
+        "SELECT number, length FROM sessions WHERE id = ? AND owner = ?", (session_id, owner)
+    ).fetchone()
+    return found
+
+
+def _row(session: StoredSession) -> tuple[str | int | None, ...]:
+    return (
+        session.id,
+        session.cwd,
+        session.owner,
+        as_json(session.roots),
+        None if session.title is None else whole(session.title),
+        microseconds(session.created),
+        microseconds(session.updated),
+        as_json(session.settings),
+        as_json(session.state),
+        session.format,
+        session.hold,
+    )
+
+
+def _session(row: tuple[Any, ...]) -> StoredSession:
+    identifier, cwd, owner, roots, title, created, updated, settings, state, version, hold = row
+    return StoredSession(
+        id=identifier,
+        cwd=cwd,
+        owner=owner,
+        roots=tuple(codec.loads(roots.encode())),
+        title=title,
+        created=moment(created),
+        updated=moment(updated),
+        settings=codec.loads(settings.encode()),
+        state=codec.loads(state.encode()),
+        format=version,
+        hold=hold,
+    )

@@ -1,0 +1,179 @@
+"""Sessions in a SQLite file, which any number of processes may share.
+
+Two connections: the journal's, which commits updates in the loop's thread and waits for nobody, and the worker's, which
+does all the rest in a thread of its own, so that the loop never waits for a disk or for another process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+from accord.errors import StoreError
+from accord.store import database, queries
+from accord.store.base import (
+    NOTHING,
+    PAGE_OF_SESSIONS,
+    Changes,
+    Clock,
+    Cursor,
+    Page,
+    Store,
+    StoredSession,
+    now,
+)
+from accord.store.database import Safety
+from accord.store.journal import Journal
+from accord.store.place import data_folder
+
+T = TypeVar("T")
+
+
+class SqliteStore(Store):
+    """Keeps sessions in a file.
+
+        agent = accord.Agent("greeter", store=accord.SqliteStore("sessions.sqlite3"))
+
+    Without a path it is a file under the user's data folder, `name` being the file's name. What was committed survives
+    the death of the process at any moment; `survives="power"` makes every commit wait for the disk, so that it
+    survives a loss of power too (without it the last moments before may be lost, and nothing else).
+    """
+
+    def __init__(
+        self,
+        path: str | Path | None = None,
+        *,
+        name: str = "sessions",
+        survives: Safety = "process",
+        clock: Clock = now,
+    ) -> None:
+        self.path = data_folder() / f"{name}.sqlite3" if path is None else Path(path)
+        self._survives: Safety = survives
+        self._clock = clock
+        self._opening = asyncio.Lock()
+        self._open: _Open | None = None
+
+    async def open(self) -> None:
+        async with self._opening:
+            if self._open is None:
+                self._open = await _Open.at(self.path, self._survives, self._clock)
+
+    async def close(self) -> None:
+        async with self._opening:
+            if (held := self._open) is not None:
+                self._open = None
+                await held.close()
+
+    async def create(self, session: StoredSession) -> StoredSession:
+        await self._work(
+            lambda connection: queries.in_transaction(connection, lambda: queries.insert(connection, session, None))
+        )
+        return session
+
+    async def find(self, session_id: str, *, owner: str = "") -> StoredSession | None:
+        return await self._work(lambda connection: queries.find(connection, session_id, owner))
+
+    async def take(self, session_id: str, *, owner: str = "") -> StoredSession:
+        found = await self._work(lambda connection: queries.take(connection, session_id, owner))
+        if found is None:
+            raise StoreError("gone", f"there is no session {session_id}")
+        return found
+
+    async def write(self, session: StoredSession, updates: Sequence[bytes] = (), changes: Changes = NOTHING) -> None:
+        held = self._open
+        if held is None:
+            held = await self._ready()
+        await held.journal.write(session, updates, changes)
+
+    async def updates(self, session_id: str, *, owner: str = "", after: int = 0) -> AsyncIterator[list[bytes]]:
+        while True:
+            start = after
+            page = await self._work(lambda connection: queries.updates(connection, session_id, owner, start))  # noqa: B023
+            if not page:
+                return
+            after += len(page)
+            yield page
+
+    async def page(
+        self, *, owner: str = "", cwd: str | None = None, cursor: str | None = None, size: int = PAGE_OF_SESSIONS
+    ) -> Page:
+        behind = None if cursor is None else Cursor.read(cursor, cwd)
+        return await self._work(lambda connection: queries.page(connection, owner, cwd, behind, size))
+
+    async def copy(self, source: str, session: StoredSession) -> StoredSession:
+        await self._work(
+            lambda connection: queries.in_transaction(connection, lambda: queries.insert(connection, session, source))
+        )
+        return session
+
+    async def delete(self, session_id: str, *, owner: str = "") -> None:
+        await self._work(
+            lambda connection: queries.in_transaction(connection, lambda: queries.delete(connection, session_id, owner))
+        )
+
+    async def _work(self, do: Callable[[sqlite3.Connection], T]) -> T:
+        held = self._open
+        if held is None:
+            held = await self._ready()
+        try:
+            return await asyncio.wrap_future(held.submit(do))
+        except sqlite3.Error as error:
+            raise database.trouble(error, self.path) from error
+
+    async def _ready(self) -> _Open:
+        await self.open()
+        if self._open is None:
+            raise StoreError("failed", f"the store {self.path} was closed while it was opened")
+        return self._open
+
+
+class _Open:
+    """What a store holds while it is open."""
+
+    def __init__(
+        self,
+        worker: ThreadPoolExecutor,
+        patient: sqlite3.Connection,
+        quick: sqlite3.Connection | None,
+        path: Path,
+        clock: Clock,
+    ) -> None:
+        self.worker = worker
+        self.patient = patient
+        self.quick = quick
+        self.journal = Journal(quick, self.submit, path, clock)
+
+    @classmethod
+    async def at(cls, path: Path, survives: Safety, clock: Clock) -> _Open:
+        worker = ThreadPoolExecutor(1, "accord-store")
+        preparing = worker.submit(database.prepare, path, survives)
+        try:
+            patient = await asyncio.wrap_future(preparing)
+        except BaseException:
+            preparing.add_done_callback(_drop)  # whoever opened may have been cancelled
+            worker.shutdown(wait=False)
+            raise
+        quick = None
+        if survives == "process":
+            quick = database.connect(path, survives, patience=0)
+            quick.execute("PRAGMA wal_autocheckpoint = 0")  # that waits for the disk: the worker does it
+        return cls(worker, patient, quick, path, clock)
+
+    def submit(self, do: Callable[[sqlite3.Connection], T]) -> Future[T]:
+        return self.worker.submit(do, self.patient)
+
+    async def close(self) -> None:
+        await self.journal.finish()
+        if self.quick is not None:
+            self.quick.close()
+        await asyncio.wrap_future(self.worker.submit(self.patient.close))
+        self.worker.shutdown(wait=False)
+
+
+def _drop(preparing: Future[sqlite3.Connection]) -> None:
+    if not preparing.cancelled() and preparing.exception() is None:
+        preparing.result().close()
