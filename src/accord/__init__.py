@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         PeerError as PeerError,
         ProtocolError as ProtocolError,
         RequestError as RequestError,
+        StoreError as StoreError,
         Timeout as Timeout,
     )
     from accord.handlers import Context as Context, Handlers as Handlers
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     from accord.schema import v1 as v1, v2 as v2
     from accord.schema.base import Model as Model, Notification as Notification, Request as Request, Unknown as Unknown
     from accord.spans import Spans as Spans
+    from accord.store.base import Store as Store
+    from accord.store.memory import MemoryStore as MemoryStore
+    from accord.store.sqlite import SqliteStore as SqliteStore
     from accord.trace import Event as Event, JsonLines as JsonLines
     from accord.transports import memory as _memory
     from accord.transports.memory import MemoryTransport as MemoryTransport
@@ -57,6 +61,7 @@ _HOMES = {
     "Handlers": "handlers",
     "JsonLines": "trace",
     "Limits": "connection",
+    "MemoryStore": "store.memory",
     "MemoryTransport": "transports.memory",
     "Model": "schema.base",
     "Notification": "schema.base",
@@ -70,8 +75,11 @@ _HOMES = {
     "RequestError": "errors",
     "Session": "agent.session",
     "Spans": "spans",
+    "SqliteStore": "store.sqlite",
     "Statistics": "connection",
     "StdioTransport": "transports.stdio",
+    "Store": "store.base",
+    "StoreError": "errors",
     "Timeout": "errors",
     "Turn": "agent.turn",
     "Unknown": "schema.base",

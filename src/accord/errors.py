@@ -32,8 +32,9 @@ EndReason = Literal["closed", "peer_closed", "broken", "process_ended", "died_at
 answered `initialize`; something of ours failed; they stopped reading or answering and were given up."""
 
 StoreTrouble = Literal["newer_format", "not_a_store", "exists", "gone", "taken", "cursor", "busy", "failed"]
-"""What is wrong: a newer Accord wrote the file; it is something else; the session exists already, does not exist, or was
-taken up by somebody else; a page's cursor makes no sense; others kept the file locked; it cannot be read or written."""
+"""What is wrong: a newer Accord wrote the file; it is something else; the session exists already, does not exist, or
+was taken up by somebody else; a page's cursor makes no sense; others kept the file locked; it cannot be read or
+written."""
 
 
 class AccordError(Exception):

@@ -10,6 +10,7 @@ __version__ AccordError Capabilities CapabilityMissing Connection ConnectionClos
 Handlers JsonLines Limits MemoryTransport Model Notification Overflow Peer PeerError ProcessTransport ProtocolError
 Request RequestError Spans Statistics StdioTransport Timeout Unknown memory_pair run v1 v2
 Agent RemoteClient Session Turn
+MemoryStore SqliteStore Store StoreError
 """.split()
 
 EXTRAS = {
