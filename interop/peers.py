@@ -1,0 +1,106 @@
+"""The SDKs of the suite: how their programs are built and started. A row adds one; `benchmarks.build` does the work."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from benchmarks.build import Built, build
+from benchmarks.peers import Peer, Tokens, fill
+
+from benchmarks import peers as bench
+
+HERE = Path(__file__).resolve().parent
+
+
+@dataclass(frozen=True)
+class Sdk:
+    """One SDK's two programs: a client and an agent, as commands with places (`{interop}` is this folder)."""
+
+    name: str
+    title: str
+    client: Tokens
+    agent: Tokens
+    peer: Peer | None = None
+    """What has to be built; nothing for our own."""
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def _row(of: Peer, client: str, agent: str, files: Mapping[str, str], steps: tuple[Tokens, ...]) -> Peer:
+    return Peer(
+        name=f"interop-{of.name}",
+        package=of.package,
+        version=of.version,
+        language=of.language,
+        agent=(agent,),
+        client=(client,),
+        files={**{pin: name for pin, name in of.files.items() if pin.startswith("pins/")}, **files},
+        steps=steps,
+        tools=of.tools,
+        install=of.install,
+    )
+
+
+TYPESCRIPT = _row(
+    bench.TYPESCRIPT,
+    "{build}/client.mjs",
+    "{build}/agent.mjs",
+    {
+        "../interop/clients/typescript_client.mjs": "client.mjs",
+        "../interop/agents/typescript_agent.mjs": "agent.mjs",
+    },
+    bench.TYPESCRIPT.steps,
+)
+
+OURS = Sdk(
+    "accord",
+    "Accord",
+    client=("{python}", "{interop}/clients/accord_client.py"),
+    agent=("{python}", "{interop}/agents/accord_agent.py"),
+)
+PYTHON = Sdk(
+    "python",
+    "Python 0.12.1",
+    client=("{venv}", "{interop}/clients/python_client.py"),
+    agent=("{venv}", "{interop}/agents/python_agent.py"),
+    peer=bench.PYTHON,
+)
+TYPESCRIPT_STABLE = Sdk(
+    "typescript",
+    "TypeScript 2.4.0",
+    client=("node", "{build}/client.mjs"),
+    agent=("node", "{build}/agent.mjs"),
+    peer=TYPESCRIPT,
+)
+TYPESCRIPT_UNSTABLE = Sdk(
+    "typescript-unstable",
+    "TypeScript 2.4.0, unstable",
+    client=("node", "{build}/client.mjs"),
+    agent=("node", "{build}/agent.mjs"),
+    peer=TYPESCRIPT,
+    environment={"ACP_SDK": "@agentclientprotocol/sdk/unstable"},
+)
+
+SDKS = {sdk.name: sdk for sdk in (OURS, PYTHON, TYPESCRIPT_STABLE, TYPESCRIPT_UNSTABLE)}
+THEIRS = [name for name in SDKS if name != OURS.name]
+
+
+@cache
+def built(name: str) -> Built:
+    """The programs of one SDK; raises `benchmarks.build.Unavailable` with a line that says what to install."""
+    peer = SDKS[name].peer
+    assert peer is not None
+    return build(peer, _say)
+
+
+def command(sdk: Sdk, part: Callable[[Sdk], Tokens]) -> list[str]:
+    """How the client or the agent of an SDK is started."""
+    folder = HERE if sdk.peer is None else built(sdk.name).folder
+    return [token.replace("{interop}", str(HERE)) for token in fill(part(sdk), folder)]
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr)

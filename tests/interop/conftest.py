@@ -1,0 +1,6 @@
+"""The suite is a package of the checkout, not of the distribution."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
