@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, cast
 
 from msgspec import Raw
@@ -60,6 +60,27 @@ class Asked:
             self.future.exception()  # who no longer awaits it need not be told
 
 
+class Sent:
+    """A call that was sent, and for whose answer nobody need wait in a task of its own."""
+
+    __slots__ = ("_asked", "_asking", "done")
+
+    def __init__(self, asking: Asking, asked: Asked) -> None:
+        self._asking = asking
+        self._asked = asked
+        self.done = asked.future
+        """Done once the answer may be seen, or the link has ended."""
+        asked.future.add_done_callback(lambda _: asking.settle(asked))
+
+    def result(self) -> Raw:
+        """The answer's result, once `done`; raises PeerError when it is an error."""
+        return self._asking.result(self._asked, self.done.result())
+
+    def awaited(self) -> AbstractContextManager[None]:
+        """While this lasts, the handler inside which it was made waits for it."""
+        return self._asked.awaited()
+
+
 class Asking:
     """What one connection has asked and waits for."""
 
@@ -82,6 +103,27 @@ class Asking:
         self._lanes = lanes
         self._loop = loop
 
+    def send(self, method: str, params: bytes | None, *, lane: str | None, patient: bool) -> Asked:
+        """Send a call now; who does sees to it that `settle` follows."""
+        asked = self._begin(method, lane, patient=patient)
+        self._put(messages.call(asked.id, method, params))
+        return asked
+
+    def _begin(self, method: str, lane: str | None, *, patient: bool) -> Asked:
+        if self.ended is not None:
+            raise self.ended.error()
+        asked = Asked(method, lane, patient=patient, loop=self._loop)
+        asked.id = self._endpoint.ask(asked)
+        if not asked.patient:
+            self._intake.impatient += 1
+            if self._intake.paused:
+                self._intake.decide()
+        return asked
+
+    def _put(self, frame: bytes) -> None:
+        if self._outbox.put(frame) and self._outbox.full:
+            self._outbox.expect_room()
+
     async def call(
         self,
         method: str,
@@ -92,22 +134,12 @@ class Asking:
         total: float | None,
         idle: float | None,
     ) -> Raw:
-        if self.ended is not None:
-            raise self.ended.error()
-        asked = Asked(method, lane, patient=patient, loop=self._loop)
-        patient = asked.patient
-        asked.id = self._endpoint.ask(asked)
-        if not patient:
-            self._intake.impatient += 1
-            if self._intake.paused:
-                self._intake.decide()
+        asked = self._begin(method, lane, patient=patient)
         try:
             frame = messages.call(asked.id, method, params)
             del params  # a large one is not kept beside its frame, and neither of them while we wait
-            should_wait = self._outbox.put(frame) and self._outbox.full
+            self._put(frame)
             del frame
-            if should_wait:
-                self._outbox.expect_room()
             if total is not None or idle is not None:
                 answer = await self._wait_until(asked, total, idle)
             elif asked.maker is None:
@@ -116,14 +148,26 @@ class Asking:
                 with asked.awaited():
                     answer = await asked.future
         except BaseException:
-            if self._endpoint.abandon(asked.id):
-                self._outbox.put(messages.tell(CANCEL_REQUEST, b'{"requestId":%d}' % asked.id))
+            self.abandon(asked)
             raise
         finally:
-            if not patient:
-                self._intake.impatient -= 1
+            self.settle(asked)
+        return self.result(asked, answer)
+
+    def abandon(self, asked: Asked) -> None:
+        """Nobody wants this answer any more."""
+        if self._endpoint.abandon(asked.id):
+            self._outbox.put(messages.tell(CANCEL_REQUEST, b'{"requestId":%d}' % asked.id))
+
+    def settle(self, asked: Asked) -> None:
+        """Nobody waits for this call any more."""
+        if not asked.patient:
+            self._intake.impatient -= 1
+
+    @staticmethod
+    def result(asked: Asked, answer: Answer) -> Raw:
         if answer.error is not None:
-            raise PeerError(method, answer.error.code, answer.error.message, answer.error.data)
+            raise PeerError(asked.method, answer.error.code, answer.error.message, answer.error.data)
         return cast("Raw", answer.result)
 
     async def _wait_until(self, asked: Asked, total: float | None, idle: float | None) -> Answer:

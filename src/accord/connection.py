@@ -22,7 +22,7 @@ from typing import Any, Literal, Self
 
 from msgspec import Raw
 
-from accord.asking import CANCEL_REQUEST, Asked, Asking
+from accord.asking import CANCEL_REQUEST, Asked, Asking, Sent
 from accord.errors import INVALID_REQUEST, PARSE_ERROR, DecodeError, Overflow
 from accord.gate import INITIALIZERS, Gate
 from accord.intake import MARK, Intake
@@ -108,10 +108,10 @@ class Connection:
         self._routes = routes
         self._endpoint: Endpoint[Asked, Owed] = Endpoint()
         self._lanes = Lanes(stuck_after=self.limits.stuck_after, on_size=self._queued)
-        self._intake = Intake(transport.pause_reading, transport.resume_reading, self.limits.intake)
-        self._outbox = Outbox(transport, self._intake, loop)
+        self.intake = Intake(transport.pause_reading, transport.resume_reading, self.limits.intake)
+        self._outbox = Outbox(transport, self.intake, loop)
         self._tasks = Tasks(loop)
-        self._asking = Asking(self._endpoint, self._outbox, self._intake, self._lanes, loop)
+        self._asking = Asking(self._endpoint, self._outbox, self.intake, self._lanes, loop)
         self._serving = Serving(
             self._endpoint,
             routes,
@@ -229,6 +229,10 @@ class Connection:
         """
         return self._asking.call(method, params, lane=lane, patient=patient, total=timeout, idle=idle_timeout)
 
+    def ask(self, method: str, params: bytes | None = None, *, lane: str | None = None) -> Sent:
+        """Send a patient request now, whoever waits for its answer later; raises ConnectionClosed at the end."""
+        return Sent(self._asking, self._asking.send(method, params, lane=lane, patient=True))
+
     # Receiving
 
     def received(self, frames: Sequence[bytes | Oversized]) -> None:
@@ -286,6 +290,8 @@ class Connection:
             except DecodeError as error:
                 self._ignore(f"{message.method} ignored: {error}")
                 return
+        if route.arrived is not None:
+            self._arrived(route, params, raw)
         if route.immediate:
             self._act_now(route, params)
             return
@@ -304,6 +310,13 @@ class Connection:
             else:
                 if result is not None and is_awaitable(result):
                     self._lanes.enter(route.lane_of(params)).notify(route, params, 0, result)
+
+    def _arrived(self, route: Route, params: Any, raw: Raw) -> None:
+        try:
+            route.arrived(params, raw)  # type: ignore[misc]
+        except BaseException as error:
+            log.exception("keeping %s failed", route.method)
+            pass_on(error)
 
     def _odd_tell(self, message: Tell, route: Route | None) -> Route | None:
         if self._shut and self._gate is not None and message.method != CANCEL_REQUEST:
@@ -408,7 +421,7 @@ class Connection:
 
     def _queued(self, size: int) -> None:
         """The lanes hold this much now."""
-        self._intake.resized(size)
+        self.intake.resized(size)
         if size > self.limits.lane:
             lane = self._lanes.fullest()
             error = f"{lane.size:,} bytes waited for the handler of {lane.handling}"

@@ -15,12 +15,14 @@ reached by its method's name, in plain JSON values.
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+import asyncio
+from collections.abc import Callable, Coroutine
 from typing import Any, Self, TypeVar, cast
 
 import msgspec
 from msgspec import Raw
 
+from accord.asking import Sent
 from accord.capabilities import Capabilities, Guard
 from accord.connection import Connection, Limits, Role
 from accord.errors import ConnectionClosed, DecodeError, ProtocolError
@@ -53,6 +55,13 @@ class _Outgoing:
         self.lane_of = lane_of(cls)
         self.empty_result = may_be_empty(row.result)
 
+    def read(self, raw: Raw) -> Any:
+        """The result that this JSON is; raises ProtocolError."""
+        try:
+            return codec.decode(legacy.empty_result(bytes(raw)) if self.empty_result else raw, self.result)
+        except DecodeError as error:
+            raise ProtocolError(f"{self.method}: the answer makes no sense: {error}") from error
+
 
 _outgoing: dict[type, _Outgoing] = {}
 
@@ -60,6 +69,33 @@ _outgoing: dict[type, _Outgoing] = {}
 def _way_out(cls: type[Any]) -> _Outgoing:
     made = _outgoing[cls] = _Outgoing(cls)
     return made
+
+
+def _traced(request: Any) -> Any:
+    """The request with the trace context of the one that is being handled."""
+    if (trace := carried.get()) is None:
+        return request
+    return msgspec.structs.replace(request, meta={**trace, **(request.meta or {})})
+
+
+class Prompted:
+    """A prompt that was sent."""
+
+    def __init__(
+        self, sent: Sent, read: Callable[[Raw], Any], end_span: Callable[[BaseException | None], None] | None
+    ) -> None:
+        self.done: asyncio.Future[Any] = sent.done
+        """Done once the answer may be seen, or the link has ended."""
+        self.awaited = sent.awaited
+        """A context manager: while it lasts, the handler inside which the prompt was sent waits for it."""
+        self._sent = sent
+        self._read = read
+        if end_span is not None:
+            self.done.add_done_callback(lambda done: end_span(None if done.cancelled() else done.exception()))
+
+    def result(self) -> v1.PromptResponse:
+        """The answer, once `done`; raises PeerError, ProtocolError or ConnectionClosed."""
+        return cast("v1.PromptResponse", self._read(self._sent.result()))
 
 
 class Peer:
@@ -85,8 +121,8 @@ class Peer:
         self.capabilities = Capabilities()
         """What the other side has declared: nothing, before `initialize`."""
         self.spans = spans
-        routes = Incoming(self, handlers or Handlers()).routes()
-        self.connection = Connection(transport, routes, role=role, limits=limits, debug=debug)
+        self._routes = Incoming(self, handlers or Handlers()).routes()
+        self.connection = Connection(transport, self._routes, role=role, limits=limits, debug=debug)
 
     async def request(
         self,
@@ -110,19 +146,26 @@ class Peer:
         else:
             with self.spans.asking(request, self.role) as in_span:
                 raw = await self._call(way, in_span, timeout, idle_timeout)
-        try:
-            return cast(
-                "ResultT", codec.decode(legacy.empty_result(bytes(raw)) if way.empty_result else raw, way.result)
-            )
-        except DecodeError as error:
-            raise ProtocolError(f"{way.method}: the answer makes no sense: {error}") from error
+        return cast("ResultT", way.read(raw))
+
+    def prompt(self, request: v1.PromptRequest) -> Prompted:
+        """Send a prompt now; its answer is awaited later, or never, and by nobody in particular."""
+        way = _outgoing.get(type(request)) or _way_out(type(request))
+        end_span: Callable[[BaseException | None], None] | None = None
+        if self.spans is not None:
+            request, end_span = self.spans.sending(request, self.role)
+        return Prompted(
+            self.connection.ask(way.method, codec.encode(_traced(request)), lane=request.session_id), way.read, end_span
+        )
+
+    def handle(self, handlers: Handlers) -> None:
+        """Handle these messages as well from now on."""
+        Incoming(self, handlers).add_to(self._routes)
 
     def _call(self, way: _Outgoing, request: Any, total: float | None, idle: float | None) -> Coroutine[Any, Any, Raw]:
-        if (trace := carried.get()) is not None:
-            request = msgspec.structs.replace(request, meta={**trace, **(request.meta or {})})
         return self.connection.call(
             way.method,
-            codec.encode(request),
+            codec.encode(_traced(request)),
             lane=way.lane_of(request),
             patient=way.patient,
             timeout=total,

@@ -74,6 +74,7 @@ class Handlers:
         self.typed: dict[tuple[str, bool], tuple[type[Request[Any] | Notification], Callable[..., Any]]] = {}
         self.raw: dict[tuple[str, bool], Callable[..., Any]] = {}
         self.others: Callable[..., Any] | None = None
+        self.arrivals: dict[str, tuple[type[Notification], Callable[[Any, Raw], None]]] = {}
 
     @overload
     def on(self, message: type[Request[ResultT]]) -> Callable[[HandlerT], HandlerT]: ...
@@ -94,6 +95,13 @@ class Handlers:
             return handler
 
         return register
+
+    def on_arrival(self, message: type[Notification], arrived: Callable[[Any, Raw], None]) -> None:
+        """Tell this function of each such notification where it arrives, before any handler, which there may be too.
+
+        It gets the notification and its params as they came. It must be quick, and is called in the order of the wire.
+        """
+        self.arrivals[message.__method__] = (message, arrived)
 
     def on_request(self, method: str) -> Callable[[HandlerT], HandlerT]:
         """Handle a request by its method, with params and result as plain JSON values."""
@@ -135,6 +143,12 @@ class Incoming:
 
     def routes(self) -> Routes:
         routes = Routes()
+        self.add_to(routes)
+        return routes
+
+    def add_to(self, routes: Routes) -> None:
+        """Put these ways among others, in the place of those for the same methods."""
+        arrivals = {method: route.arrived for method, route in routes.tells.items() if route.arrived is not None}
         for (method, is_request), (message, handler) in self.handlers.typed.items():
             table = routes.calls if is_request else routes.tells
             table[method] = self.typed(message, handler)
@@ -148,7 +162,24 @@ class Incoming:
         if (others := self.handlers.others) is not None:
             routes.other_call = lambda method: self.other(method, others, is_request=True)
             routes.other_tell = lambda method: self.other(method, others, is_request=False)
-        return routes
+        for method, (notification, arrived) in self.handlers.arrivals.items():
+            arrivals[method] = arrived
+            if method not in routes.tells:
+                routes.tells[method] = self.arriving(notification)
+        for method, arrived in arrivals.items():
+            routes.tells[method].arrived = arrived
+
+    def arriving(self, message: type[Notification]) -> Route:
+        """The way of a notification that nobody handles once it has arrived."""
+        row = row_for(message, "protocol")
+        return Route(
+            row.name,
+            decode=codec.strict_decoder(row.params),
+            decode_tolerantly=functools.partial(_decode, row.params),
+            lane_of=lane_of(message),
+            suspends=False,
+            tell=_nothing_more,
+        )
 
     def typed(self, message: type[Request[Any] | Notification], handler: Callable[..., Any]) -> Route:
         row = row_for(message, "protocol")
@@ -219,6 +250,9 @@ class Incoming:
             suspends=_suspends(handler),
             **direction,
         )
+
+
+def _nothing_more(_: Any) -> None: ...
 
 
 def _carrying(trace: dict[str, str], handle: Callable[[], Any]) -> Any:

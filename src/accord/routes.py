@@ -13,7 +13,18 @@ from accord.jsonrpc.frames import RequestId
 class Route:
     """One method's way from raw params to its handler, and from its result to raw JSON."""
 
-    __slots__ = ("answer", "call", "decode", "decode_tolerantly", "immediate", "lane_of", "method", "suspends", "tell")
+    __slots__ = (
+        "answer",
+        "arrived",
+        "call",
+        "decode",
+        "decode_tolerantly",
+        "immediate",
+        "lane_of",
+        "method",
+        "suspends",
+        "tell",
+    )
 
     def __init__(
         self,
@@ -37,6 +48,8 @@ class Route:
         """The session that these params belong to."""
         self.suspends = suspends
         """Whether the handler is an `async def`."""
+        self.arrived: Callable[[Any, Raw], None] | None = None
+        """Told of a notification where it arrives, before it stands in a lane, with its params also as they came."""
         self.tell = tell or _no_handler
         self.call = call or _no_handler
         """Takes the params and what is owed for them (`serving.Owed`)."""

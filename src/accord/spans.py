@@ -9,7 +9,7 @@ Without this, what a peer sends in `_meta` is still carried on to the requests m
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Awaitable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from typing import Any
 
 import msgspec
@@ -35,9 +35,26 @@ class Spans:
         with self._tracer.start_as_current_span(
             request.__method__, kind=self._trace.SpanKind.CLIENT, attributes=_attributes(request, role)
         ):
-            carrier: dict[str, str] = {}
-            self._propagate.inject(carrier)
-            yield msgspec.structs.replace(request, meta={**carrier, **(request.meta or {})}) if carrier else request
+            yield self._carrying(request, None)
+
+    def sending(self, request: Any, role: str) -> tuple[Any, Callable[[BaseException | None], None]]:
+        """A span for a request that nobody awaits where it is sent: the request, and what ends the span."""
+        span = self._tracer.start_span(
+            request.__method__, kind=self._trace.SpanKind.CLIENT, attributes=_attributes(request, role)
+        )
+
+        def end(error: BaseException | None) -> None:
+            if error is not None:
+                span.record_exception(error)
+                span.set_status(self._trace.StatusCode.ERROR)
+            span.end()
+
+        return self._carrying(request, self._trace.set_span_in_context(span)), end
+
+    def _carrying(self, request: Any, context: Any) -> Any:
+        carrier: dict[str, str] = {}
+        self._propagate.inject(carrier, context=context)
+        return msgspec.structs.replace(request, meta={**carrier, **(request.meta or {})}) if carrier else request
 
     def answering(self, request: Any, result: Any, role: str) -> Any:
         """A span around what answers a request of theirs, if it takes time at all."""

@@ -113,10 +113,10 @@ class _Content:
         self._run: JoinedText | None = None
 
     def add(self, content: v1.ContentBlock) -> None:
-        if content.__class__ is v1.TextContent and content.annotations is None and content.meta is None:  # type: ignore[union-attr]
+        if isinstance(content, v1.TextContent) and content.annotations is None and content.meta is None:
             if self._run is None:
                 self._run = JoinedText()
-            self._run.add(content.text)  # type: ignore[union-attr]
+            self._run.add(content.text)
         else:
             self._end_run()
             self._blocks.append(content)

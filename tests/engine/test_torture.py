@@ -309,8 +309,8 @@ def books(connection):
         "lanes": connection._lanes.busy,
         "bytes in lanes": connection._lanes.size,
         "handlers": connection._tasks.running,
-        "senders": connection._intake.senders,
-        "impatient requests": connection._intake.impatient,
+        "senders": connection.intake.senders,
+        "impatient requests": connection.intake.impatient,
     }
 
 
