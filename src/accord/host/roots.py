@@ -16,6 +16,9 @@ from pathlib import Path
 
 from accord.errors import RequestError
 
+LONGEST = 4096
+"""Bytes of a path, as for Linux."""
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -53,10 +56,14 @@ class Roots:
 
     def locate(self, path: str | os.PathLike[str]) -> Place:
         """Where this path claims to be; raises RequestError (-32602) when that is no place inside."""
-        parts = _parts(os.fspath(path))
+        return Place(*self.split(Path(*_parts(os.fspath(path)))))
+
+    def split(self, path: Path) -> tuple[Path, tuple[str, ...]]:
+        """The real root that an absolute path begins with, and the names behind it, `..` among them as they stand."""
+        parts = path.parts
         for length in range(len(parts), 0, -1):
             if (root := self._by_parts.get(parts[:length])) is not None:
-                return Place(root, parts[length:])
+                return root, parts[length:]
         raise outside(path)
 
     def __contains__(self, path: str | os.PathLike[str]) -> bool:
@@ -71,6 +78,8 @@ def _parts(path: str) -> tuple[str, ...]:
     """Its names without `.` and `..`, as any program that joins paths would have made them."""
     if not path or "\0" in path or not Path(path).is_absolute() or not _is_unicode(path):
         raise RequestError.invalid_params("a path is absolute, and text", path=ascii(path)[:200])
+    if len(path.encode()) > LONGEST:
+        raise RequestError.invalid_params("the path is too long", path=path[:200])
     return _normal(path)
 
 

@@ -1,0 +1,157 @@
+"""The way to a file inside of a root, that nobody can bend while we walk it.
+
+A check of a path followed by its use can be fooled: between the two, somebody makes one of its folders a link. So a
+path is never used whole. From the root on, each folder is opened by its name alone, inside of the folder before, and
+never through a link; what is done at the end is done inside of the last folder, by its descriptor. Whatever others
+rename or link meanwhile, each of these folders was reached from the root by real names.
+
+Links are read instead of followed: where one points inside of the session's roots its names are walked in its place,
+and where it leaves them, by `..` or by an absolute path, the request is refused. So `CLAUDE.md -> AGENTS.md` works and
+`build -> /etc` does not. The links of `/proc` are read like any other, which takes their magic.
+
+Where the platform cannot open a file inside of a folder, see `by_name`.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from accord.errors import RequestError
+from accord.host.by_name import by_name
+from accord.host.folder import HERE, Folder
+from accord.host.roots import Place, Roots, outside
+
+LINKS = 40
+"""How many links a path may lead through, as for the kernel."""
+
+DESCRIPTORS = {os.open, os.mkdir, os.stat, os.readlink, os.unlink, os.rename} <= os.supports_dir_fd
+"""Whether files can be opened inside of a folder, by its descriptor."""
+
+# O_PATH needs no right to list the folder, only to pass it.
+_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | HERE
+
+
+class OpenFolder(Folder):
+    """Held by its descriptor: whatever happens to its path."""
+
+    def __init__(self, fd: int, path: Path, name: str) -> None:
+        super().__init__(path, name)
+        self.fd = fd
+
+    def at(self, name: str) -> tuple[str, dict[str, Any]]:
+        return name, {"dir_fd": self.fd}
+
+    def confirm(self) -> None:
+        """It cannot have been: the folder is held."""
+
+    def rename(self, old: str, new: str) -> None:
+        os.rename(old, new, src_dir_fd=self.fd, dst_dir_fd=self.fd)
+
+
+@contextmanager
+def folder_of(place: Place, roots: Roots, *, make: bool = False) -> Generator[Folder]:
+    """The folder that a place is in, its missing parts made if that is wanted."""
+    if not place.names:
+        raise RequestError.invalid_params("a folder, not a file", path=str(place.path))
+    if not DESCRIPTORS:
+        yield by_name(place, make=make)
+        return
+    with ExitStack() as opened:
+        yield _Walk(roots, opened, make=make).to(place)
+
+
+def is_folder(place: Place, roots: Roots) -> Path | None:
+    """The real path of a folder inside of the roots, or None where it is not there."""
+    if not place.names:
+        return place.root if place.root.is_dir() else None
+    with folder_of(place, roots) as folder:
+        found = folder.stat()
+        return folder.path if found is not None and stat.S_ISDIR(found.st_mode) else None
+
+
+class _Walk:
+    """One walk: the folders gone through, each by its descriptor, and the names that are still to come."""
+
+    def __init__(self, roots: Roots, opened: ExitStack, *, make: bool) -> None:
+        self._roots = roots
+        self._opened = opened
+        self._make = make
+        self._links = 0
+        self._folders: list[tuple[int, Path]] = []
+        self._ahead: list[str] = []
+
+    def to(self, place: Place) -> OpenFolder:
+        self._start(place.root, place.names)
+        while True:
+            name = self._ahead.pop()
+            if name == "..":
+                self._back(place)
+            elif name != "." and not self._replaced_link(name, place):
+                if not self._ahead:
+                    fd, path = self._folders[-1]
+                    return OpenFolder(fd, path, name)
+                self._enter(name)
+            if not self._ahead:  # a link that ends in `..`
+                raise RequestError.invalid_params("a folder, not a file", path=str(place.path))
+
+    def _start(self, root: Path, names: Sequence[str]) -> None:
+        self._folders = [(self._root(root), root)]
+        self._ahead = list(reversed(names))
+
+    def _root(self, root: Path) -> int:
+        """The root's real path has no links, so it is opened without following any."""
+        fd = self._keep(os.open(root.anchor, _FOLDER))
+        for name in root.parts[1:]:
+            try:
+                fd = self._keep(os.open(name, _FOLDER, dir_fd=fd))
+            except OSError as error:
+                if error.errno in (errno.ELOOP, errno.ENOTDIR):
+                    raise outside(root) from error  # it was replaced by a link since the session began
+                raise
+        return fd
+
+    def _enter(self, name: str) -> None:
+        above, path = self._folders[-1]
+        try:
+            fd = os.open(name, _FOLDER, dir_fd=above)
+        except FileNotFoundError:
+            if not self._make:
+                raise
+            with suppress(FileExistsError):
+                os.mkdir(name, dir_fd=above)
+            fd = os.open(name, _FOLDER, dir_fd=above)
+        self._folders.append((self._keep(fd), path / name))
+
+    def _back(self, place: Place) -> None:
+        if len(self._folders) == 1:
+            raise outside(place.path)
+        self._folders.pop()
+
+    def _replaced_link(self, name: str, place: Place) -> bool:
+        """Whether it is a link: then its own names come in its place."""
+        try:
+            target = os.readlink(name, dir_fd=self._folders[-1][0])
+        except OSError as error:
+            if error.errno in (errno.EINVAL, errno.ENOENT):
+                return False
+            raise
+        self._links += 1
+        if self._links > LINKS:
+            raise RequestError.invalid_params("too many links", path=str(place.path))
+        path = Path(target)  # keeps `..`, which counts from where the link stands
+        if path.is_absolute():
+            root, names = self._roots.split(path)
+            self._start(root, (*names, *reversed(self._ahead)))
+        else:
+            self._ahead += reversed(path.parts)
+        return True
+
+    def _keep(self, fd: int) -> int:
+        self._opened.callback(os.close, fd)
+        return fd

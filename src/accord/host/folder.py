@@ -1,0 +1,105 @@
+"""What can be done with a file once the way to its folder is known. See `confined` for the way."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from abc import ABC, abstractmethod
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from accord.errors import RequestError
+
+HERE = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
+"""For every file opened: it is ours alone, and no link."""
+
+_QUICK = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
+
+
+class Folder(ABC):
+    """A folder inside of a root, and a name in it that is no link."""
+
+    def __init__(self, path: Path, name: str) -> None:
+        self.path = path / name
+        """The real path of what is named, for people and for comparing."""
+        self.name = name
+
+    @abstractmethod
+    def at(self, name: str) -> tuple[str, dict[str, Any]]:
+        """How to name it to the functions of `os`."""
+
+    @abstractmethod
+    def confirm(self) -> None:
+        """Raises RequestError if the way here may have been bent."""
+
+    @abstractmethod
+    def rename(self, old: str, new: str) -> None: ...
+
+    def stat(self) -> os.stat_result | None:
+        """Of what is named, itself; None where there is nothing."""
+        where, inside = self.at(self.name)
+        try:
+            return os.stat(where, follow_symlinks=False, **inside)  # noqa: PTH116
+        except FileNotFoundError:
+            return None
+
+    def open(self) -> int:
+        """The named file for reading; raises for what is no ordinary file, without waiting for or touching it."""
+        found = self.stat()
+        if found is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self.path))
+        self._must_be_ordinary(found)
+        where, inside = self.at(self.name)
+        fd = os.open(where, os.O_RDONLY | HERE | _QUICK, **inside)
+        try:
+            self._must_be_ordinary(os.fstat(fd))  # it may have been replaced meanwhile
+            self.confirm()
+        except BaseException:
+            os.close(fd)
+            raise
+        return fd
+
+    def create(self, name: str, mode: int) -> int:
+        """A file that was not there before, for writing."""
+        where, inside = self.at(name)
+        return os.open(where, os.O_WRONLY | os.O_CREAT | os.O_EXCL | HERE | _QUICK, mode, **inside)
+
+    def remove(self, name: str) -> None:
+        where, inside = self.at(name)
+        os.unlink(where, **inside)
+
+    def is_writable(self) -> bool:
+        where, inside = self.at(self.name)
+        effective = {"effective_ids": True} if os.access in os.supports_effective_ids else {}
+        return os.access(where, os.W_OK, **effective, **(inside if os.access in os.supports_dir_fd else {}))
+
+    def _must_be_ordinary(self, found: os.stat_result) -> None:
+        if not stat.S_ISREG(found.st_mode):
+            raise RequestError.invalid_params(f"{_kind(found.st_mode)}, not a file", path=str(self.path))
+        if found.st_dev in _pseudo():
+            raise RequestError.invalid_params("a file of the kernel's, not one of the project's", path=str(self.path))
+
+
+def _pseudo() -> set[int]:
+    """The devices of the kernel's own file systems, whose files are not what the user means by a project."""
+    found: set[int] = set()
+    for path in ("/proc", "/sys"):
+        with suppress(OSError):
+            found.add(os.stat(path).st_dev)  # noqa: PTH116
+    return found - {os.stat("/").st_dev} if found else found  # noqa: PTH116
+
+
+_KINDS = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISLNK, "a link"),
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+def _kind(mode: int) -> str:
+    return next((name for test, name in _KINDS if test(mode)), "something")
