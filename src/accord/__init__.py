@@ -30,6 +30,8 @@ if TYPE_CHECKING:
         Timeout as Timeout,
     )
     from accord.handlers import Context as Context, Handlers as Handlers
+    from accord.host.files import Files as Files
+    from accord.host.service import HostedSession as HostedSession, Service as Service
     from accord.run import run as run
     from accord.schema import v1 as v1, v2 as v2
     from accord.schema.base import Model as Model, Notification as Notification, Request as Request, Unknown as Unknown
@@ -58,7 +60,9 @@ _HOMES = {
     "DecodeError": "errors",
     "EncodeError": "errors",
     "Event": "trace",
+    "Files": "host.files",
     "Handlers": "handlers",
+    "HostedSession": "host.service",
     "JsonLines": "trace",
     "Limits": "connection",
     "MemoryStore": "store.memory",
@@ -73,6 +77,7 @@ _HOMES = {
     "RemoteClient": "agent.remote_client",
     "Request": "schema.base",
     "RequestError": "errors",
+    "Service": "host.service",
     "Session": "agent.session",
     "Spans": "spans",
     "SqliteStore": "store.sqlite",

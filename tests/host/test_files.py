@@ -14,8 +14,6 @@ from accord import v1
 from accord.host.files import Files
 from accord.host.text import Lines, decode, encode_like
 
-requirement = pytest.mark.requirement
-
 
 async def refused(awaitable, code=-32602):
     with pytest.raises(accord.RequestError) as caught:
@@ -24,7 +22,7 @@ async def refused(awaitable, code=-32602):
     return str(caught.value)
 
 
-@requirement("files.read.line-and-limit")
+@pytest.mark.requirement("files.read.line-and-limit")
 @pytest.mark.parametrize(
     ("line", "limit", "expected"),
     [
@@ -61,7 +59,7 @@ def test_lines_do_not_depend_on_the_pieces_that_a_text_comes_in(text, cuts, line
     assert wanted.text == expected
 
 
-@requirement("files.missing-code")
+@pytest.mark.requirement("files.missing-code")
 async def test_a_missing_file_is_not_found(project, session):
     await refused(Files().read(session, str(project / "no")), -32002)
     await refused(Files().read(session, str(project / "no" / "deeper")), -32002)
@@ -72,7 +70,7 @@ async def test_a_file_is_no_folder(project, session):
     await refused(Files().write(session, str(project / "a.txt" / "b.txt"), "x"))
 
 
-@requirement("files.write.creates")
+@pytest.mark.requirement("files.write.creates")
 async def test_writing_makes_the_file_and_its_folders(project, session):
     await Files().write(session, str(project / "new" / "deep" / "a.txt"), "text")
     assert (project / "new" / "deep" / "a.txt").read_text() == "text"
@@ -174,7 +172,7 @@ async def test_a_large_file_is_read_in_parts_and_in_bounded_memory(project, sess
         tracemalloc.stop()
 
 
-@requirement("files.read.unsaved-edits")
+@pytest.mark.requirement("files.read.unsaved-edits")
 async def test_unsaved_text_is_what_agents_read_and_what_they_write_to(project, session):
     path = project / "a.txt"
     path.write_text("saved")

@@ -11,6 +11,7 @@ Handlers JsonLines Limits MemoryTransport Model Notification Overflow Peer PeerE
 Request RequestError Spans Statistics StdioTransport Timeout Unknown memory_pair run v1 v2
 Agent RemoteClient Session Turn
 MemoryStore SqliteStore Store StoreError
+Files HostedSession Service
 """.split()
 
 EXTRAS = {

@@ -8,29 +8,14 @@ call a session `1`. It knows neither the client nor the agent: an agent that hel
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from accord.handlers import Handlers
 from accord.host.roots import Roots
 from accord.schema import v1
-from accord.schema.base import Json
-
-
-class FoldedToolCall(Protocol):
-    """A tool call as its updates have made it so far."""
-
-    @property
-    def title(self) -> str: ...
-    @property
-    def kind(self) -> v1.ToolKind | None: ...
-    @property
-    def locations(self) -> Sequence[v1.ToolCallLocation]: ...
-    @property
-    def content(self) -> Sequence[v1.ToolCallContent]: ...
-    @property
-    def raw_input(self) -> Json: ...
+from accord.state import ToolCallState
 
 
 class HostedSession(Protocol):
@@ -50,7 +35,9 @@ class HostedSession(Protocol):
         """`cwd` and the additional directories: where its files and commands have to stay."""
         ...
 
-    def tool_call(self, tool_call_id: v1.ToolCallId) -> FoldedToolCall | None: ...
+    def tool_call(self, tool_call_id: v1.ToolCallId) -> ToolCallState | None:
+        """What its updates have made of a tool call so far."""
+        ...
 
 
 SessionOf: TypeAlias = Callable[[v1.SessionId], HostedSession]
