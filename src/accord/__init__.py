@@ -10,8 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from accord.agent.agent import Agent as Agent
-    from accord.agent.remote_client import RemoteClient as RemoteClient
+    from accord.agent.elicitation import Elicited as Elicited, ElicitedUrl as ElicitedUrl
+    from accord.agent.login import Login as Login
+    from accord.agent.permission import Decision as Decision
+    from accord.agent.plan import TurnPlan as TurnPlan
+    from accord.agent.remote_client import (
+        CommandResult as CommandResult,
+        RemoteClient as RemoteClient,
+        RemoteTerminal as RemoteTerminal,
+    )
     from accord.agent.session import Session as Session
+    from accord.agent.tool import Tool as Tool
     from accord.agent.turn import Turn as Turn
     from accord.capabilities import Capabilities as Capabilities
     from accord.connection import Connection as Connection, Limits as Limits, Statistics as Statistics
@@ -54,10 +63,14 @@ _HOMES = {
     "Agent": "agent.agent",
     "Capabilities": "capabilities",
     "CapabilityMissing": "errors",
+    "CommandResult": "agent.remote_client",
     "Connection": "connection",
     "ConnectionClosed": "errors",
     "Context": "handlers",
+    "Decision": "agent.permission",
     "DecodeError": "errors",
+    "Elicited": "agent.elicitation",
+    "ElicitedUrl": "agent.elicitation",
     "EncodeError": "errors",
     "Event": "trace",
     "Files": "host.files",
@@ -65,6 +78,7 @@ _HOMES = {
     "HostedSession": "host.service",
     "JsonLines": "trace",
     "Limits": "connection",
+    "Login": "agent.login",
     "MemoryStore": "store.memory",
     "MemoryTransport": "transports.memory",
     "Model": "schema.base",
@@ -75,6 +89,7 @@ _HOMES = {
     "ProcessTransport": "transports.process",
     "ProtocolError": "errors",
     "RemoteClient": "agent.remote_client",
+    "RemoteTerminal": "agent.remote_client",
     "Request": "schema.base",
     "RequestError": "errors",
     "Service": "host.service",
@@ -86,7 +101,9 @@ _HOMES = {
     "Store": "store.base",
     "StoreError": "errors",
     "Timeout": "errors",
+    "Tool": "agent.tool",
     "Turn": "agent.turn",
+    "TurnPlan": "agent.plan",
     "Unknown": "schema.base",
     "memory_pair": "transports.memory:pair",
     "run": "run",

@@ -116,6 +116,11 @@ class Handlers:
         self.others = handler
         return handler
 
+    def handles(self, message: type[Request[Any] | Notification]) -> bool:
+        """Whether this message has a handler of its own."""
+        key = (message.__method__, issubclass(message, Request))
+        return key in self.typed or key in self.raw
+
     def over(self, others: Handlers) -> Handlers:
         """These handlers, and of the others those for what has none here."""
         both = Handlers()

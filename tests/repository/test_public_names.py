@@ -12,6 +12,7 @@ Request RequestError Spans Statistics StdioTransport Timeout Unknown memory_pair
 Agent RemoteClient Session Turn
 MemoryStore SqliteStore Store StoreError
 Files HostedSession Service
+CommandResult Decision Elicited ElicitedUrl Login RemoteTerminal Tool TurnPlan
 """.split()
 
 EXTRAS = {

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncGenerator, Callable, Collection, Iterator
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any, TypeVar, cast, get_args
 
+from accord.agent import declaring
+from accord.agent.commands import Command
 from accord.agent.content import Accepted, Accepts
-from accord.agent.service import Service
+from accord.agent.login import Doors, Way, variables_are_set
+from accord.agent.permission import PermissionMemory, Remembered
+from accord.agent.service import Service, services
 from accord.agent.session import Session
 from accord.agent.turn import Turn
 from accord.agent.turns import SecondPrompt
-from accord.handlers import Handlers
+from accord.connection import Limits
+from accord.handlers import Context, Handlers
 from accord.run import run
 from accord.schema import v1
 from accord.schema.base import Notification, Request
 from accord.schema.v1.prompt import StopReason
+from accord.spans import Spans
 from accord.transports.base import Transport
 from accord.transports.stdio import StdioTransport
 
@@ -28,13 +34,20 @@ STOP_REASONS: tuple[str, ...] = get_args(StopReason)
 class Agent:
     """An agent: functions that answer prompts, and what is known about it.
 
-    agent = accord.Agent("echo", version="1.0.0")
+        agent = accord.Agent("echo", version="1.0.0")
 
-    @agent.on_prompt
-    async def echo(turn: accord.Turn) -> None:
-        await turn.say(turn.text)
 
-    agent.run()
+        @agent.on_prompt
+        async def echo(turn: accord.Turn) -> None:
+            await turn.say(turn.text)
+
+
+        agent.run()
+
+    `accepts` names what prompts may hold besides text and links: `image`, `audio`, `embedded`. `second_prompt` says
+    what becomes of a prompt in a session that works on one. `remember` says how far a user's "always" reaches.
+    `capabilities` changes what is declared, which otherwise follows from what is registered. `unstable` lets out what
+    is only proposed.
     """
 
     def __init__(
@@ -45,27 +58,43 @@ class Agent:
         title: str | None = None,
         accepts: Collection[Accepted] = (),
         second_prompt: SecondPrompt = "queue",
+        remember: Remembered = "session",
+        capabilities: Callable[[v1.AgentCapabilities], v1.AgentCapabilities] | None = None,
+        cancel_grace: float = 5.0,
         unstable: bool = False,
         debug: bool = False,
-        cancel_grace: float = 5.0,
+        limits: Limits | None = None,
+        spans: Spans | None = None,
     ) -> None:
+        if second_prompt not in get_args(SecondPrompt):
+            raise ValueError(f"second_prompt is one of {', '.join(get_args(SecondPrompt))}, not {second_prompt!r}")
         self.info = v1.Implementation(name, version, title)
         self.second_prompt: SecondPrompt = second_prompt
-        self.unstable = unstable
-        self.debug = debug
         self.cancel_grace = cancel_grace
         """Seconds that a cancelled turn may take for its end before it is answered all the same."""
+        self.unstable = unstable
+        self.debug = debug
+        self.limits = limits
+        self.spans = spans
         self.handlers = Handlers()
+        """What the author handles in the low level's way."""
+        self.commands: list[Command] = []
+        """The slash commands that every session begins with."""
+        self.doors = Doors()
+        """The ways to log in and out."""
+        self.permission_memory = PermissionMemory() if remember == "agent" else None
         self._accepts = Accepts(accepts)
+        self._capabilities = capabilities
         self._on_prompt: Callable[[Turn], Any] | None = None
         self._on_session: Callable[[Session], Any] | None = None
+        self._on_config: Callable[[Session, str, Any], Any] | None = None
 
     # What the author registers
 
     def on_prompt(self, function: FunctionT) -> FunctionT:
         """Answer prompts with this function, which takes the `Turn`.
 
-        It may be an `async def`, a `def`, or an (asynchronous) generator of what to say. It returns nothing when all
+        It may be an `async def`, a `def`, or a generator (`async` or not) of what to say. It returns nothing when all
         is said, or another stop reason than `end_turn`.
         """
         self._on_prompt = function
@@ -75,6 +104,92 @@ class Agent:
         """Call this function with each `Session` that is opened, before the client has it."""
         self._on_session = function
         return function
+
+    def on_config(self, function: FunctionT) -> FunctionT:
+        """Call this function with the `Session`, the option's id and its new value, when the user has chosen it.
+
+        It may raise `RequestError` to refuse, and change other options.
+        """
+        self._on_config = function
+        return function
+
+    def command(self, name: str, description: str, *, hint: str | None = None) -> Callable[[FunctionT], FunctionT]:
+        """Answer the slash command of this name with a function of the `Turn` and, if it wants it, the text behind it.
+
+        `hint` says what that text may be.
+        """
+
+        def register(function: FunctionT) -> FunctionT:
+            self.commands.append(Command(name, description, function, hint))
+            return function
+
+        return register
+
+    # Logging in and out
+
+    def login(self, method_id: str, name: str, *, description: str | None = None) -> Callable[[FunctionT], FunctionT]:
+        """Offer a way to log in, which this function goes through: it takes the `Login`, if it wants it.
+
+        It raises `RequestError`, or returns False, when the user is not logged in by it.
+        """
+
+        def register(function: FunctionT) -> FunctionT:
+            self.doors.add(Way(v1.AuthMethodAgent(v1.AuthMethodId(method_id), name, description), function))
+            return function
+
+        return register
+
+    def login_in_terminal(
+        self,
+        method_id: str,
+        name: str,
+        *,
+        args: Sequence[str] = (),
+        env: Mapping[str, str] | None = None,
+        description: str | None = None,
+    ) -> Callable[[FunctionT], FunctionT]:
+        """Offer a login at a terminal, where the client runs this program with these arguments.
+
+        The function says afterwards whether it worked, by what it finds. Only clients that can do it are told.
+        """
+        method = v1.AuthMethodTerminal(
+            v1.AuthMethodId(method_id), name, description=description, args=list(args), env=dict(env or {})
+        )
+
+        def register(function: FunctionT) -> FunctionT:
+            self.doors.add(Way(method, function))
+            return function
+
+        return register
+
+    def login_by_environment(
+        self,
+        method_id: str,
+        name: str,
+        variables: Sequence[str | v1.AuthEnvVar],
+        *,
+        description: str | None = None,
+        link: str | None = None,
+    ) -> None:
+        """Let variables of the environment log in: the client sets them where it starts this program.
+
+        This is only proposed: clients are told where the agent says `unstable=True`.
+        """
+        needed = [v1.AuthEnvVar(it) if isinstance(it, str) else it for it in variables]
+        method = v1.AuthMethodEnvVar(v1.AuthMethodId(method_id), name, needed, description=description, link=link)
+        self.doors.add(Way(method, variables_are_set(needed)))
+
+    def logged_in(self, function: FunctionT) -> FunctionT:
+        """Ask this function, once for each connection, whether the user is logged in already."""
+        self.doors.already_open = function
+        return function
+
+    def on_logout(self, function: FunctionT) -> FunctionT:
+        """Let the user log out; this function forgets who they are."""
+        self.doors.logout = function
+        return function
+
+    # The low level's way
 
     def on(self, message: type[Request[Any] | Notification]) -> Callable[[FunctionT], FunctionT]:
         """Handle this message of the protocol, or one of your own, in the low level's way: it goes before ours."""
@@ -88,10 +203,17 @@ class Agent:
         """Handle a notification by its method, in plain JSON values."""
         return self.handlers.on_notification(method)
 
+    @staticmethod
+    def session(context: Context, session_id: str) -> Session:
+        """In such a handler: the open session of this id. RequestError if there is none."""
+        return services[context.peer].session(session_id)
+
     # Running
 
     async def serve(self, transport: Transport) -> None:
         """Serve one client over this transport, until the link ends."""
+        if self._on_prompt is None and not self.commands and not self.handlers.handles(v1.PromptRequest):
+            raise TypeError("nobody answers prompts: decorate a function with @agent.on_prompt")
         await Service(self, transport).run()
 
     def run(self, *, uvloop: bool | None = None) -> None:
@@ -107,27 +229,48 @@ class Agent:
     # What a service asks
 
     def declare(self) -> v1.AgentCapabilities:
-        return v1.AgentCapabilities(
-            prompt_capabilities=self._accepts.capabilities(),
-            session_capabilities=v1.SessionCapabilities(
-                close=v1.SessionCloseCapabilities(),
-                additional_directories=v1.SessionAdditionalDirectoriesCapabilities(),
-            ),
+        """What this agent can do, as it follows from what is registered."""
+        capabilities = declaring.capabilities(
+            self._accepts.capabilities(), self.handlers, can_log_out=self.doors.logout is not None
         )
+        return capabilities if self._capabilities is None else self._capabilities(capabilities)
 
     async def opened(self, session: Session) -> None:
         if self._on_session is not None:
             await _finished(self._on_session(session))
 
+    async def config_changed(self, session: Session, option_id: str, value: str | bool) -> None:
+        if self._on_config is not None:
+            await _finished(self._on_config(session, option_id, value))
+
     async def answer(self, turn: Turn) -> str:
         """Let the author's function work on a prompt; the stop reason."""
+        called = turn.session.commands.called_by(turn.prompt)
+        if called is not None:
+            command, turn.arguments = called
+            turn.command = command.name
+            return stop_reason(await _spoken(turn, command.call(turn, turn.arguments)))
         if self._on_prompt is None:
-            raise TypeError("nobody answers prompts: decorate a function with @agent.on_prompt")
-        return stop_reason(await spoken(turn, self._on_prompt(turn)))
+            names = ", ".join(f"/{command.name}" for command in turn.session.commands)
+            await turn.say(f"I know these commands: {names}")
+            return "end_turn"
+        return stop_reason(await _spoken(turn, self._on_prompt(turn)))
 
 
-async def spoken(turn: Turn, result: Any) -> Any:
-    """Say what a generator yields; what another function returned."""
+def stop_reason(result: Any) -> str:
+    """The stop reason that an author's function means by what it returned."""
+    if result is None:
+        return "end_turn"
+    if result in STOP_REASONS:
+        return str(result)
+    raise TypeError(
+        f"a function for prompts returned {result!r}; it may return nothing or one of {', '.join(STOP_REASONS)}. "
+        "What the user should read is said with turn.say."
+    )
+
+
+async def _spoken(turn: Turn, result: Any) -> Any:
+    """Say what a generator yields; give what another function returned."""
     if isinstance(result, AsyncGenerator):
         async with aclosing(cast("AsyncGenerator[Any]", result)) as parts:
             async for part in parts:
@@ -138,17 +281,6 @@ async def spoken(turn: Turn, result: Any) -> Any:
             await turn.say(part)
         return None
     return await _finished(result)
-
-
-def stop_reason(result: Any) -> str:
-    if result is None:
-        return "end_turn"
-    if result in STOP_REASONS:
-        return str(result)
-    raise TypeError(
-        f"a function for prompts returned {result!r}; it may return nothing or one of {', '.join(STOP_REASONS)}. "
-        "What the user should read is said with turn.say."
-    )
 
 
 async def _finished(result: Any) -> Any:

@@ -1,69 +1,247 @@
-"""The client as an agent holds it: the files and terminals that it lends, and what it said it can do."""
+"""The client as an agent holds it: the files and terminals that it lends, and what it said it can do.
+
+What it does not lend raises `CapabilityMissing` before anything is sent. A terminal is released whatever happens: an
+error, a cancel, and also a cancel while it is being created.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+import asyncio
+import logging
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from os import PathLike
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
 from accord.capabilities import Capabilities
-from accord.dispatch import Peer
+from accord.errors import AccordError
 from accord.schema import v1
-from accord.schema.base import Json, Request
+from accord.schema.base import Json, Notification, Request
 
 if TYPE_CHECKING:
+    from accord.agent.service import Service
     from accord.agent.session import Session
 
+log = logging.getLogger("accord")
+
 ResultT = TypeVar("ResultT")
+
+PATIENCE = 5.0
+"""Seconds that a client may take to create or to release a terminal that nobody wants any more."""
 
 
 class Ask(Protocol):
     """Sends a request and waits for its answer."""
 
-    def __call__(self, request: Request[ResultT], /) -> Awaitable[ResultT]: ...
+    def __call__(self, request: Request[ResultT], /, *, force: bool = False) -> Awaitable[ResultT]: ...
 
 
-@dataclass(slots=True)
-class Client:
-    """The client at the other end of a connection."""
+class ClientLink:
+    """The client, whoever asks it: what it said of itself, and any message to it."""
 
-    peer: Peer
-    info: v1.Implementation | None = None
-    """Its name and version, where it told them."""
-
-
-class RemoteClient:
-    """The client as one session uses it."""
-
-    def __init__(self, client: Client, session: Session, ask: Ask) -> None:
-        self._client = client
-        self._session = session
+    def __init__(self, service: Service, ask: Ask) -> None:
+        self._service = service
         self._ask = ask
 
     @property
     def info(self) -> v1.Implementation | None:
         """Its name and version, where it told them."""
-        return self._client.info
+        return self._service.client_info
 
     @property
     def capabilities(self) -> Capabilities:
-        """What it declared: `client.capabilities.has("fs.read_text_file")`."""
-        return self._client.peer.capabilities
+        """What it declared, by name: `client.capabilities.has("session.notices")`."""
+        return self._service.peer.capabilities
 
-    async def read_text_file(self, path: str | Path, *, line: int | None = None, limit: int | None = None) -> str:
+    @property
+    def can_read_files(self) -> bool:
+        return self.capabilities.has("fs.read_text_file")
+
+    @property
+    def can_write_files(self) -> bool:
+        return self.capabilities.has("fs.write_text_file")
+
+    @property
+    def can_run_commands(self) -> bool:
+        return self.capabilities.has("terminal")
+
+    async def request(self, request: Request[ResultT], *, force: bool = False) -> ResultT:
+        """Any request."""
+        return await self._ask(request, force=force)
+
+    async def notify(self, notification: Notification, *, force: bool = False) -> None:
+        """Any notification."""
+        await self._service.peer.notify(notification, force=force)
+
+    async def request_raw(self, method: str, params: Json = None) -> Json:
+        """Any request, in plain JSON values."""
+        return await self._service.peer.request_raw(method, params)
+
+    async def notify_raw(self, method: str, params: Json = None) -> None:
+        """Any notification, in plain JSON values."""
+        await self._service.peer.notify_raw(method, params)
+
+
+class RemoteClient(ClientLink):
+    """The client, as one session uses it.
+
+    >>> async def upper(turn):
+    ...     text = await turn.client.read_text_file("notes.txt")
+    ...     await turn.client.write_text_file("notes.txt", text.upper())
+    """
+
+    def __init__(self, session: Session, ask: Ask) -> None:
+        super().__init__(session.service, ask)
+        self._session = session
+
+    # Files
+
+    async def read_text_file(
+        self, path: str | PathLike[str], *, line: int | None = None, limit: int | None = None
+    ) -> str:
         """A file's text as the editor has it, or `limit` lines of it from `line` (1-based) on."""
-        wanted = self._session.roots.resolve(path)
+        wanted = self._session.resolve(path)
         return (await self._ask(v1.ReadTextFileRequest(self._session.id, wanted, line, limit))).content
 
-    async def write_text_file(self, path: str | Path, content: str) -> None:
-        """Write a file through the editor."""
-        await self._ask(v1.WriteTextFileRequest(self._session.id, self._session.roots.resolve(path), content))
+    async def write_text_file(self, path: str | PathLike[str], content: str) -> None:
+        """Write a file through the editor; it is created where it is missing."""
+        await self._ask(v1.WriteTextFileRequest(self._session.id, self._session.resolve(path), content))
 
-    async def request(self, request: Request[ResultT]) -> ResultT:
-        """Any other request."""
-        return await self._ask(request)
+    # Terminals
 
-    async def notify_raw(self, method: str, params: Json = None) -> Any:
-        """Any notification, in plain JSON values."""
-        await self._client.peer.notify_raw(method, params)
+    def terminal(
+        self,
+        command: str,
+        args: Sequence[str] = (),
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: str | PathLike[str] | None = None,
+        output_byte_limit: int | None = None,
+    ) -> RemoteTerminal:
+        """A command run by the client, as a context manager that ends with its release.
+
+        >>> async def test(turn):
+        ...     async with turn.client.terminal("make", ["test"]) as terminal:
+        ...         status = await terminal.wait()
+        """
+        request = v1.CreateTerminalRequest(
+            self._session.id,
+            command,
+            list(args),
+            [v1.EnvVariable(name, value) for name, value in (env or {}).items()],
+            None if cwd is None else self._session.resolve(cwd),
+            output_byte_limit,
+        )
+        return RemoteTerminal(self._session, self._ask, request)
+
+    async def run(
+        self,
+        command: str,
+        args: Sequence[str] = (),
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109
+        env: Mapping[str, str] | None = None,
+        cwd: str | PathLike[str] | None = None,
+        output_byte_limit: int | None = None,
+    ) -> CommandResult:
+        """Run a command to its end, or kill it after `timeout` seconds; its output either way."""
+        terminal = self.terminal(command, args, env=env, cwd=cwd, output_byte_limit=output_byte_limit)
+        async with terminal:
+            return await terminal.run_out(timeout)
+
+
+@dataclass(frozen=True, slots=True)
+class CommandResult:
+    """How a command went."""
+
+    output: str
+    exit_code: int | None
+    """None if a signal ended it."""
+    signal: str | None = None
+    timed_out: bool = False
+    """Whether it was killed for taking too long."""
+    truncated: bool = False
+    """Whether the beginning of the output was dropped."""
+
+
+class RemoteTerminal:
+    """A command that the client runs for us, from `async with` to its end."""
+
+    def __init__(self, session: Session, ask: Ask, request: v1.CreateTerminalRequest) -> None:
+        self.is_released = False
+        self._session = session
+        self._ask = ask
+        self._request = request
+        self._id: v1.TerminalId | None = None
+
+    @property
+    def id(self) -> v1.TerminalId:
+        """What the client calls it."""
+        if self._id is None:
+            raise RuntimeError("a terminal is there inside of its `async with`")
+        return self._id
+
+    async def output(self) -> v1.TerminalOutputResponse:
+        """The output so far, and how the command ended if it has."""
+        return await self._ask(v1.TerminalOutputRequest(self._session.id, self.id))
+
+    async def wait(self) -> v1.WaitForTerminalExitResponse:
+        """Wait until the command ends."""
+        return await self._ask(v1.WaitForTerminalExitRequest(self._session.id, self.id))
+
+    async def kill(self) -> None:
+        """End the command. Its output can still be read."""
+        await self._ask(v1.KillTerminalRequest(self._session.id, self.id))
+
+    async def run_out(self, timeout: float | None = None) -> CommandResult:  # noqa: ASYNC109
+        """Wait until the command ends, or kill it after `timeout` seconds; what came of it."""
+        # terminals, Building a Timeout: wait and timer race; then kill, read the output, release.
+        timed_out = False
+        try:
+            async with asyncio.timeout(timeout):
+                await self.wait()
+        except TimeoutError:
+            timed_out = True
+            await self.kill()
+        output = await self.output()
+        status = output.exit_status or v1.TerminalExitStatus()
+        return CommandResult(output.output, status.exit_code, status.signal, timed_out, output.truncated)
+
+    async def __aenter__(self) -> Self:
+        self._session.service.peer.capabilities.require("terminal", self._request.__method__)
+        creating = self._session.service.errands.start(self._create(), "accord terminal/create")
+        try:
+            await asyncio.shield(creating)
+        except asyncio.CancelledError:
+            # It may exist by the time that the client hears of the cancel, and nobody else would release it.
+            await self._given_up(creating)
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not self.is_released:
+            self.is_released = True
+            releasing = self._session.service.errands.start(self._release(), "accord terminal/release")
+            await asyncio.wait([releasing], timeout=PATIENCE)
+
+    async def _create(self) -> None:
+        self._id = (await self._session.service.peer.request(self._request)).terminal_id
+
+    async def _given_up(self, creating: asyncio.Task[None]) -> None:
+        self._session.service.errands.start(self._release_after(creating), "accord terminal/release")
+
+    async def _release_after(self, creating: asyncio.Task[None]) -> None:
+        await asyncio.wait([creating], timeout=PATIENCE)
+        if creating.done() and not creating.cancelled() and creating.exception() is None:
+            await self._release()
+
+    async def _release(self) -> None:
+        # terminals, Executing Commands: the agent must release a terminal that it no longer needs.
+        self.is_released = True
+        try:
+            await self._session.service.peer.request(v1.ReleaseTerminalRequest(self._session.id, self.id))
+        except AccordError as error:
+            log.info("releasing the terminal %s: %s", self.id, error)

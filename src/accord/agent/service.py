@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+import weakref
 from typing import TYPE_CHECKING, cast
 
 from accord.agent.content import check_prompt
-from accord.agent.remote_client import Client
-from accord.agent.roots import Roots
+from accord.agent.folders import checked_folders
+from accord.agent.login import Authentication
+from accord.agent.remote_client import ClientLink
 from accord.agent.session import Session
 from accord.agent.turn import Turn
 from accord.agent.turns import Place
@@ -19,6 +19,7 @@ from accord.errors import NOT_FOUND, RequestError
 from accord.handlers import Context, Handlers
 from accord.schema import v1
 from accord.schema.v1.prompt import StopReason
+from accord.tasks import Tasks
 from accord.transports.base import Transport
 
 if TYPE_CHECKING:
@@ -26,16 +27,32 @@ if TYPE_CHECKING:
 
 VERSION = 1
 
+services: weakref.WeakKeyDictionary[Peer, Service] = weakref.WeakKeyDictionary()
+"""The service that a peer belongs to: for handlers in the low level's way, which hold only the peer."""
+
 
 class Service:
-    """What one connection has: a peer, and the sessions that are open on it."""
+    """What one connection has: a peer, who is logged in, and the sessions that are open."""
 
     def __init__(self, agent: Agent, transport: Transport) -> None:
         self.agent = agent
         self.sessions: dict[str, Session] = {}
         self.declared = agent.declare()
-        self.peer = Peer(transport, self._handlers(), role="agent", unstable=agent.unstable, debug=agent.debug)
-        self.client = Client(self.peer)
+        self.client_info: v1.Implementation | None = None
+        self.errands = Tasks(asyncio.get_running_loop())
+        """What has to be done though nobody waits for it, such as releasing a terminal."""
+        self.peer = Peer(
+            transport,
+            self._handlers(),
+            role="agent",
+            unstable=agent.unstable,
+            debug=agent.debug,
+            limits=agent.limits,
+            spans=agent.spans,
+        )
+        self.client = ClientLink(self, self.peer.request)
+        self.authentication = Authentication(self, agent.doors)
+        services[self.peer] = self
 
     async def run(self) -> None:
         """Serve until the link ends."""
@@ -45,6 +62,7 @@ class Service:
         finally:
             for session in list(self.sessions.values()):
                 await self._close(session)
+            await self.errands.end(self.peer.connection.limits.grace)
 
     def session(self, session_id: str) -> Session:
         """The open session of this id; RequestError if there is none."""
@@ -61,30 +79,50 @@ class Service:
         handlers.on(v1.CloseSessionRequest)(self._close_session)
         handlers.on(v1.PromptRequest)(self._prompt)
         handlers.on(v1.CancelNotification)(self._cancel)
+        handlers.on(v1.SetSessionModeRequest)(self._set_mode)
+        handlers.on(v1.SetSessionConfigOptionRequest)(self._set_config_option)
+        if self.agent.doors.ways:
+            handlers.on(v1.AuthenticateRequest)(self._authenticate)
+        if self.agent.doors.logout is not None:
+            handlers.on(v1.LogoutRequest)(self._logout)
         return self.agent.handlers.over(handlers)
+
+    # Who is there
 
     def _initialize(self, request: v1.InitializeRequest) -> v1.InitializeResponse:
         # initialization, Version Negotiation: the same version if it is supported, else the latest that is.
-        self.client.info = request.client_info
-        return v1.InitializeResponse(VERSION, self.declared, agent_info=self.agent.info)
+        self.client_info = request.client_info
+        methods = self.authentication.methods(self.peer.capabilities)
+        return v1.InitializeResponse(VERSION, self.declared, methods, self.agent.info)
+
+    async def _authenticate(self, request: v1.AuthenticateRequest, context: Context) -> None:
+        await self.authentication.authenticate(request, context)
+
+    async def _logout(self, _: v1.LogoutRequest) -> None:
+        # rfd-logout-method: sessions are ended, or refused until the user has logged in again; here, refused.
+        for session in self.sessions.values():
+            session.turns.cancel()
+        await self.authentication.logout()
 
     # Sessions
 
     async def _new_session(self, request: v1.NewSessionRequest, context: Context) -> v1.NewSessionResponse:
-        roots = Roots.checked(request.cwd, request.additional_directories)
+        await self.authentication.require()
+        folders = checked_folders(request.cwd, request.additional_directories)
         session_id = v1.SessionId(uuid.uuid4().hex)
-        session = Session(self, session_id, roots, mcp_servers=request.mcp_servers, meta=request.meta)
+        session = Session(self, session_id, folders, mcp_servers=request.mcp_servers, meta=request.meta)
         await self._open(session)
         context.after_response(session.announce)
-        return v1.NewSessionResponse(session.id)
+        return v1.NewSessionResponse(session.id, session.modes.state(), session.config.options() or None)
 
     async def _open(self, session: Session) -> None:
-        self.sessions[session.id] = session
         try:
             await self.agent.opened(session)
         except BaseException:
-            await self._close(session)
+            await session.close()
             raise
+        session.open()
+        self.sessions[session.id] = session
 
     async def _close_session(self, request: v1.CloseSessionRequest) -> None:
         await self._close(self.session(request.session_id))
@@ -93,37 +131,45 @@ class Service:
         self.sessions.pop(session.id, None)
         await session.close()
 
+    # Settings
+
+    async def _set_mode(self, request: v1.SetSessionModeRequest) -> None:
+        await self.session(request.session_id).modes.set_by_client(request.mode_id)
+
+    async def _set_config_option(self, request: v1.SetSessionConfigOptionRequest) -> v1.SetSessionConfigOptionResponse:
+        session = self.session(request.session_id)
+        await session.config.set_by_client(request.config_id, request.value)
+        # session-config-options, From the Client: the answer holds all options and their values.
+        return v1.SetSessionConfigOptionResponse(session.config.options())
+
     # Turns
 
     async def _prompt(self, request: v1.PromptRequest, context: Context) -> v1.PromptResponse:
+        await self.authentication.require()
         session = self.session(request.session_id)
         check_prompt(request.prompt, self.declared.prompt_capabilities)
-        answer_meta: dict[str, object] = {}
+        turns: list[Turn] = []
 
-        async def work(_: Place) -> str:
-            for block in request.prompt:
-                session.record(v1.UserMessageChunk(block))
-            async with one_error(), asyncio.TaskGroup() as tasks:
-                turn = Turn(session, request, context, tasks)
-                try:
-                    return await self.agent.answer(turn)
-                finally:
-                    answer_meta.update(turn.answer_meta)
-                    turn.end()
+        async def work(place: Place) -> str:
+            turns.append(turn := Turn(session, request, context, place))
+            return await self._work(turn)
 
         stop_reason = await session.turns.take(work)
-        return v1.PromptResponse(cast("StopReason", stop_reason), meta=answer_meta or None)
+        meta = (turns[0].answer_meta or None) if turns else None
+        usage = turns[0].spent if turns and self.agent.unstable else None
+        return v1.PromptResponse(cast("StopReason", stop_reason), usage, meta=meta)
+
+    async def _work(self, turn: Turn) -> str:
+        history = turn.session.history
+        history.add_prompt(turn.prompt)
+        try:
+            async with turn.lasting():
+                return await self.agent.answer(turn)
+        finally:
+            turn.end()
+            history.end_turn()
 
     def _cancel(self, notification: v1.CancelNotification) -> None:
         session = self.sessions.get(notification.session_id)
         if session is not None:
             session.turns.cancel()
-
-
-@asynccontextmanager
-async def one_error() -> AsyncGenerator[None]:
-    """What a task group wraps, as it was raised: of several errors, the first."""
-    try:
-        yield
-    except BaseExceptionGroup as group:
-        raise group.exceptions[0] from None

@@ -4,48 +4,73 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 from accord.agent.content import text_of
+from accord.agent.elicitation import Elicits
+from accord.agent.permission import Decision, Offered
+from accord.agent.plan import TurnPlan
 from accord.agent.remote_client import RemoteClient
 from accord.agent.session import Session
+from accord.agent.tool import Location, Tool
+from accord.agent.turns import Place
 from accord.handlers import Context
 from accord.schema import v1
 from accord.schema.base import Json, Request
-from accord.schema.v1.content import ContentBlock
 
 T = TypeVar("T")
 ResultT = TypeVar("ResultT")
 
+_ASKS_THE_USER = (v1.RequestPermissionRequest, v1.CreateElicitationRequest)
 
-class Turn:
+
+class Turn(Elicits):
     """One prompt being worked on.
 
     >>> async def reply(turn: Turn) -> None:
     ...     await turn.say(f"You said: {turn.text}")
+
+    It lasts until the function returns. What it has asked the client for by then is given up, and saying more is an
+    error: the answer is on its way. `turn.session.send` may speak later.
     """
 
-    def __init__(self, session: Session, request: v1.PromptRequest, context: Context, tasks: asyncio.TaskGroup) -> None:
+    def __init__(
+        self,
+        session: Session,
+        request: v1.PromptRequest,
+        context: Context,
+        place: Place,
+    ) -> None:
         self.session = session
         self.prompt = request.prompt
         """The prompt as it came: blocks of text, links, images and so on."""
+        self.command: str | None = None
+        """The slash command that the prompt calls, if it calls one that there is."""
+        self.arguments = ""
+        """The text behind the command's name."""
         self.meta: dict[str, Json] = request.meta or {}
         """The `_meta` of the prompt."""
         self.answer_meta: dict[str, Json] = {}
         """What the answer's `_meta` will hold."""
+        self.spent: v1.Usage | None = None
+        """The tokens that the answer reports (see `tokens`)."""
         self.context = context
         """The low level's: the peer, and the request's id."""
-        self.client = RemoteClient(session.service.client, session, self.request)
+        self.client = RemoteClient(session, self.request)
         """What the client lends: files and terminals."""
-        self._tasks = tasks
+        self._client = self.client
+        self._scope = {"session_id": session.id}
+        self._place = place
+        self._tasks = asyncio.TaskGroup()
         self._asking: set[asyncio.Task[Any]] = set()
-        self._send = session.send
-        self._message_id = v1.MessageId("")
+        self._send: Callable[[v1.SessionUpdate], Coroutine[Any, Any, None]] = session.send
         self._speaker: type[object] | None = None
-        self._messages = 0
+        self._message_id = v1.MessageId("")
         self._name = secrets.token_hex(4)
+        self._made = 0
 
     @property
     def text(self) -> str:
@@ -54,27 +79,28 @@ class Turn:
 
     @property
     def cwd(self) -> Path:
+        """The session's folder."""
         return self.session.cwd
 
     # Speaking
 
-    async def say(self, content: str | ContentBlock) -> None:
+    async def say(self, content: str | v1.ContentBlock) -> None:
         """Say something to the user: text, in Markdown, or any other content.
 
-        What is said without anything between is one message.
+        What is said with nothing between is one message.
         """
         if self._speaker is not v1.AgentMessageChunk:
             self._begin_message(v1.AgentMessageChunk)
         block = v1.TextContent(content) if isinstance(content, str) else content
         await self._send(v1.AgentMessageChunk(block, self._message_id))
 
-    async def think(self, content: str | ContentBlock) -> None:
+    async def think(self, content: str | v1.ContentBlock) -> None:
         """Think aloud."""
         if self._speaker is not v1.AgentThoughtChunk:
             self._begin_message(v1.AgentThoughtChunk)
         await self._send(v1.AgentThoughtChunk.of(content, self._message_id))
 
-    async def say_as_user(self, content: str | ContentBlock) -> None:
+    async def say_as_user(self, content: str | v1.ContentBlock) -> None:
         """Say something in the user's name."""
         if self._speaker is not v1.UserMessageChunk:
             self._begin_message(v1.UserMessageChunk)
@@ -84,24 +110,93 @@ class Turn:
         """What is said next is another message."""
         self._speaker = None
 
+    async def notice(self, title: str, description: str | None = None, *, severity: str = "info") -> bool:
+        """Tell the user something beside the conversation. False, and nothing sent, if the client shows no notices."""
+        if not self.client.capabilities.has("session.notices"):
+            return False
+        await self._send(v1.Notice(severity, title, description))
+        return True
+
+    async def send(self, update: v1.SessionUpdate) -> None:
+        """Any update for which there is no shorter way."""
+        await self._send(update)
+
     def _begin_message(self, speaker: type[object]) -> None:
         # prompt-turn, Message IDs: the chunks of one message share an id, and the next message has another.
         self._speaker = speaker
-        self._messages += 1
-        self._message_id = v1.MessageId(f"{self._name}-{self._messages}")
+        self._message_id = v1.MessageId(self._new_id("m"))
 
-    # Asking
+    def _new_id(self, kind: str) -> str:
+        self._made += 1
+        return f"{self._name}-{kind}{self._made}"
 
-    async def request(self, request: Request[ResultT]) -> ResultT:
-        """Ask the client anything; given up when the turn ends, in whichever task it was asked."""
-        return await self._while_it_lasts(self.session.service.peer.request(request))
+    # Working
+
+    async def plan(self, *steps: str | v1.PlanEntry) -> TurnPlan:
+        """Show what you mean to do; what is returned marks its steps."""
+        plan = TurnPlan(self.send, steps)
+        await plan.send()
+        return plan
+
+    def tool(
+        self,
+        title: str,
+        *,
+        kind: v1.ToolKind | None = None,
+        name: str | None = None,
+        id: str | None = None,  # noqa: A002
+        locations: Sequence[Location] = (),
+        raw_input: Json = None,
+    ) -> Tool:
+        """A tool call, as a context manager.
+
+        >>> async def work(turn):
+        ...     async with turn.tool("Add up", kind="think") as tool:
+        ...         await tool.text(str(2 + 2))
+        """
+        tool_call_id = v1.ToolCallId(id or self._new_id("t"))
+        return Tool(self, tool_call_id, title, kind=kind, name=name, locations=locations, raw_input=raw_input)
+
+    async def ask(
+        self, title: str, *options: Offered, kind: v1.ToolKind | None = None, about: str | None = None
+    ) -> Decision:
+        """Ask the user's permission for something that is no tool call of its own; see `Tool.ask`."""
+        async with self.tool(title, kind=kind) as tool:
+            return await tool.ask(*options, about=about)
+
+    async def usage(self, used: int, size: int, cost: float | v1.Cost | None = None, currency: str = "USD") -> None:
+        """How full the model's context is, and what the session has cost so far."""
+        price = v1.Cost(cost, currency) if isinstance(cost, float | int) else cost
+        await self._send(v1.UsageUpdate(used, size, price))
+
+    def tokens(self, input: int, output: int, *, total: int | None = None, thought: int | None = None) -> None:  # noqa: A002
+        """What the model has read and written, for the turn's answer.
+
+        This is only proposed: the answer holds it where the agent says `unstable=True`.
+        """
+        self.spent = v1.Usage(input + output if total is None else total, input, output, thought)
 
     def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Do this beside what the turn does. The turn ends only when it is done, and a cancel ends both."""
         return self._tasks.create_task(work)
 
-    async def _while_it_lasts(self, asking: Awaitable[T]) -> T:
-        task = asyncio.current_task()
+    # Its life
+
+    @asynccontextmanager
+    async def lasting(self) -> AsyncGenerator[None]:
+        """Until this ends, and what was started in it."""
+        try:
+            async with self._tasks:
+                yield
+        except BaseExceptionGroup as group:
+            raise group.exceptions[0] from None  # what the author raised, without what a task group puts around it
+
+    async def request(self, request: Request[ResultT], *, force: bool = False) -> ResultT:
+        """Ask the client anything; given up when the turn ends, in whichever task it was asked."""
+        if self._place.is_cancelled() and isinstance(request, _ASKS_THE_USER):
+            # prompt-turn, Cancellation: the client has answered what was open, and its user is through with this.
+            raise asyncio.CancelledError
+        task, asking = asyncio.current_task(), self.session.service.peer.request(request, force=force)
         if task is None or task in self._asking:
             return await asking
         self._asking.add(task)
@@ -111,7 +206,14 @@ class Turn:
             self._asking.discard(task)
 
     def end(self) -> None:
-        """Nothing that this turn has asked is waited for any more."""
-        left = [task for task in self._asking if task is not asyncio.current_task()]
-        for task in left:
-            task.cancel()
+        """The function has returned: nothing is asked or said any more."""
+        self._send = _too_late
+        current = asyncio.current_task()
+        for task in self._asking:
+            if task is not current:
+                task.cancel()
+
+
+async def _too_late(_: v1.SessionUpdate) -> None:
+    # overview, Message Flow: a turn's updates come before its answer.
+    raise RuntimeError("this turn is over; session.send tells the client something between turns")

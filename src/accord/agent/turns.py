@@ -93,6 +93,8 @@ class Turns:
         self._second_prompt: SecondPrompt = second_prompt
         self._grace = grace
         self._line: deque[Place] = deque()
+        self._empty: asyncio.Future[None] | None = None
+        """Done when the line is empty; there while somebody waits for that."""
 
     @property
     def running(self) -> bool:
@@ -104,6 +106,13 @@ class Turns:
         for place in list(self._line):
             place.cancel()
 
+    async def end(self) -> None:
+        """Cancel every prompt, and wait until each has its answer."""
+        self.cancel()
+        if self._line:
+            self._empty = self._empty or asyncio.get_running_loop().create_future()
+            await asyncio.shield(self._empty)
+
     async def take(self, work: Callable[[Place], Coroutine[Any, Any, str]]) -> str:
         """Do this when its turn has come; gives the stop reason."""
         place = self._join()
@@ -113,6 +122,9 @@ class Turns:
             self._line.remove(place)
             if self._line:
                 self._line[0].come()
+            elif self._empty is not None:
+                self._empty.set_result(None)
+                self._empty = None
 
     def _join(self) -> Place:
         if self._line and self._second_prompt == "reject":

@@ -1,0 +1,49 @@
+"""What an agent declares: it follows from what its author registered. Pure."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Any
+
+import msgspec
+
+from accord.capabilities import NEEDS
+from accord.handlers import Handlers
+from accord.schema import v1
+
+_YES: dict[Any, Any] = {
+    v1.LoadSessionRequest: True,
+    v1.ListSessionsRequest: v1.SessionListCapabilities(),
+    v1.ResumeSessionRequest: v1.SessionResumeCapabilities(),
+    v1.CloseSessionRequest: v1.SessionCloseCapabilities(),
+    v1.DeleteSessionRequest: v1.SessionDeleteCapabilities(),
+    v1.ForkSessionRequest: v1.SessionForkCapabilities(),
+    v1.ArchiveSessionRequest: v1.SessionArchiveCapabilities(),
+    v1.SessionStatusRequest: v1.SessionStatusCapabilities(),
+    v1.SetSessionTitleRequest: v1.SessionTitleCapabilities(),
+    v1.LogoutRequest: v1.LogoutCapabilities(),
+    v1.AuthStatusRequest: v1.AuthStatusCapabilities(),
+    v1.ListProvidersRequest: v1.ProvidersCapabilities(),
+}
+"""What declares that a message is handled; where it goes, `NEEDS` says."""
+
+
+def capabilities(prompt: v1.PromptCapabilities, handlers: Handlers, *, can_log_out: bool) -> v1.AgentCapabilities:
+    """The capabilities of an agent that takes this in prompts, and has these handlers of its own."""
+    handled = {message for message in _YES if handlers.handles(message)}
+    handled.add(v1.CloseSessionRequest)
+    if can_log_out:
+        handled.add(v1.LogoutRequest)
+    bare = v1.AgentCapabilities(
+        prompt_capabilities=prompt,
+        session_capabilities=v1.SessionCapabilities(
+            additional_directories=v1.SessionAdditionalDirectoriesCapabilities()
+        ),
+    )
+    return reduce(lambda declared, message: _with(declared, NEEDS[message], _YES[message]), handled, bare)
+
+
+def _with(declared: Any, path: str, value: Any) -> Any:
+    """These capabilities, and this one at its place."""
+    step, _, rest = path.partition(".")
+    return msgspec.structs.replace(declared, **{step: _with(getattr(declared, step), rest, value) if rest else value})

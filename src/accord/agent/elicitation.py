@@ -1,0 +1,108 @@
+"""Asking the user for values in a form, or to visit a URL: for a session, a tool call, or a request.
+
+Where the client cannot ask, nothing is sent: the answer is `unavailable`, and its value is the fallback that the author
+gave. So an agent that elicits goes on with every client.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar, overload
+from urllib.parse import urlsplit
+
+from accord.agent.forms import Content, filled_in, schema_of
+from accord.agent.remote_client import ClientLink
+from accord.schema import v1
+from accord.schema.base import Unknown
+
+T = TypeVar("T")
+
+UNAVAILABLE = "unavailable"
+
+
+@dataclass(frozen=True, slots=True)
+class Elicited(Generic[T]):
+    """What came of a form."""
+
+    action: str
+    """`accept`, `decline` or `cancel`; `unavailable` where the client cannot ask; or a word that nobody here knows."""
+    value: T | None = None
+    """What the user filled in; the fallback, where the client cannot ask."""
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the user filled the form in."""
+        return self.action == "accept"
+
+
+class ElicitedUrl:
+    """What came of sending the user to a URL: whether they went. What they do there, only the page knows."""
+
+    def __init__(self, client: ClientLink, action: str, elicitation_id: v1.ElicitationId) -> None:
+        self.action = action
+        """`accept`, `decline` or `cancel`; `unavailable` where the client cannot send its user anywhere."""
+        self.id = elicitation_id
+        self._client = client
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the user agreed to go there: it has begun, and is not done."""
+        # rfd-elicitation: consent to the URL says nothing of how it went.
+        return self.action == "accept"
+
+    async def complete(self) -> None:
+        """Tell the client that what the user was sent there for is done."""
+        if self.action != UNAVAILABLE:
+            await self._client.notify(v1.CompleteElicitationNotification(self.id))
+
+
+class Elicits:
+    """Whoever can ask the user for something."""
+
+    _client: ClientLink
+    _scope: dict[str, Any]
+
+    @overload
+    async def elicit(self, message: str, form: type[T], *, fallback: T | None = None) -> Elicited[T]: ...
+    @overload
+    async def elicit(
+        self, message: str, form: v1.ElicitationSchema, *, fallback: Content | None = None
+    ) -> Elicited[Content]: ...
+    async def elicit(self, message: str, form: Any, *, fallback: Any = None) -> Elicited[Any]:
+        """Ask the user to fill in a form: what a class holds, or an `ElicitationSchema`.
+
+        >>> class Approach(msgspec.Struct):
+        ...     strategy: Literal["careful", "fast"] = "careful"
+        >>> async def choose(turn):
+        ...     answer = await turn.elicit("How shall I go about it?", Approach, fallback=Approach())
+        """
+        schema = schema_of(form)
+        if not self._can_show_forms():
+            return Elicited(UNAVAILABLE, fallback)
+        request = v1.ElicitationFormMode(message=message, requested_schema=schema, **self._scope)
+        answer = await self._client.request(request, force=True)
+        if isinstance(answer, v1.ElicitationAcceptAction):
+            return Elicited("accept", filled_in(form, answer.content or {}))
+        return Elicited(_action(answer))
+
+    async def elicit_url(self, message: str, url: str) -> ElicitedUrl:
+        """Ask the user to visit a URL: for what must not pass through the client, such as logging in."""
+        if not all(urlsplit(url)[:2]):
+            raise ValueError(f"not a URL: {url!r}")
+        elicitation_id = v1.ElicitationId(uuid.uuid4().hex)
+        if not self._client.capabilities.has("elicitation.url"):
+            return ElicitedUrl(self._client, UNAVAILABLE, elicitation_id)
+        request = v1.ElicitationUrlMode(message=message, elicitation_id=elicitation_id, url=url, **self._scope)
+        return ElicitedUrl(self._client, _action(await self._client.request(request)), elicitation_id)
+
+    def _can_show_forms(self) -> bool:
+        declares = self._client.capabilities.has
+        # rfd-elicitation, Client capabilities: an empty object stands for forms alone.
+        return declares("elicitation.form") or (declares("elicitation") and not declares("elicitation.url"))
+
+
+def _action(answer: v1.CreateElicitationResponse) -> str:
+    if isinstance(answer, Unknown):
+        return answer.tag
+    return str(answer.__struct_config__.tag)

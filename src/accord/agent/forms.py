@@ -1,0 +1,226 @@
+"""Forms: a class as the schema of one, and what a user filled in as a value of that class. Pure.
+
+A class may be a dataclass, a `msgspec.Struct`, a `TypedDict` or a `NamedTuple` of simple fields: text, numbers, yes or
+no, dates, one of several (`Literal`, `Enum`), several of several (a list of those). Titles, descriptions and limits
+stand in `Annotated[..., msgspec.Meta(...)]`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, cast
+
+import msgspec
+from msgspec import inspect
+
+from accord.errors import ProtocolError
+from accord.schema import v1
+from accord.schema.base import Unknown
+from accord.schema.v1.elicitation import ElicitationContentValue, ElicitationPropertySchema
+
+Content = dict[str, ElicitationContentValue]
+
+_WITH_FIELDS = (inspect.StructType, inspect.DataclassType, inspect.TypedDictType, inspect.NamedTupleType)
+_LISTS = (inspect.ListType, inspect.SetType, inspect.FrozenSetType, inspect.VarTupleType)
+
+
+def schema_of(form: Any) -> v1.ElicitationSchema:
+    """The schema of the form that asks for what this class holds; a schema is its own.
+
+    >>> class Name(msgspec.Struct):
+    ...     first: str
+    >>> schema_of(Name).properties["first"]
+    StringPropertySchema(title='First')
+    """
+    if isinstance(form, v1.ElicitationSchema):
+        return form
+    info = inspect.type_info(form)
+    if not isinstance(info, _WITH_FIELDS):
+        raise TypeError(f"a form is a class with fields, not {form!r}")
+    fields = info.fields
+    return v1.ElicitationSchema(
+        {field.encode_name: _property(field, getattr(form, "__name__", "form")) for field in fields},
+        [field.encode_name for field in fields if field.required and not _is_optional(field.type)] or None,
+    )
+
+
+def filled_in(form: Any, content: Content) -> Any:
+    """What the user filled in, as a value of the form's class; as plain values, for a form that is a schema.
+
+    ProtocolError for what the form does not allow.
+    """
+    schema = schema_of(form)
+    problems = [f"{name}: {problem}" for name, problem in _problems(schema, content)]
+    if problems:
+        raise ProtocolError(f"the form was not filled in as it asks: {'; '.join(problems)}")
+    if form is schema:
+        return content
+    try:
+        return msgspec.convert(content, form)
+    except msgspec.ValidationError as error:
+        raise ProtocolError(f"the form was not filled in as it asks: {error}") from None
+
+
+# A class as a schema
+
+
+def _property(field: inspect.Field, owner: str) -> ElicitationPropertySchema:
+    described: dict[str, Any] = {"title": field.name.replace("_", " ").capitalize()}
+    kind = field.type
+    while isinstance(kind, inspect.Metadata | inspect.UnionType):
+        if isinstance(kind, inspect.Metadata):
+            extra = cast("dict[str, Any]", kind.extra_json_schema or {})  # pyright: ignore[reportUnknownMemberType]
+            described |= {name: extra[name] for name in ("title", "description") if name in extra}
+            kind = kind.type
+        else:
+            kind = _only(kind, field.name, owner)
+    if field.default not in (msgspec.NODEFAULT, None):
+        described["default"] = msgspec.to_builtins(field.default)
+    for types, make in _PROPERTIES:
+        if isinstance(kind, types):
+            return make(kind, described)
+    raise TypeError(f"{owner}.{field.name}: a form has no field for {type(kind).__name__}")
+
+
+def _only(union: inspect.UnionType, name: str, owner: str) -> inspect.Type:
+    """What an optional field holds if anything."""
+    others = [it for it in union.types if not isinstance(it, inspect.NoneType)]
+    if len(others) != 1:
+        raise TypeError(f"{owner}.{name}: a form's field has one type")
+    return others[0]
+
+
+def _is_optional(kind: inspect.Type) -> bool:
+    return isinstance(kind, inspect.UnionType) and kind.includes_none
+
+
+def _text(kind: inspect.StrType, described: dict[str, Any]) -> ElicitationPropertySchema:
+    return v1.StringPropertySchema(
+        min_length=kind.min_length, max_length=kind.max_length, pattern=kind.pattern, **described
+    )
+
+
+def _date(kind: inspect.Type, described: dict[str, Any]) -> ElicitationPropertySchema:
+    return v1.StringPropertySchema(format="date" if isinstance(kind, inspect.DateType) else "date-time", **described)
+
+
+def _whole_number(kind: inspect.IntType, described: dict[str, Any]) -> ElicitationPropertySchema:
+    least = kind.ge if kind.ge is not None else None if kind.gt is None else kind.gt + 1
+    most = kind.le if kind.le is not None else None if kind.lt is None else kind.lt - 1
+    return v1.IntegerPropertySchema(minimum=least, maximum=most, **described)
+
+
+def _number(kind: inspect.FloatType, described: dict[str, Any]) -> ElicitationPropertySchema:
+    least = kind.ge if kind.ge is not None else kind.gt
+    most = kind.le if kind.le is not None else kind.lt
+    return v1.NumberPropertySchema(minimum=least, maximum=most, **described)
+
+
+def _yes_or_no(_: inspect.Type, described: dict[str, Any]) -> ElicitationPropertySchema:
+    return v1.BooleanPropertySchema(**described)
+
+
+def _one_of(kind: inspect.Type, described: dict[str, Any]) -> ElicitationPropertySchema:
+    return v1.StringPropertySchema(enum=_choices(kind), **described)
+
+
+def _some_of(kind: Any, described: dict[str, Any]) -> ElicitationPropertySchema:
+    items = v1.StringMultiSelectItems(_choices(kind.item_type))
+    return v1.MultiSelectPropertySchema(items, min_items=kind.min_length, max_items=kind.max_length, **described)
+
+
+def _choices(kind: inspect.Type) -> list[str]:
+    values: Iterable[object] = ()
+    if isinstance(kind, inspect.LiteralType):
+        values = kind.values
+    elif isinstance(kind, inspect.EnumType):
+        values = [member.value for member in kind.cls]
+    choices = [value for value in values if isinstance(value, str)]
+    if not choices or len(choices) < len(list(values)):
+        raise TypeError("a form offers texts to choose from: a Literal or an Enum of strings")
+    return choices
+
+
+_PROPERTIES: tuple[tuple[Any, Callable[[Any, dict[str, Any]], ElicitationPropertySchema]], ...] = (
+    (inspect.StrType, _text),
+    (inspect.BoolType, _yes_or_no),
+    (inspect.IntType, _whole_number),
+    (inspect.FloatType, _number),
+    ((inspect.DateType, inspect.DateTimeType), _date),
+    ((inspect.LiteralType, inspect.EnumType), _one_of),
+    (_LISTS, _some_of),
+)
+
+
+# What was filled in
+
+
+def _problems(schema: v1.ElicitationSchema, content: Content) -> Iterable[tuple[str, str]]:
+    """rfd-elicitation: the agent checks what it gets against the schema that it sent."""
+    for name in schema.required or ():
+        if name not in content:
+            yield name, "missing"
+    for name, value in content.items():
+        asked = schema.properties.get(name)
+        if asked is None or isinstance(asked, Unknown):
+            continue
+        problem = _CHECKS[type(asked)](asked, value)
+        if problem is not None:
+            yield name, problem
+
+
+def _text_problem(asked: v1.StringPropertySchema, value: object) -> str | None:
+    if not isinstance(value, str):
+        return "not a text"
+    allowed = asked.enum if asked.one_of is None else [it.const for it in asked.one_of]
+    if allowed is not None and value not in allowed:
+        return "not one of the choices"
+    if asked.pattern is not None and re.search(asked.pattern, value) is None:
+        return "not of the form asked for"
+    return _out_of(len(value), asked.min_length, asked.max_length, "characters")
+
+
+def _number_problem(asked: v1.NumberPropertySchema | v1.IntegerPropertySchema, value: object) -> str | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return "not a number"
+    if isinstance(asked, v1.IntegerPropertySchema) and value != int(value):
+        return "not a whole number"
+    return _out_of(value, asked.minimum, asked.maximum, "")
+
+
+def _switch_problem(_: v1.BooleanPropertySchema, value: object) -> str | None:
+    return None if isinstance(value, bool) else "neither yes nor no"
+
+
+def _several_problem(asked: v1.MultiSelectPropertySchema, value: object) -> str | None:
+    if not isinstance(value, list):
+        return "not a list"
+    chosen = cast("list[object]", value)
+    items = asked.items
+    if isinstance(items, v1.StringMultiSelectItems):
+        allowed: list[str] = items.enum
+    elif isinstance(items, v1.TitledMultiSelectItems):
+        allowed = [it.const for it in items.any_of]
+    else:
+        return None
+    if any(it not in allowed for it in chosen):
+        return "not among the choices"
+    return _out_of(len(chosen), asked.min_items, asked.max_items, "choices")
+
+
+def _out_of(value: float, least: float | None, most: float | None, what: str) -> str | None:
+    if least is not None and value < least:
+        return f"less than {least:g} {what}".rstrip()
+    if most is not None and value > most:
+        return f"more than {most:g} {what}".rstrip()
+    return None
+
+
+_CHECKS: dict[type, Callable[[Any, object], str | None]] = {
+    v1.StringPropertySchema: _text_problem,
+    v1.NumberPropertySchema: _number_problem,
+    v1.IntegerPropertySchema: _number_problem,
+    v1.BooleanPropertySchema: _switch_problem,
+    v1.MultiSelectPropertySchema: _several_problem,
+}

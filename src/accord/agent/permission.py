@@ -1,0 +1,84 @@
+"""Asking the user's permission, and remembering what they always want."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from accord.agent.remote_client import Ask
+from accord.schema import v1
+
+log = logging.getLogger("accord")
+
+Offered: TypeAlias = v1.PermissionOption | v1.PermissionOptionKind
+"""An answer to offer: an option, or the usual one of its kind."""
+
+USUAL: tuple[Offered, ...] = ("allow_once", "allow_always", "reject_once")
+
+Remembered = Literal["session", "agent"]
+"""How far an "always" reaches: the session in which it was said, or all sessions of the agent, as long as it runs."""
+
+Subject: TypeAlias = tuple[str, str]
+"""What was asked about: the kind of tool, and its title or what the author calls it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What the user decided."""
+
+    allowed: bool
+    option: v1.PermissionOption | None = None
+    """What they chose of what was offered; None if they chose nothing, or were not asked again."""
+    remembered: bool = False
+    """Whether they had said "always" before, and were not asked."""
+
+
+class PermissionMemory:
+    """What the user said "always" to, by subject."""
+
+    def __init__(self) -> None:
+        self._answers: dict[Subject, bool] = {}
+
+    def recall(self, subject: Subject) -> Decision | None:
+        allowed = self._answers.get(subject)
+        return None if allowed is None else Decision(allowed, remembered=True)
+
+    def learn(self, subject: Subject, option: v1.PermissionOption) -> None:
+        if option.kind in ("allow_always", "reject_always"):
+            self._answers[subject] = option.kind == "allow_always"
+
+    def forget(self) -> None:
+        """Ask again about everything."""
+        self._answers.clear()
+
+
+def options_of(offered: Sequence[Offered]) -> list[v1.PermissionOption]:
+    """These answers as options, each with an id of its own."""
+    options = [v1.PermissionOption.of(it) if isinstance(it, str) else it for it in offered or USUAL]
+    if len({option.option_id for option in options}) < len(options):
+        # tool-calls, Permission Options: "Unique identifier for this option".
+        raise ValueError("two options of a permission request have the same id")
+    return options
+
+
+async def decided(
+    ask: Ask,
+    memory: PermissionMemory,
+    subject: Subject,
+    request: v1.RequestPermissionRequest,
+) -> Decision:
+    """The user's decision: remembered, or asked for now."""
+    known = memory.recall(subject)
+    if known is not None:
+        return known
+    outcome = (await ask(request)).outcome
+    if not isinstance(outcome, v1.SelectedPermissionOutcome):
+        return Decision(allowed=False)
+    option = next((it for it in request.options if it.option_id == outcome.option_id), None)
+    if option is None:
+        log.warning("the client chose %r, which was not offered; this is taken for a refusal", outcome.option_id)
+        return Decision(allowed=False)
+    memory.learn(subject, option)
+    return Decision(option.kind in ("allow_once", "allow_always"), option)

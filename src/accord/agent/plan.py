@@ -1,0 +1,64 @@
+"""A turn's plan: steps that are begun and done. The wire takes the whole plan each time."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
+
+import msgspec
+
+from accord.schema import v1
+
+
+class TurnPlan:
+    """What the agent means to do, step by step.
+
+    >>> async def work(turn):
+    ...     plan = await turn.plan("Read the code", "Change it")
+    ...     async with plan.step("Read the code"):
+    ...         ...
+    """
+
+    def __init__(
+        self, send: Callable[[v1.SessionUpdate], Awaitable[None]], entries: Iterable[str | v1.PlanEntry]
+    ) -> None:
+        self._send = send
+        self.entries = v1.Plan.of(*entries).entries
+        """The steps as they are now."""
+
+    async def start(self, step: int | str) -> None:
+        """This step, by its place or its words, is being worked on."""
+        await self.mark(step, "in_progress")
+
+    async def done(self, step: int | str) -> None:
+        """This step is done."""
+        await self.mark(step, "completed")
+
+    async def mark(self, step: int | str, status: v1.PlanEntryStatus) -> None:
+        place = self._place(step)
+        self.entries[place] = msgspec.structs.replace(self.entries[place], status=status)
+        await self.send()
+
+    async def add(self, *entries: str | v1.PlanEntry) -> None:
+        """More steps, at the end."""
+        self.entries += v1.Plan.of(*entries).entries
+        await self.send()
+
+    @asynccontextmanager
+    async def step(self, step: int | str) -> AsyncGenerator[None]:
+        """This step, from its beginning to its end; one that fails stays begun."""
+        await self.start(step)
+        yield
+        await self.done(step)
+
+    async def send(self) -> None:
+        # agent-plan, Updating Plans: every update holds all entries.
+        await self._send(v1.Plan(list(self.entries)))
+
+    def _place(self, step: int | str) -> int:
+        if isinstance(step, int):
+            return step
+        for place, entry in enumerate(self.entries):
+            if entry.content == step:
+                return place
+        raise ValueError(f"the plan has no step {step!r}")

@@ -1,0 +1,268 @@
+"""A tool call, from its announcement to its end.
+
+    async with turn.tool("Run the tests", kind="execute") as tool:
+        await tool.text("all green")
+
+It is announced as `pending`, and `in_progress` as soon as its block waits for something without having asked for
+permission, or has got it. It is `completed` when the block ends, and `failed` when the block raises or the user
+refuses.
+
+The wire replaces a tool call's content, so each update holds all of it. What changes is gathered and sent now and then,
+and the more there is the less often: all updates together are never larger than a small multiple of what the tool
+produced at last.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from os import PathLike, fspath
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
+
+from accord.agent.elicitation import Elicits
+from accord.agent.permission import Decision, Offered, decided, options_of
+from accord.agent.remote_client import RemoteTerminal
+from accord.errors import ConnectionClosed
+from accord.schema import v1
+from accord.schema.base import Json
+
+if TYPE_CHECKING:
+    from accord.agent.turn import Turn
+
+INTERVAL = 0.05
+"""Seconds between two updates of one tool's content."""
+
+FREE = 64 * 1024
+"""Characters of content that may be sent before it matters how often."""
+
+FACTOR = 3
+"""How many times its content may be sent, all in all, once that is used up."""
+
+Location: TypeAlias = str | PathLike[str] | tuple[str | PathLike[str], int] | v1.ToolCallLocation
+"""A file, or a file and a line (1-based)."""
+
+
+class Tool(Elicits):
+    """One tool call; `turn.tool(...)` makes it."""
+
+    def __init__(
+        self,
+        turn: Turn,
+        tool_call_id: v1.ToolCallId,
+        title: str,
+        *,
+        kind: v1.ToolKind | None = None,
+        name: str | None = None,
+        locations: Sequence[Location] = (),
+        raw_input: Json = None,
+    ) -> None:
+        self.id = tool_call_id
+        self.title = title
+        self.kind: v1.ToolKind | None = kind
+        self.status: v1.ToolCallStatus = "pending"
+        """How it stands for the client."""
+        self._client = turn.client
+        self._scope = {"session_id": turn.session.id, "tool_call_id": tool_call_id}
+        self._turn = turn
+        self._name = name
+        self._content: list[v1.ToolCallContent] = []
+        self._text: list[str] = []
+        self._locations = [self._location(it) for it in locations]
+        self._raw_input = raw_input
+        self._unsent: dict[str, Any] = {}
+        self._stale = False
+        """Whether the client has older content than is here."""
+        self._size = 0
+        self._sent = 0
+        self._sent_at = -INTERVAL
+        self._timer: asyncio.Handle | None = None
+
+    # What it produces
+
+    async def text(self, text: str) -> None:
+        """More text of its output."""
+        self._text.append(text)
+        self._grown(len(text))
+
+    async def content(self, *content: str | v1.ContentBlock | v1.ToolCallContent) -> None:
+        """More content: text, an image, a diff and so on."""
+        for it in content:
+            self._add(it if isinstance(it, v1.Content | v1.Diff | v1.Terminal) else v1.Content.of(cast("Any", it)))
+
+    async def diff(self, path: str | PathLike[str], old: str | None, new: str) -> None:
+        """A file's change, by its whole text before (None for a new file) and after."""
+        self._add(v1.Diff(self._turn.session.resolve(path), new, old))
+
+    async def terminal(self, terminal: RemoteTerminal | v1.TerminalId) -> None:
+        """Show this terminal's output as it grows."""
+        if isinstance(terminal, RemoteTerminal) and terminal.is_released:
+            raise ValueError("a terminal is shown before it is released")
+        self._add(v1.Terminal(terminal.id if isinstance(terminal, RemoteTerminal) else terminal))
+        await self.flush()
+
+    async def clear(self) -> None:
+        """Take back all content so far."""
+        self._content, self._text, self._size = [], [], 0
+        self._grown(0)
+
+    async def locations(self, *locations: Location) -> None:
+        """The files that it works on now."""
+        self._locations = [self._location(it) for it in locations]
+        self._change(locations=self._locations)
+
+    async def raw_input(self, value: Json) -> None:
+        """What the model gave it, as plain JSON values."""
+        self._raw_input = value
+        self._change(raw_input=value)
+
+    async def raw_output(self, value: Json) -> None:
+        """What it gives the model, as plain JSON values."""
+        self._change(raw_output=value)
+
+    async def retitle(self, title: str) -> None:
+        """Say better what it does."""
+        self.title = title
+        self._change(title=title)
+
+    # How it goes
+
+    async def ask(self, *options: Offered, about: str | None = None) -> Decision:
+        """Ask the user whether it may run; a refusal marks it failed.
+
+        Without options: allow once, always, and reject once. An "always" is remembered for the same kind and title, or
+        `about` in the title's place, and not asked for again.
+        """
+        self._unsent.pop("status", None)
+        await self.flush()
+        self.status = "pending"
+        subject = (self.kind or "other", about or self.title)
+        request = v1.RequestPermissionRequest(self._turn.session.id, self._as_it_is(), options_of(options))
+        decision = await decided(self._turn.request, self._turn.session.permissions, subject, request)
+        await self._become("in_progress" if decision.allowed else "failed")
+        return decision
+
+    async def start(self) -> None:
+        """It runs; only needed where it should be said before the block waits for anything."""
+        await self._become("in_progress")
+
+    async def fail(self, reason: str | None = None) -> None:
+        """It did not work."""
+        if reason is not None:
+            await self.text(reason)
+        await self._become("failed")
+
+    # Its life
+
+    async def __aenter__(self) -> Self:
+        self._turn.end_message()
+        call = v1.ToolCall(
+            self.id, self.title, self.kind, "pending", [], self._locations, self._raw_input, name=self._name
+        )
+        await self._turn.send(call)
+        self._change(status="in_progress")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        try:
+            if self.status != "failed":
+                if kind is None:
+                    await self.flush(everything=True)
+                self.status = "completed" if kind is None else "failed"
+                self._unsent["status"] = self.status
+            await self.flush(everything=True)
+        except ConnectionClosed:
+            if kind is None:
+                raise
+
+    async def _become(self, status: v1.ToolCallStatus) -> None:
+        self._unsent["status"] = self.status = status
+        await self.flush()
+
+    # Telling
+
+    def _add(self, content: v1.ToolCallContent) -> None:
+        self._end_text()
+        self._content.append(content)
+        self._grown(_size(content))
+
+    def _grown(self, by: int) -> None:
+        self._size += by
+        self._stale = True
+        if self._affordable():
+            self._send_soon()
+
+    def _change(self, **fields: Any) -> None:
+        self._unsent.update(fields)
+        self._send_soon()
+
+    def _affordable(self) -> bool:
+        return self._sent + self._size <= FREE + FACTOR * self._size
+
+    def _send_soon(self) -> None:
+        """Send when the block waits for something; or a little later, if something was sent just now."""
+        if self._timer is None:
+            loop = asyncio.get_running_loop()
+            wait = self._sent_at + INTERVAL - loop.time()
+            self._timer = loop.call_later(wait, self._due) if wait > 0 else loop.call_soon(self._due)
+
+    def _due(self) -> None:
+        self._timer = None
+        self._turn.session.service.errands.start(self._send_now(), "accord tool update")
+
+    async def _send_now(self) -> None:
+        with suppress(ConnectionClosed):  # the turn is told so by what it sends itself
+            await self.flush()
+
+    async def flush(self, *, everything: bool = False) -> None:
+        """Send what has not been sent; content only if it is worth it, unless `everything` is wanted."""
+        update, self._unsent = self._unsent, {}
+        if self._stale and (everything or self._affordable()):
+            self._stale, self._sent_at = False, asyncio.get_running_loop().time()
+            self._sent += self._size
+            update["content"] = self._all_content()
+        if update:
+            self.status = update.get("status", self.status)
+            await self._turn.send(v1.ToolCallProgress(self.id, **update))
+
+    def _all_content(self) -> list[v1.ToolCallContent]:
+        if not self._text:
+            return list(self._content)
+        self._text = ["".join(self._text)]
+        return [*self._content, v1.Content.of(self._text[0])]
+
+    def _end_text(self) -> None:
+        if self._text:
+            self._content = self._all_content()
+            self._text = []
+
+    def _as_it_is(self) -> v1.ToolCallUpdate:
+        return v1.ToolCallUpdate(
+            self.id,
+            self.title,
+            self.kind,
+            "pending",
+            self._all_content() or None,
+            self._locations or None,
+            self._raw_input,
+            name=self._name,
+        )
+
+    def _location(self, location: Location) -> v1.ToolCallLocation:
+        if isinstance(location, v1.ToolCallLocation):
+            return location
+        path, line = location if isinstance(location, tuple) else (location, None)
+        return v1.ToolCallLocation(self._turn.session.resolve(fspath(path)), line)
+
+
+def _size(content: v1.ToolCallContent) -> int:
+    """About how much room it takes on the wire."""
+    if isinstance(content, v1.Diff):
+        return len(content.new_text) + len(content.old_text or "")
+    block = content.content if isinstance(content, v1.Content) else None
+    return len(getattr(block, "text", "") or getattr(block, "data", "")) + 100
