@@ -9,6 +9,7 @@ AccordError
 ├── RequestError           what a handler raises to answer with an error of its choosing
 ├── ConnectionClosed       the link has ended, and why
 ├── CapabilityMissing      the other side never said that it can do this
+├── McpServerError         an MCP server of a session did not do what was asked
 ├── Timeout                a deadline passed (also a TimeoutError)
 ├── StoreError             a store of sessions cannot do what it was asked
 └── Overflow               a reader fell too far behind and its updates were given up
@@ -155,6 +156,15 @@ class CapabilityMissing(AccordError):
         super().__init__(f"{action} needs the capability {capability}, which the other side did not declare")
         self.capability = capability
         self.action = action
+
+
+class McpServerError(AccordError):
+    """An MCP server of a session is not there, or did not do what was asked."""
+
+    def __init__(self, server: str, problem: str) -> None:
+        super().__init__(f"MCP server {server}: {problem}")
+        self.server = server
+        self.problem = problem
 
 
 class Timeout(AccordError, TimeoutError):

@@ -1,0 +1,74 @@
+"""From a server's description to a transport of the official package; and which transports there are."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TYPE_CHECKING
+
+from accord.errors import McpServerError
+from accord.schema import v1
+from accord.schema.base import Unknown
+
+if TYPE_CHECKING:
+    from mcp.client._transport import Transport, TransportStreams
+
+MISSING = "MCP servers need the package `mcp`: pip install 'accord[mcp]'"
+
+
+def installed() -> bool:
+    return importlib.util.find_spec("mcp") is not None
+
+
+def mcp_capabilities() -> v1.McpCapabilities:
+    """What an agent can declare: every transport of the official package, if that is installed."""
+    return v1.McpCapabilities(http=installed(), sse=installed())
+
+
+def transport_for(server: v1.McpServer | Unknown, roots: Sequence[str]) -> Transport:
+    """How to reach this server; nothing is started before it is entered."""
+    if not installed():
+        raise McpServerError(name_of(server), MISSING)
+    match server:
+        case v1.McpServerStdio():
+            return _process(server, roots[0] if roots else None)
+        case v1.McpServerHttp():
+            return _streamable_http(server)
+        case v1.McpServerSse():
+            return _sse(server)
+        case _:
+            raise McpServerError(name_of(server), "is of a kind that this agent does not know")
+
+
+def name_of(server: v1.McpServer | Unknown) -> str:
+    return "a server of an unknown kind" if isinstance(server, Unknown) else server.name
+
+
+def _process(server: v1.McpServerStdio, folder: str | None) -> AbstractAsyncContextManager[TransportStreams]:
+    from mcp.client.stdio import StdioServerParameters, stdio_client
+
+    variables = {variable.name: variable.value for variable in server.env}
+    parameters = StdioServerParameters(command=server.command, args=server.args, env=variables, cwd=folder)
+    # Not sys.stdout's neighbour of the moment: whatever stands there must be a file that a process can write to.
+    return stdio_client(parameters, errlog=sys.__stderr__ or sys.stderr)
+
+
+@asynccontextmanager
+async def _streamable_http(server: v1.McpServerHttp) -> AsyncGenerator[TransportStreams]:
+    from mcp.client.streamable_http import streamable_http_client
+    from mcp.shared._httpx_utils import create_mcp_http_client  # the package exports it nowhere else
+
+    headers = {header.name: header.value for header in server.headers}
+    async with (
+        create_mcp_http_client(headers=headers) as http,
+        streamable_http_client(server.url, http_client=http) as streams,
+    ):
+        yield streams
+
+
+def _sse(server: v1.McpServerSse) -> AbstractAsyncContextManager[TransportStreams]:
+    from mcp.client.sse import sse_client
+
+    return sse_client(server.url, headers={header.name: header.value for header in server.headers})

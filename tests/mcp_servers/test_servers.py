@@ -1,0 +1,225 @@
+"""What a session's MCP servers offer, and what comes of using it.
+
+The servers are real: one with the official package, and one by hand that is as servers were before 2026.
+"""
+
+import asyncio
+import base64
+import json
+import sys
+
+import pytest
+
+import accord
+from accord import v1
+from accord.mcp import mcp_capabilities
+
+
+async def test_every_way_to_a_server_offers_the_same(session_with, as_process, over_http):
+    servers = [
+        as_process("stdio"),
+        v1.McpServerHttp("http", over_http("http"), []),
+        v1.McpServerSse("sse", over_http("sse"), []),
+    ]
+    async with session_with(*servers) as session:
+        tools = await session.servers.tools()
+        offered = {name: {tool.name for tool in tools if tool.server == name} for name in ("stdio", "http", "sse")}
+        assert offered["stdio"] == offered["http"] == offered["sse"] >= {"add", "fail", "ask"}
+        for name in offered:
+            assert (await session.run(f"{name}/add", left=2, right=3)).structured == {"result": 5}
+        assert session.failures == []
+
+
+async def test_a_tool_says_what_it_takes_and_what_kind_it_is(session_with, as_process):
+    async with session_with(as_process("offering")) as session:
+        add = await session.servers.tool("add")
+        assert (add.qualified_name, add.title, add.kind) == ("offering/add", "Add two numbers", "read")
+        assert add.input_schema["required"] == ["left", "right"]
+        assert (await session.servers.tool("offering/fail")).kind == "other"
+
+
+async def test_content_is_passed_through(session_with, as_process):
+    async with session_with(as_process("offering")) as session:
+        assert (await session.run("add", left=1, right=1)).content == [v1.TextContent("2")]
+        [picture] = (await session.run("picture")).content
+        assert isinstance(picture, v1.ImageContent)
+        assert base64.b64decode(picture.data).startswith(b"\x89PNG")
+
+
+async def test_a_tool_that_fails_says_so_in_its_result(session_with, as_process):
+    async with session_with(as_process("offering")) as session:
+        result = await session.run("fail")
+        assert result.failed
+        assert "fail" in result.text
+
+
+async def test_resources_and_prompts_are_read_and_filled_in(session_with, as_process):
+    async with session_with(as_process("offering")) as session:
+        [today] = await session.servers.resources()
+        assert today.link == v1.ResourceLink("today", "note://today", "Today", "", "text/plain")
+        [read] = await session.servers.read(today)
+        assert read.resource == v1.TextResourceContents("buy paint", "note://today", "text/plain")
+        [greet] = await session.servers.prompts()
+        assert (greet.title, greet.arguments) == ("Greet somebody", {"name": True})
+        [message] = await session.servers.prompt(greet, {"name": "Ada"})
+        assert (message.role, message.content) == ("user", v1.TextContent("Say hello to Ada."))
+
+
+async def test_a_process_runs_in_the_sessions_folder_with_its_variables(session_with, as_process, tmp_path):
+    async with session_with(as_process("offering", env={"OFFERING": "fresh"})) as session:
+        assert (await session.run("where")).text == f"{tmp_path.resolve()} fresh"
+
+
+# What changes
+
+
+@pytest.mark.parametrize(("script", "more"), [("offering_server.py", "plus"), ("older_server.py", "grown")])
+async def test_a_list_that_has_changed_is_read_again(session_with, as_process, script, more):
+    async with session_with(as_process("server", script)) as session:
+        before = {tool.name for tool in await session.servers.tools()}
+        await session.run("grow")
+        async with asyncio.timeout(30):
+            while {tool.name for tool in await session.servers.tools()} != before | {more}:  # noqa: ASYNC110  nothing else tells
+                await asyncio.sleep(0.01)
+
+
+async def test_a_list_that_comes_in_pages_is_whole(session_with, as_process):
+    async with session_with(as_process("server", "older_server.py")) as session:
+        assert [tool.name for tool in await session.servers.tools()] == [
+            "ask",
+            "visit",
+            "folders",
+            "grow",
+            "same",
+            "wait",
+            "die",
+        ]
+
+
+# Asking the user
+
+
+async def test_what_a_server_wants_to_know_is_asked_of_the_client(session_with, as_process):
+    async with session_with(as_process("offering"), answer=v1.ElicitationAcceptAction({"colour": "red"})) as session:
+        assert (await session.run("ask")).text == "accept: red"
+        [question] = session.questions
+        assert isinstance(question, v1.ElicitationFormMode)
+        assert (question.message, question.session_id, question.tool_call_id) == ("Which colour?", "s", "call-1")
+        assert list(question.requested_schema.properties) == ["colour"]
+
+
+async def test_an_older_server_asks_in_the_middle_of_a_call(session_with, as_process):
+    server = as_process("server", "older_server.py")
+    async with session_with(server, answer=v1.ElicitationAcceptAction({"colour": "blue"})) as session:
+        assert json.loads((await session.run("ask")).text) == {"action": "accept", "content": {"colour": "blue"}}
+        assert session.questions[0].requested_schema.properties["colour"].enum == ["red", "blue"]
+
+
+async def test_the_user_is_sent_to_a_page_and_the_client_told_when_it_is_done(session_with, as_process):
+    server = as_process("server", "older_server.py")
+    async with session_with(server, answer=v1.ElicitationAcceptAction()) as session:
+        assert json.loads((await session.run("visit")).text)["action"] == "accept"
+        async with asyncio.timeout(30):
+            while len(session.questions) < 2:  # noqa: ASYNC110  nothing else tells
+                await asyncio.sleep(0.01)
+        page, done = session.questions
+        assert (page.url, page.elicitation_id) == ("https://example.com/", "visit-1")
+        assert done == v1.CompleteElicitationNotification(v1.ElicitationId("visit-1"))
+
+
+async def test_a_no_of_the_user_reaches_the_server(session_with, as_process):
+    async with session_with(as_process("offering"), answer=v1.ElicitationDeclineAction()) as session:
+        assert (await session.run("ask")).text == "decline: none"
+    async with session_with(as_process("offering"), answer=v1.ElicitationCancelAction()) as session:
+        assert (await session.run("ask")).text == "cancel: none"
+
+
+async def test_a_page_is_declined_where_the_client_shows_only_forms(session_with, as_process):
+    only_forms = v1.ElicitationCapabilities(form=v1.ElicitationFormCapabilities())
+    async with session_with(as_process("server", "older_server.py"), elicitation=only_forms) as session:
+        assert json.loads((await session.run("visit")).text)["action"] == "decline"
+        assert session.questions == []
+
+
+async def test_a_server_learns_the_sessions_folders(session_with, as_process, tmp_path):
+    async with session_with(as_process("server", "older_server.py")) as session:
+        assert json.loads((await session.run("folders")).text)["roots"] == [{"uri": tmp_path.as_uri()}]
+
+
+# What goes wrong
+
+
+async def test_a_server_that_is_not_there_is_told_once_and_the_others_work(session_with, as_process):
+    missing = v1.McpServerStdio("missing", "/no/such/program", [], [])
+    quits = v1.McpServerStdio("quits", sys.executable, ["-c", "raise SystemExit(4)"], [])
+    refuses = v1.McpServerHttp("refuses", "http://127.0.0.1:9/mcp", [])
+    async with session_with(missing, as_process("older", "older_server.py"), quits, refuses) as session:
+        assert {tool.server for tool in await session.servers.tools()} == {"older"}
+        assert (await session.run("same")).text == '"the same"'
+        failures = await session.servers.failures()
+        assert [failure.server for failure in failures] == ["missing", "quits", "refuses"]
+        assert sorted(failure.server for failure in session.failures) == ["missing", "quits", "refuses"]
+        assert "No such file" in failures[0].problem
+
+
+async def test_a_server_that_never_answers_is_given_up(session_with):
+    silent = v1.McpServerStdio("silent", sys.executable, ["-c", "import sys; sys.stdin.read()"], [])
+    async with session_with(silent, deadline=0.2) as session:
+        [failure] = await session.servers.failures()
+        assert failure.problem == "did not answer within 0.2 seconds"
+
+
+async def test_a_server_that_dies_fails_its_call_and_is_told(session_with, as_process):
+    async with session_with(as_process("older", "older_server.py")) as session:
+        with pytest.raises(accord.McpServerError, match="the server has gone"):
+            await session.run("die")
+        assert [failure.server for failure in session.failures] == ["older"]
+        with pytest.raises(accord.McpServerError, match="there is no tool same"):
+            await session.run("same")
+
+
+async def test_a_tool_is_found_by_its_servers_name_where_two_have_it(session_with, as_process):
+    async with session_with(as_process("one", "older_server.py"), as_process("two", "older_server.py")) as session:
+        with pytest.raises(accord.McpServerError, match="several servers have a tool same: one/same, two/same"):
+            await session.run("same")
+        assert (await session.run("two/same")).text == '"the same"'
+
+
+async def test_a_call_that_is_cancelled_leaves_the_server_at_work_for_others(session_with, as_process):
+    async with session_with(as_process("older", "older_server.py")) as session:
+        [link] = session.servers._links
+        call = asyncio.create_task(session.run("wait"))
+        while not link._calls:  # noqa: ASYNC110  nothing else tells
+            await asyncio.sleep(0.01)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        assert not link._calls
+        assert (await session.run("same")).text == '"the same"'
+
+
+async def test_closing_lets_those_go_that_are_there_and_those_that_still_connect(session_with, as_process):
+    silent = v1.McpServerStdio("silent", sys.executable, ["-c", "import sys; sys.stdin.read()"], [])
+    async with session_with(as_process("older", "older_server.py"), silent) as session:
+        there, still_connecting = session.servers._links
+        assert await there.tools()
+    assert there._owner.done()
+    assert still_connecting._owner.done()
+    assert session.failures == []
+    with pytest.raises(accord.McpServerError, match="the session has ended"):
+        await there.tools()
+
+
+def test_what_an_agent_can_declare_follows_from_what_is_installed(monkeypatch):
+    assert mcp_capabilities() == v1.McpCapabilities(http=True, sse=True)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    assert mcp_capabilities() == v1.McpCapabilities()
+
+
+async def test_without_the_package_a_server_is_told_as_failed_with_what_to_install(
+    session_with, as_process, monkeypatch
+):
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    async with session_with(as_process("offering")) as session:
+        [failure] = await session.servers.failures()
+        assert "pip install 'accord[mcp]'" in failure.problem
