@@ -57,9 +57,9 @@ class Limits:
     stuck_after: float = 10.0
     """After how long a lane that gets nowhere lets the answers behind it go."""
     intake: int = MARK
-    """Bytes received and not yet handled, past which reading pauses where it may."""
+    """Bytes that are kept of what waits for its handlers, past which reading pauses where it may."""
     lane: int = 64 * 1024 * 1024
-    """Bytes received and not yet handled, past which the fullest lane is given up: reading could not pause."""
+    """Bytes that are kept of what waits, past which the fullest lane is given up: reading could not pause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Statistics:
     handling: int
     """Requests of theirs that are being worked on."""
     queued: int
-    """Bytes received and waiting for their handlers."""
+    """About how many bytes is kept of what waits for its handlers."""
     unsent: int
     """Bytes of output that the other side has not taken."""
     ignored: int

@@ -34,6 +34,9 @@ from accord.tasks import give_up, is_awaitable, pass_on
 
 log = logging.getLogger("accord")
 
+WEIGHT = 350
+"""Bytes that a notification takes while it waits, its text aside; else many small ones would seem to cost little."""
+
 YIELD_EVERY = 1_000
 """A lane whose handlers never suspend must let the rest of the program live."""
 
@@ -201,7 +204,7 @@ class Lane:
         self.key = key
         self.queue: deque[_Notification | _Start | Held] = deque()
         self.size = 0
-        """Bytes of the notifications that have not started."""
+        """Bytes that the notifications take which have not started."""
         self.handling: str | None = None
         """The method whose handler runs now."""
         self.running = True
@@ -215,6 +218,7 @@ class Lane:
 
     def notify(self, route: Route, params: Any, size: int, begun: Awaitable[Any] | None = None) -> None:
         """A notification, handled when all before it are."""
+        size += WEIGHT
         self.queue.append(_Notification(self, route, params, size, begun))
         if not self._working:
             self._working = True

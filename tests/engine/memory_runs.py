@@ -78,6 +78,26 @@ async def stuck():
     return {"while stuck": while_stuck, "in all": memory("VmHWM") - base, "held": held, "updates": client.updates}
 
 
+async def given_up():
+    """Updates without end for a handler that is stuck, while a request of ours forbids to stop reading."""
+    client = Reader()
+    async with client.peer:
+        await client.peer.initialize(v1.InitializeRequest(protocol_version=1))
+        base = memory("VmRSS")
+        forget_the_most()
+        client.may_go_on.clear()
+        unanswered = asyncio.ensure_future(client.peer.request_raw("_memory/never_answered"))
+        error = ""
+        try:
+            await client.prompt(f"updates {MANY}")
+        except accord.Overflow as overflow:
+            error = str(overflow)
+        figures = {"most": memory("VmHWM") - base, "error": error}
+        client.may_go_on.set()
+        unanswered.cancel()
+    return figures
+
+
 async def big_in():
     """One update of sixty million characters is received."""
     client = Reader()

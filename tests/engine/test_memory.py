@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc"),
+    pytest.mark.timeout(600),  # ten seconds of work each, on a machine that may have a lot else to do
+]
 
 RUNS = Path(__file__).with_name("memory_runs.py")
 MB = 1_000_000
@@ -33,6 +36,12 @@ def test_a_stuck_handler_behind_a_million_updates_costs_the_sender_time_and_not_
     assert figures["while stuck"] < 100 * MB
     assert figures["in all"] < 100 * MB
     assert figures["updates"] == MANY, "nothing is lost"
+
+
+def test_where_reading_may_not_stop_a_stuck_handler_s_updates_are_given_up_before_they_fill_the_memory():
+    figures = figures_of("given_up")
+    assert "waited for the handler of session/update" in figures["error"]
+    assert figures["most"] < 100 * MB
 
 
 @pytest.mark.parametrize("way", ["big_in", "big_out"])

@@ -14,6 +14,7 @@ from accord import trace
 from accord.errors import AccordError, DecodeError, PeerError
 from accord.handlers import Handlers
 from accord.jsonrpc.messages import Answer, Call, Malformed, Tell
+from accord.lanes import WEIGHT
 from accord.schema import v1
 from accord.spans import Spans
 from accord.testing import connected
@@ -74,7 +75,7 @@ async def test_statistics_count_what_waits_for_its_handler(connect):
         script.send(says("running"), says("waiting"), says("waiting"))
         await script.expect_silence()
         size = len(json.dumps(says("waiting")["params"], separators=(",", ":")))
-        assert peer.connection.statistics().queued == 2 * size
+        assert peer.connection.statistics().queued == 2 * (size + WEIGHT)
         may_go_on.set()
         await script.expect_silence()
         assert peer.connection.statistics().queued == 0
