@@ -61,8 +61,8 @@ def missing(key: str, patterns: Sequence[Any], values: Sequence[Any]) -> list[st
     rest = iter(values)
     for place, pattern in enumerate(patterns):
         if not any(not differences(key, pattern, value) for value in rest):
-            closest = min((differences(f"{key}[{place}]", pattern, value) for value in values), key=len, default=[])
-            return [f"{key}[{place}] is missing or out of order: {shown(pattern)}", *closest[:1]]
+            near = sorted((differences(f"{key}[{place}]", pattern, value) for value in values), key=len)
+            return [f"{key}[{place}] is missing or out of order: {shown(pattern)}", *(near[0][:1] if near else [])]
     return []
 
 

@@ -37,7 +37,7 @@ def _row(of: Peer, client: str, agent: str, files: Mapping[str, str], steps: tup
         language=of.language,
         agent=(agent,),
         client=(client,),
-        files={**{pin: name for pin, name in of.files.items() if pin.startswith("pins/")}, **files},
+        files=files,
         steps=steps,
         tools=of.tools,
         install=of.install,
@@ -49,10 +49,35 @@ TYPESCRIPT = _row(
     "{build}/client.mjs",
     "{build}/agent.mjs",
     {
+        "pins/package.json": "package.json",
         "../interop/clients/typescript_client.mjs": "client.mjs",
         "../interop/agents/typescript_agent.mjs": "agent.mjs",
     },
     bench.TYPESCRIPT.steps,
+)
+
+GO = _row(
+    bench.GO,
+    "{build}/bin/client",
+    "{build}/bin/agent",
+    {
+        "pins/go.mod": "go.mod",
+        "../interop/clients/go_client.go": "client/main.go",
+        "../interop/agents/go_agent.go": "agent/main.go",
+    },
+    bench.GO.steps,
+)
+
+RUST = _row(
+    bench.RUST,
+    "{build}/target/debug/client",
+    "{build}/target/debug/agent",
+    {
+        "../interop/pins/Cargo.toml": "Cargo.toml",
+        "../interop/clients/rust_client.rs": "client.rs",
+        "../interop/agents/rust_agent.rs": "agent.rs",
+    },
+    (("cargo", "build", "--quiet"),),
 )
 
 OURS = Sdk(
@@ -84,7 +109,13 @@ TYPESCRIPT_UNSTABLE = Sdk(
     environment={"ACP_SDK": "@agentclientprotocol/sdk/unstable"},
 )
 
-SDKS = {sdk.name: sdk for sdk in (OURS, PYTHON, TYPESCRIPT_STABLE, TYPESCRIPT_UNSTABLE)}
+GO_SDK = Sdk("go", "Go 0.13.5", client=("{build}/bin/client",), agent=("{build}/bin/agent",), peer=GO)
+
+RUST_SDK = Sdk(
+    "rust", "Rust 2.2.0", client=("{build}/target/debug/client",), agent=("{build}/target/debug/agent",), peer=RUST
+)
+
+SDKS = {sdk.name: sdk for sdk in (OURS, PYTHON, TYPESCRIPT_STABLE, TYPESCRIPT_UNSTABLE, GO_SDK, RUST_SDK)}
 THEIRS = [name for name in SDKS if name != OURS.name]
 
 

@@ -195,7 +195,7 @@ class Turn:
         self.session = session
         self.known: dict[str, Any] = {}
 
-    async def act(self, actions: list[dict[str, Any]]) -> str:
+    async def act(self, actions: list[dict[str, Any]]) -> Any:
         for action in actions:
             match action:
                 case {"update": update}:
@@ -212,7 +212,7 @@ class Turn:
                 case {"fail": error}:
                     raise RequestError(error["code"], error["message"], error.get("data"))
                 case {"stop": reason}:
-                    return str(reason)
+                    return reason
                 case _:
                     raise RequestError(INVALID_PARAMS, f"no such action: {action}")
         return "end_turn"
