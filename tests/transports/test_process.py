@@ -108,6 +108,11 @@ async def test_an_agent_that_closes_its_stdout_is_ended(start):
     assert (await transport.close()).reason == "peer_closed"
 
 
+async def test_an_agent_whose_stdout_closes_a_moment_before_it_ends_has_ended(start):
+    _, receiver = await start(python(READY + "os.close(1)\ntime.sleep(0.3)\nos._exit(4)\n"))
+    assert await receiver.has_ended() == End("process_ended", exit_code=4)
+
+
 async def test_an_agent_that_closes_its_stdin_is_ended_when_something_is_sent(start):
     transport, receiver = await start(python("os.close(0)\n" + READY + FOREVER), grace=0.1)
     await pid_of(receiver)

@@ -24,6 +24,9 @@ from accord.transports.closing import within
 LEFT_BEHIND = 0.25
 """Seconds that the rest of a group has, once its leader is gone: to end by itself, or to finish its output."""
 
+LAST_STEPS = 1.0
+"""Seconds between the end of its output and its own, in which it counts as ending: a busy machine makes them long."""
+
 REAP = 1.0
 """Seconds that a killed process has at least to be gone: nothing it does can delay that, only the machine's load."""
 
@@ -39,7 +42,7 @@ class ExitWatch:
         self._thread: threading.Thread | None = None
         self.exited = asyncio.Event()
         if self._pidfd is not None:
-            self._loop.add_reader(self._pidfd, self._reap)
+            self._loop.add_reader(self._pidfd, self.look)
         else:
             self._thread = threading.Thread(target=self._wait, name=f"wait-{process.pid}", daemon=True)
             self._thread.start()
@@ -47,9 +50,10 @@ class ExitWatch:
     def _wait(self) -> None:
         self._process.wait()
         with suppress(RuntimeError):  # the loop is closed and nobody listens
-            self._loop.call_soon_threadsafe(self._reap)
+            self._loop.call_soon_threadsafe(self.look)
 
-    def _reap(self) -> None:
+    def look(self) -> None:
+        """Has it ended?"""
         if not self.exited.is_set() and self._process.poll() is not None:
             self.close()
             self.exited.set()
@@ -78,6 +82,12 @@ class ProcessGroup:
     def exit_code(self) -> int | None:
         """The leader's; negative when a signal ended it, None while it runs."""
         return self._leader.returncode
+
+    async def is_ending(self) -> bool:
+        """Whether the leader ends within a moment, or has: the kernel closes a process's files before it is over."""
+        await within(LAST_STEPS, self.exited.wait())
+        self._watch.look()  # this loop may have been kept from hearing of it for all that time
+        return self.exited.is_set()
 
     async def end(self, grace: float) -> None:
         """The rest of the ladder whose first step was to close their input: wait, ask, wait, kill, reap."""

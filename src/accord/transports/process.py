@@ -147,7 +147,7 @@ class ProcessTransport(Transport):
 
     async def _see_it_end(self, reason: EndReason) -> None:
         self._stdin.close()
-        if await within(LEFT_BEHIND, self._group.exited.wait()):
+        if await self._group.is_ending():
             reason = "process_ended"  # which says more than the silence that came before it
         await self._last_words()
         self._ended(reason)
