@@ -137,6 +137,13 @@ async def test_who_takes_a_session_holds_it_and_whoever_held_it_is_refused(store
     assert (await store.find("s")).title is None
 
 
+async def test_who_takes_a_session_says_its_roots(store, new):
+    await store.create(new("s", roots=("/lib",)))
+    assert (await store.take("s", roots=["/a", "/b"])).roots == ("/a", "/b")
+    assert (await store.take("s")).roots == ()
+    assert (await store.find("s")).roots == ()
+
+
 async def test_taking_what_is_not_there_fails(store):
     with pytest.raises(StoreError) as error:
         await store.take("nobody")

@@ -73,9 +73,9 @@ class Changes(msgspec.Struct, kw_only=True, frozen=True):
     settings: dict[str, Json] | UnsetType = UNSET
     state: Json | UnsetType = UNSET
 
-    def apply(self, session: StoredSession, updated: datetime) -> StoredSession:
+    def apply(self, session: StoredSession) -> StoredSession:
         changed = {name: value for name in self.__struct_fields__ if (value := getattr(self, name)) is not UNSET}
-        return msgspec.structs.replace(session, updated=updated, **changed)
+        return msgspec.structs.replace(session, **changed)
 
 
 NOTHING = Changes()
@@ -114,8 +114,11 @@ class Store(ABC):
         """A session as it is now; looking changes nothing."""
 
     @abstractmethod
-    async def take(self, session_id: str, *, owner: str = "") -> StoredSession:
-        """Hold a session from now on, whoever held it before. StoreError `gone` where there is none."""
+    async def take(self, session_id: str, *, owner: str = "", roots: Sequence[str] = ()) -> StoredSession:
+        """Hold a session from now on, whoever held it before, with these roots and no others.
+
+        It is no activity. StoreError `gone` where there is none.
+        """
 
     @abstractmethod
     async def write(self, session: StoredSession, updates: Sequence[bytes] = (), changes: Changes = NOTHING) -> None:

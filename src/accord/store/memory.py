@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
 from operator import attrgetter
 
 import msgspec
@@ -30,17 +31,25 @@ from accord.store.base import (
 class _Kept:
     """A session, its updates, and its number in the order of creation."""
 
-    __slots__ = ("number", "session", "updates")
+    __slots__ = ("number", "session", "updated", "updates")
 
     def __init__(self, number: int, session: StoredSession, updates: Sequence[bytes] = ()) -> None:
         self.number = number
         self.session = session
+        self.updated = session.updated
+        """Newer than what the session says, so that a write need not make another session."""
         self.updates = list(updates)
+
+    def touch(self, at: datetime) -> None:
+        self.updated = max(at, self.updated)
+
+    def as_it_is(self) -> StoredSession:
+        return msgspec.structs.replace(self.session, updated=self.updated)
 
     @property
     def place(self) -> tuple[int, int]:
         """Where it stands in a list: the latest active first, of those the newest."""
-        return -microseconds(self.session.updated), -self.number
+        return -microseconds(self.updated), -self.number
 
 
 _place = attrgetter("place")
@@ -70,14 +79,14 @@ class MemoryStore(Store):
 
     async def find(self, session_id: str, *, owner: str = "") -> StoredSession | None:
         kept = self._of(session_id, owner)
-        return None if kept is None else kept.session
+        return None if kept is None else kept.as_it_is()
 
-    async def take(self, session_id: str, *, owner: str = "") -> StoredSession:
+    async def take(self, session_id: str, *, owner: str = "", roots: Sequence[str] = ()) -> StoredSession:
         kept = self._of(session_id, owner)
         if kept is None:
             raise StoreError("gone", f"there is no session {session_id}")
-        kept.session = msgspec.structs.replace(kept.session, hold=kept.session.hold + 1)
-        return kept.session
+        kept.session = msgspec.structs.replace(kept.session, hold=kept.session.hold + 1, roots=tuple(roots))
+        return kept.as_it_is()
 
     async def write(self, session: StoredSession, updates: Sequence[bytes] = (), changes: Changes = NOTHING) -> None:
         kept = self._of(session.id, session.owner)
@@ -85,9 +94,10 @@ class MemoryStore(Store):
             raise StoreError("gone", f"session {session.id} was deleted")
         if kept.session.hold != session.hold:
             raise StoreError("taken", f"session {session.id} was taken up elsewhere")
-        changed = _detached(changes.apply(kept.session, max(self._clock(), kept.session.updated)))
+        if changes is not NOTHING:
+            kept.session = _detached(changes.apply(kept.session))
         kept.updates += updates
-        kept.session = changed
+        kept.touch(self._clock())
         self._listed = None
 
     async def updates(self, session_id: str, *, owner: str = "", after: int = 0) -> AsyncIterator[list[bytes]]:
@@ -145,7 +155,7 @@ def _copied(value: Json) -> Json:
 
 
 def _sessions(found: list[_Kept]) -> list[StoredSession]:
-    return [kept.session for kept in found]
+    return [kept.as_it_is() for kept in found]
 
 
 def _page(updates: list[bytes], start: int) -> list[bytes]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from accord.errors import StoreError
@@ -34,9 +34,10 @@ def find(connection: sqlite3.Connection, session_id: str, owner: str) -> StoredS
     return None if row is None else _session(row)
 
 
-def take(connection: sqlite3.Connection, session_id: str, owner: str) -> StoredSession | None:
+def take(connection: sqlite3.Connection, session_id: str, owner: str, roots: Sequence[str]) -> StoredSession | None:
     row = connection.execute(
-        f"UPDATE sessions SET hold = hold + 1 WHERE id = ? AND owner = ? RETURNING {_COLUMNS}", (session_id, owner)
+        f"UPDATE sessions SET hold = hold + 1, roots = ? WHERE id = ? AND owner = ? RETURNING {_COLUMNS}",
+        (as_json(roots), session_id, owner),
     ).fetchone()
     return None if row is None else _session(row)
 

@@ -77,8 +77,8 @@ class SqliteStore(Store):
     async def find(self, session_id: str, *, owner: str = "") -> StoredSession | None:
         return await self._work(lambda connection: queries.find(connection, session_id, owner))
 
-    async def take(self, session_id: str, *, owner: str = "") -> StoredSession:
-        found = await self._work(lambda connection: queries.take(connection, session_id, owner))
+    async def take(self, session_id: str, *, owner: str = "", roots: Sequence[str] = ()) -> StoredSession:
+        found = await self._work(lambda connection: queries.take(connection, session_id, owner, roots))
         if found is None:
             raise StoreError("gone", f"there is no session {session_id}")
         return found
