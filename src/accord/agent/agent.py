@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import aclosing
+from pathlib import Path
 from typing import Any, TypeVar, cast, get_args
 
 from accord.agent import declaring
@@ -12,17 +13,21 @@ from accord.agent.commands import Command
 from accord.agent.content import Accepted, Accepts
 from accord.agent.login import Doors, Way, variables_are_set
 from accord.agent.permission import PermissionMemory, Remembered
+from accord.agent.record import Record
 from accord.agent.service import Service, services
 from accord.agent.session import Session
 from accord.agent.turn import Turn
 from accord.agent.turns import SecondPrompt
 from accord.connection import Limits
+from accord.errors import StoreError
 from accord.handlers import Context, Handlers
 from accord.run import run
 from accord.schema import v1
 from accord.schema.base import Notification, Request
 from accord.schema.v1.prompt import StopReason
 from accord.spans import Spans
+from accord.store.base import Store
+from accord.store.memory import MemoryStore
 from accord.transports.base import Transport
 from accord.transports.stdio import StdioTransport
 
@@ -46,6 +51,8 @@ class Agent:
 
     `accepts` names what prompts may hold besides text and links: `image`, `audio`, `embedded`. `second_prompt` says
     what becomes of a prompt in a session that works on one. `remember` says how far a user's "always" reaches.
+    `store` keeps the sessions: in memory, unless it is a `Store`, or the path of a file. `state` is the class of
+    `session.state`, which is made without arguments, and kept with the session.
     `capabilities` changes what is declared, which otherwise follows from what is registered. `unstable` lets out what
     is only proposed.
     """
@@ -59,6 +66,8 @@ class Agent:
         accepts: Collection[Accepted] = (),
         second_prompt: SecondPrompt = "queue",
         remember: Remembered = "session",
+        store: Store | str | Path | None = None,
+        state: type[Any] | None = None,
         capabilities: Callable[[v1.AgentCapabilities], v1.AgentCapabilities] | None = None,
         cancel_grace: float = 5.0,
         unstable: bool = False,
@@ -70,6 +79,11 @@ class Agent:
             raise ValueError(f"second_prompt is one of {', '.join(get_args(SecondPrompt))}, not {second_prompt!r}")
         self.info = v1.Implementation(name, version, title)
         self.second_prompt: SecondPrompt = second_prompt
+        self.store = _store(store)
+        """Where the sessions live."""
+        self.titles_sessions = store is not None
+        """Whether a session is called by its first prompt where its author gives it no title."""
+        self.state_type = state
         self.cancel_grace = cancel_grace
         """Seconds that a cancelled turn may take for its end before it is answered all the same."""
         self.unstable = unstable
@@ -88,6 +102,7 @@ class Agent:
         self._on_prompt: Callable[[Turn], Any] | None = None
         self._on_session: Callable[[Session], Any] | None = None
         self._on_config: Callable[[Session, str, Any], Any] | None = None
+        self._serving = 0
 
     # What the author registers
 
@@ -210,11 +225,18 @@ class Agent:
 
     # Running
 
-    async def serve(self, transport: Transport) -> None:
-        """Serve one client over this transport, until the link ends."""
+    async def serve(self, transport: Transport, *, owner: str = "") -> None:
+        """Serve one client over this transport, until the link ends; its sessions are this owner's."""
         if self._on_prompt is None and not self.commands and not self.handlers.handles(v1.PromptRequest):
             raise TypeError("nobody answers prompts: decorate a function with @agent.on_prompt")
-        await Service(self, transport).run()
+        self._serving += 1
+        try:
+            await self.store.open()
+            await Service(self, transport, owner).run()
+        finally:
+            self._serving -= 1
+            if self._serving == 0:
+                await self.store.close()
 
     def run(self, *, uvloop: bool | None = None) -> None:
         """Serve the client that started this program, over standard input and output."""
@@ -222,6 +244,8 @@ class Agent:
             run(self._serve_standard_streams(), uvloop=uvloop)
         except KeyboardInterrupt:
             raise SystemExit(130) from None
+        except StoreError as error:
+            raise SystemExit(f"{self.info.name}: {error}") from None
 
     async def _serve_standard_streams(self) -> None:
         await self.serve(StdioTransport.standard())
@@ -231,9 +255,19 @@ class Agent:
     def declare(self) -> v1.AgentCapabilities:
         """What this agent can do, as it follows from what is registered."""
         capabilities = declaring.capabilities(
-            self._accepts.capabilities(), self.handlers, can_log_out=self.doors.logout is not None
+            self._accepts.capabilities(),
+            self.handlers,
+            can_log_out=self.doors.logout is not None,
+            unstable=self.unstable,
         )
         return capabilities if self._capabilities is None else self._capabilities(capabilities)
+
+    def restored_state(self, record: Record) -> Any:
+        """What the author keeps for a session: as it was left, or new."""
+        if self.state_type is None:
+            return None
+        kept = record.state(self.state_type)
+        return self.state_type() if kept is None else kept
 
     async def opened(self, session: Session) -> None:
         if self._on_session is not None:
@@ -281,6 +315,16 @@ async def _spoken(turn: Turn, result: Any) -> Any:
             await turn.say(part)
         return None
     return await _finished(result)
+
+
+def _store(store: Store | str | Path | None) -> Store:
+    if store is None:
+        return MemoryStore()
+    if isinstance(store, Store):
+        return store
+    from accord.store.sqlite import SqliteStore
+
+    return SqliteStore(store)
 
 
 async def _finished(result: Any) -> Any:

@@ -27,11 +27,23 @@ _YES: dict[Any, Any] = {
 }
 """What declares that a message is handled; where it goes, `NEEDS` says."""
 
+LASTING = {
+    v1.LoadSessionRequest,
+    v1.ListSessionsRequest,
+    v1.ResumeSessionRequest,
+    v1.CloseSessionRequest,
+    v1.DeleteSessionRequest,
+}
+"""What every agent handles, for every agent has a store."""
 
-def capabilities(prompt: v1.PromptCapabilities, handlers: Handlers, *, can_log_out: bool) -> v1.AgentCapabilities:
+
+def capabilities(
+    prompt: v1.PromptCapabilities, handlers: Handlers, *, can_log_out: bool, unstable: bool
+) -> v1.AgentCapabilities:
     """The capabilities of an agent that takes this in prompts, and has these handlers of its own."""
-    handled = {message for message in _YES if handlers.handles(message)}
-    handled.add(v1.CloseSessionRequest)
+    handled = {message for message in _YES if handlers.handles(message)} | LASTING
+    if unstable:
+        handled.add(v1.ForkSessionRequest)
     if can_log_out:
         handled.add(v1.LogoutRequest)
     bare = v1.AgentCapabilities(

@@ -10,11 +10,12 @@ from accord.errors import RequestError
 
 def checked_folders(cwd: str, additional: Sequence[str] = ()) -> tuple[Path, ...]:
     """`cwd` and the additional directories; RequestError where one is not an absolute path."""
-    others = (_absolute(path, f"$.additionalDirectories[{place}]") for place, path in enumerate(additional))
-    return (_absolute(cwd, "$.cwd"), *others)
+    others = (absolute(path, f"$.additionalDirectories[{place}]") for place, path in enumerate(additional))
+    return (absolute(cwd, "$.cwd"), *others)
 
 
-def _absolute(path: str, place: str) -> Path:
+def absolute(path: str, place: str) -> Path:
+    """A folder, named at this place of a request."""
     # session-setup, Working Directory and Additional Workspace Roots: each "MUST be an absolute path".
     if not Path(path).is_absolute():
         raise RequestError.invalid_params("an absolute path is needed", path=place)

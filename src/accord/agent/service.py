@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import uuid
 import weakref
 from typing import TYPE_CHECKING, cast
 
 from accord.agent.content import check_prompt
-from accord.agent.folders import checked_folders
+from accord.agent.lifecycle import Lifecycle
 from accord.agent.login import Authentication
 from accord.agent.remote_client import ClientLink
 from accord.agent.session import Session
+from accord.agent.troubles import not_found, telling
 from accord.agent.turn import Turn
 from accord.agent.turns import Place
 from accord.dispatch import Peer
-from accord.errors import NOT_FOUND, RequestError
 from accord.handlers import Context, Handlers
 from accord.schema import v1
 from accord.schema.v1.prompt import StopReason
@@ -34,9 +33,12 @@ services: weakref.WeakKeyDictionary[Peer, Service] = weakref.WeakKeyDictionary()
 class Service:
     """What one connection has: a peer, who is logged in, and the sessions that are open."""
 
-    def __init__(self, agent: Agent, transport: Transport) -> None:
+    def __init__(self, agent: Agent, transport: Transport, owner: str = "") -> None:
         self.agent = agent
+        self.owner = owner
+        """Whose sessions these are."""
         self.sessions: dict[str, Session] = {}
+        self.lifecycle = Lifecycle(self)
         self.declared = agent.declare()
         self.client_info: v1.Implementation | None = None
         self.errands = Tasks(asyncio.get_running_loop())
@@ -60,23 +62,21 @@ class Service:
             async with self.peer:
                 await self.peer.connection.closed()
         finally:
-            for session in list(self.sessions.values()):
-                await self._close(session)
+            await self.lifecycle.end_all()
             await self.errands.end(self.peer.connection.limits.grace)
 
     def session(self, session_id: str) -> Session:
         """The open session of this id; RequestError if there is none."""
         session = self.sessions.get(session_id)
         if session is None:
-            raise RequestError(NOT_FOUND, "Session not found", {"sessionId": session_id})
+            raise not_found(session_id)
         return session
 
     def _handlers(self) -> Handlers:
         """The protocol's methods, and over them what the author handles for himself."""
         handlers = Handlers()
         handlers.on(v1.InitializeRequest)(self._initialize)
-        handlers.on(v1.NewSessionRequest)(self._new_session)
-        handlers.on(v1.CloseSessionRequest)(self._close_session)
+        self.lifecycle.register(handlers)
         handlers.on(v1.PromptRequest)(self._prompt)
         handlers.on(v1.CancelNotification)(self._cancel)
         handlers.on(v1.SetSessionModeRequest)(self._set_mode)
@@ -104,33 +104,6 @@ class Service:
             session.turns.cancel()
         await self.authentication.logout()
 
-    # Sessions
-
-    async def _new_session(self, request: v1.NewSessionRequest, context: Context) -> v1.NewSessionResponse:
-        await self.authentication.require()
-        folders = checked_folders(request.cwd, request.additional_directories)
-        session_id = v1.SessionId(uuid.uuid4().hex)
-        session = Session(self, session_id, folders, mcp_servers=request.mcp_servers, meta=request.meta)
-        await self._open(session)
-        context.after_response(session.announce)
-        return v1.NewSessionResponse(session.id, session.modes.state(), session.config.options() or None)
-
-    async def _open(self, session: Session) -> None:
-        try:
-            await self.agent.opened(session)
-        except BaseException:
-            await session.close()
-            raise
-        session.open()
-        self.sessions[session.id] = session
-
-    async def _close_session(self, request: v1.CloseSessionRequest) -> None:
-        await self._close(self.session(request.session_id))
-
-    async def _close(self, session: Session) -> None:
-        self.sessions.pop(session.id, None)
-        await session.close()
-
     # Settings
 
     async def _set_mode(self, request: v1.SetSessionModeRequest) -> None:
@@ -154,20 +127,20 @@ class Service:
             turns.append(turn := Turn(session, request, context, place))
             return await self._work(turn)
 
-        stop_reason = await session.turns.take(work)
+        with telling(session.id):
+            stop_reason = await session.turns.take(work)
         meta = (turns[0].answer_meta or None) if turns else None
         usage = turns[0].spent if turns and self.agent.unstable else None
         return v1.PromptResponse(cast("StopReason", stop_reason), usage, meta=meta)
 
     async def _work(self, turn: Turn) -> str:
-        history = turn.session.history
-        history.add_prompt(turn.prompt)
+        await turn.session.begin_turn(turn.prompt)
         try:
             async with turn.lasting():
                 return await self.agent.answer(turn)
         finally:
             turn.end()
-            history.end_turn()
+            await turn.session.save()
 
     def _cancel(self, notification: v1.CancelNotification) -> None:
         session = self.sessions.get(notification.session_id)

@@ -1,7 +1,7 @@
 """A session as its agent sees it.
 
-Every update goes through `Session.send`, whoever made it: it is folded into `history`, then sent. What is sent before
-the client knows the session is kept for it until the answer that tells it.
+Every update goes through `Session.send`, whoever made it: it is kept in the store, then sent, so that nothing is seen
+that is not kept. What is sent before the client knows the session waits for the answer that tells it.
 """
 
 from __future__ import annotations
@@ -14,11 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accord.agent.commands import Commands
+from accord.agent.content import text_of
 from accord.agent.permission import PermissionMemory
+from accord.agent.record import Record, title_of
 from accord.agent.remote_client import RemoteClient
 from accord.agent.settings import Config, Modes
 from accord.agent.turns import Turns
 from accord.capabilities import UPDATES_NEED
+from accord.errors import StoreError
 from accord.host.roots import Roots
 from accord.schema import v1
 from accord.schema.base import Json
@@ -38,6 +41,7 @@ class Session:
         service: Service,
         session_id: v1.SessionId,
         folders: Sequence[Path],
+        record: Record,
         *,
         mcp_servers: Sequence[v1.McpServer] = (),
         meta: dict[str, Json] | None = None,
@@ -51,10 +55,10 @@ class Session:
         """The MCP servers that the client gave to this session."""
         self.meta = meta or {}
         """The `_meta` of the request that opened it."""
-        self.state: Any = None
-        """Whatever you want to keep for this session."""
-        self.history = SessionState()
-        """What was said and done so far: messages, tool calls, plan and so on."""
+        self.record = record
+        """Its place in the store."""
+        self.state: Any = service.agent.restored_state(record)
+        """Whatever you want to keep for this session: while it is open, or with `Agent(state=...)` in the store."""
         self.service = service
         self.client = RemoteClient(self, service.peer.request)
         """The client, between turns; in a turn, `turn.client` is given up with it."""
@@ -69,7 +73,9 @@ class Session:
         self.is_open = False
         """Whether the client knows it, or is about to: what changes now is told."""
         self._peer = service.peer
-        self._early: list[v1.SessionUpdate] | None = []
+        self._early: list[bytes] | None = []
+        self._tool_calls: dict[v1.ToolCallId, ToolCallState] = {}
+        """Those that are not finished."""
 
     @property
     def agent(self) -> str:
@@ -79,7 +85,7 @@ class Session:
     @property
     def title(self) -> str | None:
         """What the session is about, as it is listed."""
-        return self.history.title
+        return self.record.title
 
     async def set_title(self, title: str | None) -> None:
         """Give the session a title, or take it away."""
@@ -89,8 +95,17 @@ class Session:
         """This path as an absolute one; a relative path starts at `cwd`."""
         return str(self.cwd / path)
 
+    async def history(self) -> SessionState:
+        """Everything that was said and done in this session so far, also before it was loaded.
+
+        It is read from the store each time, so that a long session takes no memory while nobody asks: ask once a turn,
+        for the messages that a model is to see.
+        """
+        return await self.record.history()
+
     def tool_call(self, tool_call_id: v1.ToolCallId) -> ToolCallState | None:
-        return self.history.tool_calls.get(tool_call_id)
+        """A tool call that is not finished, as it stands."""
+        return self._tool_calls.get(tool_call_id)
 
     async def send(self, update: v1.SessionUpdate) -> None:
         """Tell the client something, in a turn or between two.
@@ -99,33 +114,59 @@ class Session:
         """
         if update.__class__ in UPDATES_NEED:
             self._peer.capabilities.require(UPDATES_NEED[update.__class__], update.__class__.__name__)
-        self.history.add(update)
+        frame = await self.record.keep(update)
+        if isinstance(update, v1.ToolCall | v1.ToolCallProgress):
+            self._note(update)
         if self._early is not None:
-            self._early.append(update)
-        elif self._peer.tell(v1.SessionNotification(self.id, update), force=True):
+            self._early.append(frame)
+        elif self._peer.connection.tell(frame):
             await self._peer.breathe()
+
+    def _note(self, update: v1.ToolCall | v1.ToolCallProgress) -> None:
+        known = self._tool_calls.pop(update.tool_call_id, None) or ToolCallState(update.tool_call_id)
+        if not (call := known.updated(update)).is_finished:
+            self._tool_calls[call.id] = call
 
     # Its life
 
     def open(self) -> None:
         """The answer that tells the client of this session is being made: it holds all settings as they are now."""
-        self.history.set_modes(self.modes.state())
-        self.history.set_config(self.config.options())
+        self.config.restore(self.record.settings)
         self.is_open = True
 
-    async def announce(self) -> None:
-        """That answer is on its way. What comes now, comes behind it."""
+    def known(self) -> None:
+        """The client knows the session now: what it is told goes to it at once."""
         early, self._early = self._early or [], None
-        for update in early:
-            self._peer.tell(v1.SessionNotification(self.id, update), force=True)
+        for frame in early:
+            self._peer.connection.tell(frame)
+
+    async def announce(self) -> None:
+        """The answer is on its way. What comes now, comes behind it."""
+        self.known()
         if self.commands:
             # slash-commands, Advertising commands: once the session exists.
             await self.send(self.commands.update())
+
+    async def begin_turn(self, prompt: Sequence[v1.ContentBlock]) -> None:
+        """The user says something. The first of it is the session's title, in a store that the author chose."""
+        is_titled = self.title is not None or not self.service.agent.titles_sessions
+        frame = await self.record.keep_prompt(prompt, None if is_titled else title_of(text_of(prompt)))
+        if frame is not None and self._peer.connection.tell(frame):
+            await self._peer.breathe()
+
+    async def save(self) -> None:
+        """Keep `state` as it is now. It happens by itself at the end of a turn, and when the session is closed."""
+        if self.service.agent.state_type is not None:
+            await self.record.keep_state(self.state)
 
     async def close(self) -> None:
         """Cancel what runs, and free what the session holds."""
         self.is_open = False
         await self.turns.end()
+        try:
+            await self.save()
+        except StoreError as error:
+            log.info("the state of session %s was not kept: %s", self.id, error)
         try:
             await self.resources.aclose()
         except Exception:

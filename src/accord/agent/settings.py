@@ -216,6 +216,7 @@ class Config:
             self._quiet -= 1
         if self._quiet or not self._session.is_open or self._options == before:
             return
+        await self._session.record.keep_settings(self.values())
         if options:
             await self._session.send(v1.ConfigOptionUpdate(self.options()))
         now = self.mode()

@@ -1,0 +1,210 @@
+"""How sessions begin, are found again, and end: `session/new`, `list`, `load`, `resume`, `fork`, `close`, `delete`.
+
+Each of them is a few lines onto the store and onto `Session`. What the pages leave open is decided here:
+
+- A session is open in one place. Whoever loads or resumes it has it from then on; where it was open before, the next
+  thing that would be kept is refused. On the same connection the session is first closed, its running turn cancelled.
+- Deleting an open session closes it. Loading a deleted one fails like loading one that never was.
+- A fork may work in another folder. What its source does at that moment goes on in the source only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, TypeAlias
+from weakref import WeakValueDictionary
+
+import msgspec
+
+from accord.agent.folders import absolute, checked_folders
+from accord.agent.record import Record
+from accord.agent.session import Session
+from accord.agent.troubles import not_found, telling
+from accord.errors import RequestError
+from accord.handlers import Context, Handlers
+from accord.schema import v1
+from accord.store.base import StoredSession, now
+
+if TYPE_CHECKING:
+    from accord.agent.service import Service
+
+Options: TypeAlias = list[v1.SessionConfigOption] | None
+
+
+class Lifecycle:
+    """The sessions of one connection: those that are open on it, and those of its owner in the store."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._open = service.sessions
+        self._agent = service.agent
+        self._store = service.agent.store
+        self._owner = service.owner
+        self._changing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    def register(self, handlers: Handlers) -> None:
+        handlers.on(v1.NewSessionRequest)(self.new)
+        handlers.on(v1.ListSessionsRequest)(self.list)
+        handlers.on(v1.LoadSessionRequest)(self.load)
+        handlers.on(v1.ResumeSessionRequest)(self.resume)
+        handlers.on(v1.ForkSessionRequest)(self.fork)
+        handlers.on(v1.CloseSessionRequest)(self.close)
+        handlers.on(v1.DeleteSessionRequest)(self.delete)
+
+    # Beginning
+
+    async def new(self, request: v1.NewSessionRequest, context: Context) -> v1.NewSessionResponse:
+        await self._service.authentication.require()
+        with telling(""):
+            stored = await self._store.create(self._blank(request))
+            session = await self._begin(stored, request, context)
+        return v1.NewSessionResponse(session.id, *_choices(session))
+
+    async def fork(self, request: v1.ForkSessionRequest, context: Context) -> v1.ForkSessionResponse:
+        await self._service.authentication.require()
+        with telling(request.session_id):
+            source = await self._store.find(request.session_id, owner=self._owner)
+            if source is None:
+                raise not_found(request.session_id)
+            fields = {"title": source.title, "settings": source.settings, "state": source.state}
+            copy = msgspec.structs.replace(self._blank(request), **fields)
+            session = await self._begin(await self._store.copy(source.id, copy), request, context)
+        return v1.ForkSessionResponse(session.id, *_choices(session))
+
+    async def load(self, request: v1.LoadSessionRequest, context: Context) -> v1.LoadSessionResponse:
+        async with self._alone(request.session_id):
+            session = await self._take(request)
+            await session.record.replay(self._service.peer)
+            await self._opened(session)
+            context.after_response(session.announce)
+        return v1.LoadSessionResponse(*_choices(session))
+
+    async def resume(self, request: v1.ResumeSessionRequest, context: Context) -> v1.ResumeSessionResponse:
+        async with self._alone(request.session_id):
+            session = await self._take(request)
+            await self._opened(session)
+            context.after_response(session.announce)
+        return v1.ResumeSessionResponse(*_choices(session))
+
+    def _blank(self, request: v1.NewSessionRequest | v1.ForkSessionRequest) -> StoredSession:
+        cwd, *others = checked_folders(request.cwd, request.additional_directories)
+        at = now()
+        return StoredSession(
+            id=uuid.uuid4().hex,
+            owner=self._owner,
+            cwd=str(cwd),
+            roots=tuple(map(str, others)),
+            created=at,
+            updated=at,
+        )
+
+    async def _begin(
+        self,
+        stored: StoredSession,
+        request: v1.NewSessionRequest | v1.ForkSessionRequest,
+        context: Context,
+    ) -> Session:
+        """Open a session that the client does not know yet; it is forgotten if that fails."""
+        session = self._session(stored, request)
+        try:
+            await self._opened(session)
+        except BaseException:
+            await self._store.delete(stored.id, owner=self._owner)
+            raise
+        context.after_response(session.announce)
+        return session
+
+    async def _take(self, request: v1.LoadSessionRequest | v1.ResumeSessionRequest) -> Session:
+        """A session from the store, held from now on."""
+        cwd, *others = checked_folders(request.cwd, request.additional_directories)
+        found = await self._store.find(request.session_id, owner=self._owner)
+        if found is None:
+            raise not_found(request.session_id)
+        if str(cwd) != found.cwd:
+            # session-setup, Additional Workspace Roots: the request's cwd matches the session's.
+            raise RequestError.invalid_params("this session works in another folder", path="$.cwd", cwd=found.cwd)
+        await self._end(request.session_id)
+        # The same page: roots that the request leaves out are never restored.
+        held = await self._store.take(found.id, owner=self._owner, roots=[str(folder) for folder in others])
+        session = self._session(held, request)
+        session.known()
+        return session
+
+    def _session(
+        self,
+        stored: StoredSession,
+        request: v1.NewSessionRequest | v1.LoadSessionRequest | v1.ResumeSessionRequest | v1.ForkSessionRequest,
+    ) -> Session:
+        return Session(
+            self._service,
+            v1.SessionId(stored.id),
+            checked_folders(stored.cwd, stored.roots),
+            Record(self._store, stored),
+            mcp_servers=request.mcp_servers,
+            meta=request.meta,
+        )
+
+    async def _opened(self, session: Session) -> None:
+        try:
+            await self._agent.opened(session)
+        except BaseException:
+            await session.close()
+            raise
+        session.open()
+        self._open[session.id] = session
+
+    # Finding
+
+    async def list(self, request: v1.ListSessionsRequest) -> v1.ListSessionsResponse:
+        await self._service.authentication.require()
+        cwd = None if request.cwd is None else str(absolute(request.cwd, "$.cwd"))
+        with telling(""):
+            page = await self._store.page(owner=self._owner, cwd=cwd, cursor=request.cursor)
+        return v1.ListSessionsResponse([_info(stored) for stored in page.sessions], page.next)
+
+    # Ending
+
+    async def close(self, request: v1.CloseSessionRequest) -> None:
+        async with self._alone(request.session_id):
+            if request.session_id not in self._open:
+                raise not_found(request.session_id)
+            await self._end(request.session_id)
+
+    async def delete(self, request: v1.DeleteSessionRequest) -> None:
+        async with self._alone(request.session_id):
+            await self._end(request.session_id)
+            await self._store.delete(request.session_id, owner=self._owner)
+
+    async def end_all(self) -> None:
+        for session_id in list(self._open):
+            await self._end(session_id)
+
+    async def _end(self, session_id: str) -> None:
+        session = self._open.pop(session_id, None)
+        if session is not None:
+            await session.close()
+
+    @asynccontextmanager
+    async def _alone(self, session_id: str) -> AsyncGenerator[None]:
+        """One request after another changes where a session is open."""
+        await self._service.authentication.require()
+        lock = self._changing.get(session_id)
+        if lock is None:
+            lock = self._changing[session_id] = asyncio.Lock()
+        async with lock:
+            with telling(session_id):
+                yield
+
+
+def _choices(session: Session) -> tuple[v1.SessionModeState | None, Options]:
+    """What the user may choose, for the answer that opens a session."""
+    return session.modes.state(), session.config.options() or None
+
+
+def _info(stored: StoredSession) -> v1.SessionInfo:
+    return v1.SessionInfo(
+        v1.SessionId(stored.id), stored.cwd, list(stored.roots), stored.title, stored.updated.isoformat()
+    )

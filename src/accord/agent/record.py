@@ -1,0 +1,186 @@
+"""What a session leaves in the store: its updates, its title, what its user chose, and the author's state.
+
+    Session.send ─▶ Record.keep ─▶ store ── committed ──▶ the frame that tells the client
+    session/load ─▶ Record.replay ─▶ every update again, and what a crash has left open is closed
+    Session.history ─▶ the same updates, folded
+
+A conversation is what the client was told, so an update is kept as the JSON that goes over the wire, and once. Notices
+are no part of it, nor are the commands at hand, which whoever opens the session tells anew.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncIterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import UNSET
+
+from accord.capabilities import UPDATES_NEED, Capabilities
+from accord.schema import codec, v1
+from accord.schema.base import Json
+from accord.schema.v1.content import ContentBlock
+from accord.schema.v1.updates import SessionUpdate
+from accord.state import SessionState
+from accord.store.base import NOTHING, Changes, Store, StoredSession
+
+if TYPE_CHECKING:
+    from accord.dispatch import Peer
+
+NO_HISTORY = (v1.Notice, v1.AvailableCommandsUpdate)
+
+TITLE_LENGTH = 80
+
+
+class Record:
+    """One session's place in the store, held by whoever has the session open."""
+
+    def __init__(self, store: Store, stored: StoredSession) -> None:
+        self.title = stored.title
+        self.settings = stored.settings
+        self._store = store
+        self._stored = stored
+        self._state = stored.state
+        identifier = msgspec.json.encode(stored.id).decode()
+        self._head = (
+            f'{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":{identifier},"update":'.encode()
+        )
+
+    # What happens
+
+    async def keep(self, update: SessionUpdate) -> bytes:
+        """Keep this update; the frame that tells the client of it, which must not know of it before."""
+        encoded = encoded_update(update)
+        if update.__class__ is v1.SessionInfoUpdate:
+            await self._write([encoded], _changes(update))
+        elif update.__class__ not in NO_HISTORY:
+            await self._store.write(self._stored, (encoded,))
+        return self.frame(encoded)
+
+    async def keep_prompt(self, prompt: Sequence[ContentBlock], title: str | None = None) -> bytes | None:
+        """Keep what the user says, and the title that it gives the session; the frame that tells of the title."""
+        # prompt-turn, Message IDs: the chunks of one message share an id.
+        message_id = v1.MessageId(f"user-{secrets.token_hex(8)}")
+        updates = [encoded_update(v1.UserMessageChunk(block, message_id)) for block in prompt]
+        if title is None:
+            await self._write(updates, NOTHING)
+            return None
+        named = v1.SessionInfoUpdate(title)
+        updates.append(encoded_update(named))
+        await self._write(updates, _changes(named))
+        return self.frame(updates[-1])
+
+    async def keep_settings(self, settings: dict[str, Json]) -> None:
+        """Keep what the user chose."""
+        if settings != self.settings:
+            await self._write((), Changes(settings=dict(settings)))
+            self.settings = dict(settings)
+
+    async def keep_state(self, state: Any) -> None:
+        """Keep the author's value, if it is another one by now."""
+        plain = codec.plain(state)
+        if plain != self._state:
+            await self._write((), Changes(state=plain))
+            self._state = plain
+
+    def state(self, of: Any) -> Any:
+        """The author's value, as this type; None if there is none."""
+        return None if self._state is None else msgspec.convert(self._state, of, str_keys=True)
+
+    def frame(self, encoded: bytes) -> bytes:
+        """The notification with this update."""
+        return b"".join((self._head, encoded, b"}}"))
+
+    async def _write(self, updates: Sequence[bytes], changes: Changes) -> None:
+        await self._store.write(self._stored, updates, changes)
+        if changes.title is not UNSET:
+            self.title = changes.title
+
+    # What has happened
+
+    async def replay(self, peer: Peer) -> None:
+        """Tell the client everything again, in order, and close the tool calls that a crash has left open."""
+        unfinished: dict[str, None] = {}
+        async for page in self._pages():
+            for update in page:
+                what = seen(update)
+                what.note(unfinished)
+                if what.is_for(peer.capabilities) and peer.connection.tell(self.frame(update)):
+                    await peer.connection.breathe()
+        failed = [
+            encoded_update(v1.ToolCallProgress(v1.ToolCallId(tool_call_id), status="failed"))
+            for tool_call_id in unfinished
+        ]
+        if failed:
+            await self._write(failed, NOTHING)
+        for update in failed:
+            peer.connection.tell(self.frame(update))
+
+    async def history(self) -> SessionState:
+        """Everything that was said and done, folded."""
+        state = SessionState()
+        async for page in self._pages():
+            for update in page:
+                state.add(codec.decode(update, SessionUpdate))
+        return state
+
+    def _pages(self) -> AsyncIterator[list[bytes]]:
+        return self._store.updates(self._stored.id, owner=self._stored.owner)
+
+
+class Seen(msgspec.Struct, rename="camel"):
+    """As much of a kept update as a replay needs to know."""
+
+    session_update: str
+    tool_call_id: str | None = None
+    status: str | None = None
+
+    def note(self, unfinished: dict[str, None]) -> None:
+        """Keep the account of tool calls that are not finished."""
+        if self.tool_call_id is None:
+            return
+        if self.status in ("completed", "failed"):
+            unfinished.pop(self.tool_call_id, None)
+        elif self.session_update == "tool_call" or self.status is not None:
+            unfinished[self.tool_call_id] = None
+
+    def is_for(self, capabilities: Capabilities) -> bool:
+        """Whether this client has said that it knows such updates."""
+        needed = _NEEDED.get(self.session_update)
+        return needed is None or capabilities.has(needed)
+
+
+_see = msgspec.json.Decoder(Seen).decode
+_NEEDED = {str(cls.__struct_config__.tag): path for cls, path in UPDATES_NEED.items()}
+
+
+def seen(update: bytes) -> Seen:
+    try:
+        return _see(update)
+    except codec.REFUSALS:
+        return _odd(codec.loads(update))
+
+
+def _odd(plain: Json) -> Seen:
+    """An update with half an emoji in it, or one that nobody here knows."""
+    texts = {name: value for name, value in plain.items() if isinstance(value, str)}
+    return Seen(texts.get("sessionUpdate", ""), texts.get("toolCallId"), texts.get("status"))
+
+
+def encoded_update(update: SessionUpdate) -> bytes:
+    try:
+        return codec.strict_encode(update)
+    except codec.ENCODE_REFUSALS:
+        return codec.encode(update)
+
+
+def _changes(update: Any) -> Changes:
+    """What a session info update changes beside the updates."""
+    return Changes(title=update.title)
+
+
+def title_of(text: str) -> str | None:
+    """What a session may be called that begins with these words."""
+    line = next((words for line in text.splitlines() if (words := " ".join(line.split()))), "")
+    return None if not line else line if len(line) <= TITLE_LENGTH else f"{line[: TITLE_LENGTH - 1].rstrip()}…"
