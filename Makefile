@@ -4,7 +4,7 @@
 #   make check     formatting, lint and types
 #   make interop   the same protocol with other people's implementations (Node, Go, Rust where they are installed)
 #   make bench     ours against the other SDKs
-#   make torture   ten minutes of faults on purpose (not part of make test)
+#   make torture   ten minutes of faults on purpose (make test has twenty seconds of them)
 
 PYTHON ?= python3
 VENV ?= .venv

@@ -1,7 +1,7 @@
 """Fifty sessions with an agent in a process of its own, and something goes wrong: afterwards nothing is left.
 
 Each round has a seed, which says what the sessions do and what goes wrong. When exactly it goes wrong is up to the
-machine, so a round that failed may need a few more tries to fail again: `--seed N` repeats it.
+machine, so a round that failed may need a few more tries to fail again: `--seed N` repeats it for `--seconds`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import threading
 import time
 import uuid
 from collections import Counter
-from itertools import count
+from itertools import count, repeat
 from pathlib import Path
 
 import pytest
@@ -372,14 +372,19 @@ def loops():
     return [asyncio.new_event_loop, uvloop.new_event_loop]
 
 
+def seeds_of(option):
+    """A round that is asked for, again and again; else rounds that nobody has seen, or in CI always the same ones."""
+    if option is not None:
+        return repeat(option)
+    return count(0 if os.environ.get("CI") else random.SystemRandom().randrange(10**9))
+
+
 @pytest.mark.torture
 def test_whatever_goes_wrong_nothing_hangs_and_nothing_is_left(seconds, pytestconfig, monkeypatch):
-    seed = pytestconfig.option.seed
-    seeds = count() if seed is None else [seed]
     factories = loops()
     done = Counter()
     end = time.monotonic() + seconds
-    for number, seed in enumerate(seeds):
+    for number, seed in enumerate(seeds_of(pytestconfig.option.seed)):
         if number and time.monotonic() > end:
             break
         mark = f"{MARK}={uuid.uuid4().hex}"
