@@ -5,35 +5,39 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, cast
+from typing import Any
 
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
-from accord.errors import Overflow, PeerError, ProtocolError, Timeout
+from accord.errors import EncodeError, Overflow, PeerError, ProtocolError, Timeout
 from accord.intake import Intake
 from accord.jsonrpc import messages
 from accord.jsonrpc.endpoint import Endpoint
 from accord.jsonrpc.frames import RequestId
-from accord.jsonrpc.messages import Answer
+from accord.jsonrpc.messages import Answer, CallFrame
 from accord.lanes import Inside, Lanes, inside
 from accord.outbox import Outbox
+from accord.schema import codec
 from accord.transports.base import End
 
 CANCEL_REQUEST = "$/cancel_request"
+
+_encode = codec.strict_encode
 
 
 class Asked:
     """A call of ours, from sending it until its answer may be seen. Awaiting it gives the answer."""
 
-    __slots__ = ("answer", "future", "id", "lane", "maker", "method", "patient")
+    __slots__ = ("answer", "future", "holding_up", "id", "lane", "maker", "method", "patient")
 
     def __init__(self, method: str, lane: str | None, *, patient: bool, loop: asyncio.AbstractEventLoop) -> None:
         self.id: RequestId = 0
         self.method = method
         self.lane = lane
-        self.maker: Inside | None = inside.get()
+        self.maker: Inside | None = (maker := inside.get())
+        self.holding_up = None if maker is None else maker.holding_up
         # Inside a notification's handler none is: what fills the memory waits for that handler.
-        self.patient = patient and not (self.maker is not None and self.maker.holds_up)
+        self.patient = patient and self.holding_up is None
         """Whether it may take long without harm, so that we may stop reading meanwhile (see `intake`)."""
         self.future: asyncio.Future[Answer] = loop.create_future()
         self.answer: Answer | None = None
@@ -41,13 +45,14 @@ class Asked:
     @contextmanager
     def awaited(self) -> Generator[None]:
         """While this lasts, the handler inside which it was made waits for it."""
-        if self.maker is not None:
-            self.maker.begins_to_wait(self)
+        if self.holding_up is None:
+            yield
+            return
+        self.holding_up.begins_to_wait(self)
         try:
             yield
         finally:
-            if self.maker is not None:
-                self.maker.no_longer_waits(self)
+            self.holding_up.no_longer_waits(self)
 
     def release(self) -> None:
         """The answer may be seen now: everything that had to be handled before it has been."""
@@ -103,46 +108,50 @@ class Asking:
         self._lanes = lanes
         self._loop = loop
 
-    def send(self, method: str, params: bytes | None, *, lane: str | None, patient: bool) -> Asked:
-        """Send a call now; who does sees to it that `settle` follows."""
-        asked = self._begin(method, lane, patient=patient)
-        self._put(messages.call(asked.id, method, params))
-        return asked
+    def send(self, method: str, params: Any, *, lane: str | None, patient: bool) -> Asked:
+        """Send a call now; who does sees to it that `settle` follows.
 
-    def _begin(self, method: str, lane: str | None, *, patient: bool) -> Asked:
+        `params` are a message, or JSON that is encoded already (as `Raw`), or None.
+        """
         if self.ended is not None:
             raise self.ended.error()
         asked = Asked(method, lane, patient=patient, loop=self._loop)
-        asked.id = self._endpoint.ask(asked)
+        asked.id = request_id = self._endpoint.ask(asked)
+        try:
+            frame = _encode(CallFrame(request_id, method, UNSET if params is None else params))
+        except codec.ENCODE_REFUSALS:
+            frame = self._with_care(request_id, method, params)
         if not asked.patient:
             self._intake.impatient += 1
             if self._intake.paused:
                 self._intake.decide()
+        if self._outbox.ask(frame):
+            self._outbox.expect_room()
         return asked
 
-    def _put(self, frame: bytes) -> None:
-        if self._outbox.put(frame) and self._outbox.full:
-            self._outbox.expect_room()
+    def _with_care(self, request_id: RequestId, method: str, params: Any) -> bytes:
+        try:
+            return messages.call(request_id, method, codec.encode(params))
+        except EncodeError:
+            del self._endpoint.asked[request_id]  # it was never sent
+            raise
 
     async def call(
         self,
         method: str,
-        params: bytes | None,
+        params: Any,
         *,
         lane: str | None,
         patient: bool,
         total: float | None,
         idle: float | None,
     ) -> Raw:
-        asked = self._begin(method, lane, patient=patient)
+        asked = self.send(method, params, lane=lane, patient=patient)
+        del params  # a large one is not kept while we wait
         try:
-            frame = messages.call(asked.id, method, params)
-            del params  # a large one is not kept beside its frame, and neither of them while we wait
-            self._put(frame)
-            del frame
             if total is not None or idle is not None:
                 answer = await self._wait_until(asked, total, idle)
-            elif asked.maker is None:
+            elif asked.holding_up is None:
                 answer = await asked.future
             else:
                 with asked.awaited():
@@ -168,7 +177,7 @@ class Asking:
     def result(asked: Asked, answer: Answer) -> Raw:
         if answer.error is not None:
             raise PeerError(asked.method, answer.error.code, answer.error.message, answer.error.data)
-        return cast("Raw", answer.result)
+        return answer.result  # type: ignore[return-value]  # one of the two is there
 
     async def _wait_until(self, asked: Asked, total: float | None, idle: float | None) -> Answer:
         """Wait for an answer with deadlines."""

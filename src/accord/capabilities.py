@@ -66,13 +66,20 @@ class Capabilities:
     True
     """
 
-    __slots__ = ("declared",)
+    __slots__ = ("_known", "declared")
 
     def __init__(self, declared: v1.AgentCapabilities | v1.ClientCapabilities | None = None) -> None:
         self.declared = declared
         """None before `initialize`: then nothing is known, and nothing is there."""
+        self._known: dict[Path, bool] = {}
 
     def has(self, path: Path) -> bool:
+        known = self._known.get(path)
+        if known is None:
+            known = self._known[path] = self._look_up(path)
+        return known
+
+    def _look_up(self, path: Path) -> bool:
         value: Any = self.declared
         for step in path.split("."):
             value = getattr(value, step, None)
@@ -87,12 +94,13 @@ class Capabilities:
 class Guard:
     """What has to be declared before messages of one class may go out."""
 
-    __slots__ = ("_fields", "_method", "_needs", "_unstable", "_updates")
+    __slots__ = ("_fields", "_method", "_needs", "_unstable", "updates")
 
     def __init__(self, cls: type[Request[Any] | Notification]) -> None:
         self._method = cls.__method__
         self._needs = NEEDS.get(cls)
-        self._updates = UPDATES_NEED if issubclass(cls, v1.SessionNotification) else None
+        self.updates = UPDATES_NEED if issubclass(cls, v1.SessionNotification) else None
+        """The kinds of update that need something."""
         self._unstable = cls.__unstable__ and self._needs is None
         self._fields = [
             (field.name, field.default, UNSTABLE_FIELDS.get((cls, field.name)))
@@ -103,16 +111,21 @@ class Guard:
     @property
     def is_open(self) -> bool:
         """Whether any message of this class may always go out."""
-        return self._needs is None and self._updates is None and not self._unstable and not self._fields
+        return self._needs is None and self.updates is None and not self._unstable and not self._fields
+
+    @property
+    def looks_at_fields(self) -> bool:
+        """Whether one message of this class may go out and another not, but for what kind of update it brings."""
+        return self._unstable or bool(self._fields)
 
     def check(self, message: Any, capabilities: Capabilities, *, unstable: bool) -> None:
         """Raises CapabilityMissing unless this message may go out."""
-        if self._updates is not None:
-            if message.update.__class__ in self._updates:
-                capabilities.require(self._updates[message.update.__class__], f"{message.update.__class__.__name__}")
+        if self.updates is not None:
+            if message.update.__class__ in self.updates:
+                capabilities.require(self.updates[message.update.__class__], f"{message.update.__class__.__name__}")
             return
-        if self._needs is not None:
-            capabilities.require(self._needs, self._method)
+        if self._needs is not None and not capabilities.has(self._needs):
+            raise CapabilityMissing(self._needs, self._method)
         if unstable:
             return
         if self._unstable:

@@ -214,7 +214,7 @@ class Connection:
     def call(
         self,
         method: str,
-        params: bytes | None = None,
+        params: Any = None,
         *,
         lane: str | None = None,
         patient: bool = False,
@@ -223,13 +223,14 @@ class Connection:
     ) -> Coroutine[Any, Any, Raw]:
         """Send a request and wait for its result; raises PeerError when the answer is an error.
 
+        `params` are a message of the protocol, or the `Raw` JSON of one.
         `lane` is the session it belongs to; `patient` says that it may take long without harm (see `intake`). `timeout`
         is for the whole, `idle_timeout` for a time in which nothing is heard of that session. Cancelling the caller
         cancels the request.
         """
         return self._asking.call(method, params, lane=lane, patient=patient, total=timeout, idle=idle_timeout)
 
-    def ask(self, method: str, params: bytes | None = None, *, lane: str | None = None) -> Sent:
+    def ask(self, method: str, params: Any = None, *, lane: str | None = None) -> Sent:
         """Send a patient request now, whoever waits for its answer later; raises ConnectionClosed at the end."""
         return Sent(self._asking, self._asking.send(method, params, lane=lane, patient=True))
 

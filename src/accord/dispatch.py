@@ -43,7 +43,7 @@ _encode = codec.strict_encode
 class _Outgoing:
     """How messages of one class go out; made once for each."""
 
-    __slots__ = ("empty_result", "guard", "lane_of", "method", "patient", "result")
+    __slots__ = ("decode", "empty_result", "guard", "guarded", "is_plain", "lane_of", "method", "patient", "result")
 
     def __init__(self, cls: type[Request[Any] | Notification]) -> None:
         row = row_for(cls, "protocol")
@@ -51,12 +51,22 @@ class _Outgoing:
         self.method = row.name
         self.result = row.result
         self.patient = issubclass(cls, v1.PromptRequest)
+        self.decode = codec.strict_decoder(row.result) if row.kind == "request" else None
+        self.is_plain = not codec.closed_words(cls)
+        """Whether every value of it that can be written may be."""
         self.guard = None if guard.is_open else guard
+        self.guarded = guard.updates
         self.lane_of = lane_of(cls)
         self.empty_result = may_be_empty(row.result)
 
     def read(self, raw: Raw) -> Any:
         """The result that this JSON is; raises ProtocolError."""
+        try:
+            return self.decode(raw)  # type: ignore[misc]
+        except codec.REFUSALS:
+            return self._read_tolerantly(raw)
+
+    def _read_tolerantly(self, raw: Raw) -> Any:
         try:
             return codec.decode(legacy.empty_result(bytes(raw)) if self.empty_result else raw, self.result)
         except DecodeError as error:
@@ -118,11 +128,22 @@ class Peer:
         self.role: Role = role
         self.unstable = unstable
         """Whether what is only proposed may be sent without a capability for it."""
+        self._open_ways: dict[type, _Outgoing] = {}
+        """How messages go out that need no look at the capabilities, or had it."""
         self.capabilities = Capabilities()
-        """What the other side has declared: nothing, before `initialize`."""
         self.spans = spans
         self._routes = Incoming(self, handlers or Handlers()).routes()
         self.connection = Connection(transport, self._routes, role=role, limits=limits, debug=debug)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the other side has declared: nothing, before `initialize`."""
+        return self._capabilities
+
+    @capabilities.setter
+    def capabilities(self, declared: Capabilities) -> None:
+        self._capabilities = declared
+        self._open_ways.clear()
 
     async def request(
         self,
@@ -138,34 +159,43 @@ class Peer:
         link ends first, Timeout past a deadline, and CapabilityMissing, unless forced, for what the other side did not
         declare. Cancelling the caller cancels the request.
         """
-        way = _outgoing.get(type(request)) or _way_out(type(request))
-        if way.guard is not None and not force:
-            way.guard.check(request, self.capabilities, unstable=self.unstable)
+        way = self._open_ways.get(request.__class__) or self._way(request, force=force)
         if self.spans is None:
             raw = await self._call(way, request, timeout, idle_timeout)
         else:
             with self.spans.asking(request, self.role) as in_span:
                 raw = await self._call(way, in_span, timeout, idle_timeout)
-        return cast("ResultT", way.read(raw))
+        result: ResultT = way.read(raw)
+        return result
 
     def prompt(self, request: v1.PromptRequest) -> Prompted:
         """Send a prompt now; its answer is awaited later, or never, and by nobody in particular."""
-        way = _outgoing.get(type(request)) or _way_out(type(request))
+        way = self._open_ways.get(request.__class__) or self._way(request, force=False)
         end_span: Callable[[BaseException | None], None] | None = None
         if self.spans is not None:
             request, end_span = self.spans.sending(request, self.role)
         return Prompted(
-            self.connection.ask(way.method, codec.encode(_traced(request)), lane=request.session_id), way.read, end_span
+            self.connection.ask(way.method, _traced(request), lane=request.session_id), way.read, end_span
         )
 
     def handle(self, handlers: Handlers) -> None:
         """Handle these messages as well from now on."""
         Incoming(self, handlers).add_to(self._routes)
 
+    def _way(self, message: Request[Any] | Notification, *, force: bool) -> _Outgoing:
+        """How this message goes out, if it may."""
+        cls = message.__class__
+        way = _outgoing.get(cls) or _way_out(cls)
+        if way.guard is not None and not force:
+            way.guard.check(message, self._capabilities, unstable=self.unstable)
+        if way.guard is None or not (way.guard.looks_at_fields or force):
+            self._open_ways[cls] = way
+        return way
+
     def _call(self, way: _Outgoing, request: Any, total: float | None, idle: float | None) -> Coroutine[Any, Any, Raw]:
         return self.connection.call(
             way.method,
-            codec.encode(_traced(request)),
+            _traced(request) if way.is_plain else Raw(codec.encode(_traced(request))),
             lane=way.lane_of(request),
             patient=way.patient,
             timeout=total,
@@ -179,9 +209,9 @@ class Peer:
 
     def tell(self, notification: Notification, *, force: bool = False) -> bool:
         """`notify` without waiting. True if the sender should `breathe` before it sends more."""
-        way = _outgoing.get(notification.__class__) or _way_out(notification.__class__)
-        if way.guard is not None and not force:
-            way.guard.check(notification, self.capabilities, unstable=self.unstable)
+        way = self._open_ways.get(notification.__class__)
+        if way is None or (way.guarded and notification.update.__class__ in way.guarded):  # type: ignore[attr-defined]
+            way = self._way(notification, force=force)
         try:
             frame = _encode(TellFrame(way.method, notification))
         except codec.ENCODE_REFUSALS:
@@ -201,7 +231,7 @@ class Peer:
         timeout: float | None = None,  # noqa: ASYNC109
     ) -> Json:
         """Send any request, in plain JSON values. It belongs to `session_id`, or to the session in its params."""
-        encoded = None if params is None else codec.encode(params)
+        encoded = None if params is None else Raw(codec.encode(params))
         lane = plain_lane(params) if session_id is None else session_id
         return codec.loads(await self.connection.call(method, encoded, lane=lane, timeout=timeout))
 

@@ -210,13 +210,14 @@ class Incoming:
         """What a request's route calls: the handler, after whatever its message changes here."""
         peer, spans = self.peer, self.peer.spans
         shakes_hands = issubclass(message, v1.InitializeRequest)
+        is_simple = alone is not None and spans is None
 
         def call(request: Any, owed: Owed) -> Any:
             if shakes_hands:
                 peer.capabilities = Capabilities(request.client_capabilities)
             if request.meta is not None and (trace := _trace_in(request.meta)):
                 return _carrying(trace, functools.partial(handle, request, owed))
-            return handle(request, owed)
+            return alone(request) if is_simple else handle(request, owed)  # type: ignore[misc]
 
         def handle(request: Any, owed: Owed) -> Any:
             result = alone(request) if alone is not None else with_context(request, Context(peer, owed))  # type: ignore[misc]

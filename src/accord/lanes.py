@@ -44,14 +44,21 @@ YIELD_EVERY = 1_000
 class Inside(Protocol):
     """A handler that may make requests of its own."""
 
-    holds_up: bool
-    """Whether notifications wait until it is done."""
     running: bool
+
+    @property
+    def holding_up(self) -> HoldingUp | None:
+        """What has to know when it waits: notifications wait until it is done."""
+        ...
 
     @property
     def home(self) -> object:
         """What runs it, so that a connection knows its own."""
         ...
+
+
+class HoldingUp(Protocol):
+    """The handler of a notification, which the notifications behind it wait for."""
 
     def begins_to_wait(self, answer: Held) -> None: ...
 
@@ -82,8 +89,6 @@ class _Notification:
 
     __slots__ = ("begun", "lane", "params", "route", "running", "size")
 
-    holds_up = True
-
     def __init__(self, lane: Lane, route: Route, params: Any, size: int, begun: Awaitable[Any] | None) -> None:
         self.lane = lane
         self.route = route
@@ -96,6 +101,10 @@ class _Notification:
     @property
     def home(self) -> object:
         return self.lane.home
+
+    @property
+    def holding_up(self) -> HoldingUp:
+        return self
 
     # A task that the handler left behind may wait as long as it likes: that is no longer its lane's affair.
 

@@ -3,6 +3,9 @@
 The first frame of a turn of the event loop goes out at once, for the sake of latency; what follows in the same turn is
 gathered and goes out at its end, or as soon as there is enough of it for a write of its own. While a delivery is being
 handled everything is gathered (`corked`), so that a hundred answers are one write.
+
+A call that is the first thing to be said after a delivery is most often all that is said: who asks waits for the
+answer. It goes out without a look at the end of the turn, which would cost a dialogue a turn of the loop a question.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ class Outbox:
     __slots__ = (
         "_askers",
         "_due",
+        "_has_the_word",
         "_intake",
         "_loop",
         "_room",
@@ -45,6 +49,8 @@ class Outbox:
         self._intake = intake
         self._loop = loop
         self._due = False
+        self._has_the_word = True
+        """Whether nothing was asked since something was received."""
         self._size = 0
         self._room = asyncio.Event()
         self._askers = 0
@@ -65,6 +71,19 @@ class Outbox:
         self.flush()
         return self.full
 
+    def ask(self, frame: bytes) -> bool:
+        """Send the frame of a call. True if there is no room."""
+        if self._has_the_word and not (self._due or self.corked):
+            self._has_the_word = False
+            if self.watch is not None:
+                self.watch.frame(OUT, frame)
+            self.frames.append(frame)
+            self._size += len(frame)
+            self.flush()
+        else:
+            self.put(frame)
+        return self.full
+
     def flush(self) -> None:
         frames = self.frames
         if frames:
@@ -76,6 +95,7 @@ class Outbox:
 
     def uncork(self) -> None:
         self.corked = False
+        self._has_the_word = True
         if self.frames:
             self.flush()
 

@@ -23,11 +23,11 @@ from accord.jsonrpc import messages
 from accord.jsonrpc.endpoint import Endpoint
 from accord.jsonrpc.frames import RequestId
 from accord.jsonrpc.messages import Call
-from accord.lanes import Held, Lanes, inside
+from accord.lanes import Lanes, inside
 from accord.outbox import Outbox
 from accord.routes import Route, Routes
 from accord.schema.codec import REFUSALS
-from accord.tasks import Tasks, give_up, is_awaitable, pass_on
+from accord.tasks import Tasks, give_up, pass_on
 
 log = logging.getLogger("accord")
 
@@ -69,13 +69,7 @@ class Owed:
         self._begin: Callable[[], None] | None = None
         self.after_answer: list[Callable[[], Awaitable[Any] | None]] | None = None
 
-    holds_up = False
-
-    # A request's handler never holds up an answer, so nobody need know when it waits.
-
-    def begins_to_wait(self, answer: Held) -> None: ...
-
-    def no_longer_waits(self, answer: Held) -> None: ...
+    holding_up = None  # a request's handler never holds up an answer, so nobody need know when it waits
 
     def will_begin(self, begin: Callable[[], None]) -> None:
         self._begin = begin
@@ -234,7 +228,7 @@ class Serving:
             self._fail(owed, error)
             pass_on(error)
         else:
-            if result is not None and is_awaitable(result):
+            if result is not None and hasattr(result, "__await__"):
                 self._start(owed, route, params, result)
             else:
                 self._succeed(owed, route, result)

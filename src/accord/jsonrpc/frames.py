@@ -66,11 +66,13 @@ class FrameReader:
         """How many bytes of an unfinished line are kept; none while a frame is being skipped."""
         return 0 if self._outline else self._length
 
-    def feed(self, chunk: bytes) -> list[bytes | Oversized]:
+    def feed(self, chunk: bytes) -> Sequence[bytes | Oversized]:
         """The frames that these bytes complete."""
-        frames: list[bytes | Oversized] = []
         lines = chunk.split(b"\n")
         rest = lines.pop()
+        if lines and not (rest or self._length):
+            return self._whole_lines(lines, chunk)
+        frames: list[bytes | Oversized] = []
         if lines and self._length:
             self._keep(lines.pop(0))
             frames += self._end_line()
@@ -120,6 +122,15 @@ class FrameReader:
             return [_oversized(length, outline.members())]
         frame = _tidy(b"".join(parts))
         return [frame] if frame else []
+
+
+def joined(frames: Sequence[bytes]) -> bytes:
+    """These frames as they go over the wire.
+
+    >>> joined([b'{"a":1}', b'{"b":2}'])
+    b'{"a":1}\\n{"b":2}\\n'
+    """
+    return frames[0] + b"\n" if len(frames) == 1 else b"\n".join((*frames, b""))
 
 
 class Outline:

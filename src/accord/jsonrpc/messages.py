@@ -185,6 +185,14 @@ class TellFrame(msgspec.Struct, gc=False, tag_field="jsonrpc", tag="2.0"):
     params: Any
 
 
+class CallFrame(msgspec.Struct, gc=False, tag_field="jsonrpc", tag="2.0"):
+    """A call whose params are not encoded yet; `UNSET` for none."""
+
+    id: RequestId
+    method: str
+    params: Any
+
+
 class AnswerFrame(msgspec.Struct, gc=False, tag_field="jsonrpc", tag="2.0"):
     """An answer whose result is not encoded yet."""
 

@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from accord.errors import ConnectionClosed, EndReason
-from accord.jsonrpc.frames import LIMIT, FrameReader, Oversized
+from accord.jsonrpc.frames import LIMIT, FrameReader, joined
 from accord.transports.base import HIGH_WATER, End, Receiver, Transport
 from accord.transports.closing import to_the_end, within
 from accord.transports.group import LEFT_BEHIND, ProcessGroup
@@ -91,7 +91,7 @@ class ProcessTransport(Transport):
 
     def send(self, frames: Sequence[bytes]) -> None:
         if frames:
-            self._stdin.write(b"\n".join((*frames, b"")))
+            self._stdin.write(joined(frames))
 
     @property
     def unsent(self) -> int:
@@ -120,9 +120,7 @@ class ProcessTransport(Transport):
             self._why.set_result(reason)
 
     def _read(self, chunk: bytes) -> None:
-        self._deliver(self._frames.feed(chunk))
-
-    def _deliver(self, frames: Sequence[bytes | Oversized]) -> None:
+        frames = self._frames.feed(chunk)
         if frames:
             self._receiver.received(frames)
 
@@ -166,7 +164,8 @@ class ProcessTransport(Transport):
 
     def _ended(self, reason: EndReason) -> None:
         self._stdout.close()
-        self._deliver(self._frames.finish())
+        if frames := self._frames.finish():
+            self._receiver.received(frames)
         self._end = End(reason, _DETAILS.get(reason, ""), exit_code=self._group.exit_code, stderr=self._words.text)
         self._receiver.ended(self._end)
 

@@ -53,12 +53,6 @@ class Reader(ABC):
     def close(self) -> None:
         """Hand over nothing more and give the descriptor back. Closing twice is fine."""
 
-    def _arrived(self, chunk: bytes) -> None:
-        if chunk:
-            self._on_data(chunk)
-        else:
-            self._finish(None)
-
     def _finish(self, error: OSError | None) -> None:
         if not self.ended.is_set():
             self.ended.set()
@@ -80,9 +74,12 @@ class PollReader(Reader):
             return False
         except OSError as error:
             self._finish(error)
-        else:
-            self._arrived(chunk)
-        return not self.ended.is_set()
+            return False
+        if not chunk:
+            self._finish(None)
+            return False
+        self._on_data(chunk)
+        return True
 
     def _finish(self, error: OSError | None) -> None:
         self._loop.remove_reader(self._fd)
@@ -145,7 +142,10 @@ class ThreadReader(Reader):
             return
         if not self._paused:
             self._wanted.set()
-        self._arrived(chunk)
+        if chunk:
+            self._on_data(chunk)
+        else:
+            self._finish(None)
 
     def _finish(self, error: OSError | None) -> None:
         if not self._closed:

@@ -20,7 +20,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import TextIO
 
 from accord.errors import ConnectionClosed
-from accord.jsonrpc.frames import LIMIT, FrameReader, Oversized
+from accord.jsonrpc.frames import LIMIT, FrameReader, Oversized, joined
 from accord.transports.base import HIGH_WATER, End, Receiver, Transport
 from accord.transports.closing import to_the_end, within
 from accord.transports.reading import open_reader, pollable
@@ -91,7 +91,7 @@ class StdioTransport(Transport):
 
     def send(self, frames: Sequence[bytes]) -> None:
         if frames:
-            self._writer.write(b"\n".join((*frames, b"")))
+            self._writer.write(joined(frames))
 
     @property
     def unsent(self) -> int:
@@ -122,7 +122,9 @@ class StdioTransport(Transport):
             self._finish(End("closed"))
 
     def _read(self, chunk: bytes) -> None:
-        self._deliver(self._frames.feed(chunk))
+        frames = self._frames.feed(chunk)
+        if frames:
+            self._receiver.received(frames)  # type: ignore[union-attr]
 
     def _deliver(self, frames: Sequence[bytes | Oversized]) -> None:
         if frames and self._receiver is not None:

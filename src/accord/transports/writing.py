@@ -87,23 +87,29 @@ class PollWriter(Writer):
         if self.unsent:
             self._tail.append(data)
             self._count(len(data))
-        elif (written := self._try(data)) < len(data):
+            return
+        try:
+            written = os.write(self._fd, data)
+        except OSError as error:
+            written = self._not_written(error, len(data))
+        if written < len(data):
             self._head = memoryview(data)[written:]
             self._loop.add_writer(self._fd, self._writable)
             self._count(len(self._head))
 
-    def _try(self, data: bytes | memoryview) -> int:
-        try:
-            return os.write(self._fd, data)
-        except (BlockingIOError, InterruptedError):
+    def _not_written(self, error: OSError, size: int) -> int:
+        """How much of the data need not be written any more."""
+        if isinstance(error, BlockingIOError | InterruptedError):
             return 0
-        except OSError as error:
-            self._break(error)
-            return len(data)
+        self._break(error)
+        return size
 
     def _writable(self) -> None:
         # One write a turn: a fast reader of a long queue must not keep the loop from everything else.
-        written = self._try(self._head)
+        try:
+            written = os.write(self._fd, self._head)
+        except OSError as error:
+            written = self._not_written(error, len(self._head))
         if self._gone:
             return
         self._head = self._head[written:]
