@@ -31,7 +31,7 @@ class Asked:
     __slots__ = ("answer", "future", "holding_up", "id", "lane", "maker", "method", "patient")
 
     def __init__(self, method: str, lane: str | None, *, patient: bool, loop: asyncio.AbstractEventLoop) -> None:
-        self.id: RequestId = 0
+        self.id = 0
         self.method = method
         self.lane = lane
         self.maker: Inside | None = (maker := inside.get())

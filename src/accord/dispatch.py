@@ -174,9 +174,7 @@ class Peer:
         end_span: Callable[[BaseException | None], None] | None = None
         if self.spans is not None:
             request, end_span = self.spans.sending(request, self.role)
-        return Prompted(
-            self.connection.ask(way.method, _traced(request), lane=request.session_id), way.read, end_span
-        )
+        return Prompted(self.connection.ask(way.method, _traced(request), lane=request.session_id), way.read, end_span)
 
     def handle(self, handlers: Handlers) -> None:
         """Handle these messages as well from now on."""
