@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from accord import __version__
-from accord.cli import schema
+from accord.cli import demo, schema
 from accord.errors import AccordError
 
 ENDED_WELL, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -23,6 +23,7 @@ class Command(NamedTuple):
 
 
 COMMANDS: dict[str, Command] = {
+    "demo": Command(demo.SUMMARY, demo.arguments, demo.run),
     "schema": Command(schema.SUMMARY, schema.arguments, schema.run),
 }
 

@@ -208,13 +208,13 @@ class Link:
     async def _offered(self, kind: str, listed: Callable[[Client], Awaitable[list[T]]]) -> list[T]:
         """The list, asked for once, and again after the server said that it has changed."""
         await self._there()
-        known = self._offers.get(kind)
-        if known is None:
-            told = self._told[kind]
-            known = await self._ask(listed)
-            if self._told[kind] == told:  # else what was read is already old
-                self._offers[kind] = known
-        return cast("list[T]", known)
+        if kind in self._offers:
+            return cast("list[T]", self._offers[kind])
+        told = self._told[kind]
+        fresh = await self._ask(listed)
+        if self._told[kind] == told:  # else what was read is already old
+            self._offers[kind] = fresh
+        return fresh
 
     # Asking
 

@@ -1,0 +1,28 @@
+"""What the built-in agent keeps for a session, and its pace."""
+
+from __future__ import annotations
+
+import asyncio
+
+from accord.agent.turn import Turn
+from accord.schema.base import Model
+
+PACE = 0.03
+"""Seconds between two words, so that people can see them come."""
+
+
+class Memory(Model):
+    """Kept in `session.state`."""
+
+    pace: float = PACE
+
+
+async def pause(turn: Turn, beats: int = 1) -> None:
+    """Wait as long as it takes to say this many words."""
+    memory: Memory = turn.session.state
+    await asyncio.sleep(memory.pace * beats)
+
+
+def words_so_far(turn: Turn) -> int:
+    """Words that were heard, thought and said in this session: what stands for tokens here."""
+    return sum(len(message.text.split()) for message in turn.session.history.messages)

@@ -1,0 +1,133 @@
+"""What an agent does: plans, slow work, and files and terminals, which its client lends."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+from pathlib import Path
+
+from accord.agent.tool import Tool
+from accord.agent.turn import Turn
+from accord.demo.memory import pause
+from accord.demo.telling import number
+from accord.errors import NOT_FOUND, PeerError
+
+STEPS = ("Look at what is there", "Think of something better", "Say so")
+PAGE = "accord-demo.md"
+FIRST_LINES = "# Written by Accord's built-in agent\n\nYou allowed it.\n"
+SHOWN = 2_000
+"""Characters of a file that an answer shows."""
+HELLO = "echo 'Hello from a terminal that your client lends'"
+PATIENCE = 60.0
+"""Seconds for a command."""
+SLOW_STEPS = 60
+MOST_STEPS = 3_600
+STEP_BEATS = 33
+"""Pauses in one step of slow work: about a second."""
+
+
+async def plan(turn: Turn) -> None:
+    steps = await turn.plan(*STEPS)
+    for step in STEPS:
+        async with steps.step(step):
+            await pause(turn, STEP_BEATS)
+    await turn.say("That was a plan. Nothing was changed.")
+
+
+async def slow(turn: Turn, text: str) -> None:
+    steps, done = number(text, SLOW_STEPS, MOST_STEPS), 0
+    await turn.say(f"This takes {steps:,} steps. Cancel me whenever you like. ")
+    try:
+        async with turn.tool("Take my time", kind="other") as tool:
+            for done in range(1, steps + 1):
+                await tool.text(f"Step {done} of {steps}.\n")
+                await pause(turn, STEP_BEATS)
+    except asyncio.CancelledError:
+        await turn.say(f"I stopped at step {done}, and nothing is left of it.")  # still goes out, before the answer
+        raise
+    await turn.say("You let me finish.")
+
+
+async def read(turn: Turn, name: str) -> None:
+    if not name:
+        await turn.say("Which file? `/read FILE`")
+        return
+    async with turn.tool(f"Read {name}", kind="read", locations=[name]) as tool:
+        text = await file_text(turn, turn.cwd / name)
+        if text is None:
+            await tool.fail("There is no such file.")
+            await turn.say(f"I find no file `{name}`.")
+            return
+        await tool.text(text[:SHOWN])
+    await turn.say(f"`{name}` has {len(text.splitlines()):,} lines and {len(text):,} characters.")
+
+
+async def edit(turn: Turn, name: str) -> None:
+    """Begins a page, or adds a line to what is there; how freely depends on the mode."""
+    path = turn.cwd / (name or PAGE)
+    async with turn.tool(f"Edit {name or PAGE}", kind="edit", locations=[path]) as tool:
+        old = await file_text(turn, path)
+        new = one_more_line(old)
+        await tool.diff(path, old, new)
+        await write(turn, tool, path, new)
+
+
+async def write(turn: Turn, tool: Tool, path: Path, text: str) -> None:
+    mode = turn.session.modes.current
+    if mode == "explain":
+        await turn.say("In the mode `explain` I change nothing. This is what I would write.")
+    elif mode == "ask" and not (await tool.ask()).allowed:
+        await turn.say("As you wish: I changed nothing.")
+    elif not turn.client.can_write_files:
+        await turn.say("Your client lends me no files to write. This is what I would have written.")
+    else:
+        await turn.client.write_text_file(path, text)
+        await turn.say(f"I wrote `{path.name}`.")
+
+
+async def run(turn: Turn, line: str) -> None:
+    command, *arguments = shlex.split(line or HELLO)
+    async with turn.tool(f"Run {line or HELLO}", kind="execute", raw_input={"command": line or HELLO}) as tool:
+        if not turn.client.can_run_commands:
+            await turn.say(f"Your client lends me no terminal. I would have run `{line or HELLO}`.")
+        elif turn.session.modes.current == "explain":
+            await turn.say(f"In the mode `explain` I run nothing. I would run `{line or HELLO}`.")
+        elif turn.session.modes.current == "ask" and not (await tool.ask()).allowed:
+            await turn.say("As you wish: nothing was run.")
+        else:
+            await run_in_terminal(turn, tool, command, arguments)
+
+
+async def run_in_terminal(turn: Turn, tool: Tool, command: str, arguments: list[str]) -> None:
+    async with turn.client.terminal(command, arguments, cwd=turn.cwd) as terminal:
+        await tool.terminal(terminal)
+        result = await terminal.run_out(PATIENCE)
+    await tool.raw_output({"exitCode": result.exit_code, "signal": result.signal})
+    if result.exit_code == 0:
+        await turn.say("It went well.")
+        return
+    await tool.fail()
+    how = "took too long" if result.timed_out else f"ended with {result.signal or result.exit_code}"
+    await turn.say(f"It {how}.")
+
+
+def one_more_line(text: str | None) -> str:
+    if text is None:
+        return FIRST_LINES
+    return f"{text}{'' if text.endswith(chr(10)) or not text else chr(10)}And once more.\n"
+
+
+async def file_text(turn: Turn, path: Path) -> str | None:
+    """A file's text: as the client has it if it lends files, else from the disk. None if there is no such file."""
+    if not turn.client.can_read_files:
+        return await asyncio.to_thread(text_on_disk, path)
+    try:
+        return await turn.client.read_text_file(path)
+    except PeerError as error:
+        if error.code == NOT_FOUND or await asyncio.to_thread(text_on_disk, path) is None:
+            return None  # not every client says it with this code
+        raise
+
+
+def text_on_disk(path: Path) -> str | None:
+    return path.read_text("utf-8", "replace") if path.is_file() else None
