@@ -10,7 +10,7 @@ from pathlib import Path
 
 from accord.agent.turn import Turn
 from accord.demo.knowledge import about
-from accord.demo.memory import pause
+from accord.demo.memory import pause, words_so_far
 from accord.schema import v1
 from accord.schema.base import Unknown
 from accord.schema.v1.content import ContentBlock
@@ -91,10 +91,10 @@ async def describe_client(turn: Turn) -> None:
 # Answers
 
 
-def greet(turn: Turn, _: re.Match[str]) -> str:
+async def greet(turn: Turn, _: re.Match[str]) -> str:
     known = turn.client.info
     who = f" I see you use {known.title or known.name}." if known is not None else ""
-    again = " again" if len(turn.session.history.messages) > 1 else ""
+    again = " again" if await words_so_far(turn) > len(turn.text.split()) else ""
     return f"Hello{again}!{who} I am Accord's built-in agent. Say `/help` to see what I can show you."
 
 

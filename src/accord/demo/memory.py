@@ -12,17 +12,24 @@ PACE = 0.03
 
 
 class Memory(Model):
-    """Kept in `session.state`."""
+    """Kept in `session.state`, and with the session in its store."""
 
+    name: str | None = None
+    """What the user wants to be called."""
     pace: float = PACE
+
+
+def memory_of(turn: Turn) -> Memory:
+    memory: Memory = turn.session.state
+    return memory
 
 
 async def pause(turn: Turn, beats: int = 1) -> None:
     """Wait as long as it takes to say this many words."""
-    memory: Memory = turn.session.state
-    await asyncio.sleep(memory.pace * beats)
+    await asyncio.sleep(memory_of(turn).pace * beats)
 
 
-def words_so_far(turn: Turn) -> int:
+async def words_so_far(turn: Turn) -> int:
     """Words that were heard, thought and said in this session: what stands for tokens here."""
-    return sum(len(message.text.split()) for message in turn.session.history.messages)
+    history = await turn.session.history()
+    return sum(len(message.text.split()) for message in history.messages)

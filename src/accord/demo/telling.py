@@ -58,7 +58,7 @@ async def notify(turn: Turn) -> None:
 
 
 async def usage(turn: Turn) -> None:
-    words = words_so_far(turn)
+    words = await words_so_far(turn)
     await turn.usage(words, CONTEXT, words * PRICE)
     await turn.say(f"We have used {words:,} words of the {CONTEXT:,} that I could keep in mind, if I had one.")
 

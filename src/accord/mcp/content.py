@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from accord.schema import codec, v1
 from accord.schema.base import Json, Unknown
@@ -57,7 +57,8 @@ def blocks_of(blocks: Iterable[BaseModel]) -> list[v1.ContentBlock | Unknown]:
 
 
 def block_of(block: BaseModel) -> v1.ContentBlock | Unknown:
-    return cast("v1.ContentBlock | Unknown", codec.decode(_json(block), v1.ContentBlock))
+    decoded: v1.ContentBlock | Unknown = codec.decode(_json(block), v1.ContentBlock)
+    return decoded
 
 
 def _json(value: BaseModel) -> bytes:
