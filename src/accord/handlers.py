@@ -128,6 +128,7 @@ class Handlers:
         both.typed = {key: entry for key, entry in others.typed.items() if key not in mine} | self.typed
         both.raw = {key: entry for key, entry in others.raw.items() if key not in mine} | self.raw
         both.others = self.others or others.others
+        both.arrivals = others.arrivals | self.arrivals
         return both
 
     def _register_raw(self, method: str, *, is_request: bool) -> Callable[[HandlerT], HandlerT]:

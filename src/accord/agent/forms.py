@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from typing import Any, cast
+from typing import Any, Literal, cast, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import inspect
@@ -39,8 +39,9 @@ def schema_of(form: Any) -> v1.ElicitationSchema:
     if not isinstance(info, _WITH_FIELDS):
         raise TypeError(f"a form is a class with fields, not {form!r}")
     fields = info.fields
+    hints = get_type_hints(form, include_extras=True)
     return v1.ElicitationSchema(
-        {field.encode_name: _property(field, getattr(form, "__name__", "form")) for field in fields},
+        {field.encode_name: _property(field, hints[field.name], form.__name__) for field in fields},
         [field.encode_name for field in fields if field.required and not _is_optional(field.type)] or None,
     )
 
@@ -65,7 +66,7 @@ def filled_in(form: Any, content: Content) -> Any:
 # A class as a schema
 
 
-def _property(field: inspect.Field, owner: str) -> ElicitationPropertySchema:
+def _property(field: inspect.Field, hint: Any, owner: str) -> ElicitationPropertySchema:
     described: dict[str, Any] = {"title": field.name.replace("_", " ").capitalize()}
     kind = field.type
     while isinstance(kind, inspect.Metadata | inspect.UnionType):
@@ -79,7 +80,7 @@ def _property(field: inspect.Field, owner: str) -> ElicitationPropertySchema:
         described["default"] = msgspec.to_builtins(field.default)
     for types, make in _PROPERTIES:
         if isinstance(kind, types):
-            return make(kind, described)
+            return _in_order(make(kind, described), hint)
     raise TypeError(f"{owner}.{field.name}: a form has no field for {type(kind).__name__}")
 
 
@@ -128,6 +129,20 @@ def _one_of(kind: inspect.Type, described: dict[str, Any]) -> ElicitationPropert
 def _some_of(kind: Any, described: dict[str, Any]) -> ElicitationPropertySchema:
     items = v1.StringMultiSelectItems(_choices(kind.item_type))
     return v1.MultiSelectPropertySchema(items, min_items=kind.min_length, max_items=kind.max_length, **described)
+
+
+def _in_order(asked: ElicitationPropertySchema, hint: Any) -> ElicitationPropertySchema:
+    """Choices in the order in which the author wrote them: msgspec sorts those of a `Literal`."""
+    if get_origin(hint) is not Literal:
+        for inner in get_args(hint):
+            asked = _in_order(asked, inner)
+        return asked
+    written = [value for value in get_args(hint) if isinstance(value, str)]
+    if isinstance(asked, v1.StringPropertySchema):
+        return msgspec.structs.replace(asked, enum=written)
+    if isinstance(asked, v1.MultiSelectPropertySchema):
+        return msgspec.structs.replace(asked, items=v1.StringMultiSelectItems(written))
+    return asked
 
 
 def _choices(kind: inspect.Type) -> list[str]:
