@@ -129,8 +129,9 @@ ROWS = [
         -32602,
         configId="web",
     ),
-    # overview: what is not declared is not there
-    Row("loading without a store", "session/load", {"sessionId": "?", "cwd": "/a", "mcpServers": []}, -32601),
+    Row("loading an unknown session", "session/load", {"sessionId": "?", "cwd": "/a", "mcpServers": []}, -32002),
+    Row("resuming an unknown session", "session/resume", {"sessionId": "?", "cwd": "/a"}, -32002, sessionId="?"),
+    Row("loading into a relative cwd", "session/load", {"sessionId": "?", "cwd": "a", "mcpServers": []}, -32602),
     Row("logging out of what has no login", "logout", {}, -32601, method="logout"),
     Row("authenticating where nobody need", "authenticate", {"methodId": "?"}, -32601, method="authenticate"),
     # initialization: the connection is initialized once

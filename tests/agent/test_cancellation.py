@@ -363,7 +363,8 @@ class Terminals:
     def __init__(self):
         self.handlers = Handlers()
         self.open, self.story = set(), []
-        self.may_create, self.creating, self.exited = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        self.may_create, self.creating = asyncio.Event(), asyncio.Event()
+        self.exited, self.released = asyncio.Event(), asyncio.Event()
         self.may_create.set()
         self.handlers.on(v1.CreateTerminalRequest)(self.create)
         self.handlers.on(v1.ReleaseTerminalRequest)(self.release)
@@ -372,7 +373,7 @@ class Terminals:
         self.handlers.on(v1.TerminalOutputRequest)(self.output)
         self.declare = v1.ClientCapabilities(terminal=True)
 
-    async def create(self, request):
+    async def create(self, _):
         self.creating.set()
         # It does not give up when it is asked to: by then the command runs.
         task = asyncio.ensure_future(self.may_create.wait())
@@ -389,15 +390,16 @@ class Terminals:
     def release(self, request):
         self.open.remove(request.terminal_id)
         self.story.append("release")
+        self.released.set()
 
-    async def wait(self, request):
+    async def wait(self, _):
         await self.exited.wait()
         return v1.WaitForTerminalExitResponse(exit_code=0)
 
-    def kill(self, request):
+    def kill(self, _):
         self.story.append("kill")
 
-    def output(self, request):
+    def output(self, _):
         self.story.append("output")
         status = v1.TerminalExitStatus(exit_code=0) if self.exited.is_set() else None
         return v1.TerminalOutputResponse("all green\n", truncated=False, exit_status=status)
@@ -433,8 +435,7 @@ async def test_a_terminal_that_is_still_being_created_is_released_as_well(serve)
         await editor.cancel(session)
         assert (await asking).stop_reason == "cancelled"
         terminals.may_create.set()
-        while terminals.story != ["create", "release"]:
-            await asyncio.sleep(0)
+        await asyncio.wait_for(terminals.released.wait(), 30)
         assert not terminals.open
 
 

@@ -79,7 +79,7 @@ async def run(client):
 )
 async def test_what_is_not_lent_is_refused_before_anything_is_sent(serve, use, capability):
     handlers, asked = Handlers(), []
-    handlers.on_other(lambda method, params, context: asked.append(method))
+    handlers.on_other(lambda method, *_: asked.append(method))
 
     async def work(turn):
         with pytest.raises(CapabilityMissing) as raised:
@@ -135,12 +135,12 @@ class Terminals:
         self.story.append("create")
         return v1.CreateTerminalResponse(v1.TerminalId("t1"))
 
-    async def wait(self, request):
+    async def wait(self, _):
         self.story.append("wait")
         await self.exited.wait()
         return v1.WaitForTerminalExitResponse(exit_code=3)
 
-    def output(self, request):
+    def output(self, _):
         self.story.append("output")
         status = v1.TerminalExitStatus(exit_code=3) if self.exited.is_set() else v1.TerminalExitStatus(signal="KILL")
         return v1.TerminalOutputResponse("so far", truncated=True, exit_status=status)
@@ -224,7 +224,7 @@ async def test_a_terminal_has_no_id_before_it_is_there(serve):
 
 async def test_any_message_can_be_sent(serve):
     handlers, heard = Handlers(), []
-    handlers.on_request("_editor/theme")(lambda params: {"theme": "dark"})
+    handlers.on_request("_editor/theme")(lambda _: {"theme": "dark"})
     handlers.on_notification("_editor/beep")(heard.append)
 
     async def work(turn):

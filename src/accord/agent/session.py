@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 log = logging.getLogger("accord")
 
 
+TOOL_CALLS: frozenset[type[Any]] = frozenset((v1.ToolCall, v1.ToolCallProgress))
+
+
 class Session:
     """One conversation: its id and folders, what it offers to choose from, and what it tells the client."""
 
@@ -115,14 +118,14 @@ class Session:
         if update.__class__ in UPDATES_NEED:
             self._peer.capabilities.require(UPDATES_NEED[update.__class__], update.__class__.__name__)
         frame = await self.record.keep(update)
-        if isinstance(update, v1.ToolCall | v1.ToolCallProgress):
+        if update.__class__ in TOOL_CALLS:
             self._note(update)
         if self._early is not None:
             self._early.append(frame)
         elif self._peer.connection.tell(frame):
             await self._peer.breathe()
 
-    def _note(self, update: v1.ToolCall | v1.ToolCallProgress) -> None:
+    def _note(self, update: Any) -> None:
         known = self._tool_calls.pop(update.tool_call_id, None) or ToolCallState(update.tool_call_id)
         if not (call := known.updated(update)).is_finished:
             self._tool_calls[call.id] = call
