@@ -51,6 +51,6 @@ def complaint(client: str, agent: str, behaviour: str, outcome: Outcome) -> str:
         return "" if outcome.status == "passed" else f"{outcome.status}: " + "\n".join(outcome.problems)
     if outcome.status == "passed":
         return f"it passes: outcomes.json has a row that says {row.status!r} ({row.why})"
-    if (outcome.status == UNSUPPORTED) != (row.status == UNSUPPORTED):
+    if outcome.status == UNSUPPORTED != row.status:
         return f"declared {row.status!r}, but {outcome.status}: " + "\n".join(outcome.problems)
     return ""

@@ -28,6 +28,15 @@ def test_their_client_and_our_agent_do_this_together(name, behaviour, tmp_path):
     assert not (wrong := complaint(name, OURS.name, behaviour.name, outcome)), wrong
 
 
+@pytest.mark.parametrize("behaviour", PROTOCOL, ids=lambda it: it.name)
+@pytest.mark.parametrize("name", THEIRS)
+def test_our_client_and_their_agent_do_this_together(name, behaviour, tmp_path):
+    client = program(OURS.name, lambda sdk: sdk.client)
+    agent = program(name, lambda sdk: sdk.agent)
+    outcome = script.run_behaviour(behaviour, client, agent, tmp_path, SDKS[name].environment)
+    assert not (wrong := complaint(OURS.name, name, behaviour.name, outcome)), wrong
+
+
 def test_every_declared_outcome_is_about_something_that_there_is():
     names = {behaviour.name for behaviour in PROTOCOL}
     for row in rows():
