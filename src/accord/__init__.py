@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from accord.handlers import Context as Context, Handlers as Handlers
     from accord.host.files import Files as Files
     from accord.host.service import HostedSession as HostedSession, Service as Service
+    from accord.host.terminals import Terminals as Terminals
     from accord.run import run as run
     from accord.schema import v1 as v1, v2 as v2
     from accord.schema.base import Model as Model, Notification as Notification, Request as Request, Unknown as Unknown
@@ -102,6 +103,7 @@ _HOMES = {
     "StdioTransport": "transports.stdio",
     "Store": "store.base",
     "StoreError": "errors",
+    "Terminals": "host.terminals",
     "Timeout": "errors",
     "Tool": "agent.tool",
     "Turn": "agent.turn",

@@ -11,7 +11,7 @@ Handlers JsonLines Limits McpServerError MemoryTransport Model Notification Over
 Request RequestError Spans Statistics StdioTransport Timeout Unknown memory_pair run v1 v2
 Agent RemoteClient Session Turn
 MemoryStore SqliteStore Store StoreError
-Files HostedSession Service
+Files HostedSession Service Terminals
 CommandResult Decision Elicited ElicitedUrl Login RemoteTerminal Tool TurnPlan
 """.split()
 

@@ -3,8 +3,8 @@
 Agents are often started by a wrapper (npx, uvx, a shell script). Ending the wrapper alone leaves the agent running, so
 everything here is about the group that the wrapper leads. What leaves the group on purpose (a daemon) is not followed.
 
-A group's number is free for others once all of its members are gone and reaped. Until then no process can get it, and
-afterwards only when the kernel has gone once through all the other numbers; we stop signalling within milliseconds.
+A group's number is free for others once all of its members are gone and reaped; until then no process can get it. So a
+group that was seen empty once is never signalled again, nor is one whose number another process has now.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from accord.transports.closing import within
+from accord.transports.guard_process import birth_of, recycled
 
 LEFT_BEHIND = 0.25
 """Seconds that the rest of a group has, once its leader is gone: to end by itself, or to finish its output."""
@@ -75,6 +76,8 @@ class ProcessGroup:
 
     def __init__(self, leader: subprocess.Popen[bytes], on_exit: Callable[[], None]) -> None:
         self._leader = leader
+        self._birth = birth_of(leader.pid)
+        self._empty = False
         self._watch = ExitWatch(leader, on_exit)
         self.exited = self._watch.exited
 
@@ -93,22 +96,26 @@ class ProcessGroup:
         """The rest of the ladder whose first step was to close their input: wait, ask, wait, kill, reap."""
         if await within(grace, self.exited.wait()) and await within(LEFT_BEHIND, self._gone()):
             return
+        await self.stop(grace)
+        self._watch.close()
+
+    async def stop(self, grace: float) -> None:
+        """Ask everybody in it to end, and kill who does not."""
         self.terminate()
         if not await within(grace, self._gone()):
             self.kill()
             await within(max(grace, REAP), self._gone())
-        self._watch.close()
 
     async def _gone(self) -> None:
         await self.exited.wait()
         pause = 0.002
-        while self._is_alive():
+        while self.has_members():
             await asyncio.sleep(pause)
             pause = min(2 * pause, 0.1)
 
     def abandon(self) -> None:
         """Kill at once what still lives, without an event loop to wait in: for when the waiting itself is cancelled."""
-        if not self.exited.is_set() or self._is_alive():
+        if not self.exited.is_set() or self.has_members():
             self.kill()
             with suppress(subprocess.TimeoutExpired):
                 self._leader.wait(timeout=REAP)
@@ -122,7 +129,7 @@ class ProcessGroup:
         def kill(self) -> None:
             self._leader.kill()
 
-        def _is_alive(self) -> bool:
+        def has_members(self) -> bool:
             return self._leader.poll() is None
 
     else:
@@ -135,17 +142,27 @@ class ProcessGroup:
             self._signal(signal.SIGKILL)
 
         def _signal(self, number: int) -> None:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._leader.pid, number)
+            if not self._is_over():
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(self._leader.pid, number)
 
-        def _is_alive(self) -> bool:
+        def has_members(self) -> bool:
             """Whether somebody we may signal is left; asked only once the leader is reaped."""
             self._reap_orphans()
-            try:
-                os.killpg(self._leader.pid, 0)
-            except (ProcessLookupError, PermissionError):
-                return False
-            return not _only_zombies(self._leader.pid)
+            if not self._is_over():
+                try:
+                    os.killpg(self._leader.pid, 0)
+                except (ProcessLookupError, PermissionError):
+                    self._empty = True
+                else:
+                    self._empty = _only_zombies(self._leader.pid)
+            return not self._empty
+
+        def _is_over(self) -> bool:
+            """Whether its number may belong to others: nobody of it was left, or somebody else leads such a group."""
+            if self.exited.is_set() and recycled(self._leader.pid, self._birth):
+                self._empty = True
+            return self._empty
 
         def _reap_orphans(self) -> None:
             # Where we are a container's first process, orphans become our children and nobody else reaps them.

@@ -8,7 +8,7 @@ pipe and knows the groups of all our agents. When the pipe closes while it still
 - One for all agents rather than one each: it costs 10 ms of processor time and 8 MiB, and hosts have hundreds.
 - It is in a session of its own (Ctrl-C at our terminal does not reach it) and holds none of the agents' pipes.
 - Nobody but us holds the pipe's writing end: it is closed on exec, and in a child that we fork without exec.
-- It is told of an agent *before* that is started, by the pipe that will be the agent's standard input. So an agent is
+- It is told of an agent *before* that is started, by the pipe that will be one of its standard streams. So an agent is
   found on Linux even when we are killed between its start and the line that names its group.
 - A group's number comes with its leader's time of birth, so that a number in use again is not mistaken for it.
 
@@ -38,9 +38,10 @@ _log = logging.getLogger("accord.transports")
 class Ward:
     """One agent, as the guard knows it: from before its start until its group has ended."""
 
-    def __init__(self, stdin: int) -> None:
+    def __init__(self, stream: int) -> None:
+        """`stream` is the pipe that will be its standard input or output."""
         self._key = next(_keys)
-        _guard.tell(self._key, f"expect {self._key} {os.fstat(stdin).st_ino}")
+        _guard.tell(self._key, f"expect {self._key} {os.fstat(stream).st_ino}")
 
     def leads(self, group: int) -> None:
         """It has started, and leads this group."""

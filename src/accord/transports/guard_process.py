@@ -2,7 +2,7 @@
 
 Run as a file by `python -I -S`, and imports next to nothing, so that it costs a few milliseconds. One line a message:
 
-    expect KEY INODE         a process is being started whose standard input is the pipe of this number
+    expect KEY INODE         a process is being started whose standard input or output is the pipe of this number
     group KEY PGID BIRTH     it has started, at this time, and leads this group
     forget KEY               it has ended, with its group
 
@@ -34,7 +34,7 @@ def main() -> None:
 
 
 def listen() -> tuple[set[int], set[int]]:
-    """The groups that are left when the pipe closes, and the inodes of those whose group is not known yet."""
+    """The groups that are left when the pipe closes, and the pipes of those whose group is not known yet."""
     expected: dict[bytes, int] = {}
     groups: dict[bytes, tuple[int, int]] = {}
     for line in lines():
@@ -64,7 +64,7 @@ def end(groups: set[int], expected: set[int]) -> None:
     deadline = time.monotonic() + MOMENT
     while (groups or expected) and time.monotonic() < deadline:
         for inode in tuple(expected):
-            if found := leaders_reading(inode):
+            if found := leaders_at(inode):
                 groups |= found
                 expected.discard(inode)
         for group in groups - asked:
@@ -100,12 +100,14 @@ def recycled(group: int, birth: int) -> bool:
     return birth_of(group) not in (0, birth)
 
 
-def leaders_reading(inode: int) -> set[int]:
-    """Who reads this pipe at the head of a group: how to find a process whose parent died before it could tell us."""
+def leaders_at(inode: int) -> set[int]:
+    """Who has this pipe for its input or output and heads a group: a process whose parent died before it could tell."""
+    pipe = f"pipe:[{inode}]"
     found: set[int] = set()
     for name in os.listdir("/proc") if os.path.isdir("/proc/self") else ():
         try:
-            if os.readlink(f"/proc/{name}/fd/0") == f"pipe:[{inode}]" and os.getpgid(int(name)) == int(name):
+            streams = {os.readlink(f"/proc/{name}/fd/{fd}") for fd in (0, 1)}
+            if pipe in streams and os.getpgid(int(name)) == int(name):
                 found.add(int(name))
         except (OSError, ValueError):
             continue
