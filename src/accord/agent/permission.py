@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from accord.agent.remote_client import Ask
+from accord.errors import METHOD_NOT_FOUND, PeerError
 from accord.schema import v1
 
 log = logging.getLogger("accord")
@@ -73,7 +74,13 @@ async def decided(
     known = memory.recall(subject)
     if known is not None:
         return known
-    outcome = (await ask(request)).outcome
+    try:
+        outcome = (await ask(request)).outcome
+    except PeerError as error:
+        if error.code != METHOD_NOT_FOUND:
+            raise
+        log.warning("the client cannot ask its user for permission; this is taken for a refusal")
+        return Decision(allowed=False)
     if not isinstance(outcome, v1.SelectedPermissionOutcome):
         return Decision(allowed=False)
     option = next((it for it in request.options if it.option_id == outcome.option_id), None)

@@ -14,6 +14,7 @@ Press Ctrl-D to end it."""
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--login", action="store_true", help="want an authentication before anything else")
+    parser.add_argument("--store", metavar="FILE", help="keep the sessions in this SQLite file")
     parser.add_argument(
         "--pace", type=float, metavar="SECONDS", default=0.03, help="time between two words (default: %(default)s)"
     )
@@ -24,5 +25,5 @@ def run(options: argparse.Namespace) -> int:
 
     if sys.stdin.isatty():
         print(NOBODY_THERE, file=sys.stderr)
-    demo_agent(login=options.login, pace=options.pace).run()
+    demo_agent(login=options.login, pace=options.pace, store=options.store).run()
     return 0

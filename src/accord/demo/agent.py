@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from accord import __version__
@@ -12,6 +13,7 @@ from accord.agent.session import Session
 from accord.agent.turn import Turn
 from accord.demo import asking, conversation, settings, telling, working
 from accord.demo.memory import PACE, Memory
+from accord.store.base import Store
 
 NAME = "accord-demo"
 
@@ -49,12 +51,19 @@ FEATURES = (
 )
 
 
-def demo_agent(*, login: bool = False, pace: float = PACE) -> Agent:
-    """The built-in agent. `login`: it wants you to authenticate first. `pace`: seconds between two words.
+def demo_agent(*, login: bool = False, pace: float = PACE, store: Store | str | Path | None = None) -> Agent:
+    """The built-in agent.
 
-    async with accord.connect(demo_agent()) as remote: ...
+    `login`: it wants you to authenticate first. `pace`: seconds between two words. `store`: where its sessions live.
     """
-    agent = Agent(NAME, version=__version__, title="Accord demo", accepts=("image", "audio", "embedded"))
+    agent = Agent(
+        NAME,
+        version=__version__,
+        title="Accord demo",
+        accepts=("image", "audio", "embedded"),
+        store=store,
+        state=Memory,
+    )
     agent.command("help", "List everything that I can show")(show_help)
     for feature in FEATURES:
         agent.command(feature.name, feature.shows, hint=feature.hint)(feature.function)
@@ -67,7 +76,7 @@ def demo_agent(*, login: bool = False, pace: float = PACE) -> Agent:
 
     @agent.on_session
     async def begin(session: Session) -> None:
-        session.state = Memory(pace=pace)
+        session.state.pace = pace
         await settings.offer(session)
 
     return agent

@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 from accord.agent.elicitation import UNAVAILABLE
 from accord.agent.login import Login
 from accord.agent.turn import Turn
+from accord.demo.memory import memory_of
 
 PAGE = "https://agentclientprotocol.com"
 
@@ -33,6 +34,7 @@ async def form(turn: Turn) -> None:
     if answer.action == UNAVAILABLE:
         await turn.say("Your client shows no forms. I would have asked for your name, a colour, and your coffee.")
     elif answer.accepted and (taste := answer.value):
+        memory_of(turn).name = taste.name
         likes = "and like protocols" if taste.likes_protocols else "and do not like protocols"
         await turn.say(f"You are {taste.name}, prefer {taste.colour}, drink {taste.cups} cups a day {likes}.")
     else:

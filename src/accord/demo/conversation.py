@@ -10,7 +10,7 @@ from pathlib import Path
 
 from accord.agent.turn import Turn
 from accord.demo.knowledge import about
-from accord.demo.memory import pause, words_so_far
+from accord.demo.memory import memory_of, pause, words_so_far
 from accord.schema import v1
 from accord.schema.base import Unknown
 from accord.schema.v1.content import ContentBlock
@@ -95,7 +95,18 @@ async def greet(turn: Turn, _: re.Match[str]) -> str:
     known = turn.client.info
     who = f" I see you use {known.title or known.name}." if known is not None else ""
     again = " again" if await words_so_far(turn) > len(turn.text.split()) else ""
-    return f"Hello{again}!{who} I am Accord's built-in agent. Say `/help` to see what I can show you."
+    name = f", {known_as}" if (known_as := memory_of(turn).name) else ""
+    return f"Hello{again}{name}!{who} I am Accord's built-in agent. Say `/help` to see what I can show you."
+
+
+def remember_name(turn: Turn, match: re.Match[str]) -> str:
+    name = memory_of(turn).name = match["name"].strip(" .!\"'")
+    return f"Pleased to meet you, {name}. I shall remember that, as long as this session lives."
+
+
+def recall_name(turn: Turn, _: re.Match[str]) -> str:
+    name = memory_of(turn).name
+    return f"You are {name}." if name else "You have not told me. Say: my name is ..."
 
 
 def thank(*_: object) -> str:
@@ -165,6 +176,8 @@ def _rule(pattern: str, answer: Answer) -> tuple[re.Pattern[str], Answer]:
 RULES: list[tuple[re.Pattern[str], Answer]] = [
     _rule(r"^\s*(say|repeat|echo)\b[:,]?\s+(?P<what>.+)", repeat),
     _rule(r"^\W*(hi|hello|hey|good (morning|day|evening)|servus|moin)\b", greet),
+    _rule(r"\b(my name is|call me)\s+(?P<name>.+)", remember_name),
+    _rule(r"\bmy name\b|\bwho am i\b", recall_name),
     _rule(r"^\W*(thanks|thank you|cheers)\b", thank),
     _rule(r"^\W*(bye|goodbye|see you)\b", part),
     _rule(r"\bwho (are|is) you\b|\bwhat are you\b|\byour name\b|\bintroduce yourself\b|\babout yourself\b", introduce),

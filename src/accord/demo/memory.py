@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 
+from msgspec import Struct
+
 from accord.agent.turn import Turn
-from accord.schema.base import Model
 
 PACE = 0.03
 """Seconds between two words, so that people can see them come."""
 
 
-class Memory(Model):
+class Memory(Struct):
     """Kept in `session.state`, and with the session in its store."""
 
     name: str | None = None
