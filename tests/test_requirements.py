@@ -69,11 +69,6 @@ NOT_YET_SHOWN: dict[str, set[str]] = {
         "prompt.cancel.stops-work",
         "prompt.cancel.updates-before-answer",
     },
-    "client": {
-        "initialize.client-goes-first",
-        "initialize.once",
-        "prompt.cancel.permissions-cancelled",
-    },
 }
 """Requirements of the engine that no test carries yet, by the part whose tests will: it knows what a turn is.
 

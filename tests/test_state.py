@@ -9,7 +9,7 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from accord import v1
 from accord.schema import codec
@@ -334,6 +334,7 @@ def simply(updates: list[Any]) -> list[Any]:
     return timeline
 
 
+@settings(deadline=None)  # machines are shared
 @given(st.lists(chunks() | calls(), max_size=30), st.sets(st.integers(0, 30)))
 def test_any_updates_fold_as_the_simple_fold_says_whenever_they_are_read(updates: list[Any], read_at: set[int]) -> None:
     state = SessionState()
@@ -349,9 +350,10 @@ def test_any_updates_fold_as_the_simple_fold_says_whenever_they_are_read(updates
     ]
     speakers = {v1.AgentMessageChunk: "agent", v1.AgentThoughtChunk: "thought", v1.UserMessageChunk: "user"}
     assert seen == [[speakers.get(it[0], it[0]), *it[1:]] for it in simply(updates)]
-    assert state.since(0) == list(state.timeline)
+    assert state.between(0) == list(state.timeline)
 
 
+@settings(deadline=None)
 @given(st.text(alphabet=["a", "é", THUMB, "\u200d", "\U0001f680"], max_size=10), st.data())
 def test_text_cut_anywhere_in_utf_16_is_whole_again(text: str, data: st.DataObject) -> None:
     units = [chr(int.from_bytes(pair, "little")) for pair in zip(*[iter(text.encode("utf-16-le"))] * 2, strict=True)]

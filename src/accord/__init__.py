@@ -6,6 +6,8 @@ Every public name is here, and each is loaded when it is first used: `import acc
 from __future__ import annotations
 
 import importlib
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -23,6 +25,13 @@ if TYPE_CHECKING:
     from accord.agent.tool import Tool as Tool
     from accord.agent.turn import Turn as Turn
     from accord.capabilities import Capabilities as Capabilities
+    from accord.client.client import Client as Client
+    from accord.client.permission import PermissionQuestion as PermissionQuestion
+    from accord.client.remote_agent import RemoteAgent as RemoteAgent
+    from accord.client.remote_session import RemoteSession as RemoteSession
+    from accord.client.reply import Outcome as Outcome, Reply as Reply
+    from accord.client.supervision import Restart as Restart, Restarted as Restarted
+    from accord.connect import connect as connect
     from accord.connection import Connection as Connection, Limits as Limits, Statistics as Statistics
     from accord.dispatch import Peer as Peer
     from accord.errors import (
@@ -65,6 +74,7 @@ _HOMES = {
     "Agent": "agent.agent",
     "Capabilities": "capabilities",
     "CapabilityMissing": "errors",
+    "Client": "client.client",
     "CommandResult": "agent.remote_client",
     "Connection": "connection",
     "ConnectionClosed": "errors",
@@ -81,20 +91,27 @@ _HOMES = {
     "JsonLines": "trace",
     "Limits": "connection",
     "Login": "agent.login",
-    "MemoryStore": "store.memory",
     "McpServerError": "errors",
+    "MemoryStore": "store.memory",
     "MemoryTransport": "transports.memory",
     "Model": "schema.base",
     "Notification": "schema.base",
+    "Outcome": "client.reply",
     "Overflow": "errors",
     "Peer": "dispatch",
     "PeerError": "errors",
+    "PermissionQuestion": "client.permission",
     "ProcessTransport": "transports.process",
     "ProtocolError": "errors",
+    "RemoteAgent": "client.remote_agent",
     "RemoteClient": "agent.remote_client",
+    "RemoteSession": "client.remote_session",
     "RemoteTerminal": "agent.remote_client",
+    "Reply": "client.reply",
     "Request": "schema.base",
     "RequestError": "errors",
+    "Restart": "client.supervision",
+    "Restarted": "client.supervision",
     "Service": "host.service",
     "Session": "agent.session",
     "Spans": "spans",
@@ -109,6 +126,7 @@ _HOMES = {
     "Turn": "agent.turn",
     "TurnPlan": "agent.plan",
     "Unknown": "schema.base",
+    "connect": "connect",
     "memory_pair": "transports.memory:pair",
     "run": "run",
     "v1": "schema.v1:",
@@ -128,6 +146,17 @@ def __getattr__(name: str) -> Any:
     value = loaded if home.endswith(":") else getattr(loaded, attribute or name)
     globals()[name] = value
     return value
+
+
+class _Names(ModuleType):
+    """This module: importing `accord.run` puts no module in the place of the function of that name."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (isinstance(value, ModuleType) and _HOMES.get(name) == name):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Names
 
 
 def __dir__() -> list[str]:

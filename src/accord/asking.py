@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
@@ -28,7 +28,7 @@ _encode = codec.strict_encode
 class Asked:
     """A call of ours, from sending it until its answer may be seen. Awaiting it gives the answer."""
 
-    __slots__ = ("answer", "future", "holding_up", "id", "lane", "maker", "method", "patient")
+    __slots__ = ("answer", "future", "holding_up", "id", "lane", "maker", "method", "patient", "then")
 
     def __init__(self, method: str, lane: str | None, *, patient: bool, loop: asyncio.AbstractEventLoop) -> None:
         self.id = 0
@@ -41,6 +41,8 @@ class Asked:
         """Whether it may take long without harm, so that we may stop reading meanwhile (see `intake`)."""
         self.future: asyncio.Future[Answer] = loop.create_future()
         self.answer: Answer | None = None
+        self.then: Callable[[], None] | None = None
+        """Called where the answer is released, before anything that arrived behind it is looked at."""
 
     @contextmanager
     def awaited(self) -> Generator[None]:
@@ -58,28 +60,43 @@ class Asked:
         """The answer may be seen now: everything that had to be handled before it has been."""
         if self.answer is not None and not self.future.done():
             self.future.set_result(self.answer)
+            if self.then is not None:
+                self.then()
 
     def fail(self, error: Exception) -> None:
         if not self.future.done():
             self.future.set_exception(error)
             self.future.exception()  # who no longer awaits it need not be told
+            if self.then is not None:
+                self.then()
 
 
 class Sent:
     """A call that was sent, and for whose answer nobody need wait in a task of its own."""
 
-    __slots__ = ("_asked", "_asking", "done")
+    __slots__ = ("_asked", "_asking")
 
     def __init__(self, asking: Asking, asked: Asked) -> None:
         self._asking = asking
         self._asked = asked
-        self.done = asked.future
-        """Done once the answer may be seen, or the link has ended."""
         asked.future.add_done_callback(lambda _: asking.settle(asked))
 
+    def then(self, call: Callable[[], None]) -> None:
+        """Call this once there is a `result`: in its place among what arrives. It must be quick, and not raise."""
+        self._asked.then = call
+
     def result(self) -> Raw:
-        """The answer's result, once `done`; raises PeerError when it is an error."""
-        return self._asking.result(self._asked, self.done.result())
+        """The answer's result, once it is here; raises PeerError when it is an error, ConnectionClosed without one."""
+        return self._asking.result(self._asked, self._asked.future.result())
+
+    def abandon(self) -> None:
+        """Nobody wants the answer any more."""
+        self._asking.abandon(self._asked)
+        self._asked.future.cancel()
+
+    async def within(self, total: float | None, idle: float | None) -> None:
+        """Wait for the answer, but no longer than this; raises Timeout."""
+        await self._asking.wait_until(self._asked, total, idle)
 
     def awaited(self) -> AbstractContextManager[None]:
         """While this lasts, the handler inside which it was made waits for it."""
@@ -150,7 +167,7 @@ class Asking:
         del params  # a large one is not kept while we wait
         try:
             if total is not None or idle is not None:
-                answer = await self._wait_until(asked, total, idle)
+                answer = await self.wait_until(asked, total, idle)
             elif asked.holding_up is None:
                 answer = await asked.future
             else:
@@ -179,8 +196,8 @@ class Asking:
             raise PeerError(asked.method, answer.error.code, answer.error.message, answer.error.data)
         return answer.result  # type: ignore[return-value]  # one of the two is there
 
-    async def _wait_until(self, asked: Asked, total: float | None, idle: float | None) -> Answer:
-        """Wait for an answer with deadlines."""
+    async def wait_until(self, asked: Asked, total: float | None, idle: float | None) -> Answer:
+        """Wait for an answer, but no longer than this."""
         started, owing = self._loop.time(), False
         with asked.awaited(), self._listening(asked.lane, idle):
             while True:

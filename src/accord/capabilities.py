@@ -133,3 +133,87 @@ class Guard:
         for name, default, needed in self._fields:
             if getattr(message, name) != (default() if default is not None else None):
                 capabilities.require(needed or "unstable=True", f"{name} in {self._method}")
+
+
+class AgentOffers(Capabilities):
+    """What an agent declared, as questions.
+
+    >>> offers = AgentOffers(v1.AgentCapabilities(load_session=True))
+    >>> offers.prompt.image, offers.sessions.load, offers.sessions.fork
+    (False, True, False)
+    """
+
+    __slots__ = ()
+
+    @property
+    def _agent(self) -> v1.AgentCapabilities:
+        return self.declared if isinstance(self.declared, v1.AgentCapabilities) else v1.AgentCapabilities()
+
+    @property
+    def prompt(self) -> v1.PromptCapabilities:
+        """What a prompt may hold: `image`, `audio`, `embedded_context`."""
+        return self._agent.prompt_capabilities
+
+    @property
+    def mcp(self) -> v1.McpCapabilities:
+        """Which MCP servers it reaches besides those it starts: `http`, `sse`, `acp`."""
+        return self._agent.mcp_capabilities
+
+    @property
+    def sessions(self) -> SessionOffers:
+        """What can be done with its sessions."""
+        return SessionOffers(self)
+
+    @property
+    def logout(self) -> bool:
+        return self.has("auth.logout")
+
+    @property
+    def providers(self) -> bool:
+        """Whether the client may set where its models are reached."""
+        return self.has("providers")
+
+
+class SessionOffers:
+    """What can be done with an agent's sessions."""
+
+    __slots__ = ("_offers",)
+
+    def __init__(self, offers: Capabilities) -> None:
+        self._offers = offers
+
+    @property
+    def load(self) -> bool:
+        """Sessions can be taken up with a replay of their past."""
+        return self._offers.has("load_session")
+
+    @property
+    def resume(self) -> bool:
+        """Sessions can be taken up without a replay."""
+        return self._offers.has("session_capabilities.resume")
+
+    @property
+    def list(self) -> bool:
+        return self._offers.has("session_capabilities.list")
+
+    @property
+    def close(self) -> bool:
+        return self._offers.has("session_capabilities.close")
+
+    @property
+    def delete(self) -> bool:
+        return self._offers.has("session_capabilities.delete")
+
+    @property
+    def fork(self) -> bool:
+        return self._offers.has("session_capabilities.fork")
+
+    @property
+    def title(self) -> bool:
+        """The client may name sessions."""
+        return self._offers.has("session_capabilities.title")
+
+    @property
+    def additional_directories(self) -> bool:
+        """Sessions may have more folders than `cwd`."""
+        return self._offers.has("session_capabilities.additional_directories")

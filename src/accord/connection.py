@@ -60,6 +60,10 @@ class Limits:
     """Bytes that are kept of what waits for its handlers, past which reading pauses where it may."""
     lane: int = 64 * 1024 * 1024
     """Bytes that are kept of what waits, past which the fullest lane is given up: reading could not pause."""
+    reply: int = 64 * 1024 * 1024
+    """Bytes that a Reply keeps for its reader, past which it fails: reading could not pause."""
+    early: int = 16 * 1024 * 1024
+    """Bytes of updates that a client keeps for sessions it does not know yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,9 +234,9 @@ class Connection:
         """
         return self._asking.call(method, params, lane=lane, patient=patient, total=timeout, idle=idle_timeout)
 
-    def ask(self, method: str, params: Any = None, *, lane: str | None = None) -> Sent:
-        """Send a patient request now, whoever waits for its answer later; raises ConnectionClosed at the end."""
-        return Sent(self._asking, self._asking.send(method, params, lane=lane, patient=True))
+    def ask(self, method: str, params: Any = None, *, lane: str | None = None, patient: bool = False) -> Sent:
+        """Send a request now, whoever waits for its answer later; raises ConnectionClosed once the link has ended."""
+        return Sent(self._asking, self._asking.send(method, params, lane=lane, patient=patient))
 
     # Receiving
 

@@ -15,9 +15,8 @@ reached by its method's name, in plain JSON values.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Coroutine
-from typing import Any, Self, TypeVar, cast
+from typing import Any, Generic, Self, TypeVar
 
 import msgspec
 from msgspec import Raw
@@ -88,24 +87,35 @@ def _traced(request: Any) -> Any:
     return msgspec.structs.replace(request, meta={**trace, **(request.meta or {})})
 
 
-class Prompted:
-    """A prompt that was sent."""
+class Posted(Generic[ResultT]):
+    """A request that was sent."""
 
     def __init__(
         self, sent: Sent, read: Callable[[Raw], Any], end_span: Callable[[BaseException | None], None] | None
     ) -> None:
-        self.done: asyncio.Future[Any] = sent.done
-        """Done once the answer may be seen, or the link has ended."""
         self.awaited = sent.awaited
-        """A context manager: while it lasts, the handler inside which the prompt was sent waits for it."""
+        """A context manager: while it lasts, the handler inside which the request was sent waits for it."""
+        self.within = sent.within
+        """Wait for the answer with deadlines, a total and an idle one; raises Timeout. The request stays as it is."""
+        self.abandon = sent.abandon
+        """Cancel the request: nobody wants its answer."""
         self._sent = sent
         self._read = read
-        if end_span is not None:
-            self.done.add_done_callback(lambda done: end_span(None if done.cancelled() else done.exception()))
+        self._end_span = end_span
 
-    def result(self) -> v1.PromptResponse:
-        """The answer, once `done`; raises PeerError, ProtocolError or ConnectionClosed."""
-        return cast("v1.PromptResponse", self._read(self._sent.result()))
+    def then(self, call: Callable[[ResultT | Exception], None]) -> None:
+        """Call this with the answer, or with why there is none: in its place among what arrives."""
+
+        def answered() -> None:
+            try:
+                result: Any = self._read(self._sent.result())
+            except Exception as error:
+                result = error
+            if self._end_span is not None:
+                self._end_span(result if isinstance(result, Exception) else None)
+            call(result)
+
+        self._sent.then(answered)
 
 
 class Peer:
@@ -168,13 +178,18 @@ class Peer:
         result: ResultT = way.read(raw)
         return result
 
-    def prompt(self, request: v1.PromptRequest) -> Prompted:
-        """Send a prompt now; its answer is awaited later, or never, and by nobody in particular."""
-        way = self._open_ways.get(request.__class__) or self._way(request, force=False)
+    def post(self, request: Request[ResultT], *, force: bool = False) -> Posted[ResultT]:
+        """Send a request now; its answer is waited for later, or never, and by nobody in particular.
+
+        Raises what `request` raises before it has sent anything.
+        """
+        way = self._open_ways.get(request.__class__) or self._way(request, force=force)
         end_span: Callable[[BaseException | None], None] | None = None
         if self.spans is not None:
             request, end_span = self.spans.sending(request, self.role)
-        return Prompted(self.connection.ask(way.method, _traced(request), lane=request.session_id), way.read, end_span)
+        params = _traced(request) if way.is_plain else Raw(codec.encode(_traced(request)))
+        sent = self.connection.ask(way.method, params, lane=way.lane_of(request), patient=way.patient)
+        return Posted(sent, way.read, end_span)
 
     def handle(self, handlers: Handlers) -> None:
         """Handle these messages as well from now on."""

@@ -178,6 +178,11 @@ class SessionState:
     """
 
     def __init__(self) -> None:
+        self._observers: list[Observer] = []
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget everything: what follows is a replay from the start. Who observes goes on doing so."""
         self.tool_calls: dict[v1.ToolCallId, ToolCallState] = {}
         """Every tool call of the session, by its id."""
         self.plan: list[v1.PlanEntry] = []
@@ -206,7 +211,6 @@ class SessionState:
         self._by_id: dict[tuple[Speaker, v1.MessageId], _Growing] = {}
         self._places: dict[v1.ToolCallId, int] = {}
         self._unfinished: dict[v1.ToolCallId, None] = {}
-        self._observers: list[Observer] = []
 
     def add(self, update: v1.SessionUpdate | v1.ToolCallUpdate) -> None:
         """Fold in what happened next."""
@@ -279,9 +283,9 @@ class SessionState:
             self._timeline = tuple(self._read)
         return self._timeline
 
-    def since(self, place: int) -> list[Entry]:
-        """The entries of the timeline from this place on."""
-        return [self._entry(index) for index in range(place, len(self._growing))]
+    def between(self, start: int, end: int | None = None) -> list[Entry]:
+        """The entries of the timeline from this place on, up to another."""
+        return [self._entry(place) for place in range(start, len(self._growing) if end is None else end)]
 
     @property
     def messages(self) -> list[Message]:

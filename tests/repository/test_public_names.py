@@ -7,11 +7,12 @@ import accord
 
 PUBLIC = """
 __version__ AccordError Capabilities CapabilityMissing Connection ConnectionClosed Context DecodeError EncodeError Event
-Handlers JsonLines Limits McpServerError MemoryTransport Model Notification Overflow Peer PeerError ProcessTransport ProtocolError
-Request RequestError Spans Statistics StdioTransport Timeout Unknown memory_pair run v1 v2
+Handlers JsonLines Limits McpServerError MemoryTransport Model Notification Overflow Peer PeerError ProcessTransport
+ProtocolError Request RequestError Spans Statistics StdioTransport Timeout Unknown memory_pair run v1 v2
 Agent RemoteClient Session Turn
 MemoryStore SqliteStore Store StoreError
 Files HostedSession Service Terminals
+Client Outcome PermissionQuestion RemoteAgent RemoteSession Reply Restart Restarted connect
 CommandResult Decision Elicited ElicitedUrl Login RemoteTerminal Tool TurnPlan
 """.split()
 
@@ -44,6 +45,10 @@ def test_every_public_name_is_there():
     for name in accord.__all__:
         assert getattr(accord, name) is not None
     assert set(accord.__all__) <= set(dir(accord))
+
+
+def test_a_function_is_not_hidden_by_the_module_of_its_name():
+    loaded_by("import accord, accord.run, accord.connect; assert callable(accord.run) and callable(accord.connect)")
 
 
 def test_a_name_that_does_not_exist_is_an_attribute_error():

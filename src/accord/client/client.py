@@ -1,0 +1,111 @@
+"""`Client`: what you write. It holds what you lend to agents and what you want to hear, and nothing live."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from accord.client.permission import Ask, AskedPermissions, allow, refuse
+from accord.errors import AccordError
+from accord.handlers import Handlers
+from accord.host.files import Files
+from accord.host.service import Service, SessionOf
+from accord.host.terminals import Terminals
+from accord.schema import v1
+from accord.schema.base import Notification, Request
+
+FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+
+
+class Client:
+    """What you lend to agents, and functions for what you want to hear.
+
+    async def ask(question: accord.PermissionQuestion) -> bool:
+        return input(f"{question.tool_call.title}? [y/n] ") == "y"
+
+    client = accord.Client(files=True, permissions=ask)
+
+    By default it lends nothing and refuses what agents ask permission for. `files`, `terminals` and `elicitation` are
+    services of your own making, or True for ours; `permissions` may be a function that answers with an option, True or
+    False; `services` are any others. What it lends is declared to agents by itself.
+    """
+
+    def __init__(
+        self,
+        name: str = "accord",
+        *,
+        version: str = "0.1.0",
+        title: str | None = None,
+        files: bool | Service = False,
+        terminals: bool | Service = False,
+        permissions: bool | Ask | Service = False,
+        elicitation: bool | Service = False,
+        services: Sequence[Service] = (),
+        capabilities: Callable[[v1.ClientCapabilities], v1.ClientCapabilities] | None = None,
+    ) -> None:
+        self.info = v1.Implementation(name, version, title)
+        self.services: list[Service] = [
+            *([Files()] if files is True else _given(files)),
+            *([Terminals()] if terminals is True else _given(terminals)),
+            *(_ours("elicitation") if elicitation is True else _given(elicitation)),
+            _permissions(permissions),
+            *services,
+        ]
+        self.handlers = Handlers()
+        self._override = capabilities
+
+    def on(self, message: type[Request[Any] | Notification]) -> Callable[[FunctionT], FunctionT]:
+        """Handle this message, built-in or your own: it goes before what a service does with it."""
+        return self.handlers.on(message)
+
+    def on_request(self, method: str) -> Callable[[FunctionT], FunctionT]:
+        """Handle a request by its method, in plain JSON values."""
+        return self.handlers.on_request(method)
+
+    def on_notification(self, method: str) -> Callable[[FunctionT], FunctionT]:
+        """Handle a notification by its method, in plain JSON values."""
+        return self.handlers.on_notification(method)
+
+    def declare(self, *, terminal_login: bool, unstable: bool) -> v1.ClientCapabilities:
+        """What is told to agents: what is lent, and what every client of ours can show."""
+        declared = v1.ClientCapabilities(
+            session=v1.ClientSessionCapabilities(
+                compaction=v1.CompactionCapabilities(),
+                config_options=v1.SessionConfigOptionsCapabilities(v1.BooleanConfigOptionCapabilities()),
+                notices=v1.NoticeCapabilities(),
+            ),
+            auth=v1.AuthCapabilities(terminal_login),
+            plan=v1.PlanCapabilities() if unstable else None,
+            subagents=v1.SubagentCapabilities() if unstable else None,
+            # The older form of the same, which agents in the field go by.
+            meta={"terminal-auth": True} if terminal_login else None,
+        )
+        for service in self.services:
+            declared = service.declare(declared)
+        return declared if self._override is None else self._override(declared)
+
+    def handlers_for(self, session_of: SessionOf) -> Handlers:
+        """The handlers of one connection."""
+        handlers = Handlers()
+        for service in self.services:
+            service.register(handlers, session_of)
+        handlers.typed.update(self.handlers.typed)
+        handlers.raw.update(self.handlers.raw)
+        handlers.others = self.handlers.others
+        return handlers
+
+
+def _given(service: bool | Service) -> list[Service]:
+    return [] if isinstance(service, bool) else [service]
+
+
+def _ours(what: str) -> list[Service]:
+    raise AccordError(f"{what}=True: give a Service; there is none of ours yet")
+
+
+def _permissions(permissions: bool | Ask | Service) -> Service:
+    if isinstance(permissions, Service):
+        return permissions
+    if isinstance(permissions, bool):
+        return AskedPermissions(allow if permissions else refuse)
+    return AskedPermissions(permissions)

@@ -1,0 +1,89 @@
+"""Opening a link to an agent: start it, shake hands, and say in one line what went wrong if that fails."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from accord.client.target import Target
+from accord.connection import Limits
+from accord.dispatch import Peer
+from accord.errors import AccordError, ConnectionClosed, PeerError, ProtocolError, Timeout
+from accord.handlers import Handlers
+from accord.schema import v1
+from accord.trace import Observer
+
+VERSION = 1
+
+
+class Link(NamedTuple):
+    """A connection on which hands were shaken."""
+
+    peer: Peer
+    agent: v1.InitializeResponse
+
+
+async def open_link(
+    target: Target,
+    handlers: Handlers,
+    request: v1.InitializeRequest,
+    *,
+    timeout: float,  # noqa: ASYNC109
+    unstable: bool,
+    limits: Limits,
+    observers: Sequence[Observer],
+) -> Link:
+    """A new link. Raises Timeout, ProtocolError, PeerError or ConnectionClosed; then nothing of it is left."""
+    peer = Peer(target.dial(), handlers, role="client", unstable=unstable, limits=limits)
+    for observer in observers:
+        peer.connection.observe(observer)
+    try:
+        await peer.connection.open()
+        return Link(peer, await peer.initialize(request, timeout=timeout))
+    except AccordError as error:
+        end = await peer.connection.close()
+        raise _explained(error, target, peer.connection.pollution, end.stderr, timeout) from error
+    except BaseException:
+        await peer.close()
+        raise
+
+
+def _explained(
+    error: AccordError, target: Target, pollution: Sequence[str], stderr: str, deadline: float
+) -> AccordError:
+    """The same error, with what the agent said that was no protocol."""
+    said = _said(pollution, stderr)
+    match error:
+        case Timeout():
+            return Timeout(f"{target.name} did not answer `initialize` within {deadline:g} seconds{said}")
+        case PeerError():
+            return PeerError(error.method, error.code, error.message, error.data)
+        case ConnectionClosed(reason="died_at_start", exit_code=None):
+            return error  # it could not be started, and the error says why
+        case ConnectionClosed():
+            code = error.exit_code
+            how = "" if code is None else f" (exit code {code})" if code >= 0 else f" (killed by signal {-code})"
+            what = "ended before it answered" if error.reason == "died_at_start" else "closed its standard output"
+            text = f"{target.name} {what}{how}{_said(pollution, error.stderr or stderr)}"
+            return _Explained(text, error)
+        case ProtocolError():
+            return ProtocolError(f"{target.name}: {error}")
+        case _:
+            return error
+
+
+class _Explained(ConnectionClosed):
+    """How the link ended, in a text of our own."""
+
+    def __init__(self, text: str, end: ConnectionClosed) -> None:
+        Exception.__init__(self, text)
+        self.reason = end.reason
+        self.exit_code = end.exit_code
+        self.stderr = end.stderr
+
+
+def _said(pollution: Sequence[str], stderr: str) -> str:
+    """The last thing that it said on stderr, else the first that it printed in place of the protocol."""
+    last = next((line for line in reversed(stderr.splitlines()) if line.strip()), "")
+    words = last or (f"it printed {pollution[0]!r}, which is no message" if pollution else "")
+    return f": {words.strip()[:300]}" if words else ""

@@ -1,0 +1,89 @@
+"""A folded session as Markdown, for logs, reports and notebooks."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+
+from accord.schema import v1
+from accord.schema.base import Unknown
+from accord.state import Message, SessionState, ToolCallState
+
+_STATUS_MARKS = {"completed": "done", "failed": "failed", "cancelled": "cancelled"}
+
+
+def markdown(state: SessionState) -> str:
+    """The conversation: what was asked, thought, done and said, and the plan as it is."""
+    parts = [f"# {state.title}"] if state.title else []
+    parts += [_message(entry) if isinstance(entry, Message) else _tool_call(entry) for entry in state.timeline]
+    if state.plan:
+        parts.append("\n".join(["## Plan", "", *map(_step, state.plan)]))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _message(message: Message) -> str:
+    text = "\n\n".join(_block(block) for block in message.content)
+    if message.speaker == "agent":
+        return text
+    heading = "**You:** " if message.speaker == "user" else "*Thinking:* "
+    return "\n".join(f"> {line}".rstrip() for line in (heading + text).split("\n"))
+
+
+def _block(block: v1.ContentBlock) -> str:
+    match block:
+        case v1.TextContent(text=text):
+            return text
+        case v1.ResourceLink(name=name, uri=uri):
+            return f"[{_escaped(name)}](<{uri}>)"
+        case v1.ImageContent(mime_type=kind):
+            return f"*(an image, {kind})*"
+        case v1.AudioContent(mime_type=kind):
+            return f"*(a sound, {kind})*"
+        case v1.EmbeddedResource(resource=v1.TextResourceContents(uri=uri, text=text)):
+            return f"`{uri}`\n\n{fenced(text)}"
+        case v1.EmbeddedResource(resource=resource):
+            return f"`{resource.uri}`"
+        case Unknown(tag=tag):
+            return f"*({tag})*"
+
+
+def _tool_call(call: ToolCallState) -> str:
+    heading = f"- **{_escaped(call.title or call.id)}** ({call.kind}, {_STATUS_MARKS.get(call.status, 'not finished')})"
+    details = "\n\n".join(_result(content) for content in call.content)
+    return heading if not details else f"{heading}\n\n{_indented(details)}"
+
+
+def _result(content: v1.ToolCallContent) -> str:
+    match content:
+        case v1.Content(content=block):
+            return _block(block)
+        case v1.Diff(path=path, new_text=new, old_text=old):
+            return fenced("\n".join(_difference(path, old or "", new)), "diff")
+        case v1.Terminal(terminal_id=terminal):
+            return f"*(terminal {terminal})*"
+        case Unknown(tag=tag):
+            return f"*({tag})*"
+
+
+def _difference(path: str, old: str, new: str) -> Iterator[str]:
+    return difflib.unified_diff(old.splitlines(), new.splitlines(), path, path, lineterm="")
+
+
+def _step(entry: v1.PlanEntry) -> str:
+    return f"- [{'x' if entry.status == 'completed' else ' '}] {entry.content}"
+
+
+def fenced(text: str, language: str = "") -> str:
+    """Text as a code block, with a fence that it does not hold."""
+    longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"  {line}".rstrip() for line in text.split("\n"))
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"([\\`*_\[\]<>])", r"\\\1", text.replace("\n", " "))

@@ -1,0 +1,52 @@
+"""Files in a prompt: as what the agent takes of them.
+
+An image goes as an image where the agent takes images, a sound where it takes sounds, the contents of a file that is
+not large where it takes embedded resources; everything else as a link, which every agent takes.
+"""
+
+from __future__ import annotations
+
+import mimetypes
+import os
+import re
+from pathlib import Path
+
+from accord.host.roots import Roots
+from accord.schema import v1
+
+MOST_EMBEDDED = 256 * 1024
+"""Bytes of the largest file whose contents travel along; of a larger one there is a link."""
+
+MOST_PICTURED = 10 * 1024 * 1024
+
+MENTION = re.compile(r"(?<![\w@])@(?:\"([^\"\n]+)\"|([^\s\"@]+))")
+
+
+def block_for(path: Path, takes: v1.PromptCapabilities) -> v1.ContentBlock:
+    """This file as a block that the agent takes."""
+    path = path.absolute()
+    size = path.stat().st_size if path.is_file() else None
+    kind = (mimetypes.guess_type(path.name)[0] or "").partition("/")[0]
+    if kind == "image" and takes.image and size is not None and size <= MOST_PICTURED:
+        return v1.ImageContent.from_file(path)
+    if kind == "audio" and takes.audio and size is not None and size <= MOST_PICTURED:
+        return v1.AudioContent.from_file(path)
+    if takes.embedded_context and size is not None and size <= MOST_EMBEDDED:
+        return v1.EmbeddedResource.from_file(path)
+    return v1.ResourceLink.to(path)
+
+
+def files_in(text: str, cwd: Path, roots: Roots) -> list[Path]:
+    """The files and folders of a session that a text names: `@src/main.py`, or `@"with a space"`.
+
+    >>> [path.name for path in files_in("see @/tmp, mail me@example.org", Path("/"), Roots(["/"]))]
+    ['tmp']
+    """
+    found: dict[Path, None] = {}
+    for quoted, plain in MENTION.findall(text):
+        for name in [quoted] if quoted else [plain, plain.rstrip(".,;:!?)]}'")]:
+            path = cwd / name
+            if name and path in roots and os.path.lexists(path):
+                found[path] = None
+                break
+    return list(found)

@@ -1,0 +1,125 @@
+"""`accord.connect`: from wherever an agent is to a `RemoteAgent`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from accord.client.client import Client
+from accord.client.remote_agent import RemoteAgent
+from accord.client.supervision import Restart
+from accord.client.target import CommandTarget, Target
+from accord.connection import Limits
+from accord.errors import AccordError
+from accord.trace import JsonLines, Observer
+from accord.transports.base import Transport
+from accord.transports.closing import within
+from accord.transports.launch import Inherit
+from accord.transports.memory import pair
+
+if TYPE_CHECKING:
+    from accord.agent.agent import Agent
+
+START_WITHIN = 60.0
+"""Seconds that an agent has for its answer to `initialize`; wrappers such as npx may have to fetch it first."""
+
+SCHEMES = ("http://", "https://", "ws://", "wss://")
+
+Where: TypeAlias = "Sequence[str] | Agent | Target"
+"""A command, a URL, or an Agent in memory. A string that is no URL is split as a shell would, and never run by one."""
+
+
+@asynccontextmanager
+async def connect(
+    target: Where,
+    client: Client | None = None,
+    *,
+    cwd: str | Path | None = None,
+    env: Mapping[str, str | None] | None = None,
+    inherit: Inherit = True,
+    timeout: float = START_WITHIN,  # noqa: ASYNC109
+    restart: Restart | bool = False,
+    unstable: bool = False,
+    trace: str | Path | Observer | None = None,
+    limits: Limits | None = None,
+) -> AsyncGenerator[RemoteAgent]:
+    """Connect with an agent, and end it when the block is left.
+
+    async with accord.connect(["gemini", "--acp"]) as remote:
+        session = await remote.new_session("/home/me/project")
+        print((await session.prompt("What is in here?")).text)
+
+    `target` is a command (a list, or a string that is split like a shell would), a URL, or an `Agent` of this program.
+    A command is started in `cwd`, with our environment changed by `env`; `inherit` says what it gets of ours (all,
+    nothing, or these names). `timeout` is for its start. `restart` starts it anew when it dies. `trace` records the
+    wire in a file, or shows it to a function. `unstable` lets through what the protocol only proposes.
+
+    Raises one clear error when the agent cannot be started or does not speak the protocol.
+    """
+    with_trace = JsonLines(trace, role="client") if isinstance(trace, str | Path) else trace
+    remote = RemoteAgent(
+        target_of(target, cwd=cwd, env=env, inherit=inherit),
+        client or Client(),
+        timeout=timeout,
+        restart=(Restart() if restart else None) if isinstance(restart, bool) else restart,
+        unstable=unstable,
+        limits=limits,
+        observers=[] if with_trace is None else [with_trace],
+    )
+    try:
+        async with remote:
+            yield remote
+    finally:
+        if isinstance(with_trace, JsonLines) and with_trace is not trace:
+            with_trace.close()
+
+
+def target_of(
+    where: Where,
+    *,
+    cwd: str | Path | None = None,
+    env: Mapping[str, str | None] | None = None,
+    inherit: Inherit = True,
+) -> Target:
+    """Where this is; raises AccordError for what cannot be reached."""
+    if isinstance(where, Target):
+        return where
+    if isinstance(where, str):
+        if where.startswith(SCHEMES):
+            raise AccordError(f"{where}: agents behind a URL cannot be reached yet")
+        try:
+            where = shlex.split(where, posix=os.name == "posix")
+        except ValueError as error:
+            raise AccordError(f"this command cannot be split: {error}: {where}") from None
+    if isinstance(where, Sequence):
+        return CommandTarget(where, cwd=cwd, env=env, inherit=inherit)
+    return AgentTarget(where)
+
+
+class AgentTarget(Target):
+    """An agent of this program, in memory: as if it were a process, but none is needed."""
+
+    def __init__(self, agent: Agent) -> None:
+        self.name = agent.info.name
+        self._agent = agent
+        self._serving: set[asyncio.Task[Any]] = set()
+
+    def dial(self) -> Transport:
+        here, there = pair()
+        task = asyncio.create_task(self._agent.serve(there), name=f"accord agent {self.name}")
+        self._serving.add(task)
+        task.add_done_callback(self._serving.discard)
+        return here
+
+    async def release(self) -> None:
+        """Wait for the agent's end, which the end of its link has begun; a stuck one is cancelled."""
+        for task in list(self._serving):
+            with suppress(Exception):
+                if not await within(5.0, asyncio.shield(task)):
+                    task.cancel()
+                    await asyncio.wait([task], timeout=1.0)
