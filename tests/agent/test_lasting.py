@@ -1,9 +1,27 @@
 """Sessions that last: listed, loaded, resumed, forked, closed and deleted, whichever store keeps them."""
 
+import asyncio
+from contextlib import asynccontextmanager
+from datetime import datetime
+
 import msgspec
 import pytest
 
-from accord import Agent, MemoryStore, PeerError, SqliteStore, v1
+from accord import (
+    Agent,
+    CapabilityMissing,
+    MemoryStore,
+    Peer,
+    PeerError,
+    RequestError,
+    SqliteStore,
+    Unknown,
+    memory_pair,
+    v1,
+)
+from accord.agent.record import title_of
+from accord.schema import codec
+from accord.store.base import StoredSession
 
 CWD = "/project"
 
@@ -96,3 +114,483 @@ async def test_a_resume_replays_nothing_and_goes_on(serve, agent):
         assert answer.modes.current_mode_id == "ask"
         await editor.prompt(session, "more")
         assert editor.text == "3: more"
+
+
+# What a list says
+
+
+@pytest.mark.requirement("session.list.entries-complete", "session.list.times-iso-8601", "session.list.needs-no-params")
+async def test_a_list_names_every_session_the_latest_active_first(serve, agent):
+    first, _ = await a_conversation(serve, agent, "the first")
+    second, _ = await a_conversation(serve, agent, "the second")
+    async with serve(agent) as editor:
+        found = (await editor.request(v1.ListSessionsRequest())).sessions
+        assert [it.session_id for it in found] == [second, first]
+        assert [it.cwd for it in found] == [CWD, CWD]
+        assert [it.title for it in found] == ["the second", "the first"]
+        times = [datetime.fromisoformat(it.updated_at) for it in found]
+        assert times == sorted(times, reverse=True)
+        assert all(it.tzinfo is not None for it in times)
+
+
+@pytest.mark.requirement("session.list.filtered-by-cwd", "session.list.empty-list")
+async def test_a_list_may_be_of_one_folder(serve, agent):
+    async with serve(agent) as editor:
+        here, there = await editor.open("/here"), await editor.open("/there/")
+        for cwd, wanted in (("/here", [here]), ("/here/", [here]), ("/there", [there]), ("/nowhere", [])):
+            found = await editor.request(v1.ListSessionsRequest(cwd))
+            assert [it.session_id for it in found.sessions] == wanted
+        with pytest.raises(PeerError) as error:
+            await editor.request(v1.ListSessionsRequest("here"))
+        assert error.value.code == -32602
+
+
+@pytest.mark.requirement("session.list.pages-bounded", "session.list.cursor-goes-on")
+async def test_a_long_list_comes_in_pages(serve, agent):
+    async with serve(agent) as editor:
+        opened = [await editor.open() for _ in range(250)]
+        found, request = [], v1.ListSessionsRequest()
+        while True:
+            page = await editor.request(request)
+            assert 0 < len(page.sessions) <= 100
+            found += [it.session_id for it in page.sessions]
+            if page.next_cursor is None:
+                break
+            request = v1.ListSessionsRequest(cursor=page.next_cursor)
+        assert found == opened[::-1]
+
+
+@pytest.mark.requirement("session.list.cursor-invalid")
+async def test_a_cursor_that_no_page_had_is_an_error(serve, agent):
+    async with serve(agent) as editor:
+        with pytest.raises(PeerError) as error:
+            await editor.request(v1.ListSessionsRequest(cursor="nonsense"))
+        assert error.value.code == -32602
+
+
+@pytest.mark.requirement("session.list.roots-complete", "session.roots.absent-means-none")
+async def test_roots_are_listed_and_never_restored_by_themselves(serve, agent):
+    async with serve(agent) as editor:
+        session = await editor.open(additional_directories=["/lib", "/docs"])
+        (listed,) = (await editor.request(v1.ListSessionsRequest())).sessions
+        assert listed.additional_directories == ["/lib", "/docs"]
+        await editor.request(load(session, additional_directories=["/docs"]))
+        (listed,) = (await editor.request(v1.ListSessionsRequest())).sessions
+        assert listed.additional_directories == ["/docs"]
+        await editor.request(v1.ResumeSessionRequest(session, CWD))
+        (listed,) = (await editor.request(v1.ListSessionsRequest())).sessions
+        assert listed.additional_directories == []
+
+
+@pytest.mark.requirement("session.list.changes-nothing")
+async def test_listing_opens_nothing(serve, agent):
+    session, _ = await a_conversation(serve, agent)
+    async with serve(agent) as editor:
+        before = await editor.request(v1.ListSessionsRequest())
+        with pytest.raises(PeerError) as error:
+            await editor.prompt(session, "hello")
+        assert error.value.code == -32002
+        assert await editor.request(v1.ListSessionsRequest()) == before
+
+
+@pytest.mark.requirement("session.list.own-only")
+async def test_an_owner_sees_and_opens_only_what_is_his_own(agent):
+    async with as_owner(agent, "ada") as ada, as_owner(agent, "eve") as eve:
+        session = (await ada.request(v1.NewSessionRequest(CWD, []))).session_id
+        assert (await eve.request(v1.ListSessionsRequest())).sessions == []
+        for theft in (load(session), v1.ResumeSessionRequest(session, CWD), v1.ForkSessionRequest(session, CWD)):
+            with pytest.raises(PeerError) as error:
+                await eve.request(theft)
+            assert error.value.code == -32002
+        await eve.request(v1.DeleteSessionRequest(session))
+        assert len((await ada.request(v1.ListSessionsRequest())).sessions) == 1
+
+
+@asynccontextmanager
+async def as_owner(agent, owner):
+    here, there = memory_pair()
+    serving = asyncio.create_task(agent.serve(there, owner=owner))
+    async with Peer(here, role="client", unstable=True) as client:
+        await client.initialize(v1.InitializeRequest(1))
+        yield client
+    await serving
+
+
+# Titles
+
+
+@pytest.mark.requirement("session.info.shown-in-list")
+async def test_the_first_prompt_is_the_title_until_the_author_gives_another(serve, store):
+    agent = Agent("titles", store=store)
+
+    @agent.on_prompt
+    async def titled(turn):
+        if turn.text == "name it":
+            await turn.session.set_title("A better name")
+
+    async with serve(agent) as editor:
+        session = await editor.open()
+        await editor.prompt(session, "\n  Fix   the\tparser \nplease")
+        assert editor.updates == [v1.SessionInfoUpdate("Fix the parser")]
+        await editor.prompt(session, "name it")
+        assert editor.updates[1:] == [v1.SessionInfoUpdate("A better name")]
+        (listed,) = (await editor.request(v1.ListSessionsRequest())).sessions
+        assert listed.title == "A better name"
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [("", None), (" \n ", None), ("one\ntwo", "one"), ("x" * 80, "x" * 80), ("x" * 81, "x" * 79 + "\u2026")],
+)
+def test_a_title_is_one_short_line(text, title):
+    assert title_of(text) == title
+
+
+async def test_without_a_store_of_the_author_s_choice_nothing_is_said_that_the_author_did_not_say(serve):
+    agent = Agent("plain")
+    agent.on_prompt(lambda _: None)
+    async with serve(agent) as editor:
+        await editor.prompt(await editor.open(), "hello")
+        assert editor.updates == []
+
+
+# Taking up again
+
+
+async def test_another_folder_is_refused_and_the_session_is_as_it_was(serve, agent):
+    session, _ = await a_conversation(serve, agent)
+    async with serve(agent) as editor:
+        for request in (load(session, "/elsewhere"), v1.ResumeSessionRequest(session, "/elsewhere")):
+            with pytest.raises(PeerError) as error:
+                await editor.request(request)
+            assert error.value.code == -32602
+        assert editor.updates == []
+        await editor.request(load(session, f"{CWD}/"))
+        assert said(editor.updates)[0] == ("user", "hello")
+
+
+async def test_a_session_that_never_was_is_not_found(serve, agent):
+    nobody = v1.SessionId("nobody")
+    async with serve(agent) as editor:
+        for request in (load(nobody), v1.ResumeSessionRequest(nobody, CWD), v1.ForkSessionRequest(nobody, CWD)):
+            with pytest.raises(PeerError) as error:
+                await editor.request(request, force=True)
+            assert (error.value.code, error.value.data) == (-32002, {"sessionId": "nobody"})
+
+
+async def test_what_the_user_chose_is_chosen_again(serve, agent):
+    async with serve(agent) as editor:
+        session = await editor.open()
+        await editor.request(v1.SetSessionModeRequest(session, "code"))
+        await editor.request(v1.SetSessionConfigOptionRequest(session, "model", "large"))
+    async with serve(agent) as editor:
+        for request in (load(session), v1.ResumeSessionRequest(session, CWD)):
+            answer = await editor.request(request)
+            assert answer.modes.current_mode_id == "code"
+            assert {it.id: it.current_value for it in answer.config_options} == {"mode": "code", "model": "large"}
+
+
+@pytest.mark.requirement("session.load.message-ids-unique")
+async def test_every_message_of_a_replay_has_an_id_of_its_own(serve, agent):
+    session, _ = await a_conversation(serve, agent, "same", "same")
+    async with serve(agent) as editor:
+        await editor.request(load(session))
+        ids = [it.message_id for it in editor.updates if hasattr(it, "message_id")]
+        assert None not in ids
+        assert len(set(ids)) == 4
+
+
+async def test_everything_is_replayed_but_notices_and_commands(serve, store):
+    agent = Agent("tells", store=store)
+
+    @agent.command("again", "Once more")
+    async def again(turn):
+        await turn.session.send(v1.Notice("info", "only now"))
+        await turn.think("hm")
+        await turn.session.send(v1.UsageUpdate(10, 100))
+        async with turn.tool("Look", kind="read") as tool:
+            await tool.text("seen")
+        await turn.say(v1.ImageContent("aGk=", "image/png"))
+
+    capabilities = v1.ClientCapabilities(session=v1.ClientSessionCapabilities(notices=v1.NoticeCapabilities()))
+    async with serve(agent, declare=capabilities) as editor:
+        session = await editor.open()
+        await editor.prompt(session, "/again")
+        live = [it for it in editor.updates if not isinstance(it, v1.Notice | v1.AvailableCommandsUpdate)]
+        assert editor.of(v1.Notice)
+    async with serve(agent, declare=capabilities) as editor:
+        await editor.request(load(session))
+        replayed = list(editor.updates)
+        assert [it for it in replayed if not isinstance(it, v1.UserMessageChunk)] == live
+        await editor.heard(v1.AvailableCommandsUpdate)
+
+
+async def test_a_client_is_not_replayed_what_it_never_said_it_knows(serve, store):
+    agent = Agent("compacts", store=store)
+
+    @agent.on_prompt
+    async def compact(turn):
+        await turn.session.send(v1.CompactionUpdate("c1", "completed"))
+        await turn.say("done")
+
+    knows = v1.ClientCapabilities(session=v1.ClientSessionCapabilities(compaction=v1.CompactionCapabilities()))
+    async with serve(agent, declare=knows) as editor:
+        session = await editor.open()
+        await editor.prompt(session, "go")
+    async with serve(agent) as editor:
+        await editor.request(load(session))
+        assert said(editor.updates) == [("user", "go"), ("agent", "done")]
+        assert not editor.of(v1.CompactionUpdate)
+    async with serve(agent, declare=knows) as editor:
+        await editor.request(load(session))
+        assert len(editor.of(v1.CompactionUpdate)) == 1
+
+
+async def test_half_an_emoji_and_what_nobody_knows_come_back_as_they_were(serve, store):
+    agent = Agent("odd", store=store)
+    odd = [v1.AgentMessageChunk.of("\ud83d"), Unknown("hologram", {"sessionUpdate": "hologram", "depth": [1, None]})]
+
+    @agent.on_prompt
+    async def say(turn):
+        for update in odd:
+            await turn.session.send(update)
+
+    async with serve(agent) as editor:
+        session = await editor.open()
+        await editor.prompt(session, "go")
+    async with serve(agent) as editor:
+        await editor.request(load(session))
+        assert editor.updates[-2:] == odd
+
+
+async def test_history_is_all_that_was_said_and_done(serve, store):
+    agent = Agent("remembers", store=store)
+    seen = []
+
+    @agent.on_prompt
+    async def remember(turn):
+        history = await turn.session.history()
+        seen.append([(message.speaker, message.text) for message in history.messages])
+        await turn.say("Yes.")
+
+    async with serve(agent) as editor:
+        session = await editor.open()
+        await editor.prompt(session, "one")
+    async with serve(agent) as editor:
+        await editor.request(v1.ResumeSessionRequest(session, CWD))
+        await editor.prompt(session, "two")
+    assert seen == [[("user", "one")], [("user", "one"), ("agent", "Yes."), ("user", "two")]]
+
+
+# Tool calls that a crash left open
+
+
+async def crashed(store, session_id, *updates):
+    """What is kept when an agent dies in the middle: these updates, and nothing of its end."""
+    held = await store.create(StoredSession(id=session_id, cwd=CWD))
+    await store.write(held, [codec.encode(update) for update in updates])
+
+
+async def test_tool_calls_left_open_by_a_crash_are_replayed_as_failed_once(serve, agent, store):
+    await crashed(
+        store,
+        "s",
+        v1.ToolCall("done", "Done", status="pending"),
+        v1.ToolCallProgress("done", status="completed"),
+        v1.ToolCall("pending", "Pending"),
+        v1.ToolCall("running", "Running", status="pending"),
+        v1.ToolCallProgress("running", status="in_progress"),
+        v1.ToolCallProgress("running", title="Still running"),
+    )
+    failed = [v1.ToolCallProgress("pending", status="failed"), v1.ToolCallProgress("running", status="failed")]
+    for _ in range(2):
+        async with serve(agent) as editor:
+            await editor.request(load("s"))
+            assert len(editor.updates) == 8
+            assert editor.updates[-2:] == failed
+
+
+# Forking
+
+
+@pytest.mark.requirement("session.fork.leaves-source", "session.fork.roots-not-inherited")
+async def test_a_fork_goes_its_own_way_from_then_on(serve, agent):
+    async with serve(agent, unstable=True) as editor:
+        source = await editor.open(additional_directories=["/lib"])
+        await editor.prompt(source, "hello")
+        await editor.request(v1.SetSessionModeRequest(source, "code"))
+        answer = await editor.request(v1.ForkSessionRequest(source, "/other"))
+        assert answer.modes.current_mode_id == "code"
+        fork = answer.session_id
+        await editor.prompt(fork, "of the fork")
+        await editor.prompt(source, "of the source")
+        listed = {it.session_id: it for it in (await editor.request(v1.ListSessionsRequest())).sessions}
+        assert (listed[fork].cwd, listed[fork].additional_directories) == ("/other", [])
+    for session, cwd, last in ((source, CWD, "of the source"), (fork, "/other", "of the fork")):
+        async with serve(agent) as editor:
+            await editor.request(load(session, cwd))
+            assert said(editor.updates) == [
+                ("user", "hello"),
+                ("agent", "1: hello"),
+                ("user", last),
+                ("agent", f"2: {last}"),
+            ]
+
+
+@pytest.mark.requirement("session.fork.advertised")
+async def test_a_fork_is_offered_only_by_an_agent_that_lets_out_what_is_only_proposed(serve):
+    async with serve(plain_agent()) as editor:
+        with pytest.raises(CapabilityMissing):
+            await editor.request(v1.ForkSessionRequest("s", CWD))
+
+
+def plain_agent():
+    agent = Agent("plain")
+    agent.on_prompt(lambda _: None)
+    return agent
+
+
+# Ending
+
+
+@pytest.mark.requirement("session.delete.leaves-list", "session.delete.idempotent", "session.delete.empty-result")
+async def test_a_deleted_session_is_gone_and_deleting_it_again_is_fine(serve, agent):
+    session, _ = await a_conversation(serve, agent)
+    async with serve(agent) as editor:
+        for _ in range(2):
+            assert await editor.request_raw("session/delete", {"sessionId": session}) == {}
+        assert (await editor.request(v1.ListSessionsRequest())).sessions == []
+        with pytest.raises(PeerError) as error:
+            await editor.request(load(session))
+        assert error.value.code == -32002
+
+
+@pytest.fixture
+def waiting(store):
+    """Says that it began, and then waits for ever."""
+    agent = Agent("waits", store=store)
+
+    @agent.on_prompt
+    async def wait(turn):
+        async with turn.tool("Wait"):
+            await turn.say("begun")
+            await asyncio.Event().wait()
+
+    return agent
+
+
+@pytest.mark.parametrize("ending", [v1.CloseSessionRequest, v1.DeleteSessionRequest])
+@pytest.mark.requirement("session.close.cancels-work")
+async def test_closing_or_deleting_a_session_cancels_its_turn(serve, waiting, ending):
+    async with serve(waiting) as editor:
+        session = await editor.open()
+        prompt = asyncio.create_task(editor.prompt(session, "go"))
+        await editor.heard(v1.AgentMessageChunk)
+        await editor.request(ending(session))
+        assert (await prompt).stop_reason == "cancelled"
+        with pytest.raises(PeerError) as error:
+            await editor.prompt(session, "more")
+        assert error.value.code == -32002
+
+
+async def test_a_closed_session_can_be_loaded(serve, agent):
+    async with serve(agent) as editor:
+        session = await editor.open()
+        await editor.prompt(session, "hello")
+        await editor.request(v1.CloseSessionRequest(session))
+        editor.updates.clear()
+        await editor.request(load(session))
+        assert said(editor.updates) == [("user", "hello"), ("agent", "1: hello")]
+
+
+# Open in two places
+
+
+async def test_loading_a_session_that_is_open_here_closes_it_first(serve, waiting):
+    async with serve(waiting) as editor:
+        session = await editor.open()
+        prompt = asyncio.create_task(editor.prompt(session, "go"))
+        await editor.heard(v1.AgentMessageChunk)
+        live = [it for it in editor.updates if not isinstance(it, v1.UserMessageChunk)]
+        await editor.request(load(session))
+        assert (await prompt).stop_reason == "cancelled"
+        replayed = editor.updates[len(live) :]
+        assert said(replayed)[-2:] == [("user", "go"), ("agent", "begun")]
+        assert [it.status for it in replayed if isinstance(it, v1.ToolCallProgress)][-1] == "failed"
+
+
+async def test_a_session_that_was_loaded_elsewhere_is_no_longer_written_here(serve, agent):
+    async with serve(agent) as first, serve(agent) as second:
+        session = await first.open()
+        await first.prompt(session, "one")
+        await second.request(load(session))
+        with pytest.raises(PeerError) as error:
+            await first.prompt(session, "lost")
+        assert (error.value.code, error.value.data["reason"]) == (-32600, "taken")
+        with pytest.raises(PeerError) as error:
+            await first.prompt(session, "still not")
+        assert error.value.code == -32002
+        await second.prompt(session, "two")
+        first.updates.clear()
+        await first.request(load(session))
+        assert said(first.updates) == [("user", "one"), ("agent", "1: one"), ("user", "two"), ("agent", "2: two")]
+
+
+async def test_loads_of_one_session_at_once_come_one_after_another(serve, agent):
+    session, _ = await a_conversation(serve, agent)
+    async with serve(agent) as editor:
+        await asyncio.gather(*[editor.request(load(session)) for _ in range(3)])
+        once = editor.updates[: len(editor.updates) // 3]
+        assert editor.updates == once * 3
+        await editor.prompt(session, "more")
+
+
+# The author's state
+
+
+async def test_state_that_changes_between_turns_is_kept_when_the_session_closes(serve, store):
+    agent, opened = Agent("counts", store=store, state=Count), []
+    agent.on_prompt(lambda _: None)
+    agent.on_session(opened.append)
+    async with serve(agent) as editor:
+        session = await editor.open()
+        opened[0].state = Count(7, ["later"])
+    async with serve(agent) as editor:
+        await editor.request(v1.ResumeSessionRequest(session, CWD))
+        assert opened[1].state == Count(7, ["later"])
+
+
+async def test_without_a_class_for_it_state_is_whatever_the_author_likes_and_is_not_kept(serve, store):
+    agent = Agent("holds", store=store)
+
+    @agent.on_prompt
+    async def hold(turn):
+        turn.session.state = object()
+
+    async with serve(agent) as editor:
+        assert (await editor.prompt(await editor.open(), "go")).stop_reason == "end_turn"
+
+
+async def test_a_session_that_its_author_refuses_is_not_kept(serve, store):
+    agent = Agent("refuses", store=store)
+    agent.on_prompt(lambda _: None)
+
+    @agent.on_session
+    def refuse(session):
+        raise RequestError.invalid_params("not in this folder")
+
+    async with serve(agent) as editor:
+        with pytest.raises(PeerError):
+            await editor.open()
+        assert (await editor.request(v1.ListSessionsRequest())).sessions == []
+
+
+async def test_sessions_wait_for_the_login(serve, store):
+    agent = Agent("private", store=store)
+    agent.on_prompt(lambda _: None)
+    agent.login("key", "A key")(lambda _: None)
+    async with serve(agent) as editor:
+        for request in (v1.ListSessionsRequest(), load("s"), v1.DeleteSessionRequest("s")):
+            with pytest.raises(PeerError) as error:
+                await editor.request(request)
+            assert error.value.code == -32000

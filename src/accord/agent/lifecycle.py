@@ -178,6 +178,11 @@ class Lifecycle:
             await self._end(request.session_id)
             await self._store.delete(request.session_id, owner=self._owner)
 
+    async def let_go(self, session: Session) -> None:
+        """This session is no longer ours: somebody else has it, or it was deleted."""
+        if self._open.get(session.id) is session:
+            await self._end(session.id)
+
     async def end_all(self) -> None:
         for session_id in list(self._open):
             await self._end(session_id)

@@ -15,6 +15,7 @@ from accord.agent.troubles import not_found, telling
 from accord.agent.turn import Turn
 from accord.agent.turns import Place
 from accord.dispatch import Peer
+from accord.errors import StoreError
 from accord.handlers import Context, Handlers
 from accord.schema import v1
 from accord.schema.v1.prompt import StopReason
@@ -128,7 +129,12 @@ class Service:
             return await self._work(turn)
 
         with telling(session.id):
-            stop_reason = await session.turns.take(work)
+            try:
+                stop_reason = await session.turns.take(work)
+            except StoreError as error:
+                if error.reason in ("taken", "gone"):
+                    await self.lifecycle.let_go(session)
+                raise
         meta = (turns[0].answer_meta or None) if turns else None
         usage = turns[0].spent if turns and self.agent.unstable else None
         return v1.PromptResponse(cast("StopReason", stop_reason), usage, meta=meta)

@@ -1,0 +1,152 @@
+"""An agent that is killed at any step loses nothing that its client saw, and leaves every session readable."""
+
+import os
+import signal
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from accord import ConnectionClosed, Handlers, Peer, ProcessTransport, v1
+
+AGENT = Path(__file__).with_name("mortal_agent.py")
+DEADLINE = 60.0
+CWD = "/project"
+KEPT = 3
+"""Sessions, at most: the oldest is deleted."""
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL on Windows")
+
+
+class Known:
+    """What the client knows of a session."""
+
+    def __init__(self):
+        self.updates = []
+        """All that it was told, in order, but what is told anew each time."""
+        self.answered = 0
+        self.mode = None
+        """The last that it was told of; None while it cannot know."""
+
+
+class Witness:
+    """A client that remembers across the lives of its agent, and compares."""
+
+    def __init__(self, file):
+        self.file = file
+        self.known: dict[str, Known] = {}
+        self.deleted = set()
+        self.seen = 0
+
+    async def live(self, *, step=0, frames=0):
+        """One life of the agent: it dies before a step of its own, or when the client has got so many frames."""
+        self.seen = 0
+        transport = ProcessTransport([sys.executable, str(AGENT), str(self.file), str(step)])
+
+        def heard(notification):
+            self.hear(notification)
+            self.seen += 1
+            if self.seen == frames:
+                os.kill(transport.pid, signal.SIGKILL)
+
+        handlers = Handlers()
+        handlers.on(v1.SessionNotification)(heard)
+        with suppress(ConnectionClosed):
+            async with Peer(transport, handlers, role="client", unstable=True) as self.peer:
+                await self.peer.initialize(v1.InitializeRequest(1), timeout=DEADLINE)
+                await self.compare()
+                await self.work()
+                return True
+        return False
+
+    def hear(self, notification):
+        if not isinstance(notification.update, v1.AvailableCommandsUpdate | v1.UserMessageChunk):
+            self.heard.setdefault(notification.session_id, []).append(notification.update)
+
+    async def ask(self, request):
+        self.heard = {}
+        try:
+            return await self.peer.request(request, timeout=DEADLINE)
+        finally:
+            for session_id, updates in self.heard.items():
+                self.learn(session_id, updates, replayed=isinstance(request, v1.LoadSessionRequest))
+
+    def learn(self, session_id, updates, *, replayed):
+        known = self.known.setdefault(session_id, Known())
+        if replayed:
+            both = min(len(updates), len(known.updates))
+            assert updates[:both] == known.updates[:both]
+            known.updates += updates[both:]
+        else:
+            known.updates += updates
+
+    async def compare(self):
+        """Everything that was ever seen is there, in order."""
+        listed = {it.session_id: it for it in (await self.ask(v1.ListSessionsRequest())).sessions}
+        assert not listed.keys() & self.deleted
+        assert listed.keys() >= self.known.keys()
+        for session_id, known in list(self.known.items()):
+            before = len(known.updates)
+            answer = await self.ask(v1.LoadSessionRequest(session_id, CWD, []))
+            replayed = self.heard.get(session_id, [])
+            assert len(replayed) >= before
+            assert {it.status for it in final_calls(replayed)} <= {"completed", "failed"}
+            if known.mode is not None:
+                assert answer.modes.current_mode_id == known.mode
+            known.mode = answer.modes.current_mode_id
+
+    async def work(self):
+        await self.delete_old_ones()
+        session_id = (await self.ask(v1.NewSessionRequest(CWD, []))).session_id
+        known = self.known.setdefault(session_id, Known())
+        await self.prompt(session_id, "first words")
+        known.mode = None
+        await self.ask(v1.SetSessionModeRequest(session_id, "code"))
+        known.mode = "code"
+        await self.prompt(session_id, "second")
+        fork = (await self.ask(v1.ForkSessionRequest(session_id, CWD))).session_id
+        self.known.setdefault(fork, Known()).updates[:0] = known.updates
+        await self.prompt(fork, "in the fork")
+        await self.ask(v1.CloseSessionRequest(fork))
+
+    async def delete_old_ones(self):
+        while len(self.known) > KEPT:
+            oldest = next(iter(self.known))
+            del self.known[oldest]  # if the agent dies now, nobody knows whether it is there
+            await self.ask(v1.DeleteSessionRequest(oldest))
+            self.deleted.add(oldest)
+
+    async def prompt(self, session_id, text):
+        known = self.known[session_id]
+        known.mode = None
+        await self.ask(v1.PromptRequest.of(session_id, text))
+        known.answered += 1
+        said = [it.content.text for it in self.heard[session_id] if isinstance(it, v1.AgentMessageChunk)]
+        assert int(said[0]) >= known.answered
+        assert " ".join(said[1:]) == text
+
+
+def final_calls(updates):
+    """Tool calls as their last update leaves them."""
+    calls = {it.tool_call_id: it for it in updates if isinstance(it, v1.ToolCall | v1.ToolCallProgress) and it.status}
+    return calls.values()
+
+
+@pytest.fixture
+def witness(tmp_path):
+    return Witness(tmp_path / "sessions.sqlite3")
+
+
+async def test_an_agent_killed_before_a_statement_of_its_store(witness):
+    for step in range(1, 80, 5):  # each life begins with other sessions, so the work begins at another step
+        await witness.live(step=step)
+    assert await witness.live()
+    assert await witness.live()
+
+
+async def test_an_agent_killed_when_its_client_has_seen_an_update(witness):
+    for frames in range(1, 60, 5):
+        await witness.live(frames=frames)
+    assert await witness.live()
+    assert await witness.live()
