@@ -153,7 +153,7 @@ def visit(tmp_path):
     """`async with visit() as visit`: in a session with the built-in agent; `lends=False`: with the smallest client."""
 
     @asynccontextmanager
-    async def begin(*, lends=True, pace=0, **options):
+    async def begin(*, lends=True, pace=0, servers=(), **options):
         here, there = memory_pair()
         serving = asyncio.create_task(demo_agent(pace=pace, **options).serve(there))
         client, updates, heard = Client(), [], asyncio.Event()
@@ -170,7 +170,7 @@ def visit(tmp_path):
             async with Peer(here, handlers, role="client") as peer:
                 declared = EVERYTHING if lends else v1.ClientCapabilities()
                 await peer.initialize(v1.InitializeRequest(1, declared), timeout=DEADLINE)
-                session = await peer.request(v1.NewSessionRequest(str(folder), []), timeout=DEADLINE)
+                session = await peer.request(v1.NewSessionRequest(str(folder), list(servers)), timeout=DEADLINE)
                 visit = Visit(peer, client, session, updates, heard)
                 visit.folder = folder
                 await visit.heard(v1.AvailableCommandsUpdate)

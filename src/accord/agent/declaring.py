@@ -9,6 +9,7 @@ import msgspec
 
 from accord.capabilities import NEEDS
 from accord.handlers import Handlers
+from accord.mcp.opening import mcp_capabilities
 from accord.schema import v1
 
 _YES: dict[Any, Any] = {
@@ -48,6 +49,7 @@ def capabilities(
         handled.add(v1.LogoutRequest)
     bare = v1.AgentCapabilities(
         prompt_capabilities=prompt,
+        mcp_capabilities=mcp_capabilities(),
         session_capabilities=v1.SessionCapabilities(
             additional_directories=v1.SessionAdditionalDirectoriesCapabilities()
         ),

@@ -18,6 +18,7 @@ from accord.agent.content import text_of
 from accord.agent.permission import PermissionMemory
 from accord.agent.record import Record, title_of
 from accord.agent.remote_client import RemoteClient
+from accord.agent.servers import SessionServers
 from accord.agent.settings import Config, Modes
 from accord.agent.turns import Turns
 from accord.capabilities import UPDATES_NEED
@@ -77,6 +78,7 @@ class Session:
         """Whether the client knows it, or is about to: what changes now is told."""
         self._peer = service.peer
         self._early: list[bytes] | None = []
+        self._mcp: SessionServers | None = None
         self._tool_calls: dict[v1.ToolCallId, ToolCallState] = {}
         """Those that are not finished."""
 
@@ -93,6 +95,17 @@ class Session:
     async def set_title(self, title: str | None) -> None:
         """Give the session a title, or take it away."""
         await self.send(v1.SessionInfoUpdate(title=title))
+
+    @property
+    def mcp(self) -> SessionServers:
+        """The MCP servers that the client gave to this session.
+
+        They are connected when something is first asked of them, or already by `session.mcp.start()`.
+        """
+        if self._mcp is None:
+            self._mcp = SessionServers(self)
+            self.resources.push_async_callback(self._mcp.close)
+        return self._mcp
 
     def resolve(self, path: str | PathLike[str]) -> str:
         """This path as an absolute one; a relative path starts at `cwd`."""
@@ -156,6 +169,8 @@ class Session:
         frame = await self.record.keep_prompt(prompt, None if is_titled else title_of(text_of(prompt)))
         if frame is not None and self._peer.connection.tell(frame):
             await self._peer.breathe()
+        if self._mcp is not None:
+            await self._mcp.tell_failures()
 
     async def save(self) -> None:
         """Keep `state` as it is now. It happens by itself at the end of a turn, and when the session is closed."""

@@ -11,7 +11,7 @@ from accord.agent.agent import Agent
 from accord.agent.commands import Command
 from accord.agent.session import Session
 from accord.agent.turn import Turn
-from accord.demo import asking, conversation, settings, telling, working
+from accord.demo import asking, conversation, servers, settings, telling, working
 from accord.demo.memory import PACE, Memory
 from accord.store.base import Store
 
@@ -38,6 +38,8 @@ FEATURES = (
     Feature("resource", "Send a link, and a text that travels along", telling.resource),
     Feature("form", "Ask you to fill in a form", asking.form),
     Feature("url", "Ask you to visit a page", asking.page),
+    Feature("tools", "List what the MCP servers of this session offer", servers.tools),
+    Feature("call", "Call a tool of an MCP server", servers.call, "server/tool, and arguments"),
     Feature("mode", "Show or change the mode", settings.mode, "ask, explain or auto"),
     Feature("config", "Show or change the config options", settings.config, "an option and its value"),
     Feature("title", "Give this session a title", telling.title, "a title"),
@@ -78,6 +80,7 @@ def demo_agent(*, login: bool = False, pace: float = PACE, store: Store | str | 
     async def begin(session: Session) -> None:
         session.state.pace = pace
         await settings.offer(session)
+        session.mcp.start()
 
     return agent
 

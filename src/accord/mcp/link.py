@@ -13,6 +13,7 @@ import math
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from contextvars import Context
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from accord import __version__
@@ -73,8 +74,11 @@ class Link:
     # Life
 
     def start(self) -> None:
-        """Begin to connect, in the background."""
-        self._owner = asyncio.create_task(self._own(), name=f"accord mcp {self.name}")
+        """Begin to connect, in the background, unless that has begun."""
+        if self._owner is not None:
+            return
+        # Its life is the session's, so it takes nothing along from the request in which it happens to begin.
+        self._owner = asyncio.create_task(self._own(), name=f"accord mcp {self.name}", context=Context())
 
     async def close(self) -> None:
         """Let the server go; waits until nothing of it is left."""
@@ -249,7 +253,9 @@ class Link:
             raise await self._asked_in_vain(error) from error
 
     async def _there(self) -> Client:
-        await self._settled.wait()
+        if not self._stop.is_set():
+            self.start()
+            await self._settled.wait()
         if self._client is None or self.failure is not None:
             raise self.failure or McpServerError(self.name, "the session has ended")
         return self._client

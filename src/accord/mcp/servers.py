@@ -44,7 +44,7 @@ class McpServers:
     # Life
 
     def start(self) -> None:
-        """Begin to connect all of them, in the background."""
+        """Begin to connect all of them, in the background; otherwise that happens when something is first asked."""
         for link in self._links:
             link.start()
 

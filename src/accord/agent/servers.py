@@ -1,0 +1,83 @@
+"""`session.mcp`: the MCP servers that the client gave to a session, with their tools as tool calls that it sees."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+from accord.errors import ConnectionClosed, McpServerError
+from accord.mcp.catalog import McpTool
+from accord.mcp.content import McpResult
+from accord.mcp.servers import McpServers
+from accord.mcp.surroundings import Surroundings
+from accord.schema import v1
+from accord.schema.base import Json
+
+if TYPE_CHECKING:
+    from accord.agent.session import Session
+    from accord.agent.turn import Turn
+
+
+class SessionServers(McpServers):
+    """What a session's MCP servers offer, and ways to use it.
+
+    >>> async def work(turn):
+    ...     for tool in await turn.session.mcp.tools():
+    ...         print(tool.qualified_name, tool.input_schema)
+    ...     result = await turn.session.mcp.call(turn, "weather/forecast", {"city": "Ulm"}, ask=True)
+    ...     await turn.say(result.text)
+
+    The user is told of a server that is not there.
+    """
+
+    def __init__(self, session: Session) -> None:
+        surroundings = Surroundings(session.service.peer, session.id, [str(folder) for folder in session.roots.folders])
+        super().__init__(session.mcp_servers, surroundings, on_failure=self._failed)
+        self._session = session
+        self._untold: list[McpServerError] = []
+
+    async def call(
+        self,
+        turn: Turn,
+        tool: McpTool | str,
+        arguments: dict[str, Json] | None = None,
+        *,
+        ask: bool = False,
+        timeout: float | None = None,  # noqa: ASYNC109
+    ) -> McpResult:
+        """Call a tool, as a tool call that the client sees; with `ask` only if the user allows it.
+
+        A tool that fails says so in its result. McpServerError if there is no such tool, or its server is not there.
+        """
+        found = await self.tool(tool) if isinstance(tool, str) else tool
+        async with turn.tool(found.title, kind=found.kind, name=found.qualified_name, raw_input=arguments) as reported:
+            if ask and not (await reported.ask(about=found.qualified_name)).allowed:
+                return McpResult([v1.TextContent("The user does not allow this.")], failed=True)
+            result = await self.run(found, arguments, tool_call_id=reported.id, timeout=timeout)
+            await reported.content(*result.content)
+            if result.structured is not None:
+                await reported.raw_output(result.structured)
+            if result.failed:
+                await reported.fail()
+            return result
+
+    async def tell_failures(self) -> None:
+        """Tell the user now what could not be told when it happened."""
+        while self._untold:
+            await self._tell(self._untold.pop(0))
+
+    async def _failed(self, failure: McpServerError) -> None:
+        if self._session.client.capabilities.has("session.notices") or self._session.turns.running:
+            with contextlib.suppress(ConnectionClosed):
+                await self._tell(failure)
+        else:
+            self._untold.append(failure)
+
+    async def _tell(self, failure: McpServerError) -> None:
+        """As a notice; for a client that shows none, as a tool call that has failed."""
+        if self._session.client.capabilities.has("session.notices"):
+            await self._session.send(v1.Notice("warning", f"MCP server {failure.server} is missing", failure.problem))
+            return
+        tool_call_id = v1.ToolCallId(f"mcp-{failure.server}")
+        title = f"Connect to the MCP server {failure.server}"
+        await self._session.send(v1.ToolCall(tool_call_id, title, "other", "failed", [v1.Content.of(failure.problem)]))
