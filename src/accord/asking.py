@@ -38,7 +38,7 @@ class Asked:
         self.holding_up = None if maker is None else maker.holding_up
         # Inside a notification's handler none is: what fills the memory waits for that handler.
         self.patient = patient and self.holding_up is None
-        """Whether it may take long without harm, so that we may stop reading meanwhile (see `intake`)."""
+        """Whether it may take long without harm: reading may pause while only such ones are out."""
         self.future: asyncio.Future[Answer] = loop.create_future()
         self.answer: Answer | None = None
         self.then: Callable[[], None] | None = None

@@ -228,7 +228,7 @@ class Connection:
         """Send a request and wait for its result; raises PeerError when the answer is an error.
 
         `params` are a message of the protocol, or the `Raw` JSON of one.
-        `lane` is the session it belongs to; `patient` says that it may take long without harm (see `intake`). `timeout`
+        `lane` is the session it belongs to; `patient` says that reading may pause while it is out. `timeout`
         is for the whole, `idle_timeout` for a time in which nothing is heard of that session. Cancelling the caller
         cancels the request.
         """

@@ -8,7 +8,7 @@
 One task lives as long as the process. It waits for the first reason to end (we close; the process ends; it closes its
 stdout; it no longer takes input), sees to it that all the process wrote is delivered, and goes down the ladder: close
 stdin, wait, SIGTERM to the group, wait, SIGKILL to the group. Each step has a deadline, so leaving takes a bounded time
-whatever the agent does. Should we be killed ourselves, the guard goes down the ladder for us (see `guard`).
+whatever the agent does. Should we be killed ourselves, a small process of ours (`guard`) does it in our place.
 
 Children that leave the agent's group on purpose (daemons) are not followed. On Windows there are no such groups, nor a
 guard: there the process itself is ended, not what it started.
