@@ -59,28 +59,31 @@ PRAGMA user_version = {FORMAT};
 """
 
 
-def connect(path: Path, safety: Safety, *, patience: float) -> sqlite3.Connection:
-    """A connection to a store's file that exists."""
-    connection = sqlite3.connect(path, timeout=patience, isolation_level=None, check_same_thread=False)
-    connection.execute(f"PRAGMA synchronous = {_SYNCHRONOUS[safety]}")
-    return connection
-
-
-def prepare(path: Path, safety: Safety) -> sqlite3.Connection:
+def prepare(path: Path, safety: Safety, patience: float) -> sqlite3.Connection:
     """Make the file if it is not there, see that it is ours, and connect to it."""
     try:
         _make_file(path)
-        connection = connect(path, safety, patience=PATIENCE)
+        connection = sqlite3.connect(path, timeout=patience, isolation_level=None, check_same_thread=False)
     except (OSError, sqlite3.Error) as error:
         raise StoreError("failed", f"the store {path} cannot be opened: {error}") from error
     try:
-        _make_ready(connection, path)
+        _make_ready(connection, path, patience)
+        return _safe(connection, safety)
     except sqlite3.Error as error:
         connection.close()
         raise trouble(error, path) from error
     except BaseException:
         connection.close()
         raise
+
+
+def connect(path: Path, safety: Safety) -> sqlite3.Connection:
+    """A second connection to a file that is ready; it waits for nobody."""
+    return _safe(sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False), safety)
+
+
+def _safe(connection: sqlite3.Connection, safety: Safety) -> sqlite3.Connection:
+    connection.execute(f"PRAGMA synchronous = {_SYNCHRONOUS[safety]}")
     return connection
 
 
@@ -88,7 +91,7 @@ def trouble(error: sqlite3.Error, path: Path) -> StoreError:
     """What went wrong, in the words of a store."""
     reasons: dict[int, StoreTrouble] = {sqlite3.SQLITE_NOTADB: "not_a_store", sqlite3.SQLITE_CORRUPT: "not_a_store"}
     if is_busy(error):
-        return StoreError("busy", f"the store {path} was locked by others for {PATIENCE:g} seconds")
+        return StoreError("busy", f"the store {path} was locked by others for too long")
     reason = reasons.get(_primary_code(error), "failed")
     return StoreError(reason, f"the store {path} cannot be used: {error}")
 
@@ -116,9 +119,9 @@ def _make_file(path: Path) -> None:
     os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
 
 
-def _make_ready(connection: sqlite3.Connection, path: Path) -> None:
+def _make_ready(connection: sqlite3.Connection, path: Path, patience: float) -> None:
     _check(connection, path)  # before anything is written to a file that may not be ours
-    _use_write_ahead_log(connection)
+    _use_write_ahead_log(connection, patience)
     connection.execute("BEGIN IMMEDIATE")  # one process makes the tables, and the others find them
     try:
         if _check(connection, path) == 0:
@@ -146,9 +149,9 @@ def _check(connection: sqlite3.Connection, path: Path) -> int:
     return int(written)
 
 
-def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
+def _use_write_ahead_log(connection: sqlite3.Connection, patience: float) -> None:
     """SQLite does not wait for others here, however patient the connection is."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + patience
     while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL")

@@ -40,7 +40,8 @@ class SqliteStore(Store):
 
     Without a path it is a file under the user's data folder, `name` being the file's name. What was committed survives
     the death of the process at any moment; `survives="power"` makes every commit wait for the disk, so that it
-    survives a loss of power too (without it the last moments before may be lost, and nothing else).
+    survives a loss of power too (without it the last moments before may be lost, and nothing else). While another
+    process keeps the file locked, writers wait, but not the event loop; past `patience` seconds they fail.
     """
 
     def __init__(
@@ -49,10 +50,12 @@ class SqliteStore(Store):
         *,
         name: str = "sessions",
         survives: Safety = "process",
+        patience: float = database.PATIENCE,
         clock: Clock = now,
     ) -> None:
         self.path = data_folder() / f"{name}.sqlite3" if path is None else Path(path)
         self._survives: Safety = survives
+        self._patience = patience
         self._clock = clock
         self._opening = asyncio.Lock()
         self._open: _Open | None = None
@@ -60,7 +63,7 @@ class SqliteStore(Store):
     async def open(self) -> None:
         async with self._opening:
             if self._open is None:
-                self._open = await _Open.at(self.path, self._survives, self._clock)
+                self._open = await _Open.at(self.path, self._survives, self._patience, self._clock)
 
     async def close(self) -> None:
         async with self._opening:
@@ -148,9 +151,9 @@ class _Open:
         self.journal = Journal(quick, self.submit, path, clock)
 
     @classmethod
-    async def at(cls, path: Path, survives: Safety, clock: Clock) -> _Open:
+    async def at(cls, path: Path, survives: Safety, patience: float, clock: Clock) -> _Open:
         worker = ThreadPoolExecutor(1, "accord-store")
-        preparing = worker.submit(database.prepare, path, survives)
+        preparing = worker.submit(database.prepare, path, survives, patience)
         try:
             patient = await asyncio.wrap_future(preparing)
         except BaseException:
@@ -159,7 +162,7 @@ class _Open:
             raise
         quick = None
         if survives == "process":
-            quick = database.connect(path, survives, patience=0)
+            quick = database.connect(path, survives)
             quick.execute("PRAGMA wal_autocheckpoint = 0")  # that waits for the disk: the worker does it
         return cls(worker, patient, quick, path, clock)
 
