@@ -1,0 +1,103 @@
+"""The low level's way beside the high one: handlers of one's own, messages of one's own, what is declared."""
+
+import pytest
+
+from accord import Agent, Model, PeerError, Request, v1
+
+
+class Greeting(Model):
+    text: str
+
+
+class Greet(Request[Greeting], method="_example.com/greet"):
+    session_id: str
+
+
+@pytest.fixture
+def agent():
+    agent = Agent("mixed")
+    agent.on_prompt(lambda _: None)
+    return agent
+
+
+async def test_a_message_of_one_s_own_reaches_the_session(serve, agent):
+    @agent.on(Greet)
+    async def greet(request, context):
+        session = agent.session(context, request.session_id)
+        await session.send(v1.AgentMessageChunk.of("waving"))
+        return Greeting(f"Hello from {session.cwd}")
+
+    async with serve(agent) as editor:
+        session = await editor.open()
+        assert (await editor.request(Greet(session))).text == "Hello from /project"
+        assert editor.text == "waving"
+        with pytest.raises(PeerError) as raised:
+            await editor.request(Greet("?"))
+        assert (raised.value.code, raised.value.data) == (-32002, {"sessionId": "?"})
+
+
+async def test_an_author_s_own_handler_goes_before_ours(serve, agent):
+    @agent.on(v1.SetSessionModeRequest)
+    def set_mode(request):
+        raised.append(request.mode_id)
+
+    raised = []
+    async with serve(agent) as editor:
+        await editor.request(v1.SetSessionModeRequest(v1.SessionId("?"), v1.SessionModeId("any")))
+        assert raised == ["any"]
+
+
+async def test_raw_handlers_take_what_has_no_class(serve, agent):
+    heard = []
+    agent.on_request("_example.com/add")(lambda params: {"sum": sum(params["numbers"])})
+    agent.on_notification("_example.com/note")(heard.append)
+    async with serve(agent) as editor:
+        await editor.notify_raw("_example.com/note", {"text": "hi"})
+        assert await editor.request_raw("_example.com/add", {"numbers": [1, 2]}) == {"sum": 3}
+        assert heard == [{"text": "hi"}]
+
+
+async def test_what_is_handled_is_declared(serve, agent):
+    @agent.on(v1.SetSessionTitleRequest)
+    async def set_title(request, context):
+        await agent.session(context, request.session_id).set_title(request.title)
+        return v1.SetSessionTitleResponse(request.title)
+
+    async with serve(agent) as editor:
+        capabilities = editor.agent.agent_capabilities
+        assert capabilities.session_capabilities.title is not None
+        assert capabilities.session_capabilities.close is not None
+        assert capabilities.session_capabilities.additional_directories is not None
+        assert capabilities.session_capabilities.archive is None
+        session = await editor.open()
+        await editor.request(v1.SetSessionTitleRequest(session, "Talk"))
+        assert editor.of(v1.SessionInfoUpdate) == [v1.SessionInfoUpdate(title="Talk")]
+
+
+async def test_what_is_declared_can_be_changed(serve):
+    agent = Agent("special", capabilities=lambda _: v1.AgentCapabilities(meta={"example.com": True}))
+    agent.on_prompt(lambda _: None)
+    async with serve(agent) as editor:
+        assert editor.agent.agent_capabilities == v1.AgentCapabilities(meta={"example.com": True})
+
+
+async def test_prompts_may_be_answered_in_the_low_level_s_way(serve):
+    agent = Agent("low")
+
+    @agent.on(v1.PromptRequest)
+    async def answer(request, context):
+        await context.peer.notify(v1.SessionNotification(request.session_id, v1.AgentMessageChunk.of("low")))
+        return v1.PromptResponse("end_turn")
+
+    async with serve(agent) as editor:
+        await editor.prompt(await editor.open(), "go")
+        assert editor.text == "low"
+
+
+async def test_one_agent_serves_several_connections(serve, agent):
+    async with serve(agent) as one, serve(agent) as other:
+        session = await one.open()
+        with pytest.raises(PeerError) as raised:
+            await other.prompt(session, "go")
+        assert raised.value.code == -32002
+        assert (await one.prompt(session, "go")).stop_reason == "end_turn"
