@@ -7,7 +7,7 @@ import pytest
 
 from accord import Agent, Handlers, PeerError, v1
 
-CALLS_FOR_EACH_PIECE = 1
+CALLS_FOR_EACH_PIECE = 7
 
 
 def agent_with(work, **options):

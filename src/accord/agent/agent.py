@@ -14,14 +14,13 @@ from accord.agent.content import Accepted, Accepts
 from accord.agent.login import Doors, Way, variables_are_set
 from accord.agent.permission import PermissionMemory, Remembered
 from accord.agent.record import Record
+from accord.agent.running import run_until_the_end
 from accord.agent.service import Service, services
 from accord.agent.session import Session
 from accord.agent.turn import Turn
 from accord.agent.turns import SecondPrompt
 from accord.connection import Limits
-from accord.errors import StoreError
 from accord.handlers import Context, Handlers
-from accord.run import run
 from accord.schema import v1
 from accord.schema.base import Notification, Request
 from accord.schema.v1.prompt import StopReason
@@ -239,13 +238,12 @@ class Agent:
                 await self.store.close()
 
     def run(self, *, uvloop: bool | None = None) -> None:
-        """Serve the client that started this program, over standard input and output."""
-        try:
-            run(self._serve_standard_streams(), uvloop=uvloop)
-        except KeyboardInterrupt:
-            raise SystemExit(130) from None
-        except StoreError as error:
-            raise SystemExit(f"{self.info.name}: {error}") from None
+        """Serve the client that started this program, over standard input and output.
+
+        `uvloop` is used if it is installed; True insists on it, False refuses it. What the program prints meanwhile
+        goes to standard error.
+        """
+        run_until_the_end(self._serve_standard_streams(), self.info.name, uvloop=uvloop)
 
     async def _serve_standard_streams(self) -> None:
         await self.serve(StdioTransport.standard())

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from accord.dispatch import Peer
 
 NO_HISTORY = (v1.Notice, v1.AvailableCommandsUpdate)
+APART = frozenset((*NO_HISTORY, v1.SessionInfoUpdate))
+"""What is kept in another way than as an update, or not at all."""
 
 TITLE_LENGTH = 80
 
@@ -42,6 +44,7 @@ class Record:
         self._store = store
         self._stored = stored
         self._state = stored.state
+        self._append = store.appending(stored)
         identifier = msgspec.json.encode(stored.id).decode()
         self._head = (
             f'{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":{identifier},"update":'.encode()
@@ -57,6 +60,17 @@ class Record:
         elif update.__class__ not in NO_HISTORY:
             await self._store.write(self._stored, (encoded,))
         return self.frame(encoded)
+
+    def keep_now(self, update: SessionUpdate) -> bytes | None:
+        """`keep`, where the store can do that without waiting; else None, and nothing is kept."""
+        if self._append is None or update.__class__ in APART:
+            return None
+        try:
+            encoded = codec.strict_encode(update)
+        except codec.ENCODE_REFUSALS:
+            encoded = codec.encode(update)
+        self._append(encoded)
+        return b"%b%b}}" % (self._head, encoded)
 
     async def keep_prompt(self, prompt: Sequence[ContentBlock], title: str | None = None) -> bytes | None:
         """Keep what the user says, and the title that it gives the session; the frame that tells of the title."""

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("accord")
 
 
-TOOL_CALLS: frozenset[type[Any]] = frozenset((v1.ToolCall, v1.ToolCallProgress))
+LOOKED_AT: frozenset[type[Any]] = frozenset((v1.ToolCall, v1.ToolCallProgress, *UPDATES_NEED))
+"""Updates that cannot simply be sent."""
 
 
 class Session:
@@ -128,17 +129,19 @@ class Session:
 
         Usually a shorter way is there: `turn.say`, `turn.plan`, `session.set_title` and the like.
         """
-        if update.__class__ in UPDATES_NEED:
-            self._peer.capabilities.require(UPDATES_NEED[update.__class__], update.__class__.__name__)
-        frame = await self.record.keep(update)
-        if update.__class__ in TOOL_CALLS:
-            self._note(update)
+        if update.__class__ in LOOKED_AT:
+            self._look_at(update)
+        frame = self.record.keep_now(update) or await self.record.keep(update)
         if self._early is not None:
             self._early.append(frame)
         elif self._peer.connection.tell(frame):
             await self._peer.breathe()
 
-    def _note(self, update: Any) -> None:
+    def _look_at(self, update: Any) -> None:
+        needed = UPDATES_NEED.get(update.__class__)
+        if needed is not None:
+            self._peer.capabilities.require(needed, update.__class__.__name__)
+            return
         known = self._tool_calls.pop(update.tool_call_id, None) or ToolCallState(update.tool_call_id)
         if not (call := known.updated(update)).is_finished:
             self._tool_calls[call.id] = call

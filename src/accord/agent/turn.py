@@ -84,7 +84,7 @@ class Turn(Elicits):
 
     # Speaking
 
-    async def say(self, content: str | v1.ContentBlock) -> None:
+    def say(self, content: str | v1.ContentBlock) -> Coroutine[Any, Any, None]:
         """Say something to the user: text, in Markdown, or any other content.
 
         What is said with nothing between is one message.
@@ -92,7 +92,8 @@ class Turn(Elicits):
         if self._speaker is not v1.AgentMessageChunk:
             self._begin_message(v1.AgentMessageChunk)
         block = v1.TextContent(content) if isinstance(content, str) else content
-        await self._send(v1.AgentMessageChunk(block, self._message_id))
+        # Not an `async def` of its own: a model's answer is thousands of these.
+        return self._send(v1.AgentMessageChunk(block, self._message_id))
 
     async def think(self, content: str | v1.ContentBlock) -> None:
         """Think aloud."""

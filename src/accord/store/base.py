@@ -128,6 +128,13 @@ class Store(ABC):
         session by now, `gone` when it was deleted.
         """
 
+    def appending(self, session: StoredSession) -> Callable[[bytes], None] | None:  # noqa: ARG002
+        """What keeps one update at once, with the errors of `write`; None where keeping means waiting.
+
+        A model's answer is thousands of updates, and where they stay in memory, each would wait for nothing.
+        """
+        return None
+
     @abstractmethod
     def updates(self, session_id: str, *, owner: str = "", after: int = 0) -> AsyncIterator[list[bytes]]:
         """The session's updates in order, a page at a time, behind the first `after` of them."""

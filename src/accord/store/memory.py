@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import datetime
 from operator import attrgetter
+from time import monotonic
 
 import msgspec
 
@@ -54,6 +55,9 @@ class _Kept:
 
 _place = attrgetter("place")
 
+FRESH = 0.05
+"""Seconds in which a stream of updates does not make its session newer again and again."""
+
 
 class MemoryStore(Store):
     """Keeps sessions in memory, for as long as the process lives.
@@ -89,16 +93,28 @@ class MemoryStore(Store):
         return kept.as_it_is()
 
     async def write(self, session: StoredSession, updates: Sequence[bytes] = (), changes: Changes = NOTHING) -> None:
-        kept = self._of(session.id, session.owner)
-        if kept is None:
-            raise StoreError("gone", f"session {session.id} was deleted")
-        if kept.session.hold != session.hold:
-            raise StoreError("taken", f"session {session.id} was taken up elsewhere")
+        kept = self._held(session)
         if changes is not NOTHING:
             kept.session = _detached(changes.apply(kept.session))
         kept.updates += updates
         kept.touch(self._clock())
         self._listed = None
+
+    def appending(self, session: StoredSession) -> Callable[[bytes], None]:
+        kept = self._kept.get(session.id)
+        fresh_until = 0.0
+
+        def append(update: bytes) -> None:
+            nonlocal kept, fresh_until
+            if kept is None or self._kept.get(session.id) is not kept or kept.session.hold != session.hold:
+                kept = self._held(session)
+            kept.updates.append(update)
+            if (at := monotonic()) >= fresh_until:
+                fresh_until = at + FRESH
+                kept.touch(self._clock())
+                self._listed = None
+
+        return append
 
     async def updates(self, session_id: str, *, owner: str = "", after: int = 0) -> AsyncIterator[list[bytes]]:
         while (kept := self._of(session_id, owner)) is not None and (page := _page(kept.updates, after)):
@@ -131,6 +147,15 @@ class MemoryStore(Store):
         if self._of(session_id, owner) is not None:
             del self._kept[session_id]
             self._listed = None
+
+    def _held(self, session: StoredSession) -> _Kept:
+        """What is kept of a session, for whoever holds it; StoreError for anybody else."""
+        kept = self._of(session.id, session.owner)
+        if kept is None:
+            raise StoreError("gone", f"session {session.id} was deleted")
+        if kept.session.hold != session.hold:
+            raise StoreError("taken", f"session {session.id} was taken up elsewhere")
+        return kept
 
     def _of(self, session_id: str, owner: str) -> _Kept | None:
         kept = self._kept.get(session_id)
