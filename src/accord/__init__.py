@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from accord.agent.turn import Turn as Turn
     from accord.capabilities import Capabilities as Capabilities
     from accord.client.client import Client as Client
-    from accord.client.permission import PermissionQuestion as PermissionQuestion
     from accord.client.remote_agent import RemoteAgent as RemoteAgent
     from accord.client.remote_session import RemoteSession as RemoteSession
     from accord.client.reply import Outcome as Outcome, Reply as Reply
@@ -50,6 +49,10 @@ if TYPE_CHECKING:
     )
     from accord.handlers import Context as Context, Handlers as Handlers
     from accord.host.files import Files as Files
+    from accord.host.permissions import Permissions as Permissions
+    from accord.host.policy import Policy as Policy
+    from accord.host.question import PermissionQuestion as PermissionQuestion
+    from accord.host.remembered import RememberedAnswers as RememberedAnswers
     from accord.host.service import HostedSession as HostedSession, Service as Service
     from accord.host.terminals import Terminals as Terminals
     from accord.run import run as run
@@ -100,9 +103,12 @@ _HOMES = {
     "Overflow": "errors",
     "Peer": "dispatch",
     "PeerError": "errors",
-    "PermissionQuestion": "client.permission",
+    "PermissionQuestion": "host.question",
+    "Permissions": "host.permissions",
+    "Policy": "host.policy",
     "ProcessTransport": "transports.process",
     "ProtocolError": "errors",
+    "RememberedAnswers": "host.remembered",
     "RemoteAgent": "client.remote_agent",
     "RemoteClient": "agent.remote_client",
     "RemoteSession": "client.remote_session",

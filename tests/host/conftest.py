@@ -9,6 +9,7 @@ import pytest
 import accord
 from accord import v1
 from accord.host.roots import Roots
+from accord.state import ToolCallState
 
 DEADLINE = 30.0
 """Seconds until a wait for something that should happen is a failure."""
@@ -26,6 +27,11 @@ class Asking:
 
     def tool_call(self, tool_call_id):
         return self.tool_calls.get(tool_call_id)
+
+    def fold(self, said):
+        before = self.tool_calls.get(said.tool_call_id) or ToolCallState(said.tool_call_id)
+        self.tool_calls[said.tool_call_id] = before.updated(said)
+        return self.tool_calls[said.tool_call_id]
 
 
 @pytest.fixture

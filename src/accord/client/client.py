@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from accord.client.permission import Ask, AskedPermissions, allow, refuse
 from accord.errors import AccordError
 from accord.handlers import Handlers
 from accord.host.files import Files
+from accord.host.permissions import Permissions
+from accord.host.question import Ask, allow_all, refuse
 from accord.host.service import Service, SessionOf
 from accord.host.terminals import Terminals
 from accord.schema import v1
@@ -107,5 +108,5 @@ def _permissions(permissions: bool | Ask | Service) -> Service:
     if isinstance(permissions, Service):
         return permissions
     if isinstance(permissions, bool):
-        return AskedPermissions(allow if permissions else refuse)
-    return AskedPermissions(permissions)
+        return Permissions(allow_all if permissions else refuse)
+    return Permissions(permissions)

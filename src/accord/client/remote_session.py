@@ -224,6 +224,11 @@ class RemoteSession:
         """The conversation as Markdown."""
         return markdown(self.state)
 
+    def fold(self, said: v1.ToolCallUpdate) -> ToolCallState:
+        """What a permission request says of a tool call becomes part of it."""
+        self.state.add(said)
+        return self.state.tool_calls[said.tool_call_id]
+
     def tool_call(self, tool_call_id: v1.ToolCallId) -> ToolCallState | None:
         """A tool call of this session by its id, as it stands."""
         return self.state.tool_calls.get(tool_call_id)

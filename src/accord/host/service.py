@@ -39,6 +39,10 @@ class HostedSession(Protocol):
         """What its updates have made of a tool call so far."""
         ...
 
+    def fold(self, said: v1.ToolCallUpdate) -> ToolCallState:
+        """Make what a permission request says of a tool call part of it."""
+        ...
+
 
 SessionOf: TypeAlias = Callable[[v1.SessionId], HostedSession]
 """Finds a session of one connection; raises RequestError for one that nobody knows."""
