@@ -237,7 +237,7 @@ class Side:
         request = Request(step.node, step.session, by)
         self.requests[step.node.number] = request
         word = "async" if step.node.form == "async def" else "def"
-        params = encode({"sessionId": step.session, "n": step.node.number})
+        params = msgspec.Raw(encode({"sessionId": step.session, "n": step.node.number}))
         self.note("wait", request)
         try:
             raw = await self.connection.call(
