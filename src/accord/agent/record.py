@@ -78,7 +78,7 @@ class Record:
         message_id = v1.MessageId(f"user-{secrets.token_hex(8)}")
         updates = [encoded_update(v1.UserMessageChunk(block, message_id)) for block in prompt]
         if title is None:
-            await self._write(updates, NOTHING)
+            await self._write(updates, Changes())  # the user's words are activity at this very moment
             return None
         named = v1.SessionInfoUpdate(title)
         updates.append(encoded_update(named))

@@ -55,7 +55,7 @@ class StoredSession(msgspec.Struct, kw_only=True, frozen=True):
     title: str | None = None
     created: datetime = msgspec.field(default_factory=now)
     updated: datetime = msgspec.field(default_factory=now)
-    """The last activity: what a list is sorted by."""
+    """The last activity, which a list is sorted by. Where only updates were written, it may be a second old."""
     settings: dict[str, Json] = {}
     state: Json = None
     """The author's own value."""
@@ -124,8 +124,8 @@ class Store(ABC):
     async def write(self, session: StoredSession, updates: Sequence[bytes] = (), changes: Changes = NOTHING) -> None:
         """Append updates and change what is kept beside them, all or nothing; both are kept when this returns.
 
-        Writes are kept in the order in which they were begun. Raises StoreError: `taken` when somebody else holds the
-        session by now, `gone` when it was deleted.
+        Writes are kept in the order in which they were begun. Empty `Changes` only make the last activity exact. Raises
+        StoreError: `taken` when somebody else holds the session by now, `gone` when it was deleted.
         """
 
     def appending(self, session: StoredSession) -> Callable[[bytes], None] | None:  # noqa: ARG002

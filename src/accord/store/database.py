@@ -45,8 +45,7 @@ CREATE TABLE sessions (
     settings TEXT NOT NULL,
     state TEXT NOT NULL,
     format INTEGER NOT NULL,
-    hold INTEGER NOT NULL,
-    length INTEGER NOT NULL
+    hold INTEGER NOT NULL
 );
 CREATE INDEX sessions_by_activity ON sessions (owner, updated, number);
 CREATE INDEX sessions_by_folder ON sessions (owner, cwd, updated, number);

@@ -24,7 +24,7 @@ from typing import TypeAlias
 from msgspec import UNSET
 
 from accord.errors import StoreError
-from accord.store.base import Changes, Clock, StoredSession, microseconds
+from accord.store.base import NOTHING, Changes, Clock, StoredSession, microseconds
 from accord.store.database import as_json, is_busy, trouble, whole
 
 LONG = 256 * 1024
@@ -32,6 +32,18 @@ LONG = 256 * 1024
 
 CHECKPOINT_AFTER = 4 * 1024 * 1024
 """Bytes of updates after which the write-ahead log is moved into the file."""
+
+MOMENT = 1_000_000
+"""Microseconds to which the time of the last activity is exact, where updates alone are written."""
+
+_PLACE = """
+SELECT number, updated, (
+    SELECT position FROM updates
+    WHERE position >= number << 32 AND position < number + 1 << 32
+    ORDER BY position DESC LIMIT 1
+) FROM sessions WHERE id = ? AND owner = ? AND hold = ?
+"""
+"""A session's number, its last activity, and the place of its last update; nothing unless it is held."""
 
 Work: TypeAlias = "Callable[[sqlite3.Connection], Outcomes]"
 Submit: TypeAlias = "Callable[[Work], Future[Outcomes]]"
@@ -44,9 +56,14 @@ class Write:
 
     session: StoredSession
     updates: Sequence[bytes]
-    columns: dict[str, str | None]
-    """What changes beside the updates."""
+    columns: dict[str, str | None] | None
+    """What changes beside the updates; None for updates alone."""
     done: asyncio.Future[None]
+
+    @property
+    def touches(self) -> bool:
+        """Whether the time of the last activity has to be exact."""
+        return self.columns is not None
 
     @property
     def size(self) -> int:
@@ -70,7 +87,7 @@ class Journal:
 
     async def write(self, session: StoredSession, updates: Sequence[bytes], changes: Changes) -> None:
         loop = asyncio.get_running_loop()
-        write = Write(session, updates, _columns(changes), loop.create_future())
+        write = Write(session, updates, None if changes is NOTHING else _columns(changes), loop.create_future())
         self._waiting.append(write)
         if not self._under_way:
             self._under_way = True
@@ -154,16 +171,18 @@ def checkpoint(connection: sqlite3.Connection) -> Outcomes:
 
 def _write(connection: sqlite3.Connection, write: Write, at: int) -> StoreError | None:
     session = write.session
-    columns = "".join(f", {name} = ?" for name in write.columns)
-    row = connection.execute(
-        f"UPDATE sessions SET updated = max(updated, ?), length = length + ?{columns} "
-        "WHERE id = ? AND owner = ? AND hold = ? RETURNING number, length",
-        (at, len(write.updates), *write.columns.values(), session.id, session.owner, session.hold),
-    ).fetchone()
+    # A commit costs what it changes, in pages: most change the page with the newest updates and no other.
+    row = connection.execute(_PLACE, (session.id, session.owner, session.hold)).fetchone()
     if row is None:
         return _refusal(connection, session)
-    number, length = row
-    first = (number << 32) + length - len(write.updates)
+    number, updated, last = row
+    if write.touches or at - updated >= MOMENT:
+        columns = "".join(f", {name} = ?" for name in write.columns or ())
+        values = (write.columns or {}).values()
+        connection.execute(
+            f"UPDATE sessions SET updated = max(updated, ?){columns} WHERE number = ?", (at, *values, number)
+        )
+    first = (number << 32) if last is None else last + 1
     connection.executemany(
         "INSERT INTO updates VALUES (?, ?)", [(first + index, update) for index, update in enumerate(write.updates)]
     )

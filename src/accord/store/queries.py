@@ -43,18 +43,17 @@ def take(connection: sqlite3.Connection, session_id: str, owner: str, roots: Seq
 
 
 def insert(connection: sqlite3.Connection, session: StoredSession, source: str | None) -> None:
-    copied = None if source is None else _numbered(connection, source, session.owner)
+    copied = None if source is None else _number(connection, source, session.owner)
     if source is not None and copied is None:
         raise StoreError("gone", f"there is no session {source}")
-    length = 0 if copied is None else copied[1]
     try:
         number = connection.execute(
-            f"INSERT INTO sessions ({_COLUMNS}, length) VALUES ({'?, ' * 11}?)", (*_row(session), length)
+            f"INSERT INTO sessions ({_COLUMNS}) VALUES ({', '.join('?' * 11)})", _row(session)
         ).lastrowid
     except sqlite3.IntegrityError:
         raise StoreError("exists", f"there is a session {session.id} already") from None
     if copied is not None and number is not None:
-        first, end = copied[0] << 32, copied[0] + 1 << 32
+        first, end = copied << 32, copied + 1 << 32
         connection.execute(
             "INSERT INTO updates SELECT position + ?, update_json FROM updates WHERE position >= ? AND position < ?",
             ((number << 32) - first, first, end),
@@ -62,18 +61,16 @@ def insert(connection: sqlite3.Connection, session: StoredSession, source: str |
 
 
 def delete(connection: sqlite3.Connection, session_id: str, owner: str) -> None:
-    numbered = _numbered(connection, session_id, owner)
-    if numbered is not None:
-        number = numbered[0]
+    number = _number(connection, session_id, owner)
+    if number is not None:
         connection.execute("DELETE FROM updates WHERE position >= ? AND position < ?", (number << 32, number + 1 << 32))
         connection.execute("DELETE FROM sessions WHERE number = ?", (number,))
 
 
 def updates(connection: sqlite3.Connection, session_id: str, owner: str, after: int) -> list[bytes]:
-    numbered = _numbered(connection, session_id, owner)
-    if numbered is None:
+    number = _number(connection, session_id, owner)
+    if number is None:
         return []
-    number = numbered[0]
     rows = connection.execute(
         "SELECT update_json FROM updates WHERE position >= ? AND position < ? ORDER BY position LIMIT ?",
         ((number << 32) + after, number + 1 << 32, PAGE_OF_UPDATES),
@@ -109,12 +106,9 @@ def page(connection: sqlite3.Connection, owner: str, cwd: str | None, behind: Cu
     return Page(sessions, Cursor(updated, number, cwd).written())
 
 
-def _numbered(connection: sqlite3.Connection, session_id: str, owner: str) -> tuple[int, int] | None:
-    """A session's number and the count of its updates."""
-    found: tuple[int, int] | None = connection.execute(
-        "SELECT number, length FROM sessions WHERE id = ? AND owner = ?", (session_id, owner)
-    ).fetchone()
-    return found
+def _number(connection: sqlite3.Connection, session_id: str, owner: str) -> int | None:
+    row = connection.execute("SELECT number FROM sessions WHERE id = ? AND owner = ?", (session_id, owner)).fetchone()
+    return None if row is None else int(row[0])
 
 
 def _row(session: StoredSession) -> tuple[str | int | None, ...]:
