@@ -30,7 +30,7 @@ def blocks() -> list:
 
 
 def run(arguments: list[str], folder: Path) -> subprocess.CompletedProcess:
-    environment = {**os.environ, "PYTHONWARNINGS": "error", "COLUMNS": "100"}
+    environment = {**os.environ, "PYTHONWARNINGS": "error", "COLUMNS": "100", "XDG_DATA_HOME": str(folder)}
     return subprocess.run(
         arguments,
         check=False,
