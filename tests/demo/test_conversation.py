@@ -11,6 +11,7 @@ from accord.demo.knowledge import OTHER_NAMES, WORDS, about
     [
         ("Hello!", "I am Accord's built-in agent"),
         ("good morning", "Say `/help`"),
+        ("Hello! What is a tool call?", "one thing that an agent does"),
         ("Who are you?", "no model"),
         ("What is ACP?", "Agent Client Protocol"),
         ("What's a tool call?", "one thing that an agent does"),

@@ -122,7 +122,7 @@ async def test_a_command_runs_in_a_terminal_of_the_client_that_is_released(visit
         call, status, content = answer.tool
         assert (call.kind, status) == ("execute", "completed")
         assert content == [v1.Terminal(v1.TerminalId("terminal-0"))]
-        assert answer.text == "It went well."
+        assert answer.text == "It went well. It said:\n```\nHello from a terminal that your client lends\n```"
         assert session.client.terminals == {}
 
 

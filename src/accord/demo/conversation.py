@@ -175,7 +175,7 @@ def _rule(pattern: str, answer: Answer) -> tuple[re.Pattern[str], Answer]:
 
 RULES: list[tuple[re.Pattern[str], Answer]] = [
     _rule(r"^\s*(say|repeat|echo)\b[:,]?\s+(?P<what>.+)", repeat),
-    _rule(r"^\W*(hi|hello|hey|good (morning|day|evening)|servus|moin)\b", greet),
+    _rule(r"^\W*(hi|hello|hey|good (morning|day|evening)|servus|moin)\b[^?]*$", greet),
     _rule(r"\b(my name is|call me)\s+(?P<name>.+)", remember_name),
     _rule(r"\bmy name\b|\bwho am i\b", recall_name),
     _rule(r"^\W*(thanks|thank you|cheers)\b", thank),

@@ -69,46 +69,55 @@ async def edit(turn: Turn, name: str) -> None:
         old = await file_text(turn, path)
         new = one_more_line(old)
         await tool.diff(path, old, new)
-        await write(turn, tool, path, new)
+        said = await write(turn, tool, path, new)
+    await turn.say(said)
 
 
-async def write(turn: Turn, tool: Tool, path: Path, text: str) -> None:
+async def write(turn: Turn, tool: Tool, path: Path, text: str) -> str:
     mode = turn.session.modes.current
     if mode == "explain":
-        await turn.say("In the mode `explain` I change nothing. This is what I would write.")
-    elif mode == "ask" and not (await tool.ask()).allowed:
-        await turn.say("As you wish: I changed nothing.")
-    elif not turn.client.can_write_files:
-        await turn.say("Your client lends me no files to write. This is what I would have written.")
-    else:
-        await turn.client.write_text_file(path, text)
-        await turn.say(f"I wrote `{path.name}`.")
+        return "In the mode `explain` I change nothing. This is what I would write."
+    if mode == "ask" and not (await tool.ask()).allowed:
+        return "As you wish: I changed nothing."
+    if not turn.client.can_write_files:
+        return "Your client lends me no files to write. This is what I would have written."
+    await turn.client.write_text_file(path, text)
+    return f"I wrote `{path.name}`."
 
 
 async def run(turn: Turn, line: str) -> None:
-    command, *arguments = shlex.split(line or HELLO)
-    async with turn.tool(f"Run {line or HELLO}", kind="execute", raw_input={"command": line or HELLO}) as tool:
-        if not turn.client.can_run_commands:
-            await turn.say(f"Your client lends me no terminal. I would have run `{line or HELLO}`.")
-        elif turn.session.modes.current == "explain":
-            await turn.say(f"In the mode `explain` I run nothing. I would run `{line or HELLO}`.")
-        elif turn.session.modes.current == "ask" and not (await tool.ask()).allowed:
-            await turn.say("As you wish: nothing was run.")
-        else:
-            await run_in_terminal(turn, tool, command, arguments)
+    line = line or HELLO
+    async with turn.tool(f"Run {line}", kind="execute", raw_input={"command": line}) as tool:
+        said = await run_line(turn, tool, line)
+    await turn.say(said)
 
 
-async def run_in_terminal(turn: Turn, tool: Tool, command: str, arguments: list[str]) -> None:
+async def run_line(turn: Turn, tool: Tool, line: str) -> str:
+    mode = turn.session.modes.current
+    if not turn.client.can_run_commands:
+        return f"Your client lends me no terminal. I would have run `{line}`."
+    if mode == "explain":
+        return f"In the mode `explain` I run nothing. I would run `{line}`."
+    if mode == "ask" and not (await tool.ask()).allowed:
+        return "As you wish: nothing was run."
+    try:
+        command, *arguments = shlex.split(line)
+    except ValueError as error:
+        await tool.fail(str(error))
+        return f"I do not understand that command: {error}."
+    return await run_in_terminal(turn, tool, command, arguments)
+
+
+async def run_in_terminal(turn: Turn, tool: Tool, command: str, arguments: list[str]) -> str:
     async with turn.client.terminal(command, arguments, cwd=turn.cwd) as terminal:
         await tool.terminal(terminal)
         result = await terminal.run_out(PATIENCE)
     await tool.raw_output({"exitCode": result.exit_code, "signal": result.signal})
+    shown = f" It said:\n```\n{result.output[:SHOWN].rstrip()}\n```" if result.output.strip() else ""
     if result.exit_code == 0:
-        await turn.say("It went well.")
-        return
+        return f"It went well.{shown}"
     await tool.fail()
-    how = "took too long" if result.timed_out else f"ended with {result.signal or result.exit_code}"
-    await turn.say(f"It {how}.")
+    return f"It {'took too long' if result.timed_out else f'ended with {result.signal or result.exit_code}'}.{shown}"
 
 
 def one_more_line(text: str | None) -> str:
