@@ -29,9 +29,7 @@ $(VENV)/.check: requirements/check.txt $(VENV)/.test
 	@touch $@
 
 demo: $(VENV)/.test
-	@$(BIN)/python examples/protocol_types.py
-	@echo
-	@$(BIN)/python examples/low_level_client.py
+	@$(BIN)/python examples/tour.py
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n $(JOBS)
