@@ -227,15 +227,19 @@ class Connection:
     ) -> Coroutine[Any, Any, Raw]:
         """Send a request and wait for its result; raises PeerError when the answer is an error.
 
-        `params` are a message of the protocol, or the `Raw` JSON of one.
+        `params` are a message of the protocol, or the JSON of one.
         `lane` is the session it belongs to; `patient` says that reading may pause while it is out. `timeout`
         is for the whole, `idle_timeout` for a time in which nothing is heard of that session. Cancelling the caller
         cancels the request.
         """
+        if params.__class__ is bytes:
+            params = Raw(params)
         return self._asking.call(method, params, lane=lane, patient=patient, total=timeout, idle=idle_timeout)
 
     def ask(self, method: str, params: Any = None, *, lane: str | None = None, patient: bool = False) -> Sent:
         """Send a request now, whoever waits for its answer later; raises ConnectionClosed once the link has ended."""
+        if params.__class__ is bytes:
+            params = Raw(params)
         return Sent(self._asking, self._asking.send(method, params, lane=lane, patient=patient))
 
     # Receiving

@@ -314,3 +314,8 @@ async def test_closed_links_refuse_messages_of_ones_own_too(connect):
         await peer.close()
         with pytest.raises(ConnectionClosed):
             await peer.request(Greet(name="Ada"))
+
+
+async def test_a_connection_takes_params_that_are_encoded_already(connect):
+    async with connect(greeter) as link:
+        assert bytes(await link.connection.call(Count.__method__, b'{"upto":41}')) == b"42"
