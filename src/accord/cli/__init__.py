@@ -8,10 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from accord import __version__
-from accord.cli import demo, schema
+from accord.cli import demo, login, run, schema, target
+from accord.cli.endings import ENDED_WELL, INTERRUPTED, WRONG_USAGE, exit_code, one_line
 from accord.errors import AccordError
-
-ENDED_WELL, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
 
 
 class Command(NamedTuple):
@@ -24,6 +23,8 @@ class Command(NamedTuple):
 
 COMMANDS: dict[str, Command] = {
     "demo": Command(demo.SUMMARY, demo.arguments, demo.run),
+    "login": Command(login.SUMMARY, login.arguments, login.run),
+    "run": Command(run.SUMMARY, run.arguments, run.run),
     "schema": Command(schema.SUMMARY, schema.arguments, schema.run),
 }
 
@@ -31,7 +32,13 @@ COMMANDS: dict[str, Command] = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the result is the process's exit code."""
     parser = _parser()
-    options = parser.parse_args(arguments)
+    before, agent = target.split(sys.argv[1:] if arguments is None else arguments)
+    options = parser.parse_args(before)
+    if agent and not hasattr(options, "agent"):
+        parser.error(f"accord {options.command or 'COMMAND'} takes no agent behind --")
+    if getattr(options, "agent", None):
+        parser.error(f"unexpected: {' '.join(options.agent)}; the agent's command goes behind --")
+    options.agent = agent
     if options.command is None:
         parser.print_help()
         return WRONG_USAGE
@@ -45,8 +52,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except AccordError as error:
         if options.debug:
             raise
-        print(f"accord {options.command}: {error}", file=sys.stderr)
-        return FAILED
+        print(f"accord {options.command}: {one_line(error)}", file=sys.stderr)
+        return exit_code(error)
 
 
 def _parser() -> argparse.ArgumentParser:

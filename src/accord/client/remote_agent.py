@@ -116,6 +116,11 @@ class RemoteAgent:
             await self.tasks.end(self.limits.grace)
             await self.target.release()
 
+    def hurry(self) -> None:
+        """End the agent's process now, without the patience of `close`, which still is to follow."""
+        if self._peer is not None:
+            self.tasks.start(self._peer.connection.transport.close(0.0), "end at once")
+
     async def sessions_ended(self) -> None:
         """No session of it goes on."""
         while self.open_sessions:

@@ -1,0 +1,100 @@
+"""`accord login`: the ways an agent has to log in, and going through one of them."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from accord.cli import target
+from accord.cli.endings import ENDED_WELL, WrongUsage
+
+if TYPE_CHECKING:
+    from accord.schema import v1
+
+SUMMARY = "Log in to an agent, by one of the ways that it offers."
+EPILOG = """\
+examples:
+  accord login -- gemini --acp                   lists the ways, and asks which
+  accord login --list -- my-agent                only lists them
+  accord login --method api-key -- my-agent      takes that one; asks for variables that are not set
+
+The agent keeps the login, not Accord. Variables that you type here are used for this login only; to start an agent with
+them later, put them into its environment."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = EPILOG
+    parser.usage = "accord login [options] [-- AGENT...]"
+    parser.add_argument("--list", action="store_true", help="list the ways to log in, and do nothing")
+    parser.add_argument("--method", metavar="ID", help="take this way")
+    parser.add_argument("agent", nargs="*", metavar="AGENT", help=target.HELP)
+
+
+def run(options: argparse.Namespace) -> int:
+    from accord.run import run as run_loop
+
+    return run_loop(_login(options))
+
+
+async def _login(options: argparse.Namespace) -> int:
+    from accord.client import login
+    from accord.connect import connect
+    from accord.schema import v1
+
+    async with connect(target.agent_of(options)) as remote:
+        methods = [method for method in remote.auth_methods if not isinstance(method, _unknown())]
+        if options.list or not methods:
+            print("\n".join(map(_described, methods)) or f"{remote.name} offers no way to log in; it may need none.")
+            return ENDED_WELL
+        method = login.method_of(methods, options.method or _chosen(methods))
+        variables = _asked(method) if isinstance(method, v1.AuthMethodEnvVar) else {}
+        await remote.login(_id(method), env=variables)
+        print(f"Logged in to {remote.name}.")
+    return ENDED_WELL
+
+
+def _unknown() -> type:
+    from accord.schema.base import Unknown
+
+    return Unknown
+
+
+def _described(method: v1.AuthMethod) -> str:
+    name, description = getattr(method, "name", ""), getattr(method, "description", None)
+    return f"{_id(method)}  {name}" + (f": {description}" if description else "")
+
+
+def _id(method: v1.AuthMethod) -> str:
+    return str(getattr(method, "id", ""))
+
+
+def _chosen(methods: Sequence[v1.AuthMethod]) -> str:
+    """The only way, or the one that is chosen at the terminal."""
+    if len(methods) == 1:
+        return _id(methods[0])
+    if not sys.stdin.isatty():
+        raise WrongUsage(f"which way? Say --method with one of {', '.join(map(_id, methods))}")
+    for number, method in enumerate(methods, 1):
+        print(f"{number}. {_described(method)}")
+    answer = input("Which way? ").strip()
+    return _id(methods[int(answer) - 1]) if answer.isdecimal() and 0 < int(answer) <= len(methods) else answer
+
+
+def _asked(method: v1.AuthMethodEnvVar) -> dict[str, str]:
+    """Variables that are not in our environment, asked for at the terminal."""
+    from accord.client.login import missing_variables
+
+    missing = missing_variables(method, {})
+    if missing and not sys.stdin.isatty():
+        raise WrongUsage(f"set {', '.join(wanted.name for wanted in missing)} in the environment")
+    if missing and method.link:
+        print(f"See {method.link}")
+    ask = {True: getpass.getpass, False: input}
+    return {wanted.name: ask[wanted.secret](f"{wanted.label or wanted.name}: ") for wanted in missing} | {
+        wanted.name: os.environ[wanted.name] for wanted in method.vars if wanted.name in os.environ
+    }
