@@ -38,6 +38,7 @@ accord.http
 accord.connect
 accord.demo
 accord.cli
+accord.__main__
 """.split("\n")
 LEVELS = {module: level for level, line in enumerate(ORDER) for module in line.split()}
 PACKAGES = {"accord", "accord.jsonrpc", "accord.schema"}  # only docstrings, and the lazy table of public names

@@ -94,7 +94,10 @@ def _asked(method: v1.AuthMethodEnvVar) -> dict[str, str]:
         raise WrongUsage(f"set {', '.join(wanted.name for wanted in missing)} in the environment")
     if missing and method.link:
         print(f"See {method.link}")
-    ask = {True: getpass.getpass, False: input}
-    return {wanted.name: ask[wanted.secret](f"{wanted.label or wanted.name}: ") for wanted in missing} | {
-        wanted.name: os.environ[wanted.name] for wanted in method.vars if wanted.name in os.environ
-    }
+    given = {wanted.name: os.environ[wanted.name] for wanted in method.vars if wanted.name in os.environ}
+    return given | {wanted.name: _typed(wanted) for wanted in missing}
+
+
+def _typed(wanted: v1.AuthEnvVar) -> str:
+    question = f"{wanted.label or wanted.name}: "
+    return getpass.getpass(question) if wanted.secret else input(question)

@@ -203,8 +203,8 @@ class OneTurn:
 
     async def _play(self) -> int:
         from accord.client.client import Client
-        from accord.client.permission import ALLOWANCES
         from accord.connect import START_WITHIN, connect
+        from accord.host.question import ALLOWANCES
 
         options = self._options
         where, client = target.agent_of(options), Client(permissions=ALLOWANCES[options.allow])

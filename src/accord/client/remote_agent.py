@@ -209,7 +209,8 @@ class RemoteAgent:
         """Take up a session with a replay of its past, which is folded when this returns."""
         self.peer.capabilities.require("load_session", "session/load")
         session = self._to_take_up(session_id, cwd, mcp_servers, additional_directories)
-        return await self._take_up(session, self.request(session.to_load()))
+        asked: Awaitable[v1.LoadSessionResponse] = self.request(session.to_load())
+        return await self._take_up(session, asked)
 
     async def resume(
         self,
@@ -222,7 +223,8 @@ class RemoteAgent:
         """Take up a session without a replay."""
         self.peer.capabilities.require("session_capabilities.resume", "session/resume")
         session = self._to_take_up(session_id, cwd, mcp_servers, additional_directories)
-        return await self._take_up(session, self.request(session.to_resume()))
+        asked: Awaitable[v1.ResumeSessionResponse] = self.request(session.to_resume())
+        return await self._take_up(session, asked)
 
     async def fork(self, session: RemoteSession) -> RemoteSession:
         """A copy of a session under its own id, so that two ways can be tried."""

@@ -114,7 +114,8 @@ class Reply:
 
     async def __anext__(self) -> v1.SessionUpdate:
         update = await self._next()
-        return codec.decode(cast("bytes", update), v1.SessionUpdate) if self.keeps_wire else update
+        typed: v1.SessionUpdate = codec.decode(update, v1.SessionUpdate) if self.keeps_wire else update
+        return typed
 
     async def wire(self) -> AsyncGenerator[bytes]:
         """The updates as JSON, byte for byte as they came; for a prompt that was sent with `wire=True`."""

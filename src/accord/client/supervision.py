@@ -144,9 +144,11 @@ class Supervisor:
         peer, offers = self._remote.peer, self._remote.capabilities.sessions
         if not offers.resume and offers.load:
             session.state.clear()
-            session.opened(await peer.request(session.to_load(), timeout=TAKE_UP_WITHIN))
+            loaded = await peer.request(session.to_load(), timeout=TAKE_UP_WITHIN)
+            session.opened(loaded)
         else:
-            session.opened(await peer.request(session.to_resume(), timeout=TAKE_UP_WITHIN))
+            resumed = await peer.request(session.to_resume(), timeout=TAKE_UP_WITHIN)
+            session.opened(resumed)
 
     def _tell(self, policy: Restart, event: Restarted) -> None:
         log.warning(

@@ -38,7 +38,8 @@ class _Merged:
         self.text = JoinedText()
 
     def chunk(self) -> v1.ContentChunk:
-        return self.cls.of(self.text.read(), self.message_id)
+        chunk: v1.ContentChunk = self.cls.of(self.text.read(), self.message_id)
+        return chunk
 
 
 class Unread:
