@@ -24,6 +24,8 @@ def problems_of(expected: Mapping[str, Any], line: Mapping[str, Any]) -> list[st
             found += missing(key, pattern, line[key])
         elif key == "text":
             found += differences("text", pattern, spoken(line["updates"]))
+        elif key == "words":
+            found += differences("words", pattern, len(spoken(line["updates"]).split()))
         elif key == "numbered":
             found += unordered(pattern, line["updates"])
         else:

@@ -86,6 +86,11 @@ OURS = Sdk(
     client=("{python}", "{interop}/clients/accord_client.py"),
     agent=("{python}", "{interop}/agents/accord_agent.py"),
 )
+DEMO = Sdk(
+    "demo", "accord demo", client=OURS.client, agent=("{python}", "{interop}/agents/demo_agent.py", "{data}/sessions")
+)
+"""What anybody gets who starts our agent; a client's name that is not in `SDKS`."""
+
 PYTHON = Sdk(
     "python",
     "Python 0.12.1",

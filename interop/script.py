@@ -53,6 +53,8 @@ class Behaviour:
     title: str
     runs: Sequence[Sequence[Step]]
     files: Mapping[str, str] = field(default_factory=dict[str, str])
+    arguments: Sequence[str] = ()
+    """What the agent is started with, beside its command."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ def behaviours(name: str) -> list[Behaviour]:
     """The behaviours of one file in `behaviours/`."""
     listed = json.loads((HERE / "behaviours" / f"{name}.json").read_text())
     return [
-        Behaviour(it["name"], it["title"], runs_of(it), it.get("files", {}))
+        Behaviour(it["name"], it["title"], runs_of(it), it.get("files", {}), it.get("arguments", []))
         for it in listed  # one object each
     ]
 
@@ -115,8 +117,9 @@ def run_behaviour(
         for number, steps in enumerate(behaviour.runs):
             script = folder / f"script{number}.json"
             script.write_text(json.dumps({"folder": str(lent), "known": known, "steps": steps}))
-            lines += run_program([*client, str(script), "--", *agent], len(steps), environment, folder)
-            known = {name: value for name, value in lines[-1]["known"].items() if name != "folder"}
+            started = [token.replace("{data}", str(folder)) for token in (*agent, *behaviour.arguments)]
+            lines += run_program([*client, str(script), "--", *started], len(steps), environment, folder)
+            known = lines[-1]["known"]
     except Broken as broken:
         return Outcome("failed", [str(broken)])
     steps = [step for run in behaviour.runs for step in run]
