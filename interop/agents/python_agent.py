@@ -6,8 +6,7 @@ import re
 from pathlib import PurePath
 from typing import Any
 
-from acp import Agent, RequestError, run_agent
-from acp import schema as s
+from acp import Agent, RequestError, run_agent, schema as s
 from acp.schema import (
     AgentCapabilities,
     AuthMethodAgent,

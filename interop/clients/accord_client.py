@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from accord import CapabilityMissing, Handlers, Peer, PeerError, ProcessTransport, RequestError, run, v1
 from accord.schema.base import Notification, Request
@@ -209,9 +209,9 @@ class Steps:
         if isinstance(value, str):
             return re.sub(r"<(\w+)>", lambda found: str(self.known.get(found[1], found[0])), value)
         if isinstance(value, list):
-            return [self.filled(item) for item in value]
+            return [self.filled(item) for item in cast("list[Any]", value)]
         if isinstance(value, dict):
-            return {key: self.filled(item) for key, item in value.items()}
+            return {key: self.filled(item) for key, item in cast("dict[str, Any]", value).items()}
         return value
 
     async def ask(self, method: str, params: Any) -> Any:
@@ -259,6 +259,7 @@ class Steps:
 
     async def step(self, index: int, step: dict[str, Any]) -> dict[str, Any]:
         self.lender.answers |= step.get("answers", {})
+        outcome: dict[str, Any]
         try:
             outcome = await self.take(step)
         except CapabilityMissing as missing:
@@ -267,8 +268,8 @@ class Steps:
             outcome = {"error": {"code": error.code, "message": error.message, "data": error.data}}
         except Exception as error:
             outcome = {"error": {"local": f"{type(error).__name__}: {error}"}}
-        for name, field in step.get("keep", {}).items():
-            self.known[name] = (outcome.get("result") or {}).get(field)
+        result: Any = outcome.get("result") or {}
+        self.known |= {name: result.get(field) for name, field in step.get("keep", {}).items()}
         notes, self.lender.notes = self.lender.notes, {"updates": [], "asked": [], "told": []}
         return {"step": index, **outcome, **notes, "known": self.known}
 

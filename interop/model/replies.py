@@ -1,0 +1,112 @@
+"""What a model made of rules was asked, and what it says: the same for every API."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+SENTENCE = "Hello from a model that is made of rules."
+AFTERWARDS = "The file is written."
+CONTENT = "Written by a model that is made of rules.\n"
+TICKS, TICK_SECONDS = 1200, 0.05
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Words:
+    """A piece of text."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """A tool to be called."""
+
+    name: str
+    arguments: Json
+    freeform: str | None = None
+    """What a tool that takes text instead of JSON gets."""
+
+
+Piece = Words | ToolCall
+
+
+@dataclass
+class Asked:
+    """What a request of any kind comes down to."""
+
+    text: str = ""
+    tools: dict[str, Json] = field(default_factory=dict[str, Json])
+    answered: bool = False
+    """A tool has answered since the user's last words."""
+    freeform: set[str] = field(default_factory=set[str])
+
+    def said(self, text: str) -> None:
+        if "EDIT " in text or "STREAM" in text or not self.text or not text.lstrip().startswith("<"):
+            self.text, self.answered = text, False
+
+
+def reply(asked: Asked) -> Iterator[Piece]:
+    """What the model says."""
+    wanted = re.search(r"EDIT (\S+)", asked.text)
+    if wanted and not asked.answered and (call := writing(asked, wanted[1])):
+        yield call
+    elif wanted and asked.answered:
+        yield from words(AFTERWARDS)
+    elif "STREAM" in asked.text and asked.tools:
+        for number in range(TICKS):
+            time.sleep(TICK_SECONDS)
+            yield Words(f"tick {number} ")
+    else:
+        yield from words(SENTENCE)
+
+
+def words(text: str) -> Iterator[Piece]:
+    yield from (Words(word) for word in re.findall(r"\S+\s*", text))
+
+
+WRITERS: dict[str, tuple[str, str]] = {
+    "Write": ("file_path", "content"),
+    "write_file": ("file_path", "content"),
+    "write": ("filePath", "content"),
+}
+"""Tools that write a file: what they call its path, and its text."""
+
+
+def writing(asked: Asked, path: str) -> ToolCall | None:
+    """A call that writes this file, with whichever tool the agent has for it."""
+    patch = f"*** Begin Patch\n*** Add File: {path}\n+{CONTENT.strip()}\n*** End Patch"
+    for name, (where, what) in WRITERS.items():
+        if name in asked.tools:
+            named = asked.tools[name].get("properties", {})
+            return ToolCall(name, {where if where in named or "path" not in named else "path": path, what: CONTENT})
+    if "apply_patch" in asked.tools:
+        return ToolCall("apply_patch", {"input": patch, "patchText": patch}, freeform=patch)
+    shell = f"printf '%s\\n' '{CONTENT.strip()}' > '{path}'"
+    for name, arguments in {"exec_command": {"cmd": shell}, "shell": {"command": ["sh", "-c", shell]}}.items():
+        if name in asked.tools:
+            return ToolCall(name, arguments)
+    return None
+
+
+def text_of(content: Any) -> str:
+    """The text in a message's content, whichever form it has."""
+    if isinstance(content, str):
+        return content
+    return "\n".join(part["text"] for part in content or () if isinstance(part.get("text"), str))
+
+
+def data(value: Json) -> str:
+    """One server-sent event without a name."""
+    return f"data: {json.dumps(value)}\n\n"
+
+
+def event(kind: str, value: Json) -> str:
+    """One server-sent event that says what it is."""
+    return f"event: {kind}\n{data({'type': kind, **value})}"

@@ -1,0 +1,71 @@
+"""OpenAI's responses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+
+from interop.model.replies import Asked, Json, Piece, ToolCall, event, text_of
+
+MESSAGE: Json = {"type": "message", "id": "msg_1", "role": "assistant", "status": "in_progress"}
+
+
+def asked_of(body: Json) -> Asked:
+    asked = Asked()
+    for tool in body.get("tools", []):
+        if "name" in tool:
+            asked.tools[tool["name"]] = tool.get("parameters", {})
+            asked.freeform |= {tool["name"]} if tool["type"] == "custom" else set()
+    said = body["input"]
+    for item in [{"role": "user", "content": said}] if isinstance(said, str) else said:
+        if item.get("role") == "user":
+            asked.said(text_of(item["content"]))
+        elif str(item.get("type", "")).endswith("_output"):
+            asked.answered = True
+    return asked
+
+
+def stream(body: Json, pieces: Iterable[Piece]) -> Iterator[str]:
+    asked = asked_of(body)
+    head: Json = {
+        "id": "resp_1",
+        "object": "response",
+        "created_at": 1,
+        "model": body.get("model", "fake"),
+        "output": [],
+    }
+    yield event("response.created", {"response": {**head, "status": "in_progress"}})
+    output: list[Json] = []
+    text = ""
+    for piece in pieces:
+        if isinstance(piece, ToolCall):
+            output.append(call(piece, freeform=piece.name in asked.freeform))
+            yield event("response.output_item.added", {"output_index": 0, "item": output[-1]})
+            yield event("response.output_item.done", {"output_index": 0, "item": output[-1]})
+            continue
+        if not text:
+            begun: Json = {
+                "type": "message",
+                "id": "msg_1",
+                "role": "assistant",
+                "status": "in_progress",
+                "content": [],
+            }
+            yield event("response.output_item.added", {"output_index": 0, "item": begun})
+        text += piece.text
+        place = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
+        yield event("response.output_text.delta", {**place, "delta": piece.text})
+    if text:
+        spoken: list[Json] = [{"type": "output_text", "text": text, "annotations": []}]
+        item = {**MESSAGE, "status": "completed", "content": spoken}
+        output.append(item)
+        yield event("response.output_item.done", {"output_index": 0, "item": item})
+    usage = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
+    yield event("response.completed", {"response": {**head, "status": "completed", "output": output, "usage": usage}})
+
+
+def call(piece: ToolCall, *, freeform: bool) -> Json:
+    head = {"id": "item_1", "call_id": "call_1", "name": piece.name, "status": "completed"}
+    if freeform:
+        return {**head, "type": "custom_tool_call", "input": piece.freeform or ""}
+    return {**head, "type": "function_call", "arguments": json.dumps(piece.arguments)}
