@@ -89,9 +89,9 @@ def writing(asked: Asked, path: str) -> ToolCall | None:
     if "apply_patch" in asked.tools:
         return ToolCall("apply_patch", {"input": patch, "patchText": patch}, freeform=patch)
     shell = f"printf '%s\\n' '{CONTENT.strip()}' > '{path}'"
-    for name, arguments in {"exec_command": {"cmd": shell}, "shell": {"command": ["sh", "-c", shell]}}.items():
-        if name in asked.tools:
-            return ToolCall(name, arguments)
+    if "exec_command" in asked.tools:
+        escalated = {"sandbox_permissions": "require_escalated", "justification": "May I write this file?"}
+        return ToolCall("exec_command", {"cmd": shell, **escalated})
     return None
 
 
