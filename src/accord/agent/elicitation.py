@@ -72,8 +72,9 @@ class Elicits:
     async def elicit(self, message: str, form: Any, *, fallback: Any = None) -> Elicited[Any]:
         """Ask the user to fill in a form: what a class holds, or an `ElicitationSchema`.
 
-        >>> class Approach(msgspec.Struct):
-        ...     strategy: Literal["careful", "fast"] = "careful"
+        >>> @dataclass
+        ... class Approach:
+        ...     strategy: str = "careful"
         >>> async def choose(turn):
         ...     answer = await turn.elicit("How shall I go about it?", Approach, fallback=Approach())
         """
