@@ -48,12 +48,18 @@ if TYPE_CHECKING:
         Timeout as Timeout,
     )
     from accord.handlers import Context as Context, Handlers as Handlers
+    from accord.host.elicitation import (
+        Elicitation as Elicitation,
+        FormQuestion as FormQuestion,
+        LinkQuestion as LinkQuestion,
+    )
     from accord.host.files import Files as Files
     from accord.host.permissions import Permissions as Permissions
     from accord.host.policy import Policy as Policy
     from accord.host.question import PermissionQuestion as PermissionQuestion
     from accord.host.remembered import RememberedAnswers as RememberedAnswers
     from accord.host.service import HostedSession as HostedSession, Service as Service
+    from accord.host.terminal_user import TerminalUser as TerminalUser
     from accord.host.terminals import Terminals as Terminals
     from accord.run import run as run
     from accord.schema import v1 as v1, v2 as v2
@@ -84,15 +90,18 @@ _HOMES = {
     "Context": "handlers",
     "Decision": "agent.permission",
     "DecodeError": "errors",
+    "Elicitation": "host.elicitation",
     "Elicited": "agent.elicitation",
     "ElicitedUrl": "agent.elicitation",
     "EncodeError": "errors",
     "Event": "trace",
     "Files": "host.files",
+    "FormQuestion": "host.elicitation",
     "Handlers": "handlers",
     "HostedSession": "host.service",
     "JsonLines": "trace",
     "Limits": "connection",
+    "LinkQuestion": "host.elicitation",
     "Login": "agent.login",
     "McpServerError": "errors",
     "MemoryStore": "store.memory",
@@ -126,6 +135,7 @@ _HOMES = {
     "StdioTransport": "transports.stdio",
     "Store": "store.base",
     "StoreError": "errors",
+    "TerminalUser": "host.terminal_user",
     "Terminals": "host.terminals",
     "Timeout": "errors",
     "Tool": "agent.tool",

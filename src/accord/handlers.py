@@ -216,7 +216,8 @@ class Incoming:
         def call(request: Any, owed: Owed) -> Any:
             if shakes_hands:
                 peer.capabilities = Capabilities(request.client_capabilities)
-            if request.meta is not None and (trace := _trace_in(request.meta)):
+            meta = getattr(request, "meta", None)  # what has an unknown tag has no fields
+            if meta is not None and (trace := _trace_in(meta)):
                 return _carrying(trace, functools.partial(handle, request, owed))
             return alone(request) if is_simple else handle(request, owed)  # type: ignore[misc]
 

@@ -1,0 +1,352 @@
+"""Questions of an agent's reach the user, safely, and answers come back right or not at all."""
+
+import asyncio
+import os
+import re
+import tty
+
+import pytest
+
+import accord
+from accord import v1
+from accord.host.dialogue import ask_permission, consider_link, fill_in, plain
+from accord.host.elicitation import Elicitation, FormQuestion, LinkQuestion
+from accord.host.link import Link
+from accord.host.question import PermissionQuestion
+from accord.host.terminal_user import TerminalUser
+from accord.state import ToolCallState
+
+SCHEMA = v1.ElicitationSchema(
+    {
+        "name": v1.StringPropertySchema(title="Project name", min_length=2),
+        "port": v1.IntegerPropertySchema(minimum=1024, default=3000),
+        "logging": v1.BooleanPropertySchema(default=True),
+        "colors": v1.MultiSelectPropertySchema(v1.StringMultiSelectItems(["red", "green"]), min_items=1),
+    },
+    ["name"],
+)
+
+
+def form(session, schema=SCHEMA):
+    return v1.ElicitationFormMode("Please fill in", session.id, requested_schema=schema)
+
+
+def link(session, url="https://example.com/connect?id=1", elicitation_id="e1"):
+    return v1.ElicitationUrlMode("Please sign in", session.id, elicitation_id=v1.ElicitationId(elicitation_id), url=url)
+
+
+async def refused(awaitable):
+    with pytest.raises(accord.PeerError) as caught:
+        await awaitable
+    return caught.value.code
+
+
+@pytest.mark.requirement("elicitation.answer.action", "elicitation.answer.dismissed-is-cancel")
+@pytest.mark.parametrize(
+    ("filled", "answer"),
+    [
+        ({"name": "ok"}, v1.ElicitationAcceptAction({"name": "ok"})),
+        (False, v1.ElicitationDeclineAction()),
+        (None, v1.ElicitationCancelAction()),
+    ],
+)
+async def test_a_form_is_accepted_declined_or_cancelled(session, lend, filled, answer):
+    async with lend(Elicitation(lambda _: filled), sessions=[session]) as client:
+        assert await client.request(form(session)) == answer
+
+
+@pytest.mark.requirement("elicitation.form.validated", "elicitation.form.defaults-filled")
+async def test_what_does_not_fit_is_asked_again_with_what_is_wrong(session, lend):
+    asked = []
+
+    async def fill(question):
+        asked.append(question)
+        return {"name": "x", "port": 80} if len(asked) == 1 else {"name": "xy", "port": 8080}
+
+    async with lend(Elicitation(fill), sessions=[session]) as client:
+        answer = await client.request(form(session))
+    assert answer.content == {"name": "xy", "port": 8080}
+    assert asked[0].content == {"port": 3000, "logging": True}
+    assert asked[1].content == {"name": "x", "port": 80}
+    assert set(asked[1].problems) == {"name", "port"}
+
+
+async def test_a_function_that_gives_the_same_wrong_answer_is_not_asked_for_ever(session, lend, within):
+    async with lend(Elicitation(lambda _: {"name": ""}), sessions=[session]) as client:
+        assert await within(refused(client.request(form(session)))) == -32603
+
+
+@pytest.mark.requirement("elicitation.declares-a-mode", "elicitation.undeclared-mode-code")
+@pytest.mark.requirement("elicitation.mode.unknown-not-shown")
+async def test_what_is_declared_is_what_there_is_a_function_for(session, lend):
+    for service, declared, missing in (
+        (Elicitation(lambda _: None), "form", link(session)),
+        (Elicitation(visit=lambda _: None), "url", form(session)),
+    ):
+        async with lend(service, sessions=[session]) as client:
+            assert client.capabilities.has(f"elicitation.{declared}")
+            with pytest.raises(accord.CapabilityMissing):
+                await client.request(missing)
+            assert await refused(client.request(missing, force=True)) == -32602
+            odd = {"sessionId": session.id, "mode": "_video", "message": "?"}
+            assert await refused(client.request_raw("elicitation/create", odd)) == -32602
+    assert Elicitation().declare(v1.ClientCapabilities()) == v1.ClientCapabilities()
+
+
+async def test_a_question_may_belong_to_a_request_and_no_session(session, lend):
+    async with lend(Elicitation(lambda question: {"name": str(question.session)}), sessions=[]) as client:
+        asked = v1.ElicitationFormMode("?", request_id=7, requested_schema=SCHEMA)
+        assert (await client.request(asked)).content == {"name": "None"}
+
+
+async def test_a_cancelled_turn_cancels_its_questions(session, lend, within):
+    asked, gone = asyncio.Event(), asyncio.Event()
+
+    async def fill(_):
+        asked.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            gone.set()
+
+    service = Elicitation(fill)
+    async with lend(service, sessions=[session]) as client:
+        asking = asyncio.create_task(client.request(form(session)))
+        await within(asked.wait())
+        service.turn_cancelled(session)
+        assert await within(asking) == v1.ElicitationCancelAction()
+        await within(gone.wait())
+
+
+@pytest.mark.requirement("elicitation.url.consent", "elicitation.complete.unknown-ignored")
+@pytest.mark.requirement("elicitation.complete.may-not-come")
+async def test_a_link_is_agreed_to_and_later_completed(session, lend, within):
+    asked, done = [], []
+
+    def visit(question):
+        asked.append(question)
+        return question.link.url.endswith("1")
+
+    async with lend(Elicitation(visit=visit, on_complete=done.append), sessions=[session]) as client:
+        assert await client.request(link(session)) == v1.ElicitationAcceptAction()
+        assert await client.request(link(session, "https://example.com/2", "e2")) == v1.ElicitationDeclineAction()
+        assert not asked[0].completed.is_set()
+        for elicitation_id in ("e2", "unknown", "e1", "e1"):
+            await client.notify(v1.CompleteElicitationNotification(v1.ElicitationId(elicitation_id)))
+        await within(asked[0].completed.wait())
+        assert done == [asked[0]]
+
+
+# Links
+
+
+@pytest.mark.parametrize(
+    ("url", "domain", "warnings"),
+    [
+        ("https://example.com/a?b=c#d", "example.com", []),
+        ("https://EXAMPLE.com:8443/", "example.com", []),
+        ("http://localhost:3000/", "localhost", []),
+        ("http://127.0.0.1/", "127.0.0.1", []),
+        ("http://example.com/", "example.com", ["not encrypted"]),
+        ("https://github.com@evil.example/", "evil.example", ["before the @"]),
+        ("https://github.com:443@evil.example/", "evil.example", ["before the @"]),
+        ("https://xn--pple-43d.com/", "xn--pple-43d.com", ["other alphabets"]),
+        ("https://m\u00fcnchen.example/", "xn--mnchen-3ya.example", ["other alphabets"]),
+        ("https://192.0.2.7/", "192.0.2.7", ["bare address"]),
+        ("https://[2001:db8::1]/", "2001:db8::1", ["bare address"]),
+        ("https://3232235777/", "3232235777", ["bare address"]),
+    ],
+)
+@pytest.mark.requirement("elicitation.url.suspicious-warned")
+def test_a_link_warns_of_what_should_make_one_look_twice(url, domain, warnings):
+    found = Link.of(url)
+    assert found.domain == domain
+    assert len(found.warnings) == len(warnings)
+    for warning, words in zip(found.warnings, warnings, strict=True):
+        assert words in warning
+    assert "".join(found.marked) == url
+    assert (
+        found.marked[1].lower()
+        == url.lower()
+        .rpartition("@")[2]
+        .removeprefix("https://")
+        .removeprefix("http://")
+        .strip("[")
+        .split("/")[0]
+        .split("]")[0]
+        .split(":" if "[" not in url else "/")[0]
+    )
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "javascript:alert(1)",
+        "file:///etc/passwd",
+        "data:text/html,x",
+        "example.com",
+        "https://",
+        "https:///path",
+        "https://a b/",
+        "https://example.com/\u202egnp.exe",
+        "https://example.com\\@evil.example/",
+        "https://example.com:port/",
+        "https://example.com/\x1b[2K",
+        "",
+    ],
+)
+def test_what_no_browser_should_be_sent_to_is_refused(url):
+    with pytest.raises(accord.RequestError) as caught:
+        Link.of(url)
+    assert caught.value.code == -32602
+
+
+# Dialogues
+
+
+def talk(dialogue, *lines):
+    """All that was shown, and the answer."""
+    shown = [next(dialogue)]
+    try:
+        for line in lines:
+            shown.append(dialogue.send(line))  # noqa: PERF401
+    except StopIteration as end:
+        return "".join(shown), end.value
+    return "".join(shown), "still asking"
+
+
+def test_a_form_is_gone_through_field_by_field(session):
+    question = FormQuestion("Please", SCHEMA, session, {"port": 3000, "logging": True})
+    shown, answer = talk(fill_in(question), "x", "project", "80", "", "no", "2, red")
+    assert answer == {"name": "project", "port": 3000, "logging": False, "colors": ["green", "red"]}
+    assert "Project name" in shown
+    assert "port (optional)" in shown
+    assert "! must have at least 2 characters" in shown
+    assert "! must be at least 1024" in shown
+    assert "1. red" in shown
+
+
+@pytest.mark.parametrize(("line", "answer"), [("/decline", False), ("/cancel", None), (None, None)])
+def test_a_form_can_be_left(session, line, answer):
+    assert talk(fill_in(FormQuestion("Please", SCHEMA, session)), "project", line)[1] is answer
+
+
+def test_what_is_optional_may_be_left_out_and_what_is_required_may_not(session):
+    shown, answer = talk(fill_in(FormQuestion("Please", SCHEMA, session)), "", "name", "", "", "")
+    assert answer == {"name": "name"}
+    assert shown.count("Project name") == 1
+
+
+@pytest.mark.requirement("elicitation.url.shown-whole", "elicitation.url.domain-stands-out")
+def test_a_link_is_shown_whole_with_its_domain_marked(session):
+    question = LinkQuestion("Sign in", Link.of("https://user@xn--pple-43d.com:8443/a?b#c"), session)
+    shown, answer = talk(consider_link(question), "what?", "y")
+    assert "https://user@[xn--pple-43d.com]:8443/a?b#c" in shown
+    assert "other alphabets" in shown
+    assert answer is True
+    assert talk(consider_link(question), "n")[1] is False
+    assert talk(consider_link(question), None)[1] is None
+
+
+def permission(session, **call):
+    options = [v1.PermissionOption.of("allow_once"), v1.PermissionOption.of("reject_once")]
+    return PermissionQuestion(session, ToolCallState(v1.ToolCallId("t"), **call), options)
+
+
+def test_a_permission_is_given_by_number_or_by_yes_and_no(session):
+    question = permission(session, title="Run tests", kind="execute", raw_input={"command": "npm test"})
+    shown, answer = talk(ask_permission(question), "7", "1")
+    assert answer == question.options[0]
+    assert "$ npm test" in shown
+    assert "1. Allow" in shown
+    for line, expected in (("y", True), ("no", False), (None, False)):
+        assert talk(ask_permission(question), line)[1] is expected
+
+
+def test_nothing_of_an_agent_s_text_acts_on_a_terminal(session):
+    evil = "ok\x1b]0;title\x07\x1b[2J\r\nfake prompt> \u202eabc\x9b31m"
+    question = permission(session, title=evil, kind="execute", raw_input={"command": evil})
+    shown, _ = talk(ask_permission(question), "y")
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", shown)
+    assert shown.count("fake prompt") == 2
+    assert not any(line.startswith("fake") for line in shown.splitlines())
+    schema = v1.ElicitationSchema({evil: v1.StringPropertySchema(description=evil, enum=[evil])}, title=evil)
+    shown, _ = talk(fill_in(FormQuestion(evil, schema, session)), "1")
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", shown)
+    assert plain("x" * 10_000).endswith("x…")
+
+
+# A real terminal
+
+
+@pytest.fixture
+def terminal():
+    ours, theirs = os.openpty()
+    os.set_blocking(ours, False)
+    tty.setcbreak(ours)
+    modes = tty.tcgetattr(theirs)
+    modes[tty.LFLAG] |= tty.ICANON
+    tty.tcsetattr(theirs, tty.TCSANOW, modes)
+    yield ours, os.ttyname(theirs)
+    os.close(ours)
+    os.close(theirs)
+
+
+async def shows(fd, words):
+    """Waits until the terminal shows this."""
+    shown, loop = "", asyncio.get_running_loop()
+    while words not in shown:
+        ready = asyncio.Event()
+        loop.add_reader(fd, ready.set)
+        async with asyncio.timeout(30):
+            await ready.wait()
+        loop.remove_reader(fd)
+        shown += os.read(fd, 65_536).decode()
+    return shown
+
+
+async def test_a_user_at_a_real_terminal_answers(session, lend, terminal, within):
+    ours, name = terminal
+    opened = []
+    with TerminalUser(name, open_link=opened.append) as user:
+        async with lend(Elicitation(user.fill, user.visit), sessions=[session]) as client:
+            asking = asyncio.create_task(client.request(form(session)))
+            for prompt, typed in (("name", "größe"), ("port", ""), ("logging", "n"), ("colors", "1")):
+                await shows(ours, prompt)
+                os.write(ours, f"{typed}\n".encode())
+            answer = await within(asking)
+            assert answer.content == {"name": "größe", "port": 3000, "logging": False, "colors": ["red"]}
+            asking = asyncio.create_task(client.request(link(session)))
+            assert "[example.com]" in await shows(ours, "Open it?")
+            assert opened == []
+            os.write(ours, b"y\n")
+            assert await within(asking) == v1.ElicitationAcceptAction()
+            assert opened == ["https://example.com/connect?id=1"]
+
+
+async def test_the_end_of_input_and_a_cancelled_turn_end_a_question(session, lend, terminal, within):
+    ours, name = terminal
+    with TerminalUser(name) as user:
+        service = Elicitation(user.fill)
+        async with lend(service, sessions=[session]) as client:
+            asking = asyncio.create_task(client.request(form(session)))
+            await shows(ours, "name")
+            os.write(ours, b"\x04")
+            assert await within(asking) == v1.ElicitationCancelAction()
+            asking = asyncio.create_task(client.request(form(session)))
+            await shows(ours, "name")
+            service.turn_cancelled(session)
+            assert await within(asking) == v1.ElicitationCancelAction()
+
+
+async def test_questions_at_a_terminal_are_asked_one_at_a_time(session, terminal, within):
+    ours, name = terminal
+    with TerminalUser(name) as user:
+        first = asyncio.create_task(user.permit(permission(session, title="First")))
+        second = asyncio.create_task(user.permit(permission(session, title="Second")))
+        assert "Second" not in await shows(ours, "Choose")
+        os.write(ours, b"y\n")
+        await shows(ours, "Second")
+        os.write(ours, b"2\n")
+        assert await within(first) is True
+        assert (await within(second)).kind == "reject_once"
