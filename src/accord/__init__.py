@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         LinkQuestion as LinkQuestion,
     )
     from accord.host.files import Files as Files
+    from accord.host.mcp_config import McpConfigError as McpConfigError, load_mcp_servers as load_mcp_servers
     from accord.host.permissions import Permissions as Permissions
     from accord.host.policy import Policy as Policy
     from accord.host.question import PermissionQuestion as PermissionQuestion
@@ -103,6 +104,7 @@ _HOMES = {
     "Limits": "connection",
     "LinkQuestion": "host.elicitation",
     "Login": "agent.login",
+    "McpConfigError": "host.mcp_config",
     "McpServerError": "errors",
     "MemoryStore": "store.memory",
     "MemoryTransport": "transports.memory",
@@ -143,6 +145,7 @@ _HOMES = {
     "TurnPlan": "agent.plan",
     "Unknown": "schema.base",
     "connect": "connect",
+    "load_mcp_servers": "host.mcp_config",
     "memory_pair": "transports.memory:pair",
     "run": "run",
     "v1": "schema.v1:",

@@ -1,0 +1,197 @@
+"""The MCP servers that people have already written down for their editors, as an agent takes them.
+
+    {"mcpServers": {
+      "files":  {"command": "npx", "args": ["-y", "some-server", "${workspaceFolder}"], "env": {"KEY": "${env:KEY}"}},
+      "search": {"type": "http", "url": "https://mcp.example.com", "headers": {"Authorization": "Bearer ${TOKEN}"}},
+      "off":    {"command": "x", "disabled": true}}}
+
+`servers` (as one editor has it) and `context_servers` (as another) are read as well, and comments and trailing commas,
+which their files may hold. Variables: `${NAME}`, `${NAME:-default}`, `${env:NAME}`, `${workspaceFolder}` (the session's
+folder), `${userHome}`; and `~` where a path begins. A variable that is not set is an error, not an empty word.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+
+from accord.errors import AccordError
+from accord.schema import v1
+
+PLACES = ("mcpServers", "servers", "context_servers")
+
+
+class McpConfigError(AccordError, ValueError):
+    """A configuration of MCP servers makes no sense, or names what is not there."""
+
+
+def load_mcp_servers(
+    path: str | Path, *, cwd: str | Path | None = None, environment: Mapping[str, str] | None = None
+) -> list[v1.McpServer]:
+    """The servers of a configuration file; raises McpConfigError with one line that says what is wrong.
+
+    `cwd` is the session's folder, `environment` what variables are looked up in.
+
+        servers = accord.load_mcp_servers(".mcp.json", cwd=project)
+        session = await remote.new_session(project, mcp_servers=servers)
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise McpConfigError(f"{path}: {error}") from error
+    return parse_mcp_servers(text, cwd=cwd, environment=environment, source=str(path))
+
+
+def parse_mcp_servers(
+    text: str,
+    *,
+    cwd: str | Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    source: str = "mcpServers",
+) -> list[v1.McpServer]:
+    """The same from a text."""
+    try:
+        document = msgspec.json.decode(_without_comments(text))
+    except msgspec.DecodeError as error:
+        raise McpConfigError(f"{source}: {error}") from error
+    reading = _Reading(Path(cwd or Path.cwd()), os.environ if environment is None else environment)
+    servers: list[v1.McpServer] = []
+    for name, entry in _entries(document, source).items():
+        try:
+            servers += reading.server(name, entry)
+        except McpConfigError as error:
+            raise McpConfigError(f"{source}: {name}: {error}") from None
+    return servers
+
+
+def supported(servers: Iterable[v1.McpServer], capabilities: v1.McpCapabilities) -> list[v1.McpServer]:
+    """Those that an agent with these capabilities can use: every agent takes stdio."""
+    taken: tuple[type[Any], ...] = (v1.McpServerStdio,)
+    taken += (v1.McpServerHttp,) if capabilities.http else ()
+    taken += (v1.McpServerSse,) if capabilities.sse else ()
+    taken += (v1.McpServerAcp,) if capabilities.acp else ()
+    return [server for server in servers if isinstance(server, taken)]
+
+
+def _entries(document: Any, source: str) -> dict[str, Any]:
+    if isinstance(document, dict):
+        sections = cast("dict[str, Any]", document)
+        for place in PLACES:
+            if isinstance(entries := sections.get(place), dict):
+                return cast("dict[str, Any]", entries)
+    raise McpConfigError(f"{source}: it has no object {' or '.join(PLACES)}")
+
+
+class _Reading:
+    """Makes servers of entries, with what variables stand for."""
+
+    def __init__(self, cwd: Path, environment: Mapping[str, str]) -> None:
+        self._cwd = cwd.absolute()
+        self._environment = environment
+        self._places = {
+            "workspaceFolder": str(self._cwd),
+            "workspaceFolderBasename": self._cwd.name,
+            "userHome": str(Path.home()),
+            "pathSeparator": os.sep,
+            "/": os.sep,
+        }
+
+    def server(self, name: str, entry: Any) -> list[v1.McpServer]:
+        """None for one that is switched off."""
+        if not isinstance(entry, dict):
+            raise McpConfigError("not an object")
+        fields = cast("dict[str, Any]", entry)
+        if fields.get("disabled") is True or fields.get("enabled") is False:
+            return []
+        kind = fields.get("type") or fields.get("transport") or ("stdio" if "command" in fields else "http")
+        match kind:
+            case "stdio":
+                return [self._stdio(name, fields)]
+            case "http" | "streamable-http" | "streamableHttp" | "streamable_http":
+                return [v1.McpServerHttp(name, self._url(fields), self._headers(fields))]
+            case "sse":
+                return [v1.McpServerSse(name, self._url(fields), self._headers(fields))]
+            case _:
+                raise McpConfigError(f"there is no type {kind!r}: stdio, http or sse")
+
+    def _stdio(self, name: str, fields: dict[str, Any]) -> v1.McpServerStdio:
+        command = fields.get("command")
+        if isinstance(command, dict):  # {"path": ..., "args": ..., "env": ...}, as one editor writes it
+            fields = cast("dict[str, Any]", command)
+            command = fields.get("path")
+        if not isinstance(command, str) or not command:
+            raise McpConfigError("it has no command")
+        arguments: Any = fields.get("args") or []
+        if not isinstance(arguments, list):
+            raise McpConfigError("args is not a list")
+        env = self._texts(fields.get("env"), "env")
+        return v1.McpServerStdio(
+            name,
+            self._program(self._expanded(command), env),
+            [self._expanded(_text(word, "args")) for word in cast("list[Any]", arguments)],
+            [v1.EnvVariable(*pair) for pair in env.items()],
+        )
+
+    def _program(self, command: str, env: Mapping[str, str]) -> str:
+        """Absolute, as the protocol wants it: found as a shell started in the session's folder would."""
+        if os.sep in command or (os.altsep and os.altsep in command):
+            return os.path.normpath(self._cwd / Path(command).expanduser())
+        found = shutil.which(command, path=env.get("PATH") or self._environment.get("PATH"))
+        if found is None:
+            raise McpConfigError(f"{command}: command not found; is it installed, and its directory on PATH?")
+        return str(Path(found).absolute())
+
+    def _url(self, fields: dict[str, Any]) -> str:
+        url = fields.get("url") or fields.get("serverUrl") or fields.get("httpUrl")
+        if not isinstance(url, str):
+            raise McpConfigError("it has neither a command nor a url")
+        return self._expanded(url)
+
+    def _headers(self, fields: dict[str, Any]) -> list[v1.HttpHeader]:
+        return [v1.HttpHeader(*pair) for pair in self._texts(fields.get("headers"), "headers").items()]
+
+    def _texts(self, value: Any, what: str) -> dict[str, str]:
+        if not value:
+            return {}
+        if not isinstance(value, dict):
+            raise McpConfigError(f"{what} is not an object")
+        return {name: self._expanded(_text(text, what)) for name, text in cast("dict[str, Any]", value).items()}
+
+    def _expanded(self, text: str) -> str:
+        expanded = re.sub(r"\$\{([^{}]*)\}", lambda found: self._variable(found[1]), text)
+        return str(Path(expanded).expanduser()) if expanded.startswith("~/") else expanded
+
+    def _variable(self, written: str) -> str:
+        if written in self._places:
+            return self._places[written]
+        name, has_default, default = written.removeprefix("env:").partition(":-")
+        value = self._environment.get(name)
+        if has_default and not value:
+            return default
+        if value is None:
+            raise McpConfigError(f"the variable {name} is not set")
+        return value
+
+
+def _text(value: Any, what: str) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise McpConfigError(f"{what} has something that is no text: {value!r}")
+    return str(value)
+
+
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/|,(?=\s*[}\]])', re.DOTALL)
+
+
+def _without_comments(text: str) -> str:
+    """Plain JSON from JSON with comments and trailing commas; texts stay as they are."""
+
+    def kept(found: re.Match[str]) -> str:
+        return found[0] if found[0].startswith('"') else " "
+
+    return _TOKEN.sub(kept, _TOKEN.sub(kept, text))  # twice: a comment may stand between a comma and its bracket
