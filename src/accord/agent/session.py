@@ -167,9 +167,9 @@ class Session:
             await self.send(self.commands.update())
 
     async def begin_turn(self, prompt: Sequence[v1.ContentBlock]) -> None:
-        """The user says something. The first of it is the session's title, in a store that the author chose."""
-        is_titled = self.title is not None or not self.service.agent.titles_sessions
-        frame = await self.record.keep_prompt(prompt, None if is_titled else title_of(text_of(prompt)))
+        """The user says something. The first that is no command is the title, in a store that the author chose."""
+        wants_title = self.title is None and self.service.agent.titles_sessions and not self.commands.called_by(prompt)
+        frame = await self.record.keep_prompt(prompt, title_of(text_of(prompt)) if wants_title else None)
         if frame is not None and self._peer.connection.tell(frame):
             await self._peer.breathe()
         if self._mcp is not None:

@@ -136,7 +136,7 @@ def _check(connection: sqlite3.Connection, path: Path) -> int:
     """The file's format, 0 for an empty file."""
     (written,) = connection.execute("PRAGMA user_version").fetchone()
     (application,) = connection.execute("PRAGMA application_id").fetchone()
-    (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if application != APPLICATION and (application or written or tables):
         raise StoreError("not_a_store", f"{path} is a database, but not a store of Accord's sessions")
     if written > FORMAT:

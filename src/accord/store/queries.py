@@ -35,11 +35,11 @@ def find(connection: sqlite3.Connection, session_id: str, owner: str) -> StoredS
 
 
 def take(connection: sqlite3.Connection, session_id: str, owner: str, roots: Sequence[str]) -> StoredSession | None:
-    row = connection.execute(
-        f"UPDATE sessions SET hold = hold + 1, roots = ? WHERE id = ? AND owner = ? RETURNING {_COLUMNS}",
+    connection.execute(
+        "UPDATE sessions SET hold = hold + 1, roots = ? WHERE id = ? AND owner = ?",
         (as_json(roots), session_id, owner),
-    ).fetchone()
-    return None if row is None else _session(row)
+    )
+    return find(connection, session_id, owner)
 
 
 def insert(connection: sqlite3.Connection, session: StoredSession, source: str | None) -> None:

@@ -72,16 +72,14 @@ class SqliteStore(Store):
                 await held.close()
 
     async def create(self, session: StoredSession) -> StoredSession:
-        await self._work(
-            lambda connection: queries.in_transaction(connection, lambda: queries.insert(connection, session, None))
-        )
+        await self._change(lambda connection: queries.insert(connection, session, None))
         return session
 
     async def find(self, session_id: str, *, owner: str = "") -> StoredSession | None:
         return await self._work(lambda connection: queries.find(connection, session_id, owner))
 
     async def take(self, session_id: str, *, owner: str = "", roots: Sequence[str] = ()) -> StoredSession:
-        found = await self._work(lambda connection: queries.take(connection, session_id, owner, roots))
+        found = await self._change(lambda connection: queries.take(connection, session_id, owner, roots))
         if found is None:
             raise StoreError("gone", f"there is no session {session_id}")
         return found
@@ -108,15 +106,14 @@ class SqliteStore(Store):
         return await self._work(lambda connection: queries.page(connection, owner, cwd, behind, size))
 
     async def copy(self, source: str, session: StoredSession) -> StoredSession:
-        await self._work(
-            lambda connection: queries.in_transaction(connection, lambda: queries.insert(connection, session, source))
-        )
+        await self._change(lambda connection: queries.insert(connection, session, source))
         return session
 
     async def delete(self, session_id: str, *, owner: str = "") -> None:
-        await self._work(
-            lambda connection: queries.in_transaction(connection, lambda: queries.delete(connection, session_id, owner))
-        )
+        await self._change(lambda connection: queries.delete(connection, session_id, owner))
+
+    async def _change(self, do: Callable[[sqlite3.Connection], T]) -> T:
+        return await self._work(lambda connection: queries.in_transaction(connection, lambda: do(connection)))
 
     async def _work(self, do: Callable[[sqlite3.Connection], T]) -> T:
         held = self._open
