@@ -64,9 +64,6 @@ OWNERS = {
 NOT_YET_SHOWN: dict[str, set[str]] = {
     "agent": {
         "cancel-request.follows-session-cancel",
-        "prompt.cancel.answers-cancelled",
-        "prompt.cancel.errors-hidden",
-        "prompt.cancel.stops-work",
         "prompt.cancel.updates-before-answer",
     },
 }

@@ -161,6 +161,27 @@ async def test_a_refused_write_does_not_harm_those_beside_it(store, new):
     assert await all_updates(store, "b") == [b"1"]
 
 
+async def test_what_keeps_an_update_at_once_does_as_a_write_does(store, new):
+    session = await store.create(new("s"))
+    append = store.appending(session)
+    if append is None:
+        pytest.skip("this store waits for every write")
+    append(b"1")
+    await store.write(session, [b"2"])
+    append(b"3")
+    assert await all_updates(store, "s") == [b"1", b"2", b"3"]
+    assert (await store.find("s")).updated > session.updated
+    held = await store.take("s")
+    with pytest.raises(StoreError) as error:
+        append(b"late")
+    assert error.value.reason == "taken"
+    append = store.appending(held)
+    await store.delete("s")
+    with pytest.raises(StoreError) as error:
+        append(b"late")
+    assert error.value.reason == "gone"
+
+
 # Lists
 
 
