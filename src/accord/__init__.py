@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from accord import http as http
     from accord.agent.agent import Agent as Agent
     from accord.agent.elicitation import Elicited as Elicited, ElicitedUrl as ElicitedUrl
     from accord.agent.login import Login as Login
@@ -146,6 +147,7 @@ _HOMES = {
     "Unknown": "schema.base",
     "connect": "connect",
     "load_mcp_servers": "host.mcp_config",
+    "http": "http:",
     "memory_pair": "transports.memory:pair",
     "run": "run",
     "v1": "schema.v1:",

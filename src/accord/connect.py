@@ -16,6 +16,7 @@ from accord.client.supervision import Restart
 from accord.client.target import CommandTarget, Target
 from accord.connection import Limits
 from accord.errors import AccordError
+from accord.http.urls import UrlTarget
 from accord.trace import JsonLines, Observer
 from accord.transports.base import Transport
 from accord.transports.closing import within
@@ -29,6 +30,7 @@ START_WITHIN = 60.0
 """Seconds that an agent has for its answer to `initialize`; wrappers such as npx may have to fetch it first."""
 
 SCHEMES = ("http://", "https://", "ws://", "wss://")
+"""What tells a URL from a command."""
 
 Where: TypeAlias = "Sequence[str] | Agent | Target"
 """A command, a URL, or an Agent in memory. A string that is no URL is split as a shell would, and never run by one."""
@@ -42,6 +44,8 @@ async def connect(
     cwd: str | Path | None = None,
     env: Mapping[str, str | None] | None = None,
     inherit: Inherit = True,
+    token: str | None = None,
+    headers: Mapping[str, str] | None = None,
     timeout: float = START_WITHIN,  # noqa: ASYNC109
     restart: Restart | bool = False,
     unstable: bool = False,
@@ -56,14 +60,15 @@ async def connect(
 
     `target` is a command (a list, or a string that is split like a shell would), a URL, or an `Agent` of this program.
     A command is started in `cwd`, with our environment changed by `env`; `inherit` says what it gets of ours (all,
-    nothing, or these names). `timeout` is for its start. `restart` starts it anew when it dies. `trace` records the
-    wire in a file, or shows it to a function. `unstable` lets through what the protocol only proposes.
+    nothing, or these names). To a URL, `headers` are sent, and `token` as a bearer token. `timeout` is for its start.
+    `restart` starts it anew when it dies. `trace` records the wire in a file, or shows it to a function. `unstable`
+    lets through what the protocol only proposes.
 
     Raises one clear error when the agent cannot be started or does not speak the protocol.
     """
     with_trace = JsonLines(trace, role="client") if isinstance(trace, str | Path) else trace
     remote = RemoteAgent(
-        target_of(target, cwd=cwd, env=env, inherit=inherit),
+        target_of(target, cwd=cwd, env=env, inherit=inherit, token=token, headers=headers),
         client or Client(),
         timeout=timeout,
         restart=(Restart() if restart else None) if isinstance(restart, bool) else restart,
@@ -85,13 +90,15 @@ def target_of(
     cwd: str | Path | None = None,
     env: Mapping[str, str | None] | None = None,
     inherit: Inherit = True,
+    token: str | None = None,
+    headers: Mapping[str, str] | None = None,
 ) -> Target:
     """Where this is; raises AccordError for what cannot be reached."""
     if isinstance(where, Target):
         return where
     if isinstance(where, str):
         if where.startswith(SCHEMES):
-            raise AccordError(f"{where}: agents behind a URL cannot be reached yet")
+            return UrlTarget(where, token=token, headers=headers)
         try:
             where = shlex.split(where, posix=os.name == "posix")
         except ValueError as error:

@@ -15,6 +15,7 @@ Elicitation Files FormQuestion HostedSession LinkQuestion Permissions Policy Rem
 McpConfigError load_mcp_servers
 Client Outcome PermissionQuestion RemoteAgent RemoteSession Reply Restart Restarted connect
 CommandResult Decision Elicited ElicitedUrl Login RemoteTerminal Tool TurnPlan
+http
 """.split()
 
 EXTRAS = {

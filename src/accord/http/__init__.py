@@ -1,0 +1,44 @@
+"""Agents behind a URL: Streamable HTTP and WebSocket on one endpoint, as a server and as a client (extra `http`).
+
+    app = accord.http.app(agent)                                  # mounts in any ASGI server
+    await accord.http.serve(agent, port=8000)                     # or is served by itself
+
+    async with accord.connect("https://agents.example/acp") as remote: ...
+
+What decides is pure and has no sockets (`wire`, `judging`, `outbound`, `events`, `ordering`, `access`); around it are
+the thin shells: `asgi` and `link` on the server's side, `transport` over `http1` and `http2` on the client's.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from accord.http.access import Access as Access
+    from accord.http.asgi import App as App, app as app
+    from accord.http.serving import serve as serve, serving as serving
+    from accord.http.transport import HttpTransport as HttpTransport
+    from accord.http.urls import UrlTarget as UrlTarget, connect_transport as connect_transport
+
+_HOMES = {
+    "Access": "access",
+    "App": "asgi",
+    "HttpTransport": "transport",
+    "UrlTarget": "urls",
+    "app": "asgi",
+    "connect_transport": "urls",
+    "serve": "serving",
+    "serving": "serving",
+}
+
+__all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"accord.http has no {name!r}")
+    value = getattr(importlib.import_module(f"accord.http.{home}"), name)
+    globals()[name] = value
+    return value

@@ -1,0 +1,102 @@
+"""Server-sent events: messages into an event stream, and back. PURE.
+
+    event ──▶ b"id: 7\\ndata: {...}\\n\\n" ──▶ EventReader.feed ──▶ [Event("7", b"{...}")]
+
+Comments keep a stream alive. One of ours says more: `:session ID` on the connection's stream tells that there is
+something for a session of this id, so that a client opens the stream of a session it has not heard of. Others ignore
+it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+from urllib.parse import quote, unquote
+
+ALIVE = b":\n\n"
+ANNOUNCED = b":session "
+
+
+class Event(NamedTuple):
+    """One event of a stream. A comment that announces a session has no data."""
+
+    id: str | None
+    data: bytes
+    session: str | None = None
+
+
+class TooLong(Exception):
+    """An event went past the limit."""
+
+
+def event(number: int, message: bytes) -> bytes:
+    """A message as an event; JSON text may have line breaks between its values."""
+    if b"\n" in message or b"\r" in message:
+        message = message.replace(b"\r", b" ").replace(b"\n", b" ")
+    return b"id: %d\ndata: %b\n\n" % (number, message)
+
+
+def announcement(session: str) -> bytes:
+    return ANNOUNCED + quote(session).encode() + b"\n\n"
+
+
+class EventReader:
+    """Takes a stream in pieces cut anywhere; lines end in LF, CRLF or CR.
+
+    >>> EventReader().feed(b'id: 7\\ndata: {"a":\\ndata: 1}\\n\\ndata: {"b"')
+    [Event(id='7', data=b'{"a":\\n1}', session=None)]
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._rest = bytearray()
+        self._data: list[bytes] = []
+        self._id: str | None = None
+        self._size = 0
+        self._skip_newline = False
+        self._at_start = True
+
+    def feed(self, chunk: bytes) -> Sequence[Event]:
+        """The events that these bytes complete; raises TooLong."""
+        if self._skip_newline and chunk:  # a CR ended the last piece: a LF would belong to it
+            self._skip_newline = False
+            chunk = chunk.removeprefix(b"\n")
+        if b"\r" in chunk:
+            self._skip_newline = chunk.endswith(b"\r")
+            chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        lines = chunk.split(b"\n")
+        if self._rest and len(lines) > 1:
+            lines[0] = bytes(self._rest) + lines[0]
+            self._rest.clear()
+        self._rest += lines.pop()
+        if len(self._rest) + self._size > self._limit + _OVERHEAD:
+            raise TooLong
+        return [found for line in lines if (found := self._line(line)) is not None]
+
+    def _line(self, line: bytes) -> Event | None:
+        if self._at_start:
+            self._at_start = False
+            line = line.removeprefix(b"\xef\xbb\xbf")
+        if not line:
+            return self._dispatch()
+        if line.startswith(ANNOUNCED):
+            return Event(None, b"", unquote(line[len(ANNOUNCED) :].decode("ascii", "replace")))
+        name, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if name == b"data":
+            self._size += len(value)
+            if self._size > self._limit:
+                raise TooLong
+            self._data.append(value)
+        elif name == b"id":
+            self._id = value.decode("utf-8", "replace")
+        return None
+
+    def _dispatch(self) -> Event | None:
+        data, self._data, self._size = self._data, [], 0
+        found = Event(self._id, b"\n".join(data)) if data else None
+        self._id = None
+        return found
+
+
+_OVERHEAD = 64

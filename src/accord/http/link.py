@@ -1,0 +1,275 @@
+"""One Streamable HTTP connection, on the server's side: a `Transport` for the agent, requests for the shell.
+
+    POST ──▶ deliver ──▶ receiver                  the agent takes it, or the POST waits until it does
+    send ──▶ Outbound ──▶ Reader.next ──▶ GET      messages wait until somebody reads their stream
+
+The agent feels a client that does not read: past the high-water mark it is paused. Should nothing be read for
+`STALLED` seconds while something waits, or nobody be there at all for `ABANDONED`, the connection ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from accord.errors import ProtocolError
+from accord.http.events import ALIVE, announcement, event
+from accord.http.judging import Posted, Refusal
+from accord.http.outbound import Gone, Outbound, Stream
+from accord.jsonrpc.frames import RequestId
+from accord.jsonrpc.messages import Answer, Call, parse
+from accord.schema import codec, v1
+from accord.transports.base import HIGH_WATER, End, Receiver, Transport
+from accord.transports.closing import within
+
+KEEPALIVE = 15.0
+"""Seconds of silence on a stream before a comment says that it is alive."""
+
+STALLED = 60.0
+"""Seconds that messages may wait without a single one being taken."""
+
+ABANDONED = 60.0
+"""Seconds that a connection lasts without a stream and without a request."""
+
+JOIN = 64 * 1024
+"""Bytes of messages that go into one write."""
+
+
+class HttpLink(Transport):
+    """A connection whose client posts, and reads event streams."""
+
+    name = "http"
+
+    def __init__(self, connection_id: str, owner: str = "", *, high_water: int = HIGH_WATER) -> None:
+        self.id = connection_id
+        self.owner = owner
+        self.outbound = Outbound()
+        self.ended: asyncio.Event = asyncio.Event()
+        """Set once the connection is over and what was sent on it can still be read."""
+        self.end: End | None = None
+        self.can_load = False
+        """Whether the agent has said that sessions can be loaded or taken up again."""
+        self._high_water = high_water
+        self._receiver: Receiver | None = None
+        self._started = asyncio.Event()
+        self._may_deliver = asyncio.Event()
+        self._may_deliver.set()
+        self._full = False
+        self._drained = asyncio.Event()
+        self._drained.set()
+        self._initializing: RequestId | None = None
+        self._initialized: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self._readers: dict[str | None, Reader] = {}
+        self._requests = 0
+        self._loop = asyncio.get_running_loop()
+        self._seen = self._taken = self._loop.time()
+
+    # The agent's side: a transport
+
+    async def start(self, receiver: Receiver) -> None:
+        self._receiver = receiver
+        self._started.set()
+
+    def send(self, frames: Sequence[bytes]) -> None:
+        if self.ended.is_set():
+            return
+        was_empty = self.outbound.waiting_bytes == 0
+        for frame in frames:
+            if not self._is_first_answer(frame):
+                self._put(frame)
+        if was_empty:
+            self._taken = self._loop.time()
+        if not self._full and self.unsent > self._high_water and self._receiver is not None:
+            self._full = True
+            self._receiver.paused()
+
+    def _put(self, frame: bytes) -> None:
+        stream, is_new = self.outbound.put(frame)
+        self._drained.clear()
+        if (reader := self._readers.get(stream.key)) is not None:
+            reader.wake.set()
+        elif is_new and stream.key is not None and (reader := self._readers.get(None)) is not None:
+            reader.announced.append(stream.key)
+            reader.wake.set()
+
+    def _is_first_answer(self, frame: bytes) -> bool:
+        # Adds an HTTP Transport: `initialize` is answered in the POST itself.
+        if self._initialized.done():
+            return False
+        message = parse(frame)
+        if not (isinstance(message, Answer) and message.id == self._initializing):
+            return False
+        self.can_load = _can_load(message)
+        self._initialized.set_result(frame)
+        return True
+
+    @property
+    def unsent(self) -> int:
+        return self.outbound.waiting_bytes
+
+    async def flush(self) -> None:
+        await self._drained.wait()
+
+    def pause_reading(self) -> None:
+        self._may_deliver.clear()
+
+    def resume_reading(self) -> None:
+        self._may_deliver.set()
+
+    async def close(self, grace: float = 2.0) -> End:
+        if not self.ended.is_set():
+            await within(grace, self.flush())
+        self.finish(End("closed"))
+        return self.end or End("closed")
+
+    def finish(self, end: End) -> None:
+        """The connection is over; idempotent."""
+        if self.end is not None:
+            return
+        self.end = end
+        self.ended.set()
+        self._may_deliver.set()
+        self._started.set()
+        self._drained.set()
+        for reader in self._readers.values():
+            reader.wake.set()
+        if not self._initialized.done():
+            self._initialized.cancel()
+        if self._receiver is not None:
+            self._receiver.ended(end)
+
+    # The client's side: requests
+
+    async def initialize(self, call: Call, body: bytes) -> bytes:
+        """Deliver this `initialize`, and wait for its answer; raises Refusal if there will be none."""
+        self._initializing = call.id
+        await self._hand_over(body)
+        try:
+            return await asyncio.shield(self._initialized)
+        except asyncio.CancelledError:
+            if self._initialized.cancelled():
+                raise Refusal(502, "the agent ended before it answered") from None
+            raise
+
+    async def deliver(self, posted: Posted, body: bytes) -> None:
+        """Hand a message to the agent; waits while it takes none, and raises Refusal once it is gone."""
+        if isinstance(posted.message, Call):
+            self.outbound.asked(posted.message, posted.session)
+        elif isinstance(posted.message, Answer):
+            self.outbound.answered(posted.message.id)
+        await self._hand_over(body)
+
+    async def _hand_over(self, body: bytes) -> None:
+        self._requests += 1
+        try:
+            await self._started.wait()
+            while not self._may_deliver.is_set():
+                await self._may_deliver.wait()
+            if self.end is not None or self._receiver is None:
+                raise Refusal(404, "the connection has ended")
+            self._receiver.received([body])
+        finally:
+            self._requests -= 1
+            self._seen = self._loop.time()
+
+    def read(self, key: str | None, last: int | None) -> Reader:
+        """Take up a stream; raises Refusal."""
+        stream = self._stream(key)
+        earlier = self._readers.get(key)
+        if earlier is not None:
+            if last is None:
+                raise Refusal(409, "this stream has a reader")
+            earlier.leave()  # it has noticed that its connection broke before we did
+        if last is not None:
+            try:
+                self.outbound.resume(stream, last)
+            except Gone as gone:
+                raise Refusal(410, str(gone)) from None
+        reader = self._readers[key] = Reader(self, stream)
+        stream.open = True
+        if key is None:
+            reader.announced += self.outbound.sessions
+        return reader
+
+    def _stream(self, key: str | None) -> Stream:
+        if key is None:
+            return self.outbound.connection
+        # Resume Session Flow: a session's stream is opened before it is loaded, and clients wait for its headers.
+        if key not in self.outbound.sessions and not self.can_load:
+            raise Refusal(404, "no such session")
+        return self.outbound.expect(key)
+
+    def leave(self, reader: Reader) -> None:
+        if self._readers.get(reader.stream.key) is reader:
+            del self._readers[reader.stream.key]
+            reader.stream.open = False
+            self.outbound.forget(reader.stream)
+            self._seen = self._loop.time()
+
+    def took(self) -> None:
+        """A reader has taken something."""
+        self._taken = self._loop.time()
+        if not self.unsent:
+            self._drained.set()
+        if self._full and self.unsent <= self._high_water // 4 and self._receiver is not None:
+            self._full = False
+            self._receiver.resumed()
+
+    # Whether anybody is there
+
+    def problem(self, now: float) -> str | None:
+        """Why this connection should be given up, if it should."""
+        if self.unsent and now - self._taken > STALLED:
+            return f"nothing was read for {STALLED:g} seconds"
+        if not (self._readers or self._requests) and now - self._seen > ABANDONED:
+            return f"nobody was there for {ABANDONED:g} seconds"
+        return None
+
+
+class Reader:
+    """One GET: takes the messages of a stream, as events, until either side is gone."""
+
+    def __init__(self, link: HttpLink, stream: Stream) -> None:
+        self.stream = stream
+        self.announced: list[str] = []
+        self.wake = asyncio.Event()
+        """Set when there may be something to take, or nothing any more."""
+        self._link = link
+        self._has_left = False
+
+    def leave(self) -> None:
+        """This reader takes no more."""
+        self._has_left = True
+        self.wake.set()
+        self._link.leave(self)
+
+    async def next(self, keepalive: float) -> bytes | None:
+        """What to write now; None when the stream is over."""
+        while not self._has_left:
+            self.wake.clear()
+            if written := self._ready():
+                return written
+            if self._link.ended.is_set():
+                return None
+            if not await within(keepalive, self.wake.wait()):
+                return ALIVE
+        return None
+
+    def _ready(self) -> bytes:
+        parts = [announcement(key) for key in self.announced]
+        self.announced.clear()
+        taken = self._link.outbound.take(self.stream, JOIN)
+        if taken:
+            self._link.took()
+        return b"".join((*parts, *(event(number, frame) for number, frame in taken)))
+
+
+def _can_load(answer: Answer) -> bool:
+    """Whether this answer to `initialize` says that sessions can be loaded, or taken up in some other way."""
+    if answer.result is None:
+        return False
+    try:
+        told = codec.decode(answer.result, v1.InitializeResponse).agent_capabilities
+    except ProtocolError:
+        return False
+    return told.load_session or told.session_capabilities.resume is not None

@@ -1,0 +1,102 @@
+"""Requests to one server: over one HTTP/2 connection where the server speaks it, else over as many as it takes.
+
+HTTP/2 is agreed upon within TLS. Without TLS it can only be assumed, so a plain `http` URL means HTTP/1.1, unless the
+user says that the server knows better.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+from accord.http.exchange import Response, Wire
+from accord.http.http1 import Http1
+from accord.http.http2 import Http2
+
+OPEN_WITHIN = 30.0
+
+PORTS = {"http": 80, "https": 443}
+
+
+class Requests:
+    """The connections to one server."""
+
+    def __init__(self, url: str, *, tls: ssl.SSLContext | None = None, http2: bool | None = None) -> None:
+        parts = urlsplit(url)
+        self._host = parts.hostname or ""
+        self._scheme = parts.scheme
+        self._port = parts.port or PORTS[parts.scheme]
+        self._path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        self._authority = parts.netloc.rpartition("@")[2]
+        self._http2 = http2
+        self._tls = _with_protocols(tls or ssl.create_default_context(), http2) if parts.scheme == "https" else None
+        self._plain: set[Http1] = set()
+        self._multiplexed: Http2 | None = None
+        self._opening = asyncio.Lock()
+
+    @property
+    def is_multiplexed(self) -> bool:
+        return self._multiplexed is not None
+
+    async def request(self, method: str, headers: Sequence[tuple[str, str]], body: bytes = b"") -> Response:
+        """Send a request, and wait for the head of its answer; raises Broken."""
+        connection = await self._connection()
+        if isinstance(connection, Http2):
+            target = [
+                (":method", method),
+                (":scheme", self._scheme),
+                (":authority", self._authority),
+                (":path", self._path),
+            ]
+            return await connection.request([*target, *headers], body)
+        length = [("content-length", str(len(body)))] if body or method == "POST" else []
+        return await connection.request(method, self._path, [("host", self._authority), *headers, *length], body)
+
+    async def _connection(self) -> Http1 | Http2:
+        if (shared := self._usable_http2()) is not None:
+            return shared
+        for idle in list(self._plain):
+            if idle.is_usable:
+                idle.busy = True
+                return idle
+            if not idle.busy:
+                self._plain.discard(idle)
+                idle.close()
+        if self._http2 is False or (self._tls is None and not self._http2):
+            return self._keep(Http1(await self._open()))
+        async with self._opening:  # whoever comes second shares what the first has opened
+            if (shared := self._usable_http2()) is not None:
+                return shared
+            wire = await self._open()
+            if self._tls is None or wire.speaks == "h2":
+                self._multiplexed = Http2(wire)
+                return self._multiplexed
+            return self._keep(Http1(wire))
+
+    def _usable_http2(self) -> Http2 | None:
+        return self._multiplexed if self._multiplexed is not None and self._multiplexed.is_usable else None
+
+    def _keep(self, connection: Http1) -> Http1:
+        connection.busy = True
+        self._plain.add(connection)
+        return connection
+
+    async def _open(self) -> Wire:
+        return await Wire.open(self._host, self._port, self._tls, OPEN_WITHIN)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        connections: list[Http1 | Http2] = [*self._plain]
+        if self._multiplexed is not None:
+            connections.append(self._multiplexed)
+        for connection in connections:
+            connection.close()
+        for connection in connections:
+            await connection.wait_closed()
+
+
+def _with_protocols(tls: ssl.SSLContext, http2: bool | None) -> ssl.SSLContext:
+    tls.set_alpn_protocols(["http/1.1"] if http2 is False else ["h2", "http/1.1"])
+    return tls

@@ -1,0 +1,114 @@
+"""One WebSocket connection, on the server's side: a `Transport` over the events of an ASGI server.
+
+The request's own task reads (`run`), a second one writes what waits in `Outgoing`; both end with the socket.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from typing import Any
+
+from accord.transports.base import HIGH_WATER, End, Receiver, Transport
+from accord.transports.closing import within
+from accord.transports.outgoing import Outgoing
+
+NORMAL, GOING_AWAY = 1000, 1001
+
+
+class WebSocketLink(Transport):
+    """A connection whose socket was accepted."""
+
+    name = "websocket"
+
+    def __init__(
+        self,
+        receive: Callable[[], Awaitable[MutableMapping[str, Any]]],
+        send: Callable[[MutableMapping[str, Any]], Awaitable[None]],
+        *,
+        high_water: int = HIGH_WATER,
+    ) -> None:
+        self._receive_event = receive
+        self._send_event = send
+        self._outgoing = Outgoing(high_water)
+        self._receiver: Receiver | None = None
+        self._started = asyncio.Event()
+        self._may_read = asyncio.Event()
+        self._may_read.set()
+        self._over = asyncio.Event()
+        self._end: End | None = None
+        self._gone = False
+        """Whether the other side has left, so that there is nobody to say good-bye to."""
+
+    # The agent's side: a transport
+
+    async def start(self, receiver: Receiver) -> None:
+        self._receiver = receiver
+        self._outgoing.start(receiver)
+        self._started.set()
+
+    def send(self, frames: Sequence[bytes]) -> None:
+        self._outgoing.put(frames)
+
+    @property
+    def unsent(self) -> int:
+        return self._outgoing.size
+
+    async def flush(self) -> None:
+        await self._outgoing.flush()
+
+    def pause_reading(self) -> None:
+        self._may_read.clear()
+
+    def resume_reading(self) -> None:
+        self._may_read.set()
+
+    async def close(self, grace: float = 2.0) -> End:
+        if self._end is None:
+            await within(grace, self._outgoing.flush())
+        self.finish(End("closed"))
+        return self._end or End("closed")
+
+    def finish(self, end: End) -> None:
+        """The connection is over; idempotent."""
+        if self._end is None:
+            self._end = end
+            self._over.set()
+            self._outgoing.give_up()
+            if self._receiver is not None:
+                self._receiver.ended(end)
+
+    # The socket's side
+
+    async def run(self) -> None:
+        """Read and write until the connection is over, and close the socket."""
+        halves = [asyncio.ensure_future(half) for half in (self._read(), self._write(), self._over.wait())]
+        try:
+            await asyncio.wait(halves, return_when=asyncio.FIRST_COMPLETED)
+            if not self._gone:
+                code = NORMAL if self._over.is_set() else GOING_AWAY
+                await within(1.0, self._send_event({"type": "websocket.close", "code": code}))
+        finally:
+            self.finish(End("peer_closed"))
+            for half in halves:
+                half.cancel()
+            await asyncio.gather(*halves, return_exceptions=True)
+
+    async def _read(self) -> None:
+        await self._started.wait()
+        while True:
+            await self._may_read.wait()
+            event = await self._receive_event()
+            if event["type"] == "websocket.disconnect":
+                self._gone = True
+                return
+            # Bidirectional Messaging: "Binary frames are ignored."
+            text = event.get("text")
+            if text is not None and self._end is None and self._receiver is not None:
+                self._receiver.received([text.encode("utf-8", "surrogatepass")])
+
+    async def _write(self) -> None:
+        while frames := await self._outgoing.take():
+            for frame in frames:
+                await self._send_event({"type": "websocket.send", "text": frame.decode("utf-8", "replace")})
+                self._outgoing.written(len(frame))

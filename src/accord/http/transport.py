@@ -1,0 +1,358 @@
+"""A link over Streamable HTTP, as a client: messages go out as POSTs and come in over event streams (extra `http`).
+
+    send ──▶ the lane of its session ──▶ POST, one at a time in each lane
+    GET, one stream for the connection and one for each session ──▶ InOrder ──▶ receiver
+
+A session's stream is opened before the first message of that session is posted, and when the server speaks of a session
+for the first time. A stream that broke is taken up again where it ended, if the server numbers what it sends; a server
+that does not cannot say what was lost, so there the link ends instead. Whatever ends the link says why, once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from collections import deque
+from collections.abc import Mapping, Sequence
+
+from accord.errors import INTERNAL_ERROR, DecodeError, EndReason
+from accord.http.events import Event
+from accord.http.exchange import Broken, Response
+from accord.http.ordering import InOrder
+from accord.http.requesting import Requests
+from accord.http.stream import EventStream, Patience, shown
+from accord.http.wire import (
+    CONNECTION_ID,
+    EVENTS,
+    JSON,
+    LAST_EVENT_ID,
+    NUMBERED,
+    PROTOCOL_VERSION,
+    SESSION_ID,
+    protocol_version_of,
+    session_of,
+)
+from accord.jsonrpc.frames import LIMIT, RequestId
+from accord.jsonrpc.messages import Answer, Call, Malformed, Tell, error_answer, parse
+from accord.schema import codec, v1
+from accord.tasks import Tasks
+from accord.transports.base import HIGH_WATER, End, Receiver, Transport
+from accord.transports.closing import to_the_end, within
+from accord.transports.cookies import Cookies
+from accord.transports.outgoing import Level
+
+MISSING = 30.0
+"""Seconds that a message may be missing while later ones are there."""
+
+log = logging.getLogger("accord.http")
+
+
+class HttpTransport(Transport):
+    """Frames over Streamable HTTP.
+
+    `http2` is agreed upon within TLS; True says that a server without TLS speaks it. `reconnect_within` is how many
+    seconds a broken stream, or a POST that could not be sent, is tried again.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        cookies: Cookies | None = None,
+        tls: ssl.SSLContext | None = None,
+        http2: bool | None = None,
+        limit: int = LIMIT,
+        high_water: int = HIGH_WATER,
+        reconnect_within: float = 30.0,
+    ) -> None:
+        self.name = url
+        self.reconnect_within = reconnect_within
+        self.limit = limit
+        self.may_read = asyncio.Event()
+        self.may_read.set()
+        self.numbered = False
+        """Whether the server says which message is the next."""
+        self._requests = Requests(url, tls=tls, http2=http2)
+        self._headers = [(name.lower(), value) for name, value in (headers or {}).items()]
+        self._cookies = cookies or Cookies()
+        self._level = Level(high_water)
+        self._lanes: dict[str | None, deque[_Outbound]] = {}
+        self._lane_of_call: dict[RequestId, str | None] = {}
+        self._closing_calls: dict[RequestId, str] = {}
+        self._session_of_theirs: dict[RequestId, str | None] = {}
+        self._streams: dict[str | None, EventStream] = {}
+        self._order = InOrder()
+        self._connection_id: str | None = None
+        self._version: str | None = None
+        self._opened = asyncio.Event()
+        self._missing: asyncio.TimerHandle | None = None
+        self._end: End | None = None
+        self._closing: asyncio.Task[None] | None = None
+
+    async def start(self, receiver: Receiver) -> None:
+        self._receiver = receiver
+        self._level.start(receiver)
+        self._loop = asyncio.get_running_loop()
+        self._tasks = Tasks(self._loop)
+
+    @property
+    def is_over(self) -> bool:
+        return self._end is not None
+
+    @property
+    def unsent(self) -> int:
+        return self._level.size
+
+    async def flush(self) -> None:
+        await self._level.flush()
+
+    def pause_reading(self) -> None:
+        self.may_read.clear()
+
+    def resume_reading(self) -> None:
+        self.may_read.set()
+
+    # Out
+
+    def send(self, frames: Sequence[bytes]) -> None:
+        if self._end is not None:
+            return
+        for frame in frames:
+            message = parse(frame)
+            session = self._session_for(message)
+            self._level.add(len(frame))
+            lane = self._lanes.get(key := self._lane_for(message, session))
+            if lane is None:
+                lane = self._lanes[key] = deque()
+                lane.append(_Outbound(frame, message, session))
+                self._tasks.start(self._post_all(key, lane), f"accord posts {key or ''}")
+            else:
+                lane.append(_Outbound(frame, message, session))
+
+    def _session_for(self, message: Call | Tell | Answer | Malformed) -> str | None:
+        match message:
+            case Call() | Tell():
+                return session_of(message.params)
+            case Answer() if message.id is not None:
+                return self._session_of_theirs.pop(message.id, None)
+            case _:
+                return None
+
+    def _lane_for(self, message: Call | Tell | Answer | Malformed, session: str | None) -> str | None:
+        if isinstance(message, Call):
+            self._lane_of_call[message.id] = session
+            if session is not None and message.method in ("session/close", "session/delete"):
+                self._closing_calls[message.id] = session
+        elif isinstance(message, Tell) and message.method == "$/cancel_request":
+            # Behind the request that it cancels.
+            cancelled = _cancelled(message)
+            return session if cancelled is None else self._lane_of_call.get(cancelled, session)
+        return session
+
+    async def _post_all(self, key: str | None, lane: deque[_Outbound]) -> None:
+        while lane and self._end is None:
+            out = lane[0]
+            try:
+                await self._post(out)
+            finally:
+                lane.popleft()
+                self._level.written(len(out.frame))
+        if self._lanes.get(key) is lane:
+            del self._lanes[key]
+
+    async def _post(self, out: _Outbound) -> None:
+        opens = isinstance(out.message, Call) and out.message.method == "initialize" and not self._opened.is_set()
+        if not opens:
+            await self._opened.wait()
+        if out.session is not None:
+            await self.stream(out.session).ready.wait()
+        try:
+            response = await self._post_somehow(out)
+            body = await response.body(self.limit)
+        except Broken as broken:
+            self._finish("broken", f"{self.name}: {broken}")
+            return
+        if opens:
+            self._initialized(out, response, body)
+        elif response.status not in (200, 202, 204):
+            self._refused(out, response.status, body)
+        elif body.lstrip().startswith(b"{"):
+            self._receiver.received([body])  # some servers answer where they are asked
+
+    async def _post_somehow(self, out: _Outbound) -> Response:
+        """Post this; again, as long as it is certain that it has not been received."""
+        headers = [("content-type", JSON), ("accept", f"{JSON}, {EVENTS}"), *self._identity(out.session)]
+        patience = Patience(self.reconnect_within if self._opened.is_set() else 0)
+        while True:
+            try:
+                return await self._request("POST", headers, out.frame)
+            except Broken as broken:
+                if broken.was_sent or not await patience.another():
+                    raise
+
+    def _initialized(self, out: _Outbound, response: Response, body: bytes) -> None:
+        message = parse(body)
+        is_answer = isinstance(message, Answer) and isinstance(out.message, Call) and message.id == out.message.id
+        if response.status != 200 or not is_answer or not response.header(CONNECTION_ID):
+            if is_answer:
+                self._receiver.received([body])
+            self._finish("broken", f"{self.name}: {shown(response.status, body)}")
+            return
+        self._connection_id = response.header(CONNECTION_ID)
+        self.numbered = response.header(NUMBERED) == "connection"
+        assert isinstance(message, Answer)
+        self._version = protocol_version_of(message.result)
+        self.stream(None)
+        self._opened.set()
+        self._receiver.received([body])
+
+    def _refused(self, out: _Outbound, status: int, body: bytes) -> None:
+        why = shown(status, body)
+        if status in (401, 403, 404, 410):
+            self._finish("peer_closed" if status in (404, 410) else "broken", f"{self.name}: {why}")
+        elif isinstance(out.message, Call):
+            self._receiver.received([error_answer(out.message.id, INTERNAL_ERROR, why)])
+        elif isinstance(out.message, Malformed) and body.lstrip().startswith(b"{"):
+            self._receiver.received([body])
+        else:
+            self._finish("broken", f"{self.name} refused a message: {why}")
+
+    # In
+
+    def stream(self, key: str | None) -> EventStream:
+        """The stream of this session, or of the connection; opened if it is not."""
+        stream = self._streams.get(key)
+        if stream is None:
+            stream = self._streams[key] = EventStream(self, key)
+            stream.task = self._tasks.start(stream.run(), f"accord stream {key or ''}")
+        return stream
+
+    async def open_stream(self, key: str | None, last: str | None) -> Response:
+        headers = [("accept", EVENTS), *self._identity(key)]
+        if last is not None:
+            headers.append((LAST_EVENT_ID, last))
+        return await self._request("GET", headers)
+
+    def arrived(self, events: Sequence[Event], key: str | None) -> None:
+        """These came over the stream of this session."""
+        frames: list[bytes] = []
+        for event in events:
+            if event.session is not None:
+                self.stream(event.session)
+                continue
+            self._look_at(event.data, key)
+            if self.numbered and event.id is not None and event.id.isdecimal():
+                frames += self._order.arrived(int(event.id), event.data)
+            else:
+                frames.append(event.data)
+        self._watch_for_missing()
+        if frames and self._end is None:
+            self._receiver.received(frames)
+
+    def _look_at(self, frame: bytes, key: str | None) -> None:
+        message = parse(frame)
+        if isinstance(message, Call):
+            self._session_of_theirs[message.id] = key if key is not None else session_of(message.params)
+        elif isinstance(message, Answer) and message.id is not None:
+            self._lane_of_call.pop(message.id, None)
+            closed = self._closing_calls.pop(message.id, None)
+            if message.error is not None:
+                return
+            if closed is not None and (stream := self._streams.pop(closed, None)) is not None:
+                stream.leave()
+            elif (session := session_of(message.result)) is not None:
+                self.stream(session)
+
+    def _watch_for_missing(self) -> None:
+        if not self._order.is_waiting:
+            if self._missing is not None:
+                self._missing.cancel()
+                self._missing = None
+        elif self._missing is None:
+            awaited = self._order.next
+            self._missing = self._loop.call_later(MISSING, self._check_missing, awaited)
+
+    def _check_missing(self, awaited: int) -> None:
+        self._missing = None
+        if self._order.is_waiting and self._order.next == awaited:
+            self._finish("broken", f"{self.name}: message {awaited} has never come, though later ones have")
+        else:
+            self._watch_for_missing()
+
+    # Both
+
+    def _identity(self, session: str | None) -> list[tuple[str, str]]:
+        headers = list(self._headers)
+        if self._connection_id is not None:
+            headers.append((CONNECTION_ID, self._connection_id))
+        if self._version is not None:
+            headers.append((PROTOCOL_VERSION, self._version))
+        if session is not None:
+            headers.append((SESSION_ID, session))
+        return headers
+
+    async def _request(self, method: str, headers: list[tuple[str, str]], body: bytes = b"") -> Response:
+        # Requires cookie support on HTTP transports: cookies "MUST be sent on subsequent requests".
+        cookies = [("cookie", self._cookies.header)] if self._cookies.header else []
+        response = await self._requests.request(method, [*headers, *cookies], body)
+        self._cookies.keep(response.all("set-cookie"))
+        return response
+
+    def _finish(self, reason: EndReason, detail: str = "") -> None:
+        self.finish(End(reason, detail))
+
+    def finish(self, end: End) -> None:
+        """The link is over; idempotent."""
+        if self._end is None:
+            self._end = end
+            self._level.give_up()
+            if self._missing is not None:
+                self._missing.cancel()
+            self._receiver.ended(end)
+
+    async def close(self, grace: float = 2.0) -> End:
+        self._closing = self._closing or asyncio.create_task(self._close(grace), name=f"close {self.name}")
+        await to_the_end(self._closing)
+        return self._end or End("closed")
+
+    async def _close(self, grace: float) -> None:
+        if not hasattr(self, "_tasks"):
+            return  # it was never started
+        try:
+            if self._end is None:
+                await within(grace, self._level.flush())
+            self._finish("closed")
+            if self._connection_id is not None:
+                await within(grace, self._delete())
+        finally:
+            await self._tasks.end(grace)
+            await self._requests.close()
+
+    async def _delete(self) -> None:
+        try:
+            response = await self._request("DELETE", self._identity(None))
+            await response.body(self.limit)
+        except Broken as broken:
+            log.debug("the connection could not be ended: %s", broken)
+
+
+class _Outbound:
+    """A frame that waits to be posted, and what it is."""
+
+    __slots__ = ("frame", "message", "session")
+
+    def __init__(self, frame: bytes, message: Call | Tell | Answer | Malformed, session: str | None) -> None:
+        self.frame = frame
+        self.message = message
+        self.session = session
+
+
+def _cancelled(message: Tell) -> RequestId | None:
+    try:
+        return codec.decode(
+            b"{}" if message.params is None else message.params, v1.CancelRequestNotification
+        ).request_id
+    except DecodeError:
+        return None

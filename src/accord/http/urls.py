@@ -1,0 +1,77 @@
+"""An agent behind a URL: which transport its scheme means, and a target that dials it again and again."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Mapping
+from importlib.util import find_spec
+from typing import Any
+from urllib.parse import urlsplit
+
+from accord.client.target import Target
+from accord.errors import AccordError
+from accord.transports.base import Transport
+from accord.transports.cookies import Cookies
+from accord.transports.websocket import EXTRA_MISSING, WebSocketTransport
+
+SCHEMES = ("http", "https", "ws", "wss")
+
+
+def connect_transport(
+    url: str,
+    *,
+    headers: Mapping[str, str] | None = None,
+    token: str | None = None,
+    cookies: Cookies | None = None,
+    tls: ssl.SSLContext | None = None,
+    **options: Any,
+) -> Transport:
+    """A transport to the agent behind this URL, not yet open: `http` and `https`, or `ws` and `wss` for a WebSocket.
+
+        transport = accord.http.connect_transport("https://agents.example/acp", token="s3cret")
+
+    `token` is sent as a bearer token. `options` are those of `HttpTransport` or `WebSocketTransport`. Raises
+    AccordError for a URL that is none, or where the extra is missing.
+    """
+    scheme = _checked(url)
+    given = dict(headers or {})
+    if token is not None:
+        given["Authorization"] = f"Bearer {token}"
+    if scheme.startswith("ws"):
+        return WebSocketTransport(url, headers=given, cookies=cookies, tls=tls, **options)
+    from accord.http.transport import HttpTransport
+
+    return HttpTransport(url, headers=given, cookies=cookies, tls=tls, **options)
+
+
+def _checked(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in SCHEMES or not parts.hostname:
+        raise AccordError(f"{url} is no URL of an agent: it begins with {', '.join(f'{it}://' for it in SCHEMES)}")
+    if find_spec("h2") is None or find_spec("h11") is None or find_spec("websockets") is None:
+        raise AccordError(EXTRA_MISSING)
+    return parts.scheme
+
+
+class UrlTarget(Target):
+    """An agent behind a URL, for `accord.connect`: each link is a new connection, with the cookies of the last one.
+
+    target = accord.http.UrlTarget("wss://agents.example/acp", token="s3cret")
+    async with accord.connect(target) as remote: ...
+    """
+
+    def __init__(
+        self, url: str, *, token: str | None = None, headers: Mapping[str, str] | None = None, **options: Any
+    ) -> None:
+        _checked(url)
+        self.name = url
+        self._token = token
+        self._headers = headers
+        self._options = options
+        # Session affinity is preserved across reconnects: a load balancer finds the host of the sessions by a cookie.
+        self._cookies = Cookies()
+
+    def dial(self) -> Transport:
+        return connect_transport(
+            self.name, token=self._token, headers=self._headers, cookies=self._cookies, **self._options
+        )

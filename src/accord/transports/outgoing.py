@@ -1,0 +1,88 @@
+"""Frames that wait for a task which writes them, for transports over something that is awaited.
+
+    send ──▶ put ──▶ [frame, frame, ...] ──▶ take (the task that writes) ──▶ written
+
+Past the high-water mark the receiver hears `paused`, below a quarter of it `resumed`. A frame counts as waiting until
+`written` says that it is on its way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from accord.transports.base import HIGH_WATER, Receiver
+
+
+class Level:
+    """How many bytes of output wait, and who hears when there are too many."""
+
+    def __init__(self, high_water: int = HIGH_WATER) -> None:
+        self.size = 0
+        self._high_water = high_water
+        self._receiver: Receiver | None = None
+        self._full = False
+        self._given_up = False
+        self._empty = asyncio.Event()
+        self._empty.set()
+
+    def start(self, receiver: Receiver) -> None:
+        self._receiver = receiver
+
+    def add(self, size: int) -> None:
+        if self._given_up:
+            return
+        self.size += size
+        self._empty.clear()
+        if not self._full and self.size > self._high_water and self._receiver is not None:
+            self._full = True
+            self._receiver.paused()
+
+    def written(self, size: int) -> None:
+        """So many bytes are on their way."""
+        self.size = 0 if self._given_up else self.size - size
+        if self.size == 0:
+            self._empty.set()
+        if self._full and self.size <= self._high_water // 4 and self._receiver is not None:
+            self._full = False
+            self._receiver.resumed()
+
+    async def flush(self) -> None:
+        """Return when nothing waits, or nothing will be written any more."""
+        await self._empty.wait()
+
+    def give_up(self) -> None:
+        """Nothing will be written any more."""
+        self._given_up = True
+        self.written(self.size)
+
+
+class Outgoing(Level):
+    """The frames that wait, too."""
+
+    def __init__(self, high_water: int = HIGH_WATER) -> None:
+        super().__init__(high_water)
+        self._frames: list[bytes] = []
+        self._finished = False
+        self._filled = asyncio.Event()
+
+    def put(self, frames: Sequence[bytes]) -> None:
+        """Add these; dropped once nobody will write them."""
+        if frames and not self._finished:
+            self._frames.extend(frames)
+            self._filled.set()
+            self.add(sum(map(len, frames)))
+
+    async def take(self) -> list[bytes]:
+        """All that waits, as soon as there is something; nothing once there will be no more."""
+        while not self._frames and not self._finished:
+            self._filled.clear()
+            await self._filled.wait()
+        frames, self._frames = self._frames, []
+        return frames
+
+    def give_up(self) -> None:
+        self._finished = True
+        self._frames.clear()
+        self._filled.set()
+        super().give_up()

@@ -1,0 +1,84 @@
+"""Two links joined into one: what arrives on either goes out on the other, unread and unchanged.
+
+    await relay(StdioTransport.standard(), WebSocketTransport("wss://agents.example/acp"))
+
+Each side is read only as fast as the other takes it, and the end of one is the end of both. The one thing that cannot
+be handed on is a frame past its side's limit, of which nothing was kept: whoever waits for its answer gets an error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from accord.errors import INVALID_REQUEST
+from accord.jsonrpc.frames import Oversized
+from accord.jsonrpc.messages import error_answer
+from accord.transports.base import End, Receiver, Transport
+
+
+class Side(Receiver):
+    """Hears one link and speaks on the other."""
+
+    def __init__(self, mine: Transport, other: Transport, ended: asyncio.Future[tuple[Transport, End]]) -> None:
+        self._mine = mine
+        self._other = other
+        self._ended = ended
+        self._early: list[bytes] | None = []
+        """What came before the other side was open."""
+
+    def open(self) -> None:
+        early, self._early = self._early, None
+        self._other.send(early or [])
+
+    def received(self, frames: Sequence[bytes | Oversized]) -> None:
+        whole: list[bytes] = []
+        for frame in frames:
+            if isinstance(frame, Oversized):
+                self._refuse(frame)
+            else:
+                whole.append(frame)
+        if self._early is None:
+            self._other.send(whole)
+        else:
+            self._early += whole
+
+    def _refuse(self, frame: Oversized) -> None:
+        problem = f"Invalid request: a message of {frame.length:,} bytes is over the limit"
+        waiting = self._other if frame.has_id and not frame.has_method else self._mine
+        waiting.send([error_answer(frame.id, INVALID_REQUEST, problem)])
+
+    def paused(self) -> None:
+        self._other.pause_reading()
+
+    def resumed(self) -> None:
+        self._other.resume_reading()
+
+    def ended(self, end: End) -> None:
+        if not self._ended.done():
+            self._ended.set_result((self._mine, end))
+
+
+async def relay(near: Transport, far: Transport, grace: float = 2.0) -> tuple[Transport, End]:
+    """Join these until one of them ends; which one, and how. Raises ConnectionClosed when one cannot be opened."""
+    ended: asyncio.Future[tuple[Transport, End]] = asyncio.get_running_loop().create_future()
+    from_near, from_far = Side(near, far, ended), Side(far, near, ended)
+    try:
+        await far.start(from_far)
+        await near.start(from_near)
+        from_near.open()
+        from_far.open()
+        first, end = await ended
+    finally:
+        await _close_both(near, far, grace)
+    if first is far and end.reason in ("process_ended", "peer_closed"):
+        end = await far.close(grace)  # which knows by now what its process said
+    return first, end
+
+
+async def _close_both(near: Transport, far: Transport, grace: float) -> None:
+    closing = [asyncio.ensure_future(transport.close(grace)) for transport in (near, far)]
+    try:
+        await asyncio.gather(*closing, return_exceptions=True)
+    finally:
+        await asyncio.gather(*closing, return_exceptions=True)
