@@ -222,6 +222,24 @@ async def test_a_terminal_has_no_id_before_it_is_there(serve):
         await editor.prompt(await editor.open(), "go")
 
 
+async def test_what_is_asked_by_its_name_ends_with_the_turn_as_well(serve):
+    asked, handlers, tasks = asyncio.Event(), Handlers(), []
+
+    @handlers.on_request("_editor/pick")
+    async def never_answer(_):
+        asked.set()
+        await asyncio.Event().wait()
+
+    async def work(turn):
+        tasks.append(asyncio.create_task(turn.client.request_raw("_editor/pick", {})))
+        await asked.wait()
+
+    async with serve(agent_with(work), handlers) as editor:
+        await editor.prompt(await editor.open(), "go")
+        with pytest.raises(asyncio.CancelledError):
+            await tasks[0]
+
+
 async def test_any_message_can_be_sent(serve):
     handlers, heard = Handlers(), []
     handlers.on_request("_editor/theme")(lambda _: {"theme": "dark"})

@@ -124,6 +124,18 @@ async def test_what_is_offered_can_change(serve, agent):
         assert raised.value.code == -32602
 
 
+async def test_an_option_that_is_offered_again_keeps_what_was_chosen(serve, agent):
+    @agent.on_prompt
+    async def again(turn):
+        await turn.session.config.switch("web", "Search")
+        await turn.session.config.select("model", "Which model", ["m", "s"])
+        await turn.say(f"{turn.session.config['web']} {turn.session.config['model']}")
+
+    async with serve(agent) as editor:
+        await editor.prompt((await opened(editor)).session_id, "go")
+        assert editor.text == "True s"
+
+
 async def test_the_author_hears_of_a_choice_and_may_change_what_depends_on_it(serve, agent):
     heard = []
 

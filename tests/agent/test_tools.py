@@ -203,6 +203,24 @@ async def test_streaming_into_a_tool_costs_bytes_in_proportion_to_its_output(ser
         assert [it.content for it in progress if it.content][-1] == [v1.Content.of(shown)]
 
 
+async def test_what_a_tool_takes_back_is_gone_at_once(serve):
+    cleared = asyncio.Event()
+
+    async def work(turn):
+        async with turn.tool("Print") as tool:
+            await tool.text("x" * 100_000)
+            await tool.flush()
+            await tool.clear()
+            await tool.text("instead")
+            await cleared.wait()
+
+    async with serve(agent_with(work)) as editor:
+        asking = asyncio.create_task(editor.prompt(await editor.open(), "go"))
+        await editor.heard(lambda update: getattr(update, "content", None) == [v1.Content.of("instead")])
+        cleared.set()
+        await asking
+
+
 async def test_text_around_other_content_keeps_its_place(serve):
     async def work(turn):
         async with turn.tool("Mix") as tool:

@@ -75,6 +75,23 @@ async def test_an_error_of_the_author_s_choosing_is_the_answer(serve):
         assert (raised.value.code, raised.value.data) == (-32602, {"path": "a.txt"})
 
 
+async def test_an_error_of_the_author_s_choosing_is_the_answer_also_from_inside_task_groups(serve):
+    agent = Agent("picky")
+
+    async def refuse():
+        raise RequestError.not_found("no such model")
+
+    @agent.on_prompt
+    async def work(turn):
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(asyncio.Event().wait())
+            tasks.create_task(refuse())
+
+    async with serve(agent) as editor:
+        with pytest.raises(PeerError, match="no such model"):
+            await editor.prompt(await editor.open(), "hello")
+
+
 async def test_a_cancelled_turn_answers_cancelled_and_the_next_is_clean(serve):
     agent = Agent("slow")
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from accord.agent.remote_client import Ask
+from accord.agent.remote_client import Asks
 from accord.errors import METHOD_NOT_FOUND, PeerError
 from accord.schema import v1
 
@@ -65,7 +65,7 @@ def options_of(offered: Sequence[Offered]) -> list[v1.PermissionOption]:
 
 
 async def decided(
-    ask: Ask,
+    asks: Asks,
     memory: PermissionMemory,
     subject: Subject,
     request: v1.RequestPermissionRequest,
@@ -75,7 +75,7 @@ async def decided(
     if known is not None:
         return known
     try:
-        outcome = (await ask(request)).outcome
+        outcome = (await asks.request(request)).outcome
     except PeerError as error:
         if error.code != METHOD_NOT_FOUND:
             raise

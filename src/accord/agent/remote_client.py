@@ -31,18 +31,20 @@ PATIENCE = 5.0
 """Seconds that a client may take to create or to release a terminal that nobody wants any more."""
 
 
-class Ask(Protocol):
-    """Sends a request and waits for its answer."""
+class Asks(Protocol):
+    """Whoever sends requests and waits for their answers: a peer, or a turn, with which they are given up."""
 
-    def __call__(self, request: Request[ResultT], /, *, force: bool = False) -> Awaitable[ResultT]: ...
+    def request(self, request: Request[ResultT], /, *, force: bool = False) -> Awaitable[ResultT]: ...
+
+    def request_raw(self, method: str, params: Json = None, /, *, session_id: str | None = None) -> Awaitable[Json]: ...
 
 
 class ClientLink:
     """The client, whoever asks it: what it said of itself, and any message to it."""
 
-    def __init__(self, service: Service, ask: Ask) -> None:
+    def __init__(self, service: Service, asks: Asks) -> None:
         self._service = service
-        self._ask = ask
+        self._asks = asks
 
     @property
     def info(self) -> v1.Implementation | None:
@@ -68,7 +70,7 @@ class ClientLink:
 
     async def request(self, request: Request[ResultT], *, force: bool = False) -> ResultT:
         """Any request."""
-        return await self._ask(request, force=force)
+        return await self._asks.request(request, force=force)
 
     async def notify(self, notification: Notification, *, force: bool = False) -> None:
         """Any notification."""
@@ -76,7 +78,7 @@ class ClientLink:
 
     async def request_raw(self, method: str, params: Json = None) -> Json:
         """Any request, in plain JSON values."""
-        return await self._service.peer.request_raw(method, params)
+        return await self._asks.request_raw(method, params)
 
     async def notify_raw(self, method: str, params: Json = None) -> None:
         """Any notification, in plain JSON values."""
@@ -91,8 +93,8 @@ class RemoteClient(ClientLink):
     ...     await turn.client.write_text_file("notes.txt", text.upper())
     """
 
-    def __init__(self, session: Session, ask: Ask) -> None:
-        super().__init__(session.service, ask)
+    def __init__(self, session: Session, asks: Asks) -> None:
+        super().__init__(session.service, asks)
         self._session = session
 
     # Files
@@ -102,11 +104,11 @@ class RemoteClient(ClientLink):
     ) -> str:
         """A file's text as the editor has it, or `limit` lines of it from `line` (1-based) on."""
         wanted = self._session.resolve(path)
-        return (await self._ask(v1.ReadTextFileRequest(self._session.id, wanted, line, limit))).content
+        return (await self._asks.request(v1.ReadTextFileRequest(self._session.id, wanted, line, limit))).content
 
     async def write_text_file(self, path: str | PathLike[str], content: str) -> None:
         """Write a file through the editor; it is created where it is missing."""
-        await self._ask(v1.WriteTextFileRequest(self._session.id, self._session.resolve(path), content))
+        await self._asks.request(v1.WriteTextFileRequest(self._session.id, self._session.resolve(path), content))
 
     # Terminals
 
@@ -133,7 +135,7 @@ class RemoteClient(ClientLink):
             None if cwd is None else self._session.resolve(cwd),
             output_byte_limit,
         )
-        return RemoteTerminal(self._session, self._ask, request)
+        return RemoteTerminal(self._session, self._asks, request)
 
     async def run(
         self,
@@ -168,10 +170,10 @@ class CommandResult:
 class RemoteTerminal:
     """A command that the client runs for us, from `async with` to its end."""
 
-    def __init__(self, session: Session, ask: Ask, request: v1.CreateTerminalRequest) -> None:
+    def __init__(self, session: Session, asks: Asks, request: v1.CreateTerminalRequest) -> None:
         self.is_released = False
         self._session = session
-        self._ask = ask
+        self._asks = asks
         self._request = request
         self._id: v1.TerminalId | None = None
 
@@ -184,15 +186,15 @@ class RemoteTerminal:
 
     async def output(self) -> v1.TerminalOutputResponse:
         """The output so far, and how the command ended if it has."""
-        return await self._ask(v1.TerminalOutputRequest(self._session.id, self.id))
+        return await self._asks.request(v1.TerminalOutputRequest(self._session.id, self.id))
 
     async def wait(self) -> v1.WaitForTerminalExitResponse:
         """Wait until the command ends."""
-        return await self._ask(v1.WaitForTerminalExitRequest(self._session.id, self.id))
+        return await self._asks.request(v1.WaitForTerminalExitRequest(self._session.id, self.id))
 
     async def kill(self) -> None:
         """End the command. Its output can still be read."""
-        await self._ask(v1.KillTerminalRequest(self._session.id, self.id))
+        await self._asks.request(v1.KillTerminalRequest(self._session.id, self.id))
 
     async def run_out(self, timeout: float | None = None) -> CommandResult:  # noqa: ASYNC109
         """Wait until the command ends, or kill it after `timeout` seconds; what came of it."""

@@ -53,7 +53,7 @@ class Service:
             limits=agent.limits,
             spans=agent.spans,
         )
-        self.client = ClientLink(self, self.peer.request)
+        self.client = ClientLink(self, self.peer)
         self.authentication = Authentication(self, agent.doors)
         services[self.peer] = self
 

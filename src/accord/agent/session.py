@@ -65,7 +65,7 @@ class Session:
         self.state: Any = service.agent.restored_state(record)
         """Whatever you want to keep for this session: while it is open, or with `Agent(state=...)` in the store."""
         self.service = service
-        self.client = RemoteClient(self, service.peer.request)
+        self.client = RemoteClient(self, service.peer)
         """The client, between turns; in a turn, `turn.client` is given up with it."""
         self.config = Config(self)
         self.modes = Modes(self.config)

@@ -124,11 +124,16 @@ class Config:
         option_id: str,
         name: str,
         *,
-        value: bool = False,
+        value: bool | None = None,
         category: str | None = None,
         description: str | None = None,
     ) -> None:
-        """Offer something to turn on and off. A client that knows no such options sees none, and `value` holds."""
+        """Offer something to turn on and off; it is off unless `value` says otherwise.
+
+        A client that knows no such options sees none, and the value holds.
+        """
+        kept = self._options[option_id].value if option_id in self._options else None
+        value = kept is True if value is None else value
         await self._put(Switch(option_id, name, value, category, description))
 
     async def remove(self, option_id: str) -> None:

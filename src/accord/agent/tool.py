@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 from accord.agent.elicitation import Elicits
 from accord.agent.permission import Decision, Offered, decided, options_of
 from accord.agent.remote_client import RemoteTerminal
-from accord.errors import ConnectionClosed
+from accord.errors import AccordError, ConnectionClosed
 from accord.schema import v1
 from accord.schema.base import Json
 
@@ -38,7 +38,7 @@ FREE = 64 * 1024
 """Characters of content that may be sent before it matters how often."""
 
 FACTOR = 3
-"""How many times its content may be sent, all in all, once that is used up."""
+"""How many times what it produced may be sent, all in all, once that is used up."""
 
 Location: TypeAlias = str | PathLike[str] | tuple[str | PathLike[str], int] | v1.ToolCallLocation
 """A file, or a file and a line (1-based)."""
@@ -75,7 +75,11 @@ class Tool(Elicits):
         self._stale = False
         """Whether the client has older content than is here."""
         self._size = 0
+        """About how large its content is now."""
+        self._produced = 0
+        """How much content it has had in all, also what was taken back."""
         self._sent = 0
+        """How much of it was sent, all updates together."""
         self._sent_at = -INTERVAL
         self._timer: asyncio.Handle | None = None
 
@@ -139,7 +143,7 @@ class Tool(Elicits):
         self.status = "pending"
         subject = (self.kind or "other", about or self.title)
         request = v1.RequestPermissionRequest(self._turn.session.id, self._as_it_is(), options_of(options))
-        decision = await decided(self._turn.request, self._turn.session.permissions, subject, request)
+        decision = await decided(self._turn, self._turn.session.permissions, subject, request)
         await self._become("in_progress" if decision.allowed else "failed")
         return decision
 
@@ -193,6 +197,7 @@ class Tool(Elicits):
 
     def _grown(self, by: int) -> None:
         self._size += by
+        self._produced += by
         self._stale = True
         if self._affordable():
             self._send_soon()
@@ -202,7 +207,7 @@ class Tool(Elicits):
         self._send_soon()
 
     def _affordable(self) -> bool:
-        return self._sent + self._size <= FREE + FACTOR * self._size
+        return self._sent + self._size <= FREE + FACTOR * self._produced
 
     def _send_soon(self) -> None:
         """Send when the block waits for something; or a little later, if something was sent just now."""
@@ -216,7 +221,8 @@ class Tool(Elicits):
         self._turn.session.service.errands.start(self._send_now(), "accord tool update")
 
     async def _send_now(self) -> None:
-        with suppress(ConnectionClosed):  # the turn is told so by what it sends itself
+        # Where this fails, so does what the turn sends itself; or the turn is over, and nobody is to be told.
+        with suppress(AccordError, RuntimeError):
             await self.flush()
 
     async def flush(self, *, everything: bool = False) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from accord.agent.content import text_of
 from accord.agent.elicitation import Elicits
@@ -17,6 +17,7 @@ from accord.agent.remote_client import RemoteClient
 from accord.agent.session import Session
 from accord.agent.tool import Location, Tool
 from accord.agent.turns import Place
+from accord.errors import RequestError
 from accord.handlers import Context
 from accord.schema import v1
 from accord.schema.base import Json, Request
@@ -59,7 +60,7 @@ class Turn(Elicits):
         """The tokens that the answer reports (see `tokens`)."""
         self.context = context
         """The low level's: the peer, and the request's id."""
-        self.client = RemoteClient(session, self.request)
+        self.client = RemoteClient(session, self)
         """What the client lends: files and terminals."""
         self._client = self.client
         self._scope = {"session_id": session.id}
@@ -190,14 +191,22 @@ class Turn(Elicits):
             async with self._tasks:
                 yield
         except BaseExceptionGroup as group:
-            raise group.exceptions[0] from None  # what the author raised, without what a task group puts around it
+            raise _meant_by(group) from None
 
     async def request(self, request: Request[ResultT], *, force: bool = False) -> ResultT:
         """Ask the client anything; given up when the turn ends, in whichever task it was asked."""
         if self._place.is_cancelled() and isinstance(request, _ASKS_THE_USER):
             # prompt-turn, Cancellation: the client has answered what was open, and its user is through with this.
             raise asyncio.CancelledError
-        task, asking = asyncio.current_task(), self.session.service.peer.request(request, force=force)
+        return await self._while_it_lasts(self.session.service.peer.request(request, force=force))
+
+    async def request_raw(self, method: str, params: Json = None, *, session_id: str | None = None) -> Json:
+        """The same, in plain JSON values."""
+        session_id = session_id or self.session.id
+        return await self._while_it_lasts(self.session.service.peer.request_raw(method, params, session_id=session_id))
+
+    async def _while_it_lasts(self, asking: Awaitable[T]) -> T:
+        task = asyncio.current_task()
         if task is None or task in self._asking:
             return await asking
         self._asking.add(task)
@@ -213,6 +222,19 @@ class Turn(Elicits):
         for task in self._asking:
             if task is not current:
                 task.cancel()
+
+
+def _meant_by(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """What an author raised, without what task groups put around it; an answer of his choosing before all else."""
+    return next((error for error in _each(group) if isinstance(error, RequestError)), group.exceptions[0])
+
+
+def _each(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for inner in cast("BaseExceptionGroup[BaseException]", error).exceptions:
+            yield from _each(inner)
+    else:
+        yield error
 
 
 async def _too_late(_: v1.SessionUpdate) -> None:
