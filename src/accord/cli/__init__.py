@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from accord import __version__
-from accord.cli import demo, login, run, schema, target
+from accord.cli import bridge, demo, login, run, schema, serve, target
 from accord.cli.endings import ENDED_WELL, INTERRUPTED, WRONG_USAGE, exit_code, one_line
 from accord.errors import AccordError
 
@@ -22,10 +22,12 @@ class Command(NamedTuple):
 
 
 COMMANDS: dict[str, Command] = {
+    "bridge": Command(bridge.SUMMARY, bridge.arguments, bridge.run),
     "demo": Command(demo.SUMMARY, demo.arguments, demo.run),
     "login": Command(login.SUMMARY, login.arguments, login.run),
     "run": Command(run.SUMMARY, run.arguments, run.run),
     "schema": Command(schema.SUMMARY, schema.arguments, schema.run),
+    "serve": Command(serve.SUMMARY, serve.arguments, serve.run),
 }
 
 

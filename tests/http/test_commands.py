@@ -1,0 +1,134 @@
+"""`accord serve` and `accord bridge` as people and editors run them."""
+
+import asyncio
+import os
+import re
+import signal
+import subprocess
+import sys
+from contextlib import asynccontextmanager
+
+import pytest
+from talking import DEADLINE, an_agent, editor_of, nobody_is_connected, transport_to
+
+import accord
+from accord.http import Access, serving
+from accord.transports.process import ProcessTransport
+
+ACCORD = [sys.executable, "-m", "accord"]
+UNKNOWN = {name: value for name, value in os.environ.items() if name != "ACCORD_TOKEN"}
+
+
+def accord_once(*arguments, **more):
+    return subprocess.run(
+        [*ACCORD, *arguments], check=False, capture_output=True, text=True, timeout=60, env={**UNKNOWN, **more}
+    )
+
+
+@asynccontextmanager
+async def served(*arguments, **more):
+    """The URL of `accord serve`, which ends well when it is told to."""
+    process = await asyncio.create_subprocess_exec(
+        *ACCORD, "serve", "--port", "0", *arguments, env={**UNKNOWN, **more}, stdout=subprocess.PIPE
+    )
+    try:
+        async with asyncio.timeout(DEADLINE):
+            line = (await process.stdout.readline()).decode()
+            yield re.search(r"http\S+", line)[0]
+            process.send_signal(signal.SIGTERM)
+            assert await process.wait() == 0
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+async def test_the_built_in_agent_is_served_until_it_is_told_to_end(way):
+    async with served() as url, editor_of(transport_to(url, way)) as editor:
+        session = await editor.open_session()
+        assert (await editor.prompt(session, "hello")).stop_reason == "end_turn"
+        assert editor.text(session)
+
+
+async def test_any_agent_is_served_by_its_command():
+    async with served("--", *ACCORD, "demo", "--pace", "0") as url, editor_of(transport_to(url, "http1")) as editor:
+        session = await editor.open_session()
+        assert (await editor.prompt(session, "hello")).stop_reason == "end_turn"
+
+
+async def test_the_token_of_the_environment_is_wanted():
+    async with served(ACCORD_TOKEN="s3cret") as url:
+        with pytest.raises(accord.ConnectionClosed, match="401"):
+            async with editor_of(transport_to(url, "http1")):
+                pass
+        async with editor_of(transport_to(url, "http1", headers={"Authorization": "Bearer s3cret"})) as editor:
+            assert await editor.open_session()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["serve", "--host", "0.0.0.0"], "ACCORD_TOKEN"),
+        (["serve", "--token-file", "/nonexistent"], "cannot read the tokens"),
+        (["serve", "--key", "x"], "--certificate"),
+        (["serve", "--", "http://127.0.0.1:1/acp"], "served already"),
+        (["bridge", "http://127.0.0.1:1/acp", "--header", "nonsense"], "no header"),
+        (["bridge", "http://127.0.0.1:1/acp", "--ca", "/nonexistent"], "cannot read the certificates"),
+    ],
+)
+def test_wrong_usage_is_one_line(arguments, said):
+    done = accord_once(*arguments)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("url", ["ftp://x", "nonsense"])
+def test_a_url_that_is_none_is_one_line(url):
+    done = accord_once("bridge", url)
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_port_that_is_taken_is_one_line():
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        done = accord_once("serve", "--port", str(taken.getsockname()[1]))
+    assert done.returncode == 1
+    assert "cannot listen" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+async def test_a_remote_agent_is_a_local_one_over_the_bridge(server, way):
+    url = server.url.replace("http", "ws", 1) if way == "websocket" else server.url
+    async with editor_of(ProcessTransport([*ACCORD, "bridge", url])) as editor:
+        session = await editor.open_session()
+        await editor.prompt(session, "count 300")
+        assert editor.text(session) == "".join(f"{number} " for number in range(300))
+        await editor.prompt(session, "ask")
+        assert editor.text(session).endswith("allowed")
+    await nobody_is_connected(server)
+
+
+async def test_the_bridge_says_why_it_cannot_reach_the_agent(way):
+    async with serving(an_agent(), access=Access(["s3cret"])) as server:
+        url = server.url.replace("http", "ws", 1) if way == "websocket" else server.url
+        with pytest.raises(accord.ConnectionClosed) as caught:
+            async with editor_of(ProcessTransport([*ACCORD, "bridge", url])):
+                pass
+        assert "401" in caught.value.stderr
+        assert caught.value.stderr.count("\n") == 1
+        async with editor_of(ProcessTransport([*ACCORD, "bridge", url], env={"ACCORD_TOKEN": "s3cret"})) as editor:
+            assert await editor.open_session()
+
+
+async def test_the_bridge_ends_with_its_server(way):
+    async with serving(an_agent()) as server:
+        url = server.url.replace("http", "ws", 1) if way == "websocket" else server.url
+        async with editor_of(ProcessTransport([*ACCORD, "bridge", url])) as editor:
+            assert await editor.open_session()
+            await server.app.close()
+            end = await editor.connection.closed()
+            assert end.exit_code == 1
+            assert end.stderr.count("\n") == 1
