@@ -3,6 +3,7 @@
 #   make test      run the tests
 #   make check     formatting, lint and types
 #   make interop   the same protocol with other people's implementations (Node, Go, Rust where they are installed)
+#   make interop-agents   real agents, with a model that is made of rules and no network
 #   make bench     ours against the other SDKs
 #   make torture   ten minutes of faults on purpose (make test has twenty seconds of them)
 
@@ -12,7 +13,7 @@ BIN := $(VENV)/bin
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check interop bench torture clean
+.PHONY: help demo test check interop interop-agents bench torture clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -41,7 +42,11 @@ check: $(VENV)/.check
 	$(BIN)/mypy
 
 interop: $(VENV)/.test
-	$(BIN)/python -m pytest -m interop -rs
+	-@$(BIN)/python -m interop build
+	$(BIN)/python -m pytest -n $(JOBS) -m interop -rs
+
+interop-agents: $(VENV)/.test
+	$(BIN)/python -m pytest -m agents -rs
 
 bench: $(VENV)/.test
 	$(BIN)/python -m benchmarks

@@ -68,7 +68,7 @@ class Conversation:
             self.asked.append(question.tool_call.title or "")
             return True
 
-        client = accord.Client("accord-interop", files=True, terminals=True, permissions=ask)
+        client = accord.Client("accord-interop", files=self.agent.files_lent, terminals=True, permissions=ask)
         async with accord.connect(
             self.command,
             client,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
 from benchmarks.build import Built, build
 from benchmarks.peers import Peer, Tokens, fill
@@ -91,6 +92,9 @@ DEMO = Sdk(
 )
 """What anybody gets who starts our agent; a client's name that is not in `SDKS`."""
 
+LASTING = Sdk("lasting", "Accord", client=OURS.client, agent=("{python}", "{interop}/agents/lasting_agent.py"))
+"""An agent whose sessions last, and nothing else."""
+
 PYTHON = Sdk(
     "python",
     "Python 0.12.1",
@@ -132,10 +136,11 @@ def built(name: str) -> Built:
     return build(peer, _say)
 
 
-def command(sdk: Sdk, part: Callable[[Sdk], Tokens]) -> list[str]:
+def command(sdk: Sdk, part: Literal["client", "agent"]) -> list[str]:
     """How the client or the agent of an SDK is started."""
+    tokens = sdk.client if part == "client" else sdk.agent
     folder = HERE if sdk.peer is None else built(sdk.name).folder
-    return [token.replace("{interop}", str(HERE)) for token in fill(part(sdk), folder)]
+    return [token.replace("{interop}", str(HERE)) for token in fill(tokens, folder)]
 
 
 def _say(line: str) -> None:

@@ -43,8 +43,10 @@ class RealAgent:
     """The authentication method to go through before a session."""
     mode: str | None = None
     """The mode in which it asks before it writes."""
+    files_lent: bool = True
+    """Whether it reads and writes files through the client."""
     lacks: Mapping[str, str] = field(default_factory=dict[str, str])
-    """What of the conversation it cannot do, and why."""
+    """Parts of the conversation that it does not get through, and why that is not ours to mend."""
 
 
 def no_settings(_: str, __: Path) -> Mapping[str, str]:
@@ -103,6 +105,7 @@ CODEX = RealAgent(
     command=("{bin}/codex-acp",),
     settings=lambda _, home: {"CODEX_HOME": str(home / ".codex")},
     files=lambda url: {".codex/config.toml": CODEX_CONFIG.format(url=url)},
+    mode="read-only",
 )
 GEMINI = RealAgent(
     name="gemini-cli",
@@ -111,6 +114,9 @@ GEMINI = RealAgent(
     command=("{bin}/gemini", "--acp"),
     settings=lambda url, _: {"GEMINI_API_KEY": "x", "GOOGLE_GEMINI_BASE_URL": url},
     login="gemini-api-key",
+    # Over a client's files it cannot make a new one: it looks for -32002 in the text of an object that has none.
+    files_lent=False,
+    lacks={"load": "it answers before it has replayed the session, and sends the rest behind the answer"},
 )
 OPENCODE = RealAgent(
     name="opencode-ai", package="opencode-ai", version="1.18.33", command=("{bin}/opencode", "acp"), settings=opencode
@@ -121,6 +127,7 @@ QWEN = RealAgent(
     version="0.24.4",
     command=("{bin}/qwen", "--acp", "--auth-type", "openai"),
     settings=lambda url, _: {"OPENAI_API_KEY": "x", "OPENAI_BASE_URL": f"{url}/v1", "OPENAI_MODEL": "fake"},
+    mode="default",
 )
 HERMES = RealAgent(
     name="hermes-agent",

@@ -4,6 +4,7 @@ pytest -m torture --seconds 600     faults on purpose for ten minutes instead of
 pytest --seeds 20000                many more random programs
 pytest --seed 4711                  this one again
 pytest -m interop                   with other people's implementations
+pytest -m agents                    with real agents and a model that is made of rules
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ settings.register_profile("ci", derandomize=True)
 if os.environ.get("CI"):
     settings.load_profile("ci")
 
-ON_REQUEST = ("interop",)
+ON_REQUEST = (
+    "agents",
+    "interop",
+)
 """What runs only when its marker is asked for."""
 
 SECONDS = 20.0
@@ -35,6 +39,7 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "torture: faults on purpose, for --seconds")
+    config.addinivalue_line("markers", "agents: real agents, installed on demand; only with -m agents")
     config.addinivalue_line("markers", "interop: with other people's implementations; only with -m interop")
 
 

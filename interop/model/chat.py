@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 
-from interop.model.replies import Asked, Json, Piece, Words, data, text_of
+from interop.model.replies import Asked, Json, Piece, Words, data, fresh, text_of
 
 
 def asked_of(body: Json) -> Asked:
@@ -19,7 +19,7 @@ def asked_of(body: Json) -> Asked:
 
 
 def stream(body: Json, pieces: Iterable[Piece]) -> Iterator[str]:
-    reason = "stop"
+    reason, begun = "stop", head(body)
     for piece in pieces:
         if isinstance(piece, Words):
             delta: Json = {"role": "assistant", "content": piece.text}
@@ -28,20 +28,20 @@ def stream(body: Json, pieces: Iterable[Piece]) -> Iterator[str]:
             called = {"name": piece.name, "arguments": json.dumps(piece.arguments)}
             delta = {
                 "role": "assistant",
-                "tool_calls": [{"index": 0, "id": "call_1", "type": "function", "function": called}],
+                "tool_calls": [{"index": 0, "id": fresh("call"), "type": "function", "function": called}],
             }
-        yield data(chunk(body, delta, None))
-    yield data({**chunk(body, {}, reason), "usage": USAGE})
+        yield data(chunk(begun, delta, None))
+    yield data({**chunk(begun, {}, reason), "usage": USAGE})
     yield "data: [DONE]\n\n"
 
 
-def chunk(body: Json, delta: Json, reason: str | None) -> Json:
+def chunk(begun: Json, delta: Json, reason: str | None) -> Json:
     choice = {"index": 0, "delta": delta, "finish_reason": reason}
-    return {**head(body), "object": "chat.completion.chunk", "choices": [choice]}
+    return {**begun, "object": "chat.completion.chunk", "choices": [choice]}
 
 
 def head(body: Json) -> Json:
-    return {"id": "chatcmpl-1", "created": 1, "model": body.get("model", "fake")}
+    return {"id": fresh("chatcmpl"), "created": 1, "model": body.get("model", "fake")}
 
 
 USAGE = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
@@ -54,7 +54,7 @@ def whole(body: Json, pieces: Iterable[Piece]) -> Json:
             message["content"] += piece.text
         else:
             called = {"name": piece.name, "arguments": json.dumps(piece.arguments)}
-            message["tool_calls"] = [{"id": "call_1", "type": "function", "function": called}]
+            message["tool_calls"] = [{"id": fresh("call"), "type": "function", "function": called}]
     reason = "tool_calls" if "tool_calls" in message else "stop"
     choice = {"index": 0, "message": message, "finish_reason": reason}
     return {**head(body), "object": "chat.completion", "choices": [choice], "usage": USAGE}

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterable, Iterator
 
-from interop.model.replies import Asked, Json, Piece, Words, event
+from interop.model.replies import Asked, Json, Piece, Words, event, fresh
 
 
 def asked_of(body: Json) -> Asked:
@@ -34,7 +33,7 @@ def stream(body: Json, pieces: Iterable[Piece]) -> Iterator[str]:
             yield event("content_block_delta", {"index": 0, "delta": {"type": "text_delta", "text": piece.text}})
             continue
         reason = "tool_use"
-        block: Json = {"type": "tool_use", "id": f"toolu_{time.monotonic_ns()}", "name": piece.name, "input": {}}
+        block: Json = {"type": "tool_use", "id": fresh("toolu"), "name": piece.name, "input": {}}
         yield event("content_block_start", {"index": 0, "content_block": block})
         partial = {"type": "input_json_delta", "partial_json": json.dumps(piece.arguments)}
         yield event("content_block_delta", {"index": 0, "delta": partial})
@@ -47,7 +46,13 @@ def stream(body: Json, pieces: Iterable[Piece]) -> Iterator[str]:
 
 def head(body: Json) -> Json:
     usage = {"input_tokens": 10, "output_tokens": 1}
-    return {"id": "msg_1", "type": "message", "role": "assistant", "model": body.get("model", "fake"), "usage": usage}
+    return {
+        "id": fresh("msg"),
+        "type": "message",
+        "role": "assistant",
+        "model": body.get("model", "fake"),
+        "usage": usage,
+    }
 
 
 def whole(body: Json, pieces: Iterable[Piece]) -> Json:

@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 SENTENCE = "Hello from a model that is made of rules."
@@ -15,6 +16,8 @@ CONTENT = "Written by a model that is made of rules.\n"
 TICKS, TICK_SECONDS = 1200, 0.05
 
 Json = dict[str, Any]
+
+_numbers = count(1)
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,11 @@ def writing(asked: Asked, path: str) -> ToolCall | None:
         escalated = {"sandbox_permissions": "require_escalated", "justification": "May I write this file?"}
         return ToolCall("exec_command", {"cmd": shell, **escalated})
     return None
+
+
+def fresh(kind: str) -> str:
+    """An id that nothing else has: agents keep them, and make them ids of messages."""
+    return f"{kind}_{next(_numbers)}_{time.monotonic_ns()}"
 
 
 def text_of(content: Any) -> str:

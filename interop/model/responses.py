@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 
-from interop.model.replies import Asked, Json, Piece, ToolCall, event, text_of
-
-MESSAGE: Json = {"type": "message", "id": "msg_1", "role": "assistant", "status": "in_progress"}
+from interop.model.replies import Asked, Json, Piece, ToolCall, event, fresh, text_of
 
 
 def asked_of(body: Json) -> Asked:
@@ -28,13 +26,14 @@ def asked_of(body: Json) -> Asked:
 def stream(body: Json, pieces: Iterable[Piece]) -> Iterator[str]:
     asked = asked_of(body)
     head: Json = {
-        "id": "resp_1",
+        "id": fresh("resp"),
         "object": "response",
         "created_at": 1,
         "model": body.get("model", "fake"),
         "output": [],
     }
     yield event("response.created", {"response": {**head, "status": "in_progress"}})
+    message: Json = {"type": "message", "id": fresh("msg"), "role": "assistant", "status": "in_progress"}
     output: list[Json] = []
     text = ""
     for piece in pieces:
@@ -44,20 +43,13 @@ def stream(body: Json, pieces: Iterable[Piece]) -> Iterator[str]:
             yield event("response.output_item.done", {"output_index": 0, "item": output[-1]})
             continue
         if not text:
-            begun: Json = {
-                "type": "message",
-                "id": "msg_1",
-                "role": "assistant",
-                "status": "in_progress",
-                "content": [],
-            }
-            yield event("response.output_item.added", {"output_index": 0, "item": begun})
+            yield event("response.output_item.added", {"output_index": 0, "item": {**message, "content": []}})
         text += piece.text
-        place = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
+        place = {"item_id": message["id"], "output_index": 0, "content_index": 0}
         yield event("response.output_text.delta", {**place, "delta": piece.text})
     if text:
         spoken: list[Json] = [{"type": "output_text", "text": text, "annotations": []}]
-        item = {**MESSAGE, "status": "completed", "content": spoken}
+        item = {**message, "status": "completed", "content": spoken}
         output.append(item)
         yield event("response.output_item.done", {"output_index": 0, "item": item})
     usage = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
@@ -65,7 +57,7 @@ def stream(body: Json, pieces: Iterable[Piece]) -> Iterator[str]:
 
 
 def call(piece: ToolCall, *, freeform: bool) -> Json:
-    head = {"id": "item_1", "call_id": "call_1", "name": piece.name, "status": "completed"}
+    head = {"id": fresh("item"), "call_id": fresh("call"), "name": piece.name, "status": "completed"}
     if freeform:
         return {**head, "type": "custom_tool_call", "input": piece.freeform or ""}
     return {**head, "type": "function_call", "arguments": json.dumps(piece.arguments)}

@@ -1,44 +1,28 @@
-"""Other people's clients with our agent, and our client with their agents: every behaviour of the suite."""
+"""Other people's clients with our agents, and our client with theirs: every behaviour of the suite."""
 
 import pytest
 from benchmarks.build import Unavailable
 from interop.outcomes import complaint, rows
-from interop.peers import OURS, SDKS, THEIRS
+from interop.pairs import PAIRS
 
-from interop import peers, script
+pytestmark = pytest.mark.timeout(300)
 
-pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
+CASES = [(pair, behaviour) for pair in PAIRS for behaviour in pair.behaviours()]
+NAMES = [f"{pair.client.name}-with-{pair.agent.name}-{behaviour.name}" for pair, behaviour in CASES]
 
-PROTOCOL = script.behaviours("protocol")
 
-
-def program(name, part):
+@pytest.mark.interop
+@pytest.mark.parametrize(("pair", "behaviour"), CASES, ids=NAMES)
+def test_a_client_and_an_agent_do_this_together(pair, behaviour, tmp_path):
     try:
-        return peers.command(SDKS[name], part)
+        outcome = pair.run(behaviour, tmp_path)
     except Unavailable as missing:
         pytest.skip(str(missing))
-
-
-@pytest.mark.parametrize("behaviour", PROTOCOL, ids=lambda it: it.name)
-@pytest.mark.parametrize("name", THEIRS)
-def test_their_client_and_our_agent_do_this_together(name, behaviour, tmp_path):
-    client = program(name, lambda sdk: sdk.client)
-    agent = program(OURS.name, lambda sdk: sdk.agent)
-    outcome = script.run_behaviour(behaviour, client, agent, tmp_path, SDKS[name].environment)
-    assert not (wrong := complaint(name, OURS.name, behaviour.name, outcome)), wrong
-
-
-@pytest.mark.parametrize("behaviour", PROTOCOL, ids=lambda it: it.name)
-@pytest.mark.parametrize("name", THEIRS)
-def test_our_client_and_their_agent_do_this_together(name, behaviour, tmp_path):
-    client = program(OURS.name, lambda sdk: sdk.client)
-    agent = program(name, lambda sdk: sdk.agent)
-    outcome = script.run_behaviour(behaviour, client, agent, tmp_path, SDKS[name].environment)
-    assert not (wrong := complaint(OURS.name, name, behaviour.name, outcome)), wrong
+    assert not (wrong := complaint(pair.client.name, pair.agent.name, behaviour.name, outcome)), wrong
 
 
 def test_every_declared_outcome_is_about_something_that_there_is():
-    names = {behaviour.name for behaviour in PROTOCOL}
+    there = {(pair.client.name, pair.agent.name, behaviour.name) for pair, behaviour in CASES}
     for row in rows():
-        assert {row.client, row.agent} <= set(SDKS) | {"demo"}
-        assert set(row.behaviours) <= names | {it.name for it in script.behaviours("demo")}
+        for behaviour in row.behaviours:
+            assert (row.client, row.agent, behaviour) in there

@@ -243,7 +243,8 @@ def _explained(path: Path) -> Generator[None]:
     except NotText as error:
         raise RequestError.invalid_params(f"not a text file: {error}", path=str(path)) from error
     except FileNotFoundError as error:
-        raise RequestError.not_found("no such file", path=str(path)) from error
+        # The words of the protocol's own error: agents in the field tell by them that a file is only not there yet.
+        raise RequestError.not_found("Resource not found", path=str(path)) from error
     except OSError as error:
         if (why := _ASKED_WRONGLY.get(error.errno or 0)) is not None:
             raise RequestError.invalid_params(why, path=str(path)) from error

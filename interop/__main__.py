@@ -1,0 +1,89 @@
+"""Builds the programs of the suite, or runs it and writes down how it went.
+
+python -m interop build              every SDK's client and agent, where its tools are installed
+python -m interop record [--agents]  every pair (and real agents), into `results.json` and `docs/interop.md`
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+from benchmarks.build import Unavailable
+
+from interop import table
+from interop.pairs import PAIRS, Pair
+from interop.peers import SDKS, built
+from interop.results import Results
+
+
+def build() -> None:
+    for name, sdk in SDKS.items():
+        try:
+            if sdk.peer is not None:
+                built(name)
+        except Unavailable as missing:
+            say(f"left out: {missing}")
+
+
+def record(*, with_agents: bool) -> None:
+    results = Results.read()
+    for pair in PAIRS:
+        try:
+            results.pairs[pair.key] = outcomes(pair)
+        except Unavailable as missing:
+            say(f"left out: {missing}")
+    if with_agents:
+        results.agents |= asyncio.run(conversations())
+    results.write()
+    table.write(results)
+
+
+def outcomes(pair: Pair) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for behaviour in pair.behaviours():
+        with tempfile.TemporaryDirectory() as folder:
+            outcome = pair.run(behaviour, Path(folder))
+        found[behaviour.name] = outcome.status
+        say(f"{pair.key}: {behaviour.name}: {outcome.status} {' '.join(outcome.problems)[:200]}")
+    return found
+
+
+async def conversations() -> dict[str, dict[str, str]]:
+    from interop.conversation import converse
+    from interop.model.server import ModelServer
+    from interop.real_agents import AGENTS
+
+    found: dict[str, dict[str, str]] = {}
+    for name, agent in AGENTS.items():
+        with tempfile.TemporaryDirectory() as folder, ModelServer() as model:
+            try:
+                found[name] = await converse(agent, model, Path(folder))
+            except Unavailable as missing:
+                say(f"left out: {missing}")
+                continue
+        say(f"{name}: {json.dumps(found[name])}")
+    return found
+
+
+def say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m interop", description=__doc__)
+    parser.add_argument("what", choices=["build", "record"])
+    parser.add_argument("--agents", action="store_true", help="real agents too")
+    options = parser.parse_args()
+    if options.what == "build":
+        build()
+    else:
+        record(with_agents=options.agents)
+
+
+if __name__ == "__main__":
+    main()

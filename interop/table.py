@@ -1,0 +1,114 @@
+"""`docs/interop.md`, made from the results and the declared outcomes: `python -m interop.table`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from interop.conversation import NOT_OFFERED, PARTS, PASSED
+from interop.outcomes import THEIR_FAULT, UNSUPPORTED, declared, rows
+from interop.pairs import PAIRS, Pair
+from interop.peers import THEIRS
+from interop.real_agents import AGENTS
+from interop.results import Results
+from interop.script import behaviours
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "interop.md"
+YES, NO, UNABLE, BROKEN, UNKNOWN = "✓", "**failed**", "-", "✗", "?"
+
+FILES = ("protocol", "demo", "lasting")
+
+BEGINNING = """\
+# Accord with other people's implementations
+
+This page is made by `python -m interop.table` from the last whole run of the suite, which is `python -m interop record
+--agents`. `make interop` runs the SDKs' part of it, and `make interop-agents` the real agents.
+
+Each SDK has a small client and a small agent in `interop/clients` and `interop/agents`, written with what the SDK offers
+and nothing below it. The clients take the same steps from `interop/behaviours`, and the same must come of them.
+
+| sign | means |
+|---|---|
+| ✓ | as expected |
+| - | their SDK has no way to say it, or the agent does not offer it |
+| ✗ | they do not do what the protocol says; the reason is below, with a reproduction where one is needed |
+| ? | not run |
+"""
+
+
+def page(results: Results) -> str:
+    return "\n".join([BEGINNING, *_pairs(results), *_reasons(), *_agents(results), *_agent_reasons()])
+
+
+def _pairs(results: Results) -> Iterator[str]:
+    for file, ours, title in (
+        ("protocol", "accord", "Their client, our agent; and ours with ours"),
+        ("protocol", "", "Our client, their agent"),
+        ("demo", "demo", "Clients with `accord demo`"),
+        ("lasting", "lasting", "Clients, and an agent of ours that is ended and started again"),
+    ):
+        pairs = [it for it in PAIRS if it.file == file and (it.agent.name == ours if ours else it.agent.name in THEIRS)]
+        names = [it.client.title if ours else it.agent.title for it in pairs]
+        yield from (f"## {title}", "", _row("", names), _row("---", ["---"] * len(names)))
+        for behaviour in behaviours(file):
+            yield _row(behaviour.title, [_sign(results, pair, behaviour.name) for pair in pairs])
+        yield ""
+
+
+def _sign(results: Results, pair: Pair, behaviour: str) -> str:
+    status = results.pairs.get(pair.key, {}).get(behaviour)
+    if status in (None, "passed"):
+        return UNKNOWN if status is None else YES
+    row = declared(pair.client.name, pair.agent.name, behaviour)
+    return NO if row is None else {UNSUPPORTED: UNABLE, THEIR_FAULT: BROKEN}[row.status]
+
+
+def _reasons() -> Iterator[str]:
+    yield from ("## Why not", "", "| client | agent | what | why |", "|---|---|---|---|")
+    titles = {it.name: it.title for file in FILES for it in behaviours(file)}
+    for row in rows():
+        what = "; ".join(titles[name] for name in row.behaviours)
+        fault = f" (`interop/faults/{row.fault}`)" if row.fault else ""
+        yield _row(row.client, [row.agent, what, f"{row.why}{fault}"])
+    yield ""
+
+
+def _agents(results: Results) -> Iterator[str]:
+    yield from (
+        "## Real agents",
+        "",
+        "Our client drives each without a network, with a model that is made of rules (`interop/model`): it starts, opens",
+        "a session, answers in text, writes a file when it is allowed to, is cancelled in mid-stream, is started again,",
+        "takes the session up, and leaves no process behind.",
+        "",
+        _row("agent", ["version", *PARTS]),
+        _row("---", ["---"] * (len(PARTS) + 1)),
+    )
+    for name, agent in AGENTS.items():
+        parts = results.agents.get(name, {})
+        yield _row(name, [agent.version, *(_part(parts, agent.lacks, part) for part in PARTS)])
+    yield ""
+
+
+def _part(parts: Mapping[str, str], lacks: Mapping[str, str], part: str) -> str:
+    signs = {None: UNKNOWN, PASSED: YES, NOT_OFFERED: UNABLE}
+    return signs.get(parts.get(part), BROKEN if part in lacks else NO)
+
+
+def _agent_reasons() -> Iterator[str]:
+    for name, agent in AGENTS.items():
+        for part, why in agent.lacks.items():
+            yield f"- {name}, {part}: {why}."
+    yield ""
+
+
+def _row(first: str, others: list[str]) -> str:
+    return f"| {' | '.join([first, *others])} |"
+
+
+def write(results: Results) -> None:
+    PAGE.write_text(page(results))
+
+
+if __name__ == "__main__":
+    write(Results.read())
