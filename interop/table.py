@@ -24,8 +24,8 @@ BEGINNING = """\
 This page is made by `python -m interop.table` from the last whole run of the suite, which is `python -m interop record
 --agents`. `make interop` runs the SDKs' part of it, and `make interop-agents` the real agents.
 
-Each SDK has a small client and a small agent in `interop/clients` and `interop/agents`, written with what the SDK offers
-and nothing below it. The clients take the same steps from `interop/behaviours`, and the same must come of them.
+Each SDK has a small client and a small agent in `interop/clients` and `interop/agents`, written with what the SDK
+offers and nothing below it. The clients take the same steps from `interop/behaviours`, and the same must come of them.
 
 | sign | means |
 |---|---|
@@ -77,9 +77,9 @@ def _agents(results: Results) -> Iterator[str]:
     yield from (
         "## Real agents",
         "",
-        "Our client drives each without a network, with a model that is made of rules (`interop/model`): it starts, opens",
-        "a session, answers in text, writes a file when it is allowed to, is cancelled in mid-stream, is started again,",
-        "takes the session up, and leaves no process behind.",
+        "Our client drives each without a network, with a model that is made of rules (`interop/model`): it starts,",
+        "opens a session, answers in text, writes a file when it is allowed to, is cancelled in mid-stream, is started",
+        "again, takes the session up, and leaves no process behind.",
         "",
         _row("agent", ["version", *PARTS]),
         _row("---", ["---"] * (len(PARTS) + 1)),
