@@ -1,6 +1,7 @@
 """An agent that is killed at any step loses nothing that its client saw, and leaves every session readable."""
 
 import os
+import random
 import signal
 import sys
 from contextlib import suppress
@@ -139,14 +140,17 @@ def witness(tmp_path):
 
 
 async def test_an_agent_killed_before_a_statement_of_its_store(witness):
-    for step in range(1, 80, 5):  # each life begins with other sessions, so the work begins at another step
+    # Each life begins with other sessions, so the work begins at another step; and each run begins elsewhere.
+    for step in range(first := random.randint(1, 5), 80, 5):
+        print(f"life {step} of those from {first} on")
         await witness.live(step=step)
     assert await witness.live()
     assert await witness.live()
 
 
 async def test_an_agent_killed_when_its_client_has_seen_an_update(witness):
-    for frames in range(1, 60, 5):
+    for frames in range(first := random.randint(1, 5), 60, 5):
+        print(f"life {frames} of those from {first} on")
         await witness.live(frames=frames)
     assert await witness.live()
     assert await witness.live()

@@ -240,7 +240,14 @@ async def test_the_first_prompt_is_the_title_until_the_author_gives_another(serv
 
 @pytest.mark.parametrize(
     ("text", "title"),
-    [("", None), (" \n ", None), ("one\ntwo", "one"), ("x" * 80, "x" * 80), ("x" * 81, "x" * 79 + "\u2026")],
+    [
+        ("", None),
+        (" \n ", None),
+        ("one\ntwo", "one"),
+        ("x" * 80, "x" * 80),
+        ("x" * 81, "x" * 79 + "\u2026"),
+        ("\x1b[1mbold\0", "[1mbold"),
+    ],
 )
 def test_a_title_is_one_short_line(text, title):
     assert title_of(text) == title

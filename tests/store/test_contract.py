@@ -6,7 +6,10 @@ import pytest
 from stores import all_sessions, all_updates
 
 from accord.errors import StoreError
-from accord.store.base import PAGE_BYTES, PAGE_OF_UPDATES, Changes, StoredSession
+from accord.store.base import PAGE_BYTES, PAGE_OF_UPDATES, Changes, Cursor, StoredSession
+
+HUGE = Cursor(2**80, 1, None).written()
+"""A cursor with a number that no database has."""
 
 UPDATES = [b'{"n":%d}' % number for number in range(5)]
 
@@ -19,6 +22,18 @@ async def test_a_session_is_found_as_it_was_created(store, new):
 
 async def test_a_session_that_was_never_created_is_not_found(store):
     assert await store.find("nobody") is None
+
+
+async def test_an_id_that_can_be_nobody_s_is_found_nowhere(store, new):
+    await store.create(new("?"))
+    for odd in ("\ud83d", "\0", "", "x" * 100_000):
+        assert await store.find(odd) is None
+        assert await all_updates(store, odd) == []
+        await store.delete(odd)
+        with pytest.raises(StoreError) as error:
+            await store.take(odd)
+        assert error.value.reason == "gone"
+    assert await all_sessions(store) == ["?"]
 
 
 async def test_an_id_is_used_once(store, new):
@@ -230,7 +245,7 @@ async def test_a_session_that_is_deleted_between_two_pages_hides_no_other(store,
     assert [it.id for it in (await store.page(cursor=page.next)).sessions] == ["b", "a"]
 
 
-@pytest.mark.parametrize("cursor", ["", "nonsense", "e30", "WzEsMl0", "\N{SNOWMAN}", "////", "W10=", "\ud83d"])
+@pytest.mark.parametrize("cursor", ["", "nonsense", "e30", "WzEsMl0", "\N{SNOWMAN}", "////", "W10=", "\ud83d", HUGE])
 async def test_a_cursor_that_no_page_had_is_refused(store, cursor):
     with pytest.raises(StoreError) as error:
         await store.page(cursor=cursor)

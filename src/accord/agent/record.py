@@ -196,5 +196,9 @@ def _changes(update: Any) -> Changes:
 
 def title_of(text: str) -> str | None:
     """What a session may be called that begins with these words."""
-    line = next((words for line in text.splitlines() if (words := " ".join(line.split()))), "")
+    lines = (
+        "".join(character for character in line if character.isspace() or character >= " ")
+        for line in text.splitlines()
+    )
+    line = next((words for line in lines if (words := " ".join(line.split()))), "")
     return None if not line else line if len(line) <= TITLE_LENGTH else f"{line[: TITLE_LENGTH - 1].rstrip()}…"

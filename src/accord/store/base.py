@@ -23,7 +23,7 @@ import binascii
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import UTC, datetime
-from typing import Any, Self, TypeAlias
+from typing import Annotated, Any, Self, TypeAlias
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -31,6 +31,8 @@ from msgspec import UNSET, UnsetType
 from accord.errors import StoreError
 
 Json: TypeAlias = Any
+
+Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 Clock: TypeAlias = Callable[[], datetime]
 
@@ -168,8 +170,8 @@ class Store(ABC):
 class Cursor(msgspec.Struct, frozen=True, array_like=True):
     """A place in a list of sessions: behind this activity and, of those at that moment, behind this number."""
 
-    updated: int
-    number: int
+    updated: Int64
+    number: Int64
     cwd: str | None
 
     def written(self) -> str:

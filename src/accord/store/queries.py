@@ -29,7 +29,7 @@ def in_transaction(connection: sqlite3.Connection, do: Callable[[], T]) -> T:
 
 def find(connection: sqlite3.Connection, session_id: str, owner: str) -> StoredSession | None:
     row = connection.execute(
-        f"SELECT {_COLUMNS} FROM sessions WHERE id = ? AND owner = ?", (session_id, owner)
+        f"SELECT {_COLUMNS} FROM sessions WHERE id = ? AND owner = ?", (_key(session_id), owner)
     ).fetchone()
     return None if row is None else _session(row)
 
@@ -37,7 +37,7 @@ def find(connection: sqlite3.Connection, session_id: str, owner: str) -> StoredS
 def take(connection: sqlite3.Connection, session_id: str, owner: str, roots: Sequence[str]) -> StoredSession | None:
     connection.execute(
         "UPDATE sessions SET hold = hold + 1, roots = ? WHERE id = ? AND owner = ?",
-        (as_json(roots), session_id, owner),
+        (as_json(roots), _key(session_id), owner),
     )
     return find(connection, session_id, owner)
 
@@ -107,8 +107,18 @@ def page(connection: sqlite3.Connection, owner: str, cwd: str | None, behind: Cu
 
 
 def _number(connection: sqlite3.Connection, session_id: str, owner: str) -> int | None:
-    row = connection.execute("SELECT number FROM sessions WHERE id = ? AND owner = ?", (session_id, owner)).fetchone()
+    key = _key(session_id), owner
+    row = connection.execute("SELECT number FROM sessions WHERE id = ? AND owner = ?", key).fetchone()
     return None if row is None else int(row[0])
+
+
+def _key(session_id: str) -> str | bytes:
+    """An id to look for. One with half an emoji has no UTF-8: its bytes equal no text."""
+    try:
+        session_id.encode()
+    except UnicodeEncodeError:
+        return session_id.encode("utf-8", "surrogatepass")
+    return session_id
 
 
 def _row(session: StoredSession) -> tuple[str | int | None, ...]:
