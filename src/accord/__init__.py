@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from accord.errors import (
         AccordError as AccordError,
         CapabilityMissing as CapabilityMissing,
+        ConfigurationError as ConfigurationError,
         ConnectionClosed as ConnectionClosed,
         DecodeError as DecodeError,
         EncodeError as EncodeError,
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
         LinkQuestion as LinkQuestion,
     )
     from accord.host.files import Files as Files
-    from accord.host.mcp_config import McpConfigError as McpConfigError, load_mcp_servers as load_mcp_servers
+    from accord.host.mcp_config import load_mcp_servers as load_mcp_servers
     from accord.host.permissions import Permissions as Permissions
     from accord.host.policy import Policy as Policy
     from accord.host.question import PermissionQuestion as PermissionQuestion
@@ -87,6 +88,7 @@ _HOMES = {
     "CapabilityMissing": "errors",
     "Client": "client.client",
     "CommandResult": "agent.remote_client",
+    "ConfigurationError": "errors",
     "Connection": "connection",
     "ConnectionClosed": "errors",
     "Context": "handlers",
@@ -105,7 +107,6 @@ _HOMES = {
     "Limits": "connection",
     "LinkQuestion": "host.elicitation",
     "Login": "agent.login",
-    "McpConfigError": "host.mcp_config",
     "McpServerError": "errors",
     "MemoryStore": "store.memory",
     "MemoryTransport": "transports.memory",

@@ -11,6 +11,7 @@ AccordError
 ├── CapabilityMissing      the other side never said that it can do this
 ├── McpServerError         an MCP server of a session did not do what was asked
 ├── Timeout                a deadline passed (also a TimeoutError)
+├── ConfigurationError     a file of the user's makes no sense (also a ValueError)
 ├── StoreError             a store of sessions cannot do what it was asked
 └── Overflow               a reader fell too far behind and its updates were given up
 """
@@ -173,6 +174,10 @@ class Timeout(AccordError, TimeoutError):
 
 class Overflow(AccordError):
     """A reader fell so far behind that its updates were given up rather than kept for ever."""
+
+
+class ConfigurationError(AccordError, ValueError):
+    """A file that the user wrote (rules, MCP servers) makes no sense; one line says where and why."""
 
 
 class StoreError(AccordError):

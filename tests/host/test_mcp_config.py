@@ -5,7 +5,8 @@ import json
 import pytest
 
 from accord import v1
-from accord.host.mcp_config import McpConfigError, load_mcp_servers, parse_mcp_servers, supported
+from accord.errors import ConfigurationError
+from accord.host.mcp_config import load_mcp_servers, parse_mcp_servers, supported
 
 
 def parse(servers, **environment):
@@ -107,16 +108,16 @@ def test_other_editors_files_with_comments_and_trailing_commas(tmp_path, place):
     ],
 )
 def test_what_makes_no_sense_says_where(entry, words):
-    with pytest.raises(McpConfigError, match=words):
+    with pytest.raises(ConfigurationError, match=words):
         parse({"one": entry}, PATH="/bin")
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"mcpServers": []}'])
 def test_what_is_no_configuration_names_the_file(tmp_path, text):
     (tmp_path / "mcp.json").write_text(text)
-    with pytest.raises(McpConfigError, match=r"mcp\.json"):
+    with pytest.raises(ConfigurationError, match=r"mcp\.json"):
         load_mcp_servers(tmp_path / "mcp.json")
-    with pytest.raises(McpConfigError, match="none"):
+    with pytest.raises(ConfigurationError, match="none"):
         load_mcp_servers(tmp_path / "none.json")
 
 

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from accord import v1
+from accord.errors import ConfigurationError
 from accord.host.commands import simple_commands
 from accord.host.permissions import Permissions
-from accord.host.policy import Policy, PolicyError
+from accord.host.policy import Policy
 from accord.host.question import PermissionQuestion, allow_all, allow_reads
 from accord.host.remembered import RememberedAnswers
 from accord.state import ToolCallState
@@ -219,7 +220,7 @@ def test_a_policy_may_say_what_holds_otherwise(session):
 )
 def test_a_policy_that_makes_no_sense_says_where(tmp_path, text, words):
     (tmp_path / "rules.toml").write_text(text)
-    with pytest.raises(PolicyError) as caught:
+    with pytest.raises(ConfigurationError) as caught:
         Policy.load(tmp_path / "rules.toml")
     assert words in str(caught.value)
     assert "rules.toml" in str(caught.value)

@@ -12,7 +12,7 @@ ProtocolError Request RequestError Spans Statistics StdioTransport Timeout Unkno
 Agent RemoteClient Session Turn
 MemoryStore SqliteStore Store StoreError
 Elicitation Files FormQuestion HostedSession LinkQuestion Permissions Policy RememberedAnswers Service TerminalUser Terminals
-McpConfigError load_mcp_servers
+ConfigurationError load_mcp_servers
 Client Outcome PermissionQuestion RemoteAgent RemoteSession Reply Restart Restarted connect
 CommandResult Decision Elicited ElicitedUrl Login RemoteTerminal Tool TurnPlan
 http

@@ -21,6 +21,10 @@ from accord.agent.turn import Turn
 from accord.agent.turns import SecondPrompt
 from accord.connection import Limits
 from accord.handlers import Context, Handlers
+from accord.host.files import Files
+from accord.host.local import LocalHost
+from accord.host.service import Service as LentService
+from accord.host.terminals import Terminals
 from accord.schema import v1
 from accord.schema.base import Notification, Request
 from accord.schema.v1.prompt import StopReason
@@ -48,7 +52,8 @@ class Agent:
 
         agent.run()
 
-    `accepts` names what prompts may hold besides text and links: `image`, `audio`, `embedded`. `second_prompt` says
+    `accepts` names what prompts may hold besides text and links: `image`, `audio`, `embedded`. With `local`, files and
+    terminals that a client does not lend are those of the machine that the agent runs on. `second_prompt` says
     what becomes of a prompt in a session that works on one. `remember` says how far a user's "always" reaches.
     `store` keeps the sessions: in memory, unless it is a `Store`, or the path of a file. `state` is the class of
     `session.state`, which is made without arguments, and kept with the session.
@@ -63,6 +68,7 @@ class Agent:
         version: str = "0",
         title: str | None = None,
         accepts: Collection[Accepted] = (),
+        local: bool | Sequence[LentService] = False,
         second_prompt: SecondPrompt = "queue",
         remember: Remembered = "session",
         store: Store | str | Path | None = None,
@@ -77,6 +83,8 @@ class Agent:
         if second_prompt not in get_args(SecondPrompt):
             raise ValueError(f"second_prompt is one of {', '.join(get_args(SecondPrompt))}, not {second_prompt!r}")
         self.info = v1.Implementation(name, version, title)
+        self.local = _local(local)
+        """What stands in for what a client does not lend."""
         self.second_prompt: SecondPrompt = second_prompt
         self.store = _store(store)
         """Where the sessions live."""
@@ -313,6 +321,11 @@ async def _spoken(turn: Turn, result: Any) -> Any:
             await turn.say(part)
         return None
     return await _finished(result)
+
+
+def _local(local: bool | Sequence[LentService]) -> LocalHost | None:
+    services = [Files(), Terminals()] if local is True else local or ()
+    return LocalHost(services) if services else None
 
 
 def _store(store: Store | str | Path | None) -> Store:

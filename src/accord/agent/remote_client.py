@@ -58,15 +58,20 @@ class ClientLink:
 
     @property
     def can_read_files(self) -> bool:
-        return self.capabilities.has("fs.read_text_file")
+        """Whether it lends files to read, or `Agent(local=...)` stands in."""
+        return self._lends("fs.read_text_file")
 
     @property
     def can_write_files(self) -> bool:
-        return self.capabilities.has("fs.write_text_file")
+        return self._lends("fs.write_text_file")
 
     @property
     def can_run_commands(self) -> bool:
-        return self.capabilities.has("terminal")
+        return self._lends("terminal")
+
+    def _lends(self, what: str) -> bool:
+        local = self._service.agent.local
+        return self.capabilities.has(what) or (local is not None and local.capabilities.has(what))
 
     async def request(self, request: Request[ResultT], *, force: bool = False) -> ResultT:
         """Any request."""
@@ -211,7 +216,8 @@ class RemoteTerminal:
         return CommandResult(output.output, status.exit_code, status.signal, timed_out, output.truncated)
 
     async def __aenter__(self) -> Self:
-        self._session.service.peer.capabilities.require("terminal", self._request.__method__)
+        if not self._session.client.can_run_commands:
+            self._session.client.capabilities.require("terminal", self._request.__method__)
         creating = self._session.service.errands.start(self._create(), "accord terminal/create")
         try:
             await asyncio.shield(creating)
@@ -230,7 +236,7 @@ class RemoteTerminal:
             await asyncio.wait([releasing], timeout=PATIENCE)
 
     async def _create(self) -> None:
-        self._id = (await self._session.service.peer.request(self._request)).terminal_id
+        self._id = (await self._session.asks.request(self._request)).terminal_id
 
     async def _given_up(self, creating: asyncio.Task[None]) -> None:
         self._session.service.errands.start(self._release_after(creating), "accord terminal/release")
@@ -244,6 +250,6 @@ class RemoteTerminal:
         # terminals, Executing Commands: the agent must release a terminal that it no longer needs.
         self.is_released = True
         try:
-            await self._session.service.peer.request(v1.ReleaseTerminalRequest(self._session.id, self.id))
+            await self._session.asks.request(v1.ReleaseTerminalRequest(self._session.id, self.id))
         except AccordError as error:
             log.info("releasing the terminal %s: %s", self.id, error)

@@ -17,12 +17,13 @@ from accord.agent.commands import Commands
 from accord.agent.content import text_of
 from accord.agent.permission import PermissionMemory
 from accord.agent.record import Record, title_of
-from accord.agent.remote_client import RemoteClient
+from accord.agent.remote_client import Asks, RemoteClient
 from accord.agent.servers import SessionServers
 from accord.agent.settings import Config, Modes
 from accord.agent.turns import Turns
 from accord.capabilities import UPDATES_NEED
 from accord.errors import StoreError
+from accord.host.local import HelpedPeer
 from accord.host.roots import Roots
 from accord.schema import v1
 from accord.schema.base import Json
@@ -65,7 +66,10 @@ class Session:
         self.state: Any = service.agent.restored_state(record)
         """Whatever you want to keep for this session: while it is open, or with `Agent(state=...)` in the store."""
         self.service = service
-        self.client = RemoteClient(self, service.peer)
+        local = service.agent.local
+        self.asks: Asks = service.peer if local is None else HelpedPeer(service.peer, local, self)
+        """Who answers what is asked of the client."""
+        self.client = RemoteClient(self, self.asks)
         """The client, between turns; in a turn, `turn.client` is given up with it."""
         self.config = Config(self)
         self.modes = Modes(self.config)
@@ -74,6 +78,8 @@ class Session:
         """What the user said "always" to."""
         self.resources = AsyncExitStack()
         """Closed when the session is: `await session.resources.enter_async_context(...)`."""
+        if local is not None:
+            self.resources.push_async_callback(local.release, self)
         self.turns = Turns(service.agent.second_prompt, service.agent.cancel_grace)
         self.is_open = False
         """Whether the client knows it, or is about to: what changes now is told."""
@@ -123,6 +129,10 @@ class Session:
     def tool_call(self, tool_call_id: v1.ToolCallId) -> ToolCallState | None:
         """A tool call that is not finished, as it stands."""
         return self._tool_calls.get(tool_call_id)
+
+    def fold(self, said: v1.ToolCallUpdate) -> ToolCallState:
+        """A tool call as it is with what a request says of it."""
+        return (self.tool_call(said.tool_call_id) or ToolCallState(said.tool_call_id)).updated(said)
 
     async def send(self, update: v1.SessionUpdate) -> None:
         """Tell the client something, in a turn or between two.

@@ -198,12 +198,12 @@ class Turn(Elicits):
         if self._place.is_cancelled() and isinstance(request, _ASKS_THE_USER):
             # prompt-turn, Cancellation: the client has answered what was open, and its user is through with this.
             raise asyncio.CancelledError
-        return await self._while_it_lasts(self.session.service.peer.request(request, force=force))
+        return await self._while_it_lasts(self.session.asks.request(request, force=force))
 
     async def request_raw(self, method: str, params: Json = None, *, session_id: str | None = None) -> Json:
         """The same, in plain JSON values."""
         session_id = session_id or self.session.id
-        return await self._while_it_lasts(self.session.service.peer.request_raw(method, params, session_id=session_id))
+        return await self._while_it_lasts(self.session.asks.request_raw(method, params, session_id=session_id))
 
     async def _while_it_lasts(self, asking: Awaitable[T]) -> T:
         task = asyncio.current_task()

@@ -115,7 +115,7 @@ def _check(options: argparse.Namespace) -> None:
     for setting in options.settings:
         if "=" not in setting:
             raise WrongUsage(f"--set {setting}: write KEY=VALUE")
-    options.servers = mcp_file.read(options.mcp) if options.mcp else []
+    options.servers = mcp_file.read(options.mcp, options.cwd) if options.mcp else []
     if options.trace and not Path(options.trace).parent.is_dir():
         raise WrongUsage(f"--trace {options.trace}: its folder does not exist")
     if options.prompt == "-":

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from accord.errors import AccordError
 from accord.handlers import Handlers
+from accord.host.elicitation import Elicitation, Fill
 from accord.host.files import Files
 from accord.host.permissions import Permissions
 from accord.host.question import Ask, allow_all, refuse
@@ -26,9 +26,9 @@ class Client:
 
     client = accord.Client(files=True, permissions=ask)
 
-    By default it lends nothing and refuses what agents ask permission for. `files`, `terminals` and `elicitation` are
-    services of your own making, or True for ours; `permissions` may be a function that answers with an option, True or
-    False; `services` are any others. What it lends is declared to agents by itself.
+    By default it lends nothing and refuses what agents ask permission for. `files` and `terminals` are services of your
+    own making, or True for ours; `permissions` may be a function that answers with an option, True or False, and
+    `elicitation` one that fills in forms; `services` are any others. What it lends is declared to agents by itself.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Client:
         files: bool | Service = False,
         terminals: bool | Service = False,
         permissions: bool | Ask | Service = False,
-        elicitation: bool | Service = False,
+        elicitation: Fill | Service | None = None,
         services: Sequence[Service] = (),
         capabilities: Callable[[v1.ClientCapabilities], v1.ClientCapabilities] | None = None,
     ) -> None:
@@ -48,7 +48,7 @@ class Client:
         self.services: list[Service] = [
             *([Files()] if files is True else _given(files)),
             *([Terminals()] if terminals is True else _given(terminals)),
-            *(_ours("elicitation") if elicitation is True else _given(elicitation)),
+            *([] if elicitation is None else [_elicitation(elicitation)]),
             _permissions(permissions),
             *services,
         ]
@@ -100,8 +100,8 @@ def _given(service: bool | Service) -> list[Service]:
     return [] if isinstance(service, bool) else [service]
 
 
-def _ours(what: str) -> list[Service]:
-    raise AccordError(f"{what}=True: give a Service; there is none of ours yet")
+def _elicitation(elicitation: Fill | Service) -> Service:
+    return elicitation if isinstance(elicitation, Service) else Elicitation(elicitation)
 
 
 def _permissions(permissions: bool | Ask | Service) -> Service:

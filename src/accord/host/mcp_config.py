@@ -21,20 +21,16 @@ from typing import Any, cast
 
 import msgspec
 
-from accord.errors import AccordError
+from accord.errors import ConfigurationError
 from accord.schema import v1
 
 PLACES = ("mcpServers", "servers", "context_servers")
 
 
-class McpConfigError(AccordError, ValueError):
-    """A configuration of MCP servers makes no sense, or names what is not there."""
-
-
 def load_mcp_servers(
     path: str | Path, *, cwd: str | Path | None = None, environment: Mapping[str, str] | None = None
 ) -> list[v1.McpServer]:
-    """The servers of a configuration file; raises McpConfigError with one line that says what is wrong.
+    """The servers of a configuration file; raises ConfigurationError with one line that says what is wrong.
 
     `cwd` is the session's folder, `environment` what variables are looked up in.
 
@@ -44,7 +40,7 @@ def load_mcp_servers(
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise McpConfigError(f"{path}: {error}") from error
+        raise ConfigurationError(f"{path}: {error}") from error
     return parse_mcp_servers(text, cwd=cwd, environment=environment, source=str(path))
 
 
@@ -59,14 +55,14 @@ def parse_mcp_servers(
     try:
         document = msgspec.json.decode(_without_comments(text))
     except msgspec.DecodeError as error:
-        raise McpConfigError(f"{source}: {error}") from error
+        raise ConfigurationError(f"{source}: {error}") from error
     reading = _Reading(Path(cwd or Path.cwd()), os.environ if environment is None else environment)
     servers: list[v1.McpServer] = []
     for name, entry in _entries(document, source).items():
         try:
             servers += reading.server(name, entry)
-        except McpConfigError as error:
-            raise McpConfigError(f"{source}: {name}: {error}") from None
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{source}: {name}: {error}") from None
     return servers
 
 
@@ -85,7 +81,7 @@ def _entries(document: Any, source: str) -> dict[str, Any]:
         for place in PLACES:
             if isinstance(entries := sections.get(place), dict):
                 return cast("dict[str, Any]", entries)
-    raise McpConfigError(f"{source}: it has no object {' or '.join(PLACES)}")
+    raise ConfigurationError(f"{source}: it has no object {' or '.join(PLACES)}")
 
 
 class _Reading:
@@ -105,7 +101,7 @@ class _Reading:
     def server(self, name: str, entry: Any) -> list[v1.McpServer]:
         """None for one that is switched off."""
         if not isinstance(entry, dict):
-            raise McpConfigError("not an object")
+            raise ConfigurationError("not an object")
         fields = cast("dict[str, Any]", entry)
         if fields.get("disabled") is True or fields.get("enabled") is False:
             return []
@@ -118,7 +114,7 @@ class _Reading:
             case "sse":
                 return [v1.McpServerSse(name, self._url(fields), self._headers(fields))]
             case _:
-                raise McpConfigError(f"there is no type {kind!r}: stdio, http or sse")
+                raise ConfigurationError(f"there is no type {kind!r}: stdio, http or sse")
 
     def _stdio(self, name: str, fields: dict[str, Any]) -> v1.McpServerStdio:
         command = fields.get("command")
@@ -126,10 +122,10 @@ class _Reading:
             fields = cast("dict[str, Any]", command)
             command = fields.get("path")
         if not isinstance(command, str) or not command:
-            raise McpConfigError("it has no command")
+            raise ConfigurationError("it has no command")
         arguments: Any = fields.get("args") or []
         if not isinstance(arguments, list):
-            raise McpConfigError("args is not a list")
+            raise ConfigurationError("args is not a list")
         env = self._texts(fields.get("env"), "env")
         return v1.McpServerStdio(
             name,
@@ -144,13 +140,13 @@ class _Reading:
             return os.path.normpath(self._cwd / Path(command).expanduser())
         found = shutil.which(command, path=env.get("PATH") or self._environment.get("PATH"))
         if found is None:
-            raise McpConfigError(f"{command}: command not found; is it installed, and its directory on PATH?")
+            raise ConfigurationError(f"{command}: command not found; is it installed, and its directory on PATH?")
         return str(Path(found).absolute())
 
     def _url(self, fields: dict[str, Any]) -> str:
         url = fields.get("url") or fields.get("serverUrl") or fields.get("httpUrl")
         if not isinstance(url, str):
-            raise McpConfigError("it has neither a command nor a url")
+            raise ConfigurationError("it has neither a command nor a url")
         return self._expanded(url)
 
     def _headers(self, fields: dict[str, Any]) -> list[v1.HttpHeader]:
@@ -160,7 +156,7 @@ class _Reading:
         if not value:
             return {}
         if not isinstance(value, dict):
-            raise McpConfigError(f"{what} is not an object")
+            raise ConfigurationError(f"{what} is not an object")
         return {name: self._expanded(_text(text, what)) for name, text in cast("dict[str, Any]", value).items()}
 
     def _expanded(self, text: str) -> str:
@@ -175,13 +171,13 @@ class _Reading:
         if has_default and not value:
             return default
         if value is None:
-            raise McpConfigError(f"the variable {name} is not set")
+            raise ConfigurationError(f"the variable {name} is not set")
         return value
 
 
 def _text(value: Any, what: str) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise McpConfigError(f"{what} has something that is no text: {value!r}")
+        raise ConfigurationError(f"{what} has something that is no text: {value!r}")
     return str(value)
 
 

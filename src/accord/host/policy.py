@@ -37,15 +37,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
+from accord.errors import ConfigurationError
 from accord.host.commands import simple_commands, traces
 from accord.host.question import PermissionQuestion
 from accord.schema import v1
 
 Answer = Literal["allow", "reject", "ask"]
-
-
-class PolicyError(ValueError):
-    """A policy's file does not say what a policy can say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,23 +96,23 @@ class Policy:
 
     @classmethod
     def load(cls, path: str | Path) -> Policy:
-        """Read a file; raises PolicyError with one line that says what is wrong with it."""
+        """Read a file; raises ConfigurationError with one line that says what is wrong with it."""
         try:
             return cls.parse(Path(path).read_text(encoding="utf-8"), source=str(path))
         except (OSError, UnicodeDecodeError) as error:
-            raise PolicyError(f"{path}: {error}") from error
+            raise ConfigurationError(f"{path}: {error}") from error
 
     @classmethod
     def parse(cls, text: str, *, source: str = "policy") -> Policy:
         try:
             document = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
-            raise PolicyError(f"{source}: {error}") from error
+            raise ConfigurationError(f"{source}: {error}") from error
         _only(document, {"default", "rules"}, source)
         default = _answer(document.get("default", "ask"), source)
         rules = document.get("rules", [])
         if not isinstance(rules, list):
-            raise PolicyError(f"{source}: rules are written as [[rules]]")
+            raise ConfigurationError(f"{source}: rules are written as [[rules]]")
         entries = enumerate(cast("list[Any]", rules), 1)
         return cls([_rule(entry, f"{source}: rule {number}") for number, entry in entries], default, source)
 
@@ -132,31 +129,31 @@ _CONDITIONS = ("kinds", "paths", "titles", "commands", "agents")
 
 def _rule(entry: Any, where: str) -> Rule:
     if not isinstance(entry, dict):
-        raise PolicyError(f"{where}: not a table")
+        raise ConfigurationError(f"{where}: not a table")
     table = cast("dict[str, Any]", entry)
     _only(table, {"answer", *_CONDITIONS}, where)
     if "answer" not in table:
-        raise PolicyError(f"{where}: it has no answer")
+        raise ConfigurationError(f"{where}: it has no answer")
     conditions = {name: _patterns(table[name], f"{where}: {name}") for name in _CONDITIONS if name in table}
     if unknown := set(conditions.get("kinds", ())) - set(get_args(v1.ToolKind)):
-        raise PolicyError(f"{where}: there is no kind {min(unknown)!r}; {', '.join(get_args(v1.ToolKind))}")
+        raise ConfigurationError(f"{where}: there is no kind {min(unknown)!r}; {', '.join(get_args(v1.ToolKind))}")
     return Rule(_answer(table["answer"], where), **conditions)
 
 
 def _only(table: dict[str, Any], known: set[str], where: str) -> None:
     if unknown := set(table) - known:
-        raise PolicyError(f"{where}: there is no {min(unknown)!r}; {', '.join(sorted(known))}")
+        raise ConfigurationError(f"{where}: there is no {min(unknown)!r}; {', '.join(sorted(known))}")
 
 
 def _answer(value: Any, where: str) -> Answer:
     if value not in get_args(Answer):
-        raise PolicyError(f"{where}: the answer is allow, reject or ask, not {value!r}")
+        raise ConfigurationError(f"{where}: the answer is allow, reject or ask, not {value!r}")
     return cast("Answer", value)
 
 
 def _patterns(value: Any, where: str) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(it, str) for it in cast("list[Any]", value)):
-        raise PolicyError(f"{where}: a list of texts")
+        raise ConfigurationError(f"{where}: a list of texts")
     return cast("list[str]", value)
 
 
