@@ -167,11 +167,14 @@ class _Open:
         return self.worker.submit(do, self.patient)
 
     async def close(self) -> None:
-        await self.journal.finish()
-        if self.quick is not None:
-            self.quick.close()
-        await asyncio.wrap_future(self.worker.submit(self.patient.close))
-        self.worker.shutdown(wait=False)
+        try:
+            await self.journal.finish()
+        finally:
+            if self.quick is not None:
+                self.quick.close()
+            closing = self.worker.submit(self.patient.close)
+            self.worker.shutdown(wait=False)
+            await asyncio.shield(asyncio.wrap_future(closing))
 
 
 def _drop(preparing: Future[sqlite3.Connection]) -> None:
