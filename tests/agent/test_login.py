@@ -1,8 +1,11 @@
 """Logging in: what is offered to whom, what waits for it, and the way out."""
 
+import sys
+
 import pytest
 
 from accord import Agent, PeerError, RequestError, v1
+from accord.schema.legacy import terminal_auth
 
 
 def agent_with(**options):
@@ -125,6 +128,48 @@ async def test_a_login_at_a_terminal_is_for_clients_that_have_one(serve, declare
         assert await code_of(editor.request(authenticate("tui"))) == -32000
         credentials.append("key")
         await editor.request(authenticate("tui"))
+        await editor.open()
+
+
+async def test_a_login_at_a_terminal_needs_no_word_of_the_client(serve):
+    agent, credentials = agent_with(), []
+
+    @agent.login_in_terminal("tui", "At a terminal")
+    async def look():
+        return bool(credentials)
+
+    @agent.on_logout
+    def forget():
+        credentials.clear()
+
+    async with serve(agent) as editor:
+        assert await code_of(editor.open()) == -32000
+        credentials.append("key")
+        await editor.open()
+        await editor.request(v1.LogoutRequest())
+        assert await code_of(editor.open()) == -32000
+
+
+async def test_an_older_client_gets_the_whole_command_of_a_login_at_a_terminal(serve):
+    agent = agent_with()
+    agent.login_in_terminal("tui", "At a terminal", args=["--login"], env={"PLAIN": "1"})(lambda: False)
+    async with serve(agent, declare=v1.ClientCapabilities(meta={"terminal-auth": True})) as editor:
+        (method,) = editor.agent.auth_methods
+        command = terminal_auth(method.meta)
+        assert (method.id, command.command, command.env) == ("tui", sys.executable, {"PLAIN": "1"})
+        assert command.args == [*sys.orig_argv[1:], "--login"]
+
+
+async def test_who_has_logged_out_is_not_let_in_by_the_environment(serve, monkeypatch):
+    agent = agent_with()
+    agent.login_by_environment("key", "API key", ["ACCORD_TEST_KEY"])
+    agent.on_logout(lambda: None)
+    monkeypatch.setenv("ACCORD_TEST_KEY", "secret")
+    async with serve(agent) as editor:
+        await editor.open()
+        await editor.request(v1.LogoutRequest())
+        assert await code_of(editor.open()) == -32000
+        await editor.request(authenticate("key"))
         await editor.open()
 
 

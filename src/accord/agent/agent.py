@@ -172,7 +172,8 @@ class Agent:
     ) -> Callable[[FunctionT], FunctionT]:
         """Offer a login at a terminal, where the client runs this program with these arguments.
 
-        The function says afterwards whether it worked, by what it finds. Only clients that can do it are told.
+        The function, which takes nothing, says whether the user is logged in, by what the login has left behind:
+        clients need not tell. Only those that have a terminal are told of it.
         """
         method = v1.AuthMethodTerminal(
             v1.AuthMethodId(method_id), name, description=description, args=list(args), env=dict(env or {})
@@ -202,7 +203,7 @@ class Agent:
         self.doors.add(Way(method, variables_are_set(needed)))
 
     def logged_in(self, function: FunctionT) -> FunctionT:
-        """Ask this function, once for each connection, whether the user is logged in already."""
+        """Ask this function whether the user is logged in already, where nobody has logged in on this connection."""
         self.doors.already_open = function
         return function
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -64,20 +65,35 @@ class Authentication:
     def __init__(self, service: Service, doors: Doors) -> None:
         self._service = service
         self._doors = doors
-        self._open: bool | None = None if doors.ways else True
-        """None until it was looked whether the user is logged in already."""
+        self._open = not doors.ways
+        self._was_left = False
 
     def methods(self, capabilities: Capabilities) -> list[v1.AuthMethod]:
-        """The ways in that this client can go."""
-        return [way.method for way in self._doors.ways if self._can_go(way, capabilities)]
+        """The ways in that this client can go, as it knows them."""
+        told = (self._told(way.method, capabilities) for way in self._doors.ways)
+        return [method for method in told if method is not None]
 
     async def require(self) -> None:
         """RequestError unless authenticated."""
-        if self._open is None:
-            check = self._doors.already_open
-            self._open = bool(check is not None and await _result(check()))
+        if not self._open:
+            # A login at a terminal tells us nothing: what it left behind does.
+            self._open = await self._is_logged_in()
         if not self._open:
             raise RequestError.auth_required()
+
+    async def _is_logged_in(self) -> bool:
+        """Whether somebody is, by what their login has left behind."""
+        checks = [self._doors.already_open, *(way.function for way in self._doors.ways if self._shows(way))]
+        for check in checks:
+            if check is not None and await _result(check()):
+                return True
+        return False
+
+    def _shows(self, way: Way) -> bool:
+        """Whether its function tells who is logged in. The environment tells so until the user has logged out."""
+        if isinstance(way.method, v1.AuthMethodEnvVar):
+            return not self._was_left
+        return isinstance(way.method, v1.AuthMethodTerminal)
 
     async def authenticate(self, request: v1.AuthenticateRequest, context: Context) -> None:
         way = next((it for it in self._doors.ways if it.id == request.method_id), None)
@@ -94,20 +110,37 @@ class Authentication:
     async def logout(self) -> None:
         if self._doors.logout is not None:
             await _result(self._doors.logout())
-        self._open = not self._doors.ways
+        self._open, self._was_left = not self._doors.ways, True
 
-    def _can_go(self, way: Way, capabilities: Capabilities) -> bool:
-        if isinstance(way.method, v1.AuthMethodTerminal):
+    def _told(self, method: v1.AuthMethod, capabilities: Capabilities) -> v1.AuthMethod | None:
+        """This way as the client knows it; None if it cannot go there."""
+        if isinstance(method, v1.AuthMethodTerminal) and not capabilities.has("auth.terminal"):
             # rfd-auth-methods: terminal logins only where the client declared them.
-            return capabilities.has("auth.terminal")
-        if isinstance(way.method, v1.AuthMethodEnvVar):
-            return self._service.agent.unstable
-        return True
+            return _older_terminal_login(method) if _knows_older_terminal_logins(capabilities) else None
+        if isinstance(method, v1.AuthMethodEnvVar) and not self._service.agent.unstable:
+            return None
+        return method
 
 
 def variables_are_set(variables: Sequence[v1.AuthEnvVar]) -> Callable[[], bool]:
     """Whether the environment holds what a way to log in needs."""
     return lambda: all(variable.optional or os.environ.get(variable.name) for variable in variables)
+
+
+def _knows_older_terminal_logins(capabilities: Capabilities) -> bool:
+    declared = capabilities.declared
+    return declared is not None and bool((declared.meta or {}).get("terminal-auth"))
+
+
+def _older_terminal_login(method: v1.AuthMethodTerminal) -> v1.AuthMethodAgent:
+    """A login at a terminal as editors knew it before it had a type: with the whole command (see `legacy`)."""
+    command = {
+        "command": sys.executable,
+        "args": [*sys.orig_argv[1:], *method.args],
+        "env": dict(method.env),
+        "label": method.name,
+    }
+    return v1.AuthMethodAgent(method.id, method.name, method.description, meta={"terminal-auth": command})
 
 
 async def _result(value: Any) -> Any:
