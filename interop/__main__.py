@@ -2,6 +2,7 @@
 
 python -m interop build              every SDK's client and agent, where its tools are installed
 python -m interop record [--agents]  every pair (and real agents), into `results.json` and `docs/interop.md`
+python -m interop record WORD ...    only pairs with one of these words in their name, such as `go` or `demo`
 """
 
 from __future__ import annotations
@@ -30,15 +31,22 @@ def build() -> None:
             say(f"left out: {missing}")
 
 
-def record(*, with_agents: bool) -> None:
-    results = Results.read()
+def record(chosen: list[str], *, with_agents: bool) -> None:
     for pair in PAIRS:
+        if chosen and not any(word in (pair.client.name, pair.agent.name) for word in chosen):
+            continue
         try:
-            results.pairs[pair.key] = outcomes(pair)
+            keep(Results(pairs={pair.key: outcomes(pair)}))
         except Unavailable as missing:
             say(f"left out: {missing}")
     if with_agents:
-        results.agents |= asyncio.run(conversations())
+        keep(Results(agents=asyncio.run(conversations())))
+
+
+def keep(fresh: Results) -> None:
+    results = Results.read()
+    results.pairs |= fresh.pairs
+    results.agents |= fresh.agents
     results.write()
     table.write(results)
 
@@ -77,12 +85,13 @@ def say(line: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m interop", description=__doc__)
     parser.add_argument("what", choices=["build", "record"])
+    parser.add_argument("chosen", nargs="*", metavar="WORD", help="only pairs with one of these in their name")
     parser.add_argument("--agents", action="store_true", help="real agents too")
     options = parser.parse_args()
     if options.what == "build":
         build()
     else:
-        record(with_agents=options.agents)
+        record(options.chosen, with_agents=options.agents)
 
 
 if __name__ == "__main__":
