@@ -8,7 +8,7 @@ import signal
 import ssl
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from accord.cli import tokens
 from accord.cli.endings import ENDED_WELL, FAILED, WrongUsage, one_line
@@ -78,9 +78,9 @@ def _header(given: str) -> tuple[str, str]:
 def _tls(file: str | None) -> ssl.SSLContext | None:
     if file is None:
         return None
-    trusted: Any = ssl.create_default_context()
+    trusted = ssl.create_default_context()
     try:
         trusted.load_verify_locations(file)
     except (OSError, ssl.SSLError) as error:
-        raise WrongUsage(f"cannot read the certificates in {file}: {error.strerror or error}") from error
+        raise WrongUsage(f"cannot read the certificates in {file}: {error.strerror}") from error
     return trusted

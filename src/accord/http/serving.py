@@ -191,13 +191,14 @@ def bounded_streams() -> None:
         wakes_when_there_is_room = True
 
         async def push(self, data: bytes) -> None:
-            while len(self.buffer) >= h2.BUFFER_HIGH_WATER and not self._complete:
-                await self._paused.clear()
-                await self._paused.wait()
+            # Added before waiting: who sends is woken before this, and does not look again.
             if self._complete:
                 raise h2.BufferCompleteError
             self.buffer.extend(data)
             await self._is_empty.clear()
+            while len(self.buffer) >= h2.BUFFER_HIGH_WATER and not self._complete:
+                await self._paused.clear()
+                await self._paused.wait()
 
         async def pop(self, max_length: int) -> bytes:
             length = min(len(self.buffer), max_length)
