@@ -106,31 +106,31 @@ class Snapshot(msgspec.Struct, frozen=True):
 class _Content:
     """Content that may still grow."""
 
-    __slots__ = ("_blocks", "_run")
+    __slots__ = ("_blocks", "run")
 
     def __init__(self) -> None:
         self._blocks: list[v1.ContentBlock] = []
-        self._run: JoinedText | None = None
+        self.run: JoinedText | None = None
 
     def add(self, content: v1.ContentBlock) -> None:
         if isinstance(content, v1.TextContent) and content.annotations is None and content.meta is None:
-            if self._run is None:
-                self._run = JoinedText()
-            self._run.add(content.text)
+            if self.run is None:
+                self.run = JoinedText()
+            self.run.add(content.text)
         else:
             self._end_run()
             self._blocks.append(content)
 
     def replace(self, content: Iterable[v1.ContentBlock]) -> None:
-        self._blocks, self._run = list(content), None
+        self._blocks, self.run = list(content), None
 
     def read(self) -> tuple[v1.ContentBlock, ...]:
-        return (*self._blocks, *([] if self._run is None else [v1.TextContent(self._run.read())]))
+        return (*self._blocks, *([] if self.run is None else [v1.TextContent(self.run.read())]))
 
     def _end_run(self) -> None:
-        if self._run is not None:
-            self._blocks.append(v1.TextContent(self._run.read()))
-            self._run = None
+        if self.run is not None:
+            self._blocks.append(v1.TextContent(self.run.read()))
+            self.run = None
 
 
 class Compaction(_Content):
@@ -362,7 +362,11 @@ class SessionState:
         message, speaker = self._last, _SPEAKERS[chunk.__class__]
         if message is None or message.id != chunk.message_id or message.speaker != speaker or message.is_ours:
             message = self._message(speaker, chunk.message_id)
-        message.add(chunk.content)
+        content, run = chunk.content, message.run
+        if run is None or not isinstance(content, v1.TextContent) or content.annotations or content.meta:
+            message.add(content)
+        else:
+            run.add(content.text)
         self._changed.add(message.place)
 
     def _add_tool_call(self, call: v1.ToolCall) -> None:

@@ -19,7 +19,7 @@ from msgspec import Raw
 from accord.client import mentions
 from accord.client.markdown import markdown
 from accord.client.reply import Outcome, Reply
-from accord.client.unread import Unread, size_of
+from accord.client.unread import Unread
 from accord.errors import ConnectionClosed, Overflow
 from accord.host.roots import Roots
 from accord.schema import codec, v1
@@ -159,9 +159,12 @@ class RemoteSession:
         self.state.add(update)
         if self._turns:
             reply = self._turns[0]
-            reply.put(wire_form(params) if reply.keeps_wire else update, size_of(params))
+            try:
+                reply.unread.put(wire_form(params) if reply.keeps_wire else update, len(memoryview(params)))
+            except Overflow as overflow:
+                reply.overflowed(overflow)
         elif self._listeners:
-            self._tell_listeners(update, size_of(params))
+            self._tell_listeners(update, len(memoryview(params)))
         else:
             self._outside.append(update)
 

@@ -1,6 +1,6 @@
 """`Reply`: what comes back for one prompt, from sending it until the agent is done.
 
-    session/update ──▶ RemoteSession ──▶ Reply.put ──▶ Unread ──▶ async for update in reply
+    session/update ──▶ RemoteSession ──▶ Unread ──▶ async for update in reply
     answer         ──▶ Reply.answered ──▶ Outcome                 await reply
 
 The connection owns it: it goes on whether or not somebody iterates or awaits. Updates are buffered where they arrive,
@@ -63,7 +63,7 @@ class Reply:
 
     def __init__(self, session: RemoteSession, unread: Unread, *, wire: bool) -> None:
         self.session = session
-        self._unread = unread
+        self.unread = unread
         self.keeps_wire = wire
         """Whether its updates are kept as the JSON they came as."""
         self.prompt: list[v1.ContentBlock] = []
@@ -87,20 +87,17 @@ class Reply:
         """The agent has no earlier prompt of this session to work on: what comes now belongs to this one."""
         self._begins_at = len(self.session.state)
 
-    def put(self, update: Any, size: int) -> None:
-        """An update of its turn."""
-        try:
-            self._unread.put(update, size)
-        except Overflow as overflow:
-            self.fail(overflow)
-            self.request_cancel()
+    def overflowed(self, overflow: Overflow) -> None:
+        """Its reader is too far behind."""
+        self.fail(overflow)
+        self.request_cancel()
 
     def answered(self, result: v1.PromptResponse | Exception) -> None:
         """The agent is done, or nothing will come any more."""
         if self._result is None:
             self._result = result
             self._ends_at = len(self.session.state)
-            self._unread.finish()
+            self.unread.finish()
             self._finished.set()
 
     def fail(self, error: Exception) -> None:
@@ -139,7 +136,7 @@ class Reply:
             yield rest
 
     async def _next(self) -> Any:
-        unread = self._unread
+        unread = self.unread
         if (update := unread.now()) is None:
             try:
                 update = await unread.get(self._awaited())
@@ -175,7 +172,7 @@ class Reply:
     async def _wait_for_end(self) -> None:
         if self._finished.is_set():
             return
-        with self._awaited() or nullcontext(), self._unread.awaiting_end():
+        with self._awaited() or nullcontext(), self.unread.awaiting_end():
             await self._finished.wait()
 
     def _awaited(self) -> AbstractContextManager[None] | None:

@@ -16,8 +16,6 @@ from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
-from msgspec import Raw
-
 from accord.errors import Overflow
 from accord.intake import Intake
 from accord.lanes import WEIGHT
@@ -207,7 +205,3 @@ def _is_plain(update: Any) -> bool:
     if not isinstance(update, CHUNKS) or update.meta is not None or not isinstance(update.content, v1.TextContent):
         return False
     return update.content.annotations is None and update.content.meta is None
-
-
-def size_of(params: Raw) -> int:
-    return len(memoryview(params))
