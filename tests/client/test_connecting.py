@@ -40,12 +40,6 @@ async def test_a_command_is_a_list_or_a_string_that_no_shell_runs(command: Any) 
         assert (await session.prompt("Hi")).stop_reason == "end_turn"
 
 
-async def test_a_url_is_refused_clearly_until_it_can_be_reached() -> None:
-    with pytest.raises(accord.AccordError, match="cannot be reached yet"):
-        async with accord.connect("https://agent.example.org/acp"):
-            pass
-
-
 async def test_a_command_that_does_not_exist_is_one_clear_error() -> None:
     with pytest.raises(accord.ConnectionClosed, match="command not found"):
         async with accord.connect(["no-such-agent-anywhere"]):
