@@ -16,7 +16,7 @@ from pathlib import Path
 
 from benchmarks.build import Unavailable
 
-from interop import table
+from interop import recordings, table
 from interop.pairs import PAIRS, Pair
 from interop.peers import SDKS, built
 from interop.results import Results
@@ -64,13 +64,15 @@ def outcomes(pair: Pair) -> dict[str, str]:
 async def conversations() -> dict[str, dict[str, str]]:
     from interop.conversation import converse
     from interop.model.server import ModelServer
-    from interop.real_agents import AGENTS
+    from interop.real_agents import AGENTS, cache_folder
 
     found: dict[str, dict[str, str]] = {}
     for name, agent in AGENTS.items():
         with tempfile.TemporaryDirectory() as folder, ModelServer() as model:
             try:
                 found[name] = await converse(agent, model, Path(folder))
+                places = {folder: "/home/me", str(cache_folder()): "/opt", model.url: "MODEL"}
+                recordings.keep(name, Path(folder), places)
             except Unavailable as missing:
                 say(f"left out: {missing}")
                 continue

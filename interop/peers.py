@@ -66,8 +66,12 @@ GO = _row(
         "../interop/clients/go_client.go": "client/main.go",
         "../interop/agents/go_agent.go": "agent/main.go",
     },
-    bench.GO.steps,
+    (
+        *bench.GO.steps,
+        ("go", "build", "-mod=mod", "-o", "bin/example", "github.com/coder/acp-go-sdk/example/agent"),
+    ),
 )
+"""Its package ships an example agent too."""
 
 RUST = _row(
     bench.RUST,
