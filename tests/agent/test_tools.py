@@ -52,6 +52,38 @@ async def test_a_tool_call_is_pending_then_in_progress_then_completed(serve):
         assert [it.raw_output for it in progress if it.raw_output] == [2]
 
 
+async def test_what_a_tool_says_of_itself_can_change(serve):
+    async def work(turn):
+        async with turn.tool("Look", id="from-the-model", name="grep") as tool:
+            await tool.start()
+            await tool.retitle("Look for x")
+            await tool.locations("a.txt", v1.ToolCallLocation("/b.txt", 2))
+            await tool.raw_input({"pattern": "x"})
+            assert tool.status == "in_progress"
+        assert tool.status == "completed"
+        assert turn.session.tool_call(tool.id) is None, "it is finished"
+
+    async with serve(agent_with(work)) as editor:
+        await editor.prompt(await editor.open(), "go")
+        call = editor.of(v1.ToolCall)[0]
+        assert (call.tool_call_id, call.name) == ("from-the-model", "grep")
+        changed = [it for it in editor.of(v1.ToolCallProgress) if it.title]
+        places = [v1.ToolCallLocation("/project/a.txt"), v1.ToolCallLocation("/b.txt", 2)]
+        assert [(it.title, it.locations, it.raw_input) for it in changed] == [("Look for x", places, {"pattern": "x"})]
+
+
+async def test_what_was_allowed_for_always_can_be_forgotten(serve):
+    async def work(turn):
+        await turn.ask("Push")
+        turn.session.permissions.forget()
+        await turn.ask("Push")
+
+    handlers, asked = choosing("allow_always")
+    async with serve(agent_with(work), handlers) as editor:
+        await editor.prompt(await editor.open(), "go")
+        assert len(asked) == 2
+
+
 async def test_a_tool_that_waits_is_in_progress_while_it_does(serve):
     may_end = asyncio.Event()
 
