@@ -60,10 +60,12 @@ def _explained(
             return PeerError(error.method, error.code, error.message, error.data)
         case ConnectionClosed(reason="died_at_start", exit_code=None):
             return error  # it could not be started, and the error says why
+        case ConnectionClosed(reason="broken", exit_code=None):
+            return error  # it could not be reached, or refused us, and the error says how
         case ConnectionClosed():
             code = error.exit_code
             how = "" if code is None else f" (exit code {code})" if code >= 0 else f" (killed by signal {-code})"
-            what = "ended before it answered" if error.reason == "died_at_start" else "closed its standard output"
+            what = "ended before it answered" if error.reason == "died_at_start" else f"closed its {target.way_out}"
             text = f"{target.name} {what}{how}{_said(pollution, error.stderr or stderr)}"
             return _Explained(text, error)
         case ProtocolError():

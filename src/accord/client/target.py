@@ -18,6 +18,9 @@ class Target(ABC):
     name: str
     """What people see in errors: its command, its address."""
 
+    way_out = "standard output"
+    """What it closes when it wants no more of us."""
+
     @abstractmethod
     def dial(self) -> Transport:
         """A new link, not yet open."""

@@ -60,6 +60,8 @@ class UrlTarget(Target):
     async with accord.connect(target) as remote: ...
     """
 
+    way_out = "end of the link"
+
     def __init__(
         self, url: str, *, token: str | None = None, headers: Mapping[str, str] | None = None, **options: Any
     ) -> None:
