@@ -46,7 +46,7 @@ class RealAgent:
     files_lent: bool = True
     """Whether it reads and writes files through the client."""
     lacks: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Parts of the conversation that it does not get through, and why that is not ours to mend."""
+    """What was found of it that is not as the protocol says, and how the conversation gets along with it."""
 
 
 def no_settings(_: str, __: Path) -> Mapping[str, str]:
@@ -114,9 +114,12 @@ GEMINI = RealAgent(
     command=("{bin}/gemini", "--acp"),
     settings=lambda url, _: {"GEMINI_API_KEY": "x", "GOOGLE_GEMINI_BASE_URL": url},
     login="gemini-api-key",
-    # Over a client's files it cannot make a new one: it looks for -32002 in the text of an object that has none.
     files_lent=False,
-    lacks={"load": "it answers before it has replayed the session, and sends the rest behind the answer"},
+    lacks={
+        "files of a client": "it looks for the words of the error in `String(error)` of a plain object, so that over a "
+        "client's files it can never make a new one; it works with its own here",
+        "load": "it sometimes answers before it has replayed all of the session, and sends the rest behind the answer",
+    },
 )
 OPENCODE = RealAgent(
     name="opencode-ai", package="opencode-ai", version="1.18.33", command=("{bin}/opencode", "acp"), settings=opencode

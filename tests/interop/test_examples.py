@@ -1,5 +1,7 @@
-"""Our client drives the example agent that an SDK ships, as its authors wrote it. Of the four, only Go's package has one
-that speaks version 1 and does more than echo."""
+"""Our client drives the example agent that an SDK ships, as its authors wrote it.
+
+Of the four, only Go's package has one that speaks version 1 and does more than shake hands.
+"""
 
 import asyncio
 
