@@ -31,12 +31,12 @@ def build() -> None:
             say(f"left out: {missing}")
 
 
-def record(chosen: list[str], *, with_agents: bool) -> None:
+def record(chosen: list[str], only: str | None, *, with_agents: bool) -> None:
     for pair in PAIRS:
         if chosen and not any(word in (pair.client.name, pair.agent.name) for word in chosen):
             continue
         try:
-            keep(Results(pairs={pair.key: outcomes(pair)}))
+            keep(Results(pairs={pair.key: outcomes(pair, only)}))
         except Unavailable as missing:
             say(f"left out: {missing}")
     if with_agents:
@@ -45,15 +45,18 @@ def record(chosen: list[str], *, with_agents: bool) -> None:
 
 def keep(fresh: Results) -> None:
     results = Results.read()
-    results.pairs |= fresh.pairs
+    for key, found in fresh.pairs.items():
+        results.pairs[key] = results.pairs.get(key, {}) | found
     results.agents |= fresh.agents
     results.write()
     table.write(results)
 
 
-def outcomes(pair: Pair) -> dict[str, str]:
+def outcomes(pair: Pair, only: str | None) -> dict[str, str]:
     found: dict[str, str] = {}
     for behaviour in pair.behaviours():
+        if only and behaviour.name != only:
+            continue
         with tempfile.TemporaryDirectory() as folder:
             outcome = pair.run(behaviour, Path(folder))
         found[behaviour.name] = outcome.status
@@ -88,12 +91,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m interop", description=__doc__)
     parser.add_argument("what", choices=["build", "record"])
     parser.add_argument("chosen", nargs="*", metavar="WORD", help="only pairs with one of these in their name")
+    parser.add_argument("--only", metavar="BEHAVIOUR", help="only this one")
     parser.add_argument("--agents", action="store_true", help="real agents too")
     options = parser.parse_args()
     if options.what == "build":
         build()
     else:
-        record(options.chosen, with_agents=options.agents)
+        record(options.chosen, options.only, with_agents=options.agents)
 
 
 if __name__ == "__main__":

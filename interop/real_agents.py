@@ -16,7 +16,6 @@ from pathlib import Path
 
 from benchmarks.build import Unavailable
 
-HERE = Path(__file__).resolve().parent
 INSTALL_SECONDS = 900
 STAMP = "installed"
 
@@ -32,7 +31,7 @@ class RealAgent:
     package: str
     version: str
     command: tuple[str, ...]
-    """`{bin}` is the folder of its programs, `{interop}` this one."""
+    """`{bin}` is the folder of its programs."""
     settings: Settings
     files: Callable[[str], Mapping[str, str]] = field(default=lambda url: {})  # noqa: ARG005
     """Files in its home, from the model's URL."""
@@ -47,10 +46,6 @@ class RealAgent:
     """Whether it reads and writes files through the client."""
     lacks: Mapping[str, str] = field(default_factory=dict[str, str])
     """What was found of it that is not as the protocol says, and how the conversation gets along with it."""
-
-
-def no_settings(_: str, __: Path) -> Mapping[str, str]:
-    return {}
 
 
 CODEX_CONFIG = """\
@@ -147,23 +142,6 @@ HERMES = RealAgent(
         "CUSTOM_BASE_URL": f"{url}/v1",
     },
 )
-PYDANTIC = RealAgent(
-    name="pydantic-acp",
-    package="pydantic-acp",
-    version="1.10.0",
-    is_python=True,
-    command=("{bin}/python", "{interop}/real/pydantic_agent.py"),
-    settings=no_settings,
-)
-DEEPAGENTS = RealAgent(
-    name="deepagents-acp",
-    package="deepagents-acp",
-    version="0.0.13",
-    is_python=True,
-    command=("{bin}/python", "{interop}/real/deepagents_agent.py"),
-    settings=no_settings,
-)
-
 AGENTS = {it.name: it for it in (CLAUDE, CODEX, GEMINI, OPENCODE, QWEN, HERMES)}
 
 NODE = ("node@22.23.3",)
@@ -230,7 +208,7 @@ def install(folder: Path, *steps: list[str]) -> None:
 
 def command(agent: RealAgent) -> list[str]:
     programs = installed(agent)
-    return [token.format(bin=programs, interop=HERE) for token in agent.command]
+    return [token.format(bin=programs) for token in agent.command]
 
 
 def environment(agent: RealAgent, url: str, home: Path) -> dict[str, str]:

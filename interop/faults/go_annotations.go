@@ -1,5 +1,5 @@
 // github.com/coder/acp-go-sdk 0.13.5: the annotations of a text are read, and lost when it is written again.
-// Prints: read <nil>: true, written: {"text":"for you","type":"text"}
+// Prints: read: true, written: {"text":"for you","type":"text"}
 package main
 
 import (
