@@ -111,7 +111,7 @@ async def test_a_replay_waits_for_a_client_that_does_not_read(file):
         loading = asyncio.create_task(client.request(v1.LoadSessionRequest("long", CWD, [])))
         async with asyncio.timeout(DEADLINE):
             while there.unsent < HIGH_WATER:
-                await asyncio.sleep(0.001)
+                await asyncio.wait([loading], timeout=0.001)
         most = 0
         for _ in range(100):  # as many chances to send more
             await asyncio.sleep(0.001)
