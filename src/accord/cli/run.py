@@ -18,12 +18,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accord.cli import mcp_file, target
+from accord.cli import lending, mcp_file, target
 from accord.cli.endings import ENDED_WELL, INTERRUPTED, STOPPED, WrongUsage, exit_code, one_line
 
 if TYPE_CHECKING:
     from accord.cli.interrupts import Interrupts
     from accord.cli.output import Output
+    from accord.client.client import Client
     from accord.client.remote_agent import RemoteAgent
     from accord.client.remote_session import RemoteSession
     from accord.client.reply import Outcome, Reply
@@ -81,9 +82,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--allow",
-        choices=["all", "reads", "none"],
-        default="none",
-        help="what the agent may do when it asks (default: %(default)s)",
+        choices=lending.ALLOW,
+        help="what the agent may do when it asks, and what it is lent (default: ask at a terminal, else none)",
     )
     parser.add_argument("--trace", metavar="FILE", help="record the wire in this file, for `accord inspect`")
     parser.add_argument("--mcp", metavar="FILE", help="MCP servers for the session, as JSON")
@@ -202,12 +202,14 @@ class OneTurn:
             self._remote.hurry()
 
     async def _play(self) -> int:
-        from accord.client.client import Client
+        with lending.lent(self._options) as client:
+            return await self._with(client)
+
+    async def _with(self, client: Client) -> int:
         from accord.connect import START_WITHIN, connect
-        from accord.host.question import ALLOWANCES
 
         options = self._options
-        where, client = target.agent_of(options), Client(permissions=ALLOWANCES[options.allow])
+        where = target.agent_of(options)
         start = START_WITHIN if self._left() is None else min(START_WITHIN, self._left() or 0.0)
         async with connect(where, client, timeout=start, trace=options.trace) as self._remote:
             async with self._setup():
@@ -242,10 +244,11 @@ class OneTurn:
 
     async def _session(self, remote: RemoteAgent) -> RemoteSession:
         options = self._options
+        servers = lending.taken(options.servers, remote)
         if options.session is None:
-            return await remote.new_session(options.cwd, mcp_servers=options.servers)
+            return await remote.new_session(options.cwd, mcp_servers=servers)
         take_up = remote.resume if remote.capabilities.sessions.resume else remote.load
-        return await take_up(options.session, options.cwd, mcp_servers=options.servers)
+        return await take_up(options.session, options.cwd, mcp_servers=servers)
 
     async def _settings(self, session: RemoteSession) -> None:
         if (mode := self._options.mode) is not None:

@@ -1,0 +1,77 @@
+"""What `accord run` lends to the agent: by `--allow`, and by who sits at the terminal.
+
+| `--allow` | lent | asked for permission, it says |
+|---|---|---|
+| `all` | files and terminals | yes |
+| `reads` | files to read | yes to what only looks |
+| `ask` | the user: permissions, forms and links at the terminal | what the user says |
+| `none` | nothing | no |
+
+Left out, it is `ask` where somebody sits at a terminal and can see the question, and `none` anywhere else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Literal
+
+from accord.cli.endings import WrongUsage
+
+if TYPE_CHECKING:
+    from accord.client.client import Client
+    from accord.client.remote_agent import RemoteAgent
+    from accord.schema import v1
+
+ALLOW = ["all", "reads", "ask", "none"]
+
+
+@contextmanager
+def lent(options: argparse.Namespace) -> Generator[Client]:
+    """The client, for as long as it may ask."""
+    from accord.client.client import Client
+    from accord.host.files import Files
+    from accord.host.question import ALLOWANCES
+
+    allow: Literal["all", "reads", "ask", "none"] = options.allow or (
+        "ask" if not options.json and somebody_is_there() else "none"
+    )
+    if allow != "ask":
+        files = {"all": Files(), "reads": Files(write=False)}.get(allow, False)
+        yield Client(files=files, terminals=allow == "all", permissions=ALLOWANCES[allow])
+        return
+    from accord.host.elicitation import Elicitation
+    from accord.host.terminal_user import TerminalUser
+
+    try:
+        user = TerminalUser()
+    except OSError as error:
+        raise WrongUsage("--allow ask: there is no terminal to ask at") from error
+    with user:
+        yield Client(permissions=user.permit, elicitation=Elicitation(user.fill, user.visit))
+
+
+def somebody_is_there() -> bool:
+    """Whether we are in the foreground of a terminal, with a user who sees what is written there."""
+    try:
+        return sys.stdin.isatty() and sys.stderr.isatty() and os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
+    except (OSError, ValueError, AttributeError):  # closed streams; Windows
+        return False
+
+
+def taken(servers: Sequence[v1.McpServer], remote: RemoteAgent) -> list[v1.McpServer]:
+    """The MCP servers that the agent can use; says which it cannot."""
+    from accord.host.mcp_config import supported
+    from accord.schema import v1
+
+    declared = remote.peer.capabilities.declared
+    capabilities = declared.mcp_capabilities if isinstance(declared, v1.AgentCapabilities) else v1.McpCapabilities()
+    usable = supported(servers, capabilities)
+    for server in servers:
+        if server not in usable:
+            name = getattr(server, "name", "of unknown type")
+            print(f"accord run: the agent cannot use the MCP server {name}: left out", file=sys.stderr)
+    return usable

@@ -1,0 +1,120 @@
+"""`accord run` lends what `--allow` says, and the user where somebody sits at the terminal."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+ACCORD = [sys.executable, "-m", "accord", "run"]
+TELLER = """
+import accord
+agent = accord.Agent("teller")
+
+@agent.on_prompt
+async def prompt(turn):
+    client = turn.client
+    if turn.text == "servers":
+        await turn.say(str([server.name for server in turn.session.mcp_servers]))
+    else:
+        await turn.say(str((client.can_read_files, client.can_write_files, client.can_run_commands)))
+
+agent.run()
+"""
+AT_A_TERMINAL = ["/bin/sh", "-c", 'exec "$@" <"$0" 2>"$0"']  # who opens a terminal first has it for its own
+
+
+@pytest.fixture
+def teller(tmp_path):
+    (tmp_path / "teller.py").write_text(TELLER)
+    return [sys.executable, str(tmp_path / "teller.py")]
+
+
+def run(project, *options):
+    done = subprocess.run(
+        [*ACCORD, "--cwd", str(project), *options],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return done.stdout, done.stderr, done.returncode
+
+
+@pytest.mark.parametrize(
+    ("allow", "lent"),
+    [
+        ("all", (True, True, True)),
+        ("reads", (True, False, False)),
+        ("none", (False, False, False)),
+        (None, (False,) * 3),
+    ],
+)
+def test_what_is_allowed_is_lent(project, teller, allow, lent):
+    shown, errors, code = run(project, "x", *(["--allow", allow] if allow else []), "--", *teller)
+    assert (shown.strip(), errors, code) == (str(lent), "", 0)
+
+
+def test_commands_run_where_all_is_allowed(project):
+    shown, _, code = run(project, "/run echo from the command", "--allow", "all")
+    assert "from the command" in shown
+    assert code == 0
+
+
+def test_without_a_terminal_nobody_can_be_asked(project):
+    done = subprocess.run(
+        [*ACCORD, "hello", "--allow", "ask"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        start_new_session=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.stderr == "accord run: --allow ask: there is no terminal to ask at\n"
+    assert done.returncode == 2
+
+
+def test_mcp_servers_that_the_agent_cannot_use_are_named_and_left_out(project, tmp_path, teller):
+    servers = {"one": {"command": "sh"}, "two": {"type": "sse", "url": "https://example.com"}}
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    shown, errors, code = run(project, "servers", "--mcp", str(tmp_path / "mcp.json"), "--", *teller)
+    usable = ["one", "two"] if errors == "" else ["one"]  # an agent of ours takes more with the extra `mcp`
+    assert errors in ("", "accord run: the agent cannot use the MCP server two: left out\n")
+    assert (shown.strip(), code) == (str(usable), 0)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "dialogue", "said"),
+    [
+        ("/form", [("Name", "Ada"), ("Colour", "2"), ("Cups", ""), ("protocols", "y")], "You are Ada, prefer green"),
+        ("/url", [("Open it?", "n")], "Then not."),
+    ],
+)
+def test_the_user_at_the_terminal_is_asked(project, prompt, dialogue, said):
+    ours, theirs = os.openpty()
+    process = subprocess.Popen(
+        [*AT_A_TERMINAL, os.ttyname(theirs), *ACCORD, "--cwd", str(project), prompt],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        shown = ""
+        for question, answer in dialogue:
+            while question not in shown:
+                shown += os.read(ours, 65_536).decode()
+            shown = ""
+            os.write(ours, f"{answer}\n".encode())
+        output, _ = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        os.close(ours)
+        os.close(theirs)
+    assert said in output.decode()
+    assert process.returncode == 0
