@@ -45,6 +45,10 @@ log = logging.getLogger("accord")
 
 Role = Literal["agent", "client"]
 
+UPDATE = "session/update"
+UPDATE_HEAD = b'{"jsonrpc":"2.0","method":"session/update","params":'
+UPDATE_HEAD_LENGTH = len(UPDATE_HEAD)
+
 KEPT_POLLUTION = 20
 
 
@@ -252,6 +256,7 @@ class Connection:
     def _receive(self, frames: Sequence[bytes | Oversized]) -> None:
         self._frames_in += len(frames)
         parse, watch, size = messages.parse, self._watch, 0
+        update = None if self._shut or watch is not None else self._routes.tells.get(UPDATE)
         self._outbox.corked = True
         try:
             for frame in frames:
@@ -259,6 +264,17 @@ class Connection:
                     self._oversized(frame)
                     continue
                 size += len(frame)
+                # Most of what a client receives are updates, spelled like this. What lies between this start and the
+                # last brace is their params, if it is one whole value: the decoder says so. No envelope is read then.
+                if update is not None and frame.startswith(UPDATE_HEAD) and frame.endswith(b"}"):
+                    raw = frame[UPDATE_HEAD_LENGTH:-1]
+                    try:
+                        params = update.decode(raw)
+                    except MISFITS:
+                        pass  # anything else, or an update that is read with care
+                    else:
+                        self._handle(update, params, raw)
+                        continue
                 message = parse(frame)
                 if watch is not None:
                     watch.frame(IN, frame, message)
@@ -299,6 +315,10 @@ class Connection:
             except DecodeError as error:
                 self._ignore(f"{message.method} ignored: {error}")
                 return
+        self._handle(route, params, raw)
+
+    def _handle(self, route: Route, params: Any, raw: bytes | Raw) -> None:
+        """Handle a notification now, or behind those of its session that are not done."""
         if route.arrived is not None:
             self._arrived(route, params, raw)
         if route.immediate:
@@ -320,7 +340,7 @@ class Connection:
                 if result is not None and is_awaitable(result):
                     self._lanes.enter(route.lane_of(params)).notify(route, params, 0, result)
 
-    def _arrived(self, route: Route, params: Any, raw: Raw) -> None:
+    def _arrived(self, route: Route, params: Any, raw: bytes | Raw) -> None:
         try:
             route.arrived(params, raw)  # type: ignore[misc]
         except BaseException as error:

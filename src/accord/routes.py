@@ -48,7 +48,7 @@ class Route:
         """The session that these params belong to."""
         self.suspends = suspends
         """Whether the handler is an `async def`."""
-        self.arrived: Callable[[Any, Raw], None] | None = None
+        self.arrived: Callable[[Any, bytes | Raw], None] | None = None
         """Told of a notification where it arrives, before it stands in a lane, with its params also as they came."""
         self.tell = tell or _no_handler
         self.call = call or _no_handler

@@ -71,6 +71,9 @@ class FrameReader:
         lines = chunk.split(b"\n")
         rest = lines.pop()
         if lines and not (rest or self._length):
+            # One message a read, as in a dialogue: between its braces there is nothing to tidy.
+            if len(lines) == 1 and chunk[:1] == b"{" and chunk[-2:] == b"}\n" and len(chunk) <= self._limit:
+                return lines
             return self._whole_lines(lines, chunk)
         frames: list[bytes | Oversized] = []
         if lines and self._length:
