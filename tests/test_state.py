@@ -46,6 +46,7 @@ def progress(call_id: str, **fields: Any) -> v1.ToolCallProgress:
 # Messages
 
 
+@pytest.mark.requirement("message.id.null-is-absent")
 def test_chunks_of_one_speaker_that_follow_each_other_are_one_message() -> None:
     state = folded(
         v1.AgentThoughtChunk.of("Hm"),
@@ -63,6 +64,7 @@ def test_a_tool_call_parts_messages_and_a_setting_does_not() -> None:
     assert said(state) == [("agent", "ab"), ("agent", "c")]
 
 
+@pytest.mark.requirement("message.id.divides")
 def test_chunks_with_an_id_find_their_message_wherever_it_stands() -> None:
     state = folded(agent("a", "1"), agent("x", "2"), call("1"), agent("b", "1"), agent("y", "2"))
     assert said(state) == [("agent", "ab"), ("agent", "xy")]
@@ -117,6 +119,7 @@ def test_a_prompt_that_the_agent_repeats_is_there_once() -> None:
 # Tool calls
 
 
+@pytest.mark.requirement("tool.update.omitted-stays")
 def test_a_tool_call_keeps_what_its_updates_leave_out() -> None:
     diff, place = v1.Diff("/a", "new"), v1.ToolCallLocation("/a", 3)
     state = folded(
@@ -130,6 +133,7 @@ def test_a_tool_call_keeps_what_its_updates_leave_out() -> None:
     assert len(state.timeline) == 1
 
 
+@pytest.mark.requirement("tool.update.lists-replaced")
 def test_a_list_in_a_tool_calls_update_replaces_the_one_before() -> None:
     first, second = v1.Content.of("a"), v1.Content.of("b")
     state = folded(call("1", content=[first]), progress("1", content=[second]))
@@ -161,6 +165,7 @@ def test_cancelling_marks_only_what_was_not_finished_and_later_updates_still_cou
 # Settings and the rest
 
 
+@pytest.mark.requirement("plan.replaced-whole")
 def test_settings_are_as_the_last_update_left_them() -> None:
     command = v1.AvailableCommand.of("test", "Run the tests")
     option = v1.SessionConfigBoolean(v1.SessionConfigId("fast"), "Fast", current_value=True)
@@ -189,6 +194,8 @@ def test_a_title_left_out_stays_and_null_clears_it() -> None:
     assert (state.title, state.updated_at) == (None, "2027")
 
 
+@pytest.mark.requirement("plan.operations.by-id")
+@pytest.mark.requirement("plan.operations.removed")
 def test_plans_with_an_id_come_and_go_by_themselves() -> None:
     first, second = v1.PlanId("1"), v1.PlanId("2")
     state = folded(

@@ -25,7 +25,7 @@ from msgspec import UNSET
 
 from accord.schema import v1
 from accord.schema.base import Json, Unknown
-from accord.text import JoinedText
+from accord.text import GrowingContent
 
 Speaker = Literal["user", "agent", "thought"]
 """Who a message is from; a thought is the agent thinking aloud."""
@@ -103,37 +103,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     unknown: tuple[Unknown, ...]
 
 
-class _Content:
-    """Content that may still grow."""
-
-    __slots__ = ("_blocks", "run")
-
-    def __init__(self) -> None:
-        self._blocks: list[v1.ContentBlock] = []
-        self.run: JoinedText | None = None
-
-    def add(self, content: v1.ContentBlock) -> None:
-        if isinstance(content, v1.TextContent) and content.annotations is None and content.meta is None:
-            if self.run is None:
-                self.run = JoinedText()
-            self.run.add(content.text)
-        else:
-            self._end_run()
-            self._blocks.append(content)
-
-    def replace(self, content: Iterable[v1.ContentBlock]) -> None:
-        self._blocks, self.run = list(content), None
-
-    def read(self) -> tuple[v1.ContentBlock, ...]:
-        return (*self._blocks, *([] if self.run is None else [v1.TextContent(self.run.read())]))
-
-    def _end_run(self) -> None:
-        if self.run is not None:
-            self._blocks.append(v1.TextContent(self.run.read()))
-            self.run = None
-
-
-class Compaction(_Content):
+class Compaction(GrowingContent):
     """The agent shortens its context."""
 
     __slots__ = ("error", "id", "status")
@@ -150,7 +120,7 @@ class Compaction(_Content):
         return self.read()
 
 
-class _Growing(_Content):
+class _Growing(GrowingContent):
     """A message that may still grow."""
 
     __slots__ = ("id", "is_ours", "place", "speaker")

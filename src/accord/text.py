@@ -7,6 +7,9 @@ as a lone surrogate, which no UTF-8 can say; together they are the character aga
 from __future__ import annotations
 
 import io
+from collections.abc import Iterable
+
+from accord.schema import v1
 
 
 class JoinedText:
@@ -49,3 +52,33 @@ def mended(first: str, second: str) -> str:
         emoji = chr(0x10000 + ((ord(first[-1]) - 0xD800) << 10) + ord(second[0]) - 0xDC00)
         return first[:-1] + emoji + second[1:]
     return first + second
+
+
+class GrowingContent:
+    """Content that may still grow."""
+
+    __slots__ = ("_blocks", "run")
+
+    def __init__(self) -> None:
+        self._blocks: list[v1.ContentBlock] = []
+        self.run: JoinedText | None = None
+
+    def add(self, content: v1.ContentBlock) -> None:
+        if isinstance(content, v1.TextContent) and content.annotations is None and content.meta is None:
+            if self.run is None:
+                self.run = JoinedText()
+            self.run.add(content.text)
+        else:
+            self._end_run()
+            self._blocks.append(content)
+
+    def replace(self, content: Iterable[v1.ContentBlock]) -> None:
+        self._blocks, self.run = list(content), None
+
+    def read(self) -> tuple[v1.ContentBlock, ...]:
+        return (*self._blocks, *([] if self.run is None else [v1.TextContent(self.run.read())]))
+
+    def _end_run(self) -> None:
+        if self.run is not None:
+            self._blocks.append(v1.TextContent(self.run.read()))
+            self.run = None

@@ -33,7 +33,7 @@ class Ending(NamedTuple):
 
 FINE = Ending(0, "Hello\n")
 DIED = "exit code 3): bad agent: no more"
-SOON = ("--idle-timeout", "1.5")
+SOON = ("--idle-timeout", "5")
 
 WAYS: dict[str, Ending] = {
     # noise and death
@@ -50,8 +50,8 @@ WAYS: dict[str, Ending] = {
     "leaves-children": FINE,
     "ignores-the-end": FINE,
     # silence
-    "silent-in-initialize": Ending(3, "", "did not answer `initialize`", ("--timeout", "3")),
-    "silent-in-new": Ending(3, "", "the session was not ready", ("--timeout", "3")),
+    "silent-in-initialize": Ending(3, "", "did not answer `initialize`", ("--timeout", "10")),
+    "silent-in-new": Ending(3, "", "the session was not ready", ("--timeout", "10")),
     "silent-in-a-turn": Ending(3, "Hel\n", "without a word", SOON),
     # what it says
     "early-updates": FINE,
