@@ -301,3 +301,23 @@ async def test_a_second_prompt_is_another_reply_and_each_gets_its_own_updates() 
         stage.end(prompts[1])
         assert [(await first).text, (await second).text] == ["1", "2"]
         assert [message.text for message in session.state.messages] == ["a", "1", "b", "2"]
+
+
+async def test_a_reply_can_be_awaited_inside_of_a_handler_of_its_own_updates() -> None:
+    outcomes: asyncio.Queue[accord.Outcome] = asyncio.Queue()
+    async with staged() as stage:
+        session = await stage.session()
+        reply = session.prompt("a")
+        waits: list[accord.Reply] = [reply]
+
+        @stage.remote.on(v1.SessionNotification)
+        async def heard(_: v1.SessionNotification) -> None:
+            while waits:
+                outcomes.put_nowait(await waits.pop())
+
+        prompt = await stage.agent.expect("session/prompt")
+        stage.say("one")
+        stage.say("two")  # stands in the lane behind the handler, and is folded all the same
+        stage.end(prompt)
+        async with asyncio.timeout(30):
+            assert (await outcomes.get()).text == "onetwo"

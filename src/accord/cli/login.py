@@ -32,7 +32,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "accord login [options] [-- AGENT...]"
     parser.add_argument("--list", action="store_true", help="list the ways to log in, and do nothing")
     parser.add_argument("--method", metavar="ID", help="take this way")
-    parser.add_argument("agent", nargs="*", metavar="AGENT", help=target.HELP)
+    parser.add_argument("agent", nargs="*", default=[], metavar="AGENT", help=target.HELP)
 
 
 def run(options: argparse.Namespace) -> int:

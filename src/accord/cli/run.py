@@ -87,7 +87,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--trace", metavar="FILE", help="record the wire in this file, for `accord inspect`")
     parser.add_argument("--mcp", metavar="FILE", help="MCP servers for the session, as JSON")
-    parser.add_argument("agent", nargs="*", metavar="AGENT", help=target.HELP)
+    parser.add_argument("agent", nargs="*", default=[], metavar="AGENT", help=target.HELP)
 
 
 def _seconds(text: str) -> float:
