@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from benchmarks.build import Built, build
+from benchmarks.build import Built, Unavailable, build
 from benchmarks.peers import Peer, Tokens, fill
 
 from benchmarks import peers as bench
@@ -92,9 +92,12 @@ OURS = Sdk(
     agent=("{python}", "{interop}/agents/accord_agent.py"),
 )
 DEMO = Sdk(
-    "demo", "accord demo", client=OURS.client, agent=("{python}", "{interop}/agents/demo_agent.py", "{data}/sessions")
+    "demo",
+    "accord demo",
+    client=OURS.client,
+    agent=("{python}", "-m", "accord", "demo", "--store", "{data}/sessions", "--pace", "0.01"),
 )
-"""What anybody gets who starts our agent; a client's name that is not in `SDKS`."""
+"""What anybody gets who starts our agent; `{data}` is a folder that stays when it is started again."""
 
 LASTING = Sdk("lasting", "Accord", client=OURS.client, agent=("{python}", "{interop}/agents/lasting_agent.py"))
 """An agent whose sessions last, and nothing else."""
@@ -132,12 +135,23 @@ SDKS = {sdk.name: sdk for sdk in (OURS, PYTHON, TYPESCRIPT_STABLE, TYPESCRIPT_UN
 THEIRS = [name for name in SDKS if name != OURS.name]
 
 
-@cache
 def built(name: str) -> Built:
     """The programs of one SDK; raises `benchmarks.build.Unavailable` with a line that says what to install."""
+    outcome = _attempt(name)
+    if isinstance(outcome, Unavailable):
+        raise outcome
+    return outcome
+
+
+@cache
+def _attempt(name: str) -> Built | Unavailable:
+    """Tried once in a run: what cannot be fetched now is not asked for again in the next test."""
     peer = SDKS[name].peer
     assert peer is not None
-    return build(peer, _say)
+    try:
+        return build(peer, _say)
+    except Unavailable as unavailable:
+        return unavailable
 
 
 def command(sdk: Sdk, part: Literal["client", "agent"]) -> list[str]:

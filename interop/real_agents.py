@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from benchmarks.build import Unavailable
 
@@ -185,25 +186,24 @@ def npm(folder: Path, *packages: str) -> None:
 
 
 def install(folder: Path, *steps: list[str]) -> None:
-    """Once for each folder; what cannot be fetched is a reason to skip."""
+    """Once for each folder; what cannot be fetched is a reason to skip, and is not asked for again in this run."""
     stamp = folder / STAMP
     if stamp.exists() and stamp.read_text() == repr(steps):
         return
-    with (folder / "install.log").open("wb") as log:
-        for step in steps:
-            try:
-                subprocess.run(
-                    step,
-                    cwd=folder,
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    timeout=INSTALL_SECONDS,
-                    check=True,
-                )
-            except (OSError, subprocess.SubprocessError) as error:
-                raise Unavailable(f"{folder.name} cannot be installed ({error}), see {log.name}") from error
+    if folder in _missing:
+        raise _missing[folder]
+    try:
+        with (folder / "install.log").open("wb") as log:
+            options: Any = {"cwd": folder, "stdin": subprocess.DEVNULL, "stdout": log, "stderr": log}
+            for step in steps:
+                subprocess.run(step, **options, timeout=INSTALL_SECONDS, check=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        _missing[folder] = Unavailable(f"{folder.name} cannot be installed ({error}), see {folder / 'install.log'}")
+        raise _missing[folder] from error
     stamp.write_text(repr(steps))
+
+
+_missing: dict[Path, Unavailable] = {}
 
 
 def command(agent: RealAgent) -> list[str]:

@@ -1,0 +1,73 @@
+"""The model that is made of rules answers each API in its own form."""
+
+import json
+import urllib.request
+
+import pytest
+from interop.model.replies import CONTENT, SENTENCE
+from interop.model.server import ModelServer
+
+PARAMETERS = {"type": "object", "properties": {"path": {}, "content": {}}}
+TOOL = {"name": "write_file", "parameters": PARAMETERS}
+
+
+def chat(text):
+    return {"messages": [{"role": "user", "content": text}], "tools": [{"type": "function", "function": TOOL}]}
+
+
+def responses(text):
+    said = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
+    return {"input": [said], "tools": [{"type": "function", **TOOL}]}
+
+
+def messages(text):
+    return {
+        "messages": [{"role": "user", "content": text}],
+        "tools": [{"name": TOOL["name"], "input_schema": PARAMETERS}],
+    }
+
+
+def gemini(text):
+    contents = [{"role": "user", "parts": [{"text": text}]}]
+    return {"contents": contents, "tools": [{"functionDeclarations": [TOOL]}]}
+
+
+APIS = {
+    "/v1/chat/completions": (chat, lambda it: it["choices"][0]["delta"].get("content", "")),
+    "/v1/responses": (responses, lambda it: it.get("delta", "")),
+    "/v1/messages": (messages, lambda it: it.get("delta", {}).get("text", "")),
+    "/v1beta/models/x:streamGenerateContent": (
+        gemini,
+        lambda it: it["candidates"][0]["content"]["parts"][0].get("text", ""),
+    ),
+}
+
+
+@pytest.fixture
+def model():
+    with ModelServer() as server:
+        yield server
+
+
+def events(model, path, body):
+    request = urllib.request.Request(
+        model.url + path, json.dumps({**body, "stream": True}).encode(), {"Content-Type": "application/json"}
+    )
+    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=30) as answer:
+        lines = [line.removeprefix("data: ") for line in answer.read().decode().splitlines()]
+    return [json.loads(line) for line in lines if line.startswith("{")]
+
+
+@pytest.mark.parametrize("path", APIS)
+def test_it_answers_in_a_stream_of_words(model, path):
+    body, words = APIS[path]
+    assert "".join(words(event) for event in events(model, path, body("Hello"))) == SENTENCE
+
+
+@pytest.mark.parametrize("path", APIS)
+def test_it_writes_a_file_with_the_tool_that_there_is(model, path):
+    body, _ = APIS[path]
+    answer = json.dumps(events(model, path, body("EDIT /work/a.txt")))
+    assert "write_file" in answer
+    assert "/work/a.txt" in answer
+    assert CONTENT.strip() in answer
