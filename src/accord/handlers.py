@@ -74,7 +74,7 @@ class Handlers:
         self.typed: dict[tuple[str, bool], tuple[type[Request[Any] | Notification], Callable[..., Any]]] = {}
         self.raw: dict[tuple[str, bool], Callable[..., Any]] = {}
         self.others: Callable[..., Any] | None = None
-        self.arrivals: dict[str, tuple[type[Notification], Callable[[Any, Raw], None]]] = {}
+        self.arrivals: dict[str, tuple[type[Notification], Callable[[Any, bytes | Raw], None]]] = {}
 
     @overload
     def on(self, message: type[Request[ResultT]]) -> Callable[[HandlerT], HandlerT]: ...
@@ -96,7 +96,7 @@ class Handlers:
 
         return register
 
-    def on_arrival(self, message: type[Notification], arrived: Callable[[Any, Raw], None]) -> None:
+    def on_arrival(self, message: type[Notification], arrived: Callable[[Any, bytes | Raw], None]) -> None:
         """Tell this function of each such notification where it arrives, before any handler, which there may be too.
 
         It gets the notification and its params as they came. It must be quick, and is called in the order of the wire.

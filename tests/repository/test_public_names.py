@@ -11,7 +11,8 @@ Handlers JsonLines Limits McpServerError MemoryTransport Model Notification Over
 ProtocolError Request RequestError Spans Statistics StdioTransport Timeout Unknown memory_pair run v1 v2
 Agent RemoteClient Session Turn
 MemoryStore SqliteStore Store StoreError
-Elicitation Files FormQuestion HostedSession LinkQuestion Permissions Policy RememberedAnswers Service TerminalUser Terminals
+Elicitation Files FormQuestion HostedSession LinkQuestion Permissions Policy RememberedAnswers Service
+TerminalUser Terminals
 ConfigurationError load_mcp_servers
 Client Outcome PermissionQuestion RemoteAgent RemoteSession Reply Restart Restarted connect
 CommandResult Decision Elicited ElicitedUrl Login RemoteTerminal Tool TurnPlan

@@ -22,9 +22,9 @@ class Early:
     def __init__(self, limit: int) -> None:
         self.size = 0
         self._limit = limit
-        self._kept: dict[v1.SessionId, list[tuple[v1.SessionUpdate, Raw, int]]] = {}
+        self._kept: dict[v1.SessionId, list[tuple[v1.SessionUpdate, bytes | Raw, int]]] = {}
 
-    def keep(self, session_id: v1.SessionId, update: v1.SessionUpdate, params: Raw) -> None:
+    def keep(self, session_id: v1.SessionId, update: v1.SessionUpdate, params: bytes | Raw) -> None:
         size = len(memoryview(params)) + WEIGHT
         self._kept.setdefault(session_id, []).append((update, params, size))
         self.size += size
@@ -32,7 +32,7 @@ class Early:
             oldest = next(iter(self._kept))
             log.warning("%d updates of a session that nobody opened were given up: %s", len(self.take(oldest)), oldest)
 
-    def take(self, session_id: v1.SessionId) -> list[tuple[v1.SessionUpdate, Raw]]:
+    def take(self, session_id: v1.SessionId) -> list[tuple[v1.SessionUpdate, bytes | Raw]]:
         """What was kept for this session, in the order in which it came."""
         kept = self._kept.pop(session_id, [])
         self.size -= sum(size for _, _, size in kept)

@@ -319,7 +319,7 @@ class RemoteAgent:
 
     # What comes in
 
-    def _arrived(self, notification: v1.SessionNotification, params: Raw) -> None:
+    def _arrived(self, notification: v1.SessionNotification, params: bytes | Raw) -> None:
         session = self.open_sessions.get(notification.session_id)
         if session is not None:
             session.received(notification.update, params)

@@ -154,7 +154,7 @@ class RemoteSession:
 
     # Updates
 
-    def received(self, update: v1.SessionUpdate, params: Raw) -> None:
+    def received(self, update: v1.SessionUpdate, params: bytes | Raw) -> None:
         """An update of this session."""
         self.state.add(update)
         if self._turns:
@@ -271,7 +271,7 @@ class _OnlyUpdate(msgspec.Struct):
 _only_update = msgspec.json.Decoder(_OnlyUpdate)
 
 
-def wire_form(params: Raw) -> bytes:
+def wire_form(params: bytes | Raw) -> bytes:
     """The update in these params, byte for byte where msgspec can find its end."""
     try:
         return bytes(_only_update.decode(params).update)

@@ -10,7 +10,7 @@ named here, so that this page is the whole list.
 | `diff` in a diff's patch | `text` | `rewritten` |
 | a `null` result where all fields are optional | `{}` | `empty_result` |
 | `env_var` auth methods | proposed in auth-methods, not in the pinned schema, sent by real agents | `v1.auth` |
-| `_meta["terminal-auth"]` of an auth method | the `terminal` type | `terminal_auth`; sent to clients that know only this |
+| `_meta["terminal-auth"]` of an auth method | the `terminal` type | `terminal_auth`; sent to older clients |
 | NES and documents | frozen outside the pinned schema | `v1.nes` |
 | `mcp/connect`, `mcp/disconnect` and their `connectionId` | `mcp/message` by `serverId` | `v1.mcp_connections` |
 | `_proxy/initialize`, `_proxy/successor` | `proxy/...` | `methods` |
