@@ -85,7 +85,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         choices=lending.ALLOW,
         help="what the agent may do when it asks, and what it is lent (default: ask at a terminal, else none)",
     )
-    parser.add_argument("--trace", metavar="FILE", help="record the wire in this file, for `accord inspect`")
+    parser.add_argument("--trace", metavar="FILE", help="record the wire in this file, as JSON lines")
     parser.add_argument("--mcp", metavar="FILE", help="MCP servers for the session, as JSON")
     parser.add_argument("agent", nargs="*", default=[], metavar="AGENT", help=target.HELP)
 
