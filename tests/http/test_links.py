@@ -161,6 +161,14 @@ async def test_bad_text_is_answered_and_the_link_lives(server, way):
         assert (await script.request("session/new", {"cwd": "/project", "mcpServers": []}))["sessionId"]
 
 
+async def test_a_request_before_initialize_is_refused_and_the_link_lives(server, way):
+    async with ScriptedPeer(transport_to(server.url, way), deadline=DEADLINE) as script:
+        early = script.call("session/new", {"cwd": "/project", "mcpServers": []})
+        await script.expect_error(early, -32600)
+        await script.request("initialize", {"protocolVersion": 1})
+        assert (await script.request("session/new", {"cwd": "/project", "mcpServers": []}))["sessionId"]
+
+
 async def test_a_server_off_the_loopback_wants_tokens():
     with pytest.raises(accord.AccordError, match="token"):
         async with serving(an_agent(), host="0.0.0.0"):

@@ -31,16 +31,23 @@ import staging
 from staging import Stage, options_of, staged
 
 from accord.dispatch import Peer
+from accord.http import HttpTransport, serving
+from accord.http.hosting import Host
 from accord.schema import codec, v1
 from accord.testing import ScriptedPeer
 from accord.transports.memory import pair
 from accord.transports.process import ProcessTransport
 from accord.transports.stdio import StdioTransport
+from accord.transports.websocket import WebSocketTransport
 
 DEADLINE = float(os.environ.get("ACCORD_TEST_DEADLINE", "30"))
 """Seconds until a wait for something that should happen is a failure; generous, as machines are shared."""
 
 WAYS = ("memory", "stdio")
+REMOTE_WAYS = ("websocket", "http1", "http2")
+"""Through a server on the loopback: only with `-m remote`, as it is the same suite three times over."""
+REMOTE_MODULES = {"test_order", "test_answers", "test_cancellation"}
+"""What does not depend on the transport. How a link begins and ends over HTTP is shown in tests/http."""
 
 MISHAPS = ("Task was destroyed", "was never retrieved", "was never awaited", "ResourceWarning")
 """What Python says on stderr when something was forgotten."""
@@ -58,7 +65,11 @@ def pytest_collection_finish():
 def pytest_generate_tests(metafunc):
     if "connect" in metafunc.fixturenames:
         mark = metafunc.definition.get_closest_marker("over")
-        metafunc.parametrize("connect", mark.args if mark else WAYS, indirect=True)
+        remote = metafunc.module.__name__.rpartition(".")[2] in REMOTE_MODULES and not mark
+        ways = [*(mark.args if mark else WAYS)]
+        if remote:
+            ways += [pytest.param(way, marks=pytest.mark.remote) for way in REMOTE_WAYS]
+        metafunc.parametrize("connect", ways, indirect=True)
 
 
 def pytest_asyncio_loop_factories(config, item):
@@ -189,6 +200,8 @@ class Connect:
 
     @asynccontextmanager
     async def as_agent(self, client=None, *, transport=None, capabilities=None, **options):
+        if self.over in REMOTE_WAYS:
+            pytest.skip("a script has no server")
         here, there = pair(**transport or {}) if self.over == "memory" else pipes(**transport or {})
         async with (
             ScriptedPeer(there, deadline=DEADLINE) as script,
@@ -205,7 +218,7 @@ class Connect:
     @asynccontextmanager
     async def _agent(self, agent, options, transport):
         """A transport that leads to this agent, and what it tells."""
-        play = self._in_memory if self.over == "memory" else self._in_a_process
+        play = {"memory": self._in_memory, "stdio": self._in_a_process}.get(self.over, self._behind_a_url)
         async with play(agent, options or {}, transport) as played:
             yield played
 
@@ -217,6 +230,25 @@ class Connect:
         here, there = pair(**{name: value for name, value in transport.items() if name == "high_water"})
         async with Peer(there, staged(agent, stage), **options_of("agent", **options)):
             yield here, backstage
+
+    @asynccontextmanager
+    async def _behind_a_url(self, agent, options, transport):
+        backstage = Backstage()
+        stage = Stage(backstage.hear)
+        backstage.cue = stage.cued
+
+        class Play(Host):
+            name = agent.__name__
+
+            async def serve(self, transport, owner):  # noqa: ARG002
+                async with Peer(transport, staged(agent, stage), **options_of("agent", **options)) as peer:
+                    await peer.connection.closed()
+
+        async with serving(Play()) as server:
+            if self.over == "websocket":
+                yield WebSocketTransport(server.url.replace("http", "ws", 1), **transport), backstage
+            else:
+                yield HttpTransport(server.url, http2=self.over == "http2", **transport), backstage
 
     @asynccontextmanager
     async def _in_a_process(self, agent, options, transport):

@@ -16,7 +16,7 @@ import ssl
 from collections import deque
 from collections.abc import Mapping, Sequence
 
-from accord.errors import INTERNAL_ERROR, DecodeError, EndReason
+from accord.errors import INTERNAL_ERROR, INVALID_REQUEST, DecodeError, EndReason
 from accord.http.events import Event
 from accord.http.exchange import Broken, Response
 from accord.http.ordering import InOrder
@@ -86,6 +86,8 @@ class HttpTransport(Transport):
         self._order = InOrder()
         self._connection_id: str | None = None
         self._version: str | None = None
+        self._begun = False
+        """Whether `initialize` was sent."""
         self._opened = asyncio.Event()
         self._missing: asyncio.TimerHandle | None = None
         self._end: End | None = None
@@ -121,6 +123,8 @@ class HttpTransport(Transport):
             return
         for frame in frames:
             message = parse(frame)
+            if not self._begun and self._is_too_early(message):
+                continue
             session = self._session_for(message)
             self._level.add(len(frame))
             lane = self._lanes.get(key := self._lane_for(message, session))
@@ -130,6 +134,22 @@ class HttpTransport(Transport):
                 self._tasks.start(self._post_all(key, lane), f"accord posts {key or ''}")
             else:
                 lane.append(_Outbound(frame, message, session))
+
+    def _is_too_early(self, message: Call | Tell | Answer | Malformed) -> bool:
+        """Whether this comes before `initialize`; there is no connection then that it could be posted on."""
+        if isinstance(message, Call) and message.method == "initialize":
+            self._begun = True
+            return False
+        refusal = message.reply() if isinstance(message, Malformed) else None
+        if isinstance(message, Call):
+            refusal = error_answer(message.id, INVALID_REQUEST, "Invalid request: `initialize` comes first")
+        if refusal is not None:
+            self._loop.call_soon(self._receive, [refusal])
+        return True
+
+    def _receive(self, frames: Sequence[bytes]) -> None:
+        if self._end is None:
+            self._receiver.received(frames)
 
     def _session_for(self, message: Call | Tell | Answer | Malformed) -> str | None:
         match message:
