@@ -325,10 +325,20 @@ class Victim:
         guard = [sys.executable, "-I", "-S", guard_process.__file__]
         told = "".join(f"{message}\n" for message in messages)
         subprocess.run(guard, input=told.encode(), check=True, timeout=DEADLINE)
+        while self._is_dying():
+            os.sched_yield()
         return -self.process.wait() if self._has_ended() else None
 
+    def _is_dying(self):
+        """Whether it was killed and the kernel has not come to it yet."""
+        pending = [line.split()[1] for line in self._about("status").splitlines() if "Pnd:" in line]
+        return not self._has_ended() and any(int(mask, 16) >> (signal.SIGKILL - 1) & 1 for mask in pending)
+
     def _has_ended(self):
-        return (Path("/proc") / str(self.pid) / "stat").read_text().rpartition(")")[2].split()[0] == "Z"
+        return self._about("stat").rpartition(")")[2].split()[0] == "Z"
+
+    def _about(self, file):
+        return (Path("/proc") / str(self.pid) / file).read_text()
 
     def end(self):
         self.process.kill()
