@@ -114,7 +114,8 @@ GEMINI = RealAgent(
     lacks={
         "files of a client": "it looks for the words of the error in `String(error)` of a plain object, so that over a "
         "client's files it can never make a new one; it works with its own here",
-        "load": "it sometimes answers before it has replayed all of the session, and sends the rest behind the answer",
+        "load": "sometimes it answers before it has replayed all of the session and sends the rest behind it, and "
+        "sometimes it has not written the session down when its input ends, and then knows none",
     },
 )
 OPENCODE = RealAgent(

@@ -86,12 +86,13 @@ def _agents(results: Results) -> Iterator[str]:
     )
     for name, agent in AGENTS.items():
         parts = results.agents.get(name, {})
-        yield _row(name, [agent.version, *(_part(parts, part) for part in PARTS)])
+        yield _row(name, [agent.version, *(_part(parts, agent.lacks, part) for part in PARTS)])
     yield ""
 
 
-def _part(parts: Mapping[str, str], part: str) -> str:
-    return {None: UNKNOWN, PASSED: YES, NOT_OFFERED: UNABLE}.get(parts.get(part), NO)
+def _part(parts: Mapping[str, str], lacks: Mapping[str, str], part: str) -> str:
+    signs = {None: UNKNOWN, PASSED: YES, NOT_OFFERED: UNABLE}
+    return signs.get(parts.get(part), BROKEN if part in lacks else NO)
 
 
 def _agent_reasons() -> Iterator[str]:

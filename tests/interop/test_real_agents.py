@@ -19,5 +19,5 @@ async def test_a_real_agent_goes_through_the_whole_conversation(name, tmp_path):
     with ModelServer() as model:
         parts = await converse(agent, model, tmp_path)
     wrong = {part: how for part, how in parts.items() if how not in (PASSED, NOT_OFFERED)}
-    assert not wrong, "\n".join([str(wrong), *model.notes])
+    assert wrong.keys() <= agent.lacks.keys(), "\n".join([str(wrong), *model.notes])
     assert parts.keys() == set(PARTS)
