@@ -90,6 +90,16 @@ def test_a_url_that_is_none_is_one_line(url):
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("arguments", [["bridge", "http://127.0.0.1:1/acp"], ["serve", "--port", "0"]])
+def test_a_missing_extra_is_one_line_that_says_what_to_install(arguments):
+    without = "import sys; sys.modules.update(dict.fromkeys(['h2', 'h11', 'hypercorn', 'websockets'])); "
+    script = f"{without}from accord.cli import main; sys.exit(main({arguments!r}))"
+    done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert "pip install 'accord[http]'" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 def test_a_port_that_is_taken_is_one_line():
     import socket
 

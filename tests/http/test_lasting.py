@@ -66,7 +66,8 @@ async def test_a_connection_that_is_gone_ends_the_link():
         link.finish(End("peer_closed"))
 
 
-async def test_an_agent_whose_client_does_not_read_waits_and_goes_on():
+@pytest.mark.parametrize("http2", [False, True])
+async def test_an_agent_whose_client_does_not_read_waits_and_goes_on(http2):
     """The server keeps no more than the mark for a client that is there but does not take anything."""
     most = 0
 
@@ -78,7 +79,7 @@ async def test_an_agent_whose_client_does_not_read_waits_and_goes_on():
             return put
 
     async with serving(an_agent()) as server:
-        transport = HttpTransport(server.url)
+        transport = HttpTransport(server.url, http2=http2)
         async with editor_of(transport) as editor:
             session = await editor.open_session()
             (link,) = server.app._links.values()

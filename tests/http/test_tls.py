@@ -1,0 +1,55 @@
+"""Over TLS, with HTTP/2 agreed upon, and a certificate that the client trusts or does not."""
+
+import shutil
+import ssl
+import subprocess
+
+import pytest
+from talking import an_agent, editor_of
+
+import accord
+from accord.http import connect_transport, serving
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("openssl") is None, reason="this test makes a certificate: install openssl"
+)
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tls")
+    certificate, key = folder / "certificate.pem", folder / "key.pem"
+    kind = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2")
+    names = ("-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1")
+    subprocess.run(
+        ["openssl", "req", "-x509", *kind, *names, "-out", certificate, "-keyout", key],
+        check=True,
+        capture_output=True,
+        timeout=60,
+    )
+    return certificate, key
+
+
+@pytest.mark.parametrize("scheme", ["https", "wss"])
+@pytest.mark.parametrize("http2", [None, False])
+async def test_a_prompt_over_tls(certificate, scheme, http2):
+    if scheme == "wss" and http2 is not None:
+        pytest.skip("a WebSocket is HTTP/1.1")
+    options = {} if scheme == "wss" else {"http2": http2}
+    async with serving(an_agent(), certificate=certificate[0], key=certificate[1]) as server:
+        trusting = ssl.create_default_context(cafile=certificate[0])
+        transport = connect_transport(server.url.replace("https", scheme, 1), tls=trusting, **options)
+        async with editor_of(transport) as editor:
+            session = await editor.open_session()
+            await editor.prompt(session, "count 100")
+            assert editor.text(session) == "".join(f"{number} " for number in range(100))
+            if scheme == "https":
+                assert transport._requests.is_multiplexed == (http2 is None)
+
+
+@pytest.mark.parametrize("scheme", ["https", "wss"])
+async def test_a_certificate_that_nobody_vouches_for_is_one_clear_error(certificate, scheme):
+    async with serving(an_agent(), certificate=certificate[0], key=certificate[1]) as server:
+        with pytest.raises(accord.ConnectionClosed, match="certificate"):
+            async with editor_of(connect_transport(server.url.replace("https", scheme, 1))):
+                pass
