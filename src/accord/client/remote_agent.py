@@ -354,6 +354,10 @@ class RemoteAgent:
                 return await begun
         except asyncio.CancelledError:
             posted.abandon()
+            if begun.done() and not begun.cancelled() and begun.exception() is None:
+                # It was open already, and now nobody will ever have it.
+                session = begun.result()
+                self.tasks.call(lambda: self.close_session(session), f"closing {session.id}")
             raise
 
     def _enter(self, session: RemoteSession, result: Opened) -> None:
