@@ -373,3 +373,12 @@ def test_text_cut_anywhere_in_utf_16_is_whole_again(text: str, data: st.DataObje
         units = units[size:]
         streamed += joined.add(piece)
     assert joined.read() == text == streamed + joined.rest()
+
+
+def test_a_message_id_that_comes_again_in_another_turn_is_another_message() -> None:
+    state = SessionState()
+    for question, answer in (("One?", "One."), ("Two?", "Two.")):
+        state.add_prompt([v1.TextContent(question)])
+        state.add(agent(answer, "the-only-one"))
+        state.end_turn()
+    assert [message.text for message in state.messages] == ["One?", "One.", "Two?", "Two."]

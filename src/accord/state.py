@@ -197,7 +197,11 @@ class SessionState:
             self.add(update)
 
     def add_prompt(self, content: Sequence[v1.ContentBlock]) -> None:
-        """The user speaks. If the agent repeats the prompt as updates, those take its place."""
+        """The user speaks. If the agent repeats the prompt as updates, those take its place.
+
+        A message id that comes again behind this is another message: there are agents that count anew in each turn.
+        """
+        self._by_id.clear()
         message = self._begin_message("user", None, is_ours=True)
         for block in content:
             message.add(block)

@@ -9,7 +9,6 @@ import pytest
 
 from accord import (
     Agent,
-    CapabilityMissing,
     MemoryStore,
     Peer,
     PeerError,
@@ -41,7 +40,7 @@ def store(request, tmp_path):
 @pytest.fixture
 def agent(store):
     """Repeats what it is told, and counts."""
-    agent = Agent("parrot", store=store, state=Count, unstable=True)
+    agent = Agent("parrot", store=store, state=Count)
 
     @agent.on_session
     async def opened(session):
@@ -421,7 +420,7 @@ async def test_tool_calls_left_open_by_a_crash_are_replayed_as_failed_once(serve
 # Forking
 
 
-@pytest.mark.requirement("session.fork.leaves-source", "session.fork.roots-not-inherited")
+@pytest.mark.requirement("session.fork.advertised", "session.fork.leaves-source", "session.fork.roots-not-inherited")
 async def test_a_fork_goes_its_own_way_from_then_on(serve, agent):
     async with serve(agent, unstable=True) as editor:
         source = await editor.open(additional_directories=["/lib"])
@@ -443,19 +442,6 @@ async def test_a_fork_goes_its_own_way_from_then_on(serve, agent):
                 ("user", last),
                 ("agent", f"2: {last}"),
             ]
-
-
-@pytest.mark.requirement("session.fork.advertised")
-async def test_a_fork_is_offered_only_by_an_agent_that_lets_out_what_is_only_proposed(serve):
-    async with serve(plain_agent()) as editor:
-        with pytest.raises(CapabilityMissing):
-            await editor.request(v1.ForkSessionRequest("s", CWD))
-
-
-def plain_agent():
-    agent = Agent("plain")
-    agent.on_prompt(lambda _: None)
-    return agent
 
 
 # Ending

@@ -265,7 +265,6 @@ class Agent:
             self._accepts.capabilities(),
             self.handlers,
             can_log_out=self.doors.logout is not None,
-            unstable=self.unstable,
         )
         return capabilities if self._capabilities is None else self._capabilities(capabilities)
 

@@ -34,17 +34,14 @@ LASTING = {
     v1.ResumeSessionRequest,
     v1.CloseSessionRequest,
     v1.DeleteSessionRequest,
+    v1.ForkSessionRequest,  # only proposed; declaring it is how it is negotiated
 }
 """What every agent handles, for every agent has a store."""
 
 
-def capabilities(
-    prompt: v1.PromptCapabilities, handlers: Handlers, *, can_log_out: bool, unstable: bool
-) -> v1.AgentCapabilities:
+def capabilities(prompt: v1.PromptCapabilities, handlers: Handlers, *, can_log_out: bool) -> v1.AgentCapabilities:
     """The capabilities of an agent that takes this in prompts, and has these handlers of its own."""
     handled = {message for message in _YES if handlers.handles(message)} | LASTING
-    if unstable:
-        handled.add(v1.ForkSessionRequest)
     if can_log_out:
         handled.add(v1.LogoutRequest)
     bare = v1.AgentCapabilities(
