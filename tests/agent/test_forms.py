@@ -8,7 +8,7 @@ from typing import Annotated, Literal, NamedTuple, TypedDict
 import msgspec
 import pytest
 
-from accord import ProtocolError, v1
+from accord import Model, ProtocolError, v1
 from accord.agent.forms import filled_in, schema_of
 
 
@@ -78,16 +78,16 @@ def test_named_tuples_and_typed_dictionaries_are_forms_as_well():
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        ({"name": "x", "n": 1.5}, "n: not a whole number"),
-        ({"name": "x", "n": True}, "n: not a number"),
-        ({"name": "x", "n": 11}, "n: more than 10"),
-        ({"name": 3}, "name: not a text"),
-        ({"name": "x", "yes": "yes"}, "yes: neither yes nor no"),
-        ({"name": "x", "some": "a"}, "some: not a list"),
-        ({"name": "x", "some": ["c"]}, "some: not among the choices"),
-        ({"name": "x", "some": []}, "some: less than 1 choices"),
-        ({"name": "x", "titled": ["a"]}, "titled: not among the choices"),
-        ({"name": "x", "one": "a"}, "one: not one of the choices"),
+        ({"name": "x", "n": 1.5}, "n: must be a whole number"),
+        ({"name": "x", "n": True}, "n: must be a number"),
+        ({"name": "x", "n": 11}, "n: must be at most 10"),
+        ({"name": 3}, "name: must be a text"),
+        ({"name": "x", "yes": "yes"}, "yes: must be yes or no"),
+        ({"name": "x", "some": "a"}, "some: must be a list"),
+        ({"name": "x", "some": ["c"]}, "some: has something that is none of the choices"),
+        ({"name": "x", "some": []}, "some: must have at least 1 of the choices"),
+        ({"name": "x", "titled": ["a"]}, "titled: has something that is none of the choices"),
+        ({"name": "x", "one": "a"}, "one: is none of the choices"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -129,3 +129,11 @@ class Numbered:
 def test_what_no_form_can_show_is_refused_where_it_is_made(form):
     with pytest.raises(TypeError, match="form"):
         schema_of(form)
+
+
+def test_a_class_like_the_protocols_own_asks_for_its_own_fields_only():
+    class Name(Model):
+        first: str
+
+    assert list(schema_of(Name).properties) == ["first"]
+    assert filled_in(Name, {"first": "Ada"}) == Name("Ada")

@@ -7,7 +7,6 @@ stand in `Annotated[..., msgspec.Meta(...)]`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, cast, get_args, get_origin, get_type_hints
 
@@ -15,11 +14,15 @@ import msgspec
 from msgspec import inspect
 
 from accord.errors import ProtocolError
+from accord.host.form import Field
 from accord.schema import v1
 from accord.schema.base import Unknown
 from accord.schema.v1.elicitation import ElicitationContentValue, ElicitationPropertySchema
 
 Content = dict[str, ElicitationContentValue]
+
+META = "_meta"
+"""What every class of the protocol has, and no form asks for."""
 
 _WITH_FIELDS = (inspect.StructType, inspect.DataclassType, inspect.TypedDictType, inspect.NamedTupleType)
 _LISTS = (inspect.ListType, inspect.SetType, inspect.FrozenSetType, inspect.VarTupleType)
@@ -38,7 +41,7 @@ def schema_of(form: Any) -> v1.ElicitationSchema:
     info = inspect.type_info(form)
     if not isinstance(info, _WITH_FIELDS):
         raise TypeError(f"a form is a class with fields, not {form!r}")
-    fields = info.fields
+    fields = [field for field in info.fields if field.encode_name != META]
     hints = get_type_hints(form, include_extras=True)
     return v1.ElicitationSchema(
         {field.encode_name: _property(field, hints[field.name], form.__name__) for field in fields},
@@ -180,62 +183,5 @@ def _problems(schema: v1.ElicitationSchema, content: Content) -> Iterable[tuple[
         asked = schema.properties.get(name)
         if asked is None or isinstance(asked, Unknown):
             continue
-        problem = _CHECKS[type(asked)](asked, value)
-        if problem is not None:
+        if (problem := Field(name, asked, required=False).problem(value)) is not None:
             yield name, problem
-
-
-def _text_problem(asked: v1.StringPropertySchema, value: object) -> str | None:
-    if not isinstance(value, str):
-        return "not a text"
-    allowed = asked.enum if asked.one_of is None else [it.const for it in asked.one_of]
-    if allowed is not None and value not in allowed:
-        return "not one of the choices"
-    if asked.pattern is not None and re.search(asked.pattern, value) is None:
-        return "not of the form asked for"
-    return _out_of(len(value), asked.min_length, asked.max_length, "characters")
-
-
-def _number_problem(asked: v1.NumberPropertySchema | v1.IntegerPropertySchema, value: object) -> str | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return "not a number"
-    if isinstance(asked, v1.IntegerPropertySchema) and value != int(value):
-        return "not a whole number"
-    return _out_of(value, asked.minimum, asked.maximum, "")
-
-
-def _switch_problem(_: v1.BooleanPropertySchema, value: object) -> str | None:
-    return None if isinstance(value, bool) else "neither yes nor no"
-
-
-def _several_problem(asked: v1.MultiSelectPropertySchema, value: object) -> str | None:
-    if not isinstance(value, list):
-        return "not a list"
-    chosen = cast("list[object]", value)
-    items = asked.items
-    if isinstance(items, v1.StringMultiSelectItems):
-        allowed: list[str] = items.enum
-    elif isinstance(items, v1.TitledMultiSelectItems):
-        allowed = [it.const for it in items.any_of]
-    else:
-        return None
-    if any(it not in allowed for it in chosen):
-        return "not among the choices"
-    return _out_of(len(chosen), asked.min_items, asked.max_items, "choices")
-
-
-def _out_of(value: float, least: float | None, most: float | None, what: str) -> str | None:
-    if least is not None and value < least:
-        return f"less than {least:g} {what}".rstrip()
-    if most is not None and value > most:
-        return f"more than {most:g} {what}".rstrip()
-    return None
-
-
-_CHECKS: dict[type, Callable[[Any, object], str | None]] = {
-    v1.StringPropertySchema: _text_problem,
-    v1.NumberPropertySchema: _number_problem,
-    v1.IntegerPropertySchema: _number_problem,
-    v1.BooleanPropertySchema: _switch_problem,
-    v1.MultiSelectPropertySchema: _several_problem,
-}
