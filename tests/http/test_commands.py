@@ -50,6 +50,14 @@ async def test_the_built_in_agent_is_served_until_it_is_told_to_end(way):
         assert editor.text(session)
 
 
+async def test_accord_run_sends_the_token_of_the_environment():
+    async with served(ACCORD_TOKEN="s3cret") as url:
+        for token, code in (("s3cret", 0), ("wrong", 1)):
+            done = await asyncio.to_thread(accord_once, "run", "hello", "--", url, ACCORD_TOKEN=token)
+            assert done.returncode == code, done.stderr
+            assert bool(done.stdout) == (code == 0)
+
+
 async def test_any_agent_is_served_by_its_command():
     async with served("--", *ACCORD, "demo", "--pace", "0") as url, editor_of(transport_to(url, "http1")) as editor:
         session = await editor.open_session()

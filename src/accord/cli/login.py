@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from accord.cli import target
+from accord.cli import target, tokens
 from accord.cli.endings import ENDED_WELL, WrongUsage
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ async def _login(options: argparse.Namespace) -> int:
     from accord.connect import connect
     from accord.schema import v1
 
-    async with connect(target.agent_of(options)) as remote:
+    async with connect(target.agent_of(options), token=tokens.token(None)) as remote:
         methods = [method for method in remote.auth_methods if not isinstance(method, _unknown())]
         if options.list or not methods:
             print("\n".join(map(_described, methods)) or f"{remote.name} offers no way to log in; it may need none.")

@@ -18,7 +18,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accord.cli import lending, mcp_file, target
+from accord.cli import lending, mcp_file, target, tokens
 from accord.cli.endings import ENDED_WELL, INTERRUPTED, STOPPED, WrongUsage, exit_code, one_line
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ exit codes:
   1 the agent failed          4 it stopped for another reason (max_tokens, refusal, ...)
   2 wrong usage               130 interrupted
 
+To an agent behind a URL the variable ACCORD_TOKEN is sent as its bearer token.
 Ctrl-C asks the agent to stop; a second one ends it at once."""
 
 IDLE = 600.0
@@ -211,7 +212,7 @@ class OneTurn:
         options = self._options
         where = target.agent_of(options)
         start = START_WITHIN if self._left() is None else min(START_WITHIN, self._left() or 0.0)
-        async with connect(where, client, timeout=start, trace=options.trace) as self._remote:
+        async with connect(where, client, token=tokens.token(None), timeout=start, trace=options.trace) as self._remote:
             async with self._setup():
                 session = await self._session(self._remote)
                 await self._settings(session)
