@@ -43,7 +43,7 @@ def announcement(session: str) -> bytes:
 class EventReader:
     """Takes a stream in pieces cut anywhere; lines end in LF, CRLF or CR.
 
-    >>> EventReader().feed(b'id: 7\\ndata: {"a":\\ndata: 1}\\n\\ndata: {"b"')
+    >>> EventReader(1000).feed(b'id: 7\\ndata: {"a":\\ndata: 1}\\n\\ndata: {"b"')
     [Event(id='7', data=b'{"a":\\n1}', session=None)]
     """
 
