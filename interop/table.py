@@ -27,6 +27,9 @@ This page is made by `python -m interop.table` from the last whole run of the su
 Each SDK has a small client and a small agent in `interop/clients` and `interop/agents`, written with what the SDK
 offers and nothing below it. The clients take the same steps from `interop/behaviours`, and the same must come of them.
 
+What our client lends is shown with the same agents once more, through `accord.connect` and its services: they read and
+write files, run commands, ask for permission, and put forms and links to the user (`tests/interop/test_lending.py`).
+
 | sign | means |
 |---|---|
 | ✓ | as expected |
