@@ -1,6 +1,6 @@
 """Builds the programs of the suite, or runs it and writes down how it went.
 
-python -m interop build              every SDK's client and agent, where its tools are installed
+python -m interop build              every SDK's client and agent, where its tools are installed, and the frameworks
 python -m interop record [--agents]  every pair (and real agents), into `results.json` and `docs/interop.md`
 python -m interop record WORD ...    only pairs with one of these words in their name, such as `go` or `demo`
 """
@@ -12,11 +12,13 @@ import asyncio
 import json
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks.build import Unavailable
 
 from interop import recordings, table
+from interop.frameworks import PACKAGES, python_with
 from interop.pairs import PAIRS, Pair
 from interop.peers import SDKS, built
 from interop.results import Results
@@ -24,11 +26,17 @@ from interop.results import Results
 
 def build() -> None:
     for name, sdk in SDKS.items():
-        try:
-            if sdk.peer is not None:
-                built(name)
-        except Unavailable as missing:
-            say(f"left out: {missing}")
+        if sdk.peer is not None:
+            attempt(built, name)
+    for framework in PACKAGES:
+        attempt(python_with, framework)
+
+
+def attempt(make: Callable[[str], object], name: str) -> None:
+    try:
+        make(name)
+    except Unavailable as missing:
+        say(f"left out: {missing}")
 
 
 def record(chosen: list[str], only: str | None, *, with_agents: bool) -> None:

@@ -26,6 +26,8 @@ This page is made by `python -m interop.table` from the last whole run of the su
 
 Each SDK has a small client and a small agent in `interop/clients` and `interop/agents`, written with what the SDK
 offers and nothing below it. The clients take the same steps from `interop/behaviours`, and the same must come of them.
+The Python and TypeScript SDKs' clients go through our `examples` too (`tests/interop/test_examples_of_ours.py`), and
+acpx through `accord demo` (`tests/interop/test_acpx.py`).
 
 What our client lends is shown with the same agents once more, through `accord.connect` and its services: they read and
 write files, run commands, ask for permission, and put forms and links to the user (`tests/interop/test_lending.py`).

@@ -88,7 +88,7 @@ def writing(asked: Asked, path: str) -> ToolCall | None:
     for name, (where, what) in WRITERS.items():
         if name in asked.tools:
             named = asked.tools[name].get("properties", {})
-            return ToolCall(name, {where if where in named or "path" not in named else "path": path, what: CONTENT})
+            return ToolCall(name, {name_of(named, where, "path"): path, name_of(named, what, "text"): CONTENT})
     if "apply_patch" in asked.tools:
         return ToolCall("apply_patch", {"input": patch, "patchText": patch}, freeform=patch)
     shell = f"printf '%s\\n' '{CONTENT.strip()}' > '{path}'"
@@ -96,6 +96,11 @@ def writing(asked: Asked, path: str) -> ToolCall | None:
         escalated = {"sandbox_permissions": "require_escalated", "justification": "May I write this file?"}
         return ToolCall("exec_command", {"cmd": shell, **escalated})
     return None
+
+
+def name_of(named: Json, usual: str, other: str) -> str:
+    """What a tool calls a parameter, among those that it has."""
+    return other if usual not in named and other in named else usual
 
 
 def fresh(kind: str) -> str:

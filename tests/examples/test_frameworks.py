@@ -4,8 +4,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from benchmarks.build import Unavailable, build
-from benchmarks.peers import Peer, fill
+from benchmarks.build import Unavailable
+from interop.frameworks import PACKAGES, python_with
 
 import accord
 from accord import v1
@@ -14,41 +14,19 @@ pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 
 ROOT = Path(__file__).parents[2]
 MODELS = Path(__file__).parent / "models"
-PACKAGES = {
-    "pydantic_ai": ("pydantic-ai-slim==2.68.0",),
-    "langgraph": ("langgraph==1.2.22", "langchain-core==1.7.2"),
-}
-
-
-def python_with(framework):
-    """An interpreter that has this framework."""
-    install = ("{venv}", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "msgspec")
-    peer = Peer(
-        name=f"framework-{framework}",
-        package=PACKAGES[framework][0],
-        version=PACKAGES[framework][0].partition("==")[2],
-        language="Python",
-        agent=("{venv}",),
-        client=(),
-        steps=(("{python}", "-m", "venv", "{build}/venv"), (*install, *PACKAGES[framework])),
-    )
-    try:
-        return fill(peer.agent, build(peer, lambda _: None).folder)[0]
-    except Unavailable as error:
-        pytest.skip(str(error))
 
 
 @pytest.fixture(params=sorted(PACKAGES))
 def framework(request, tmp_path):
     """`async with framework() as session`: a session with that framework's example."""
+    try:
+        python = python_with(request.param)
+    except Unavailable as missing:
+        pytest.skip(str(missing))
 
     @asynccontextmanager
     async def start(*, allow=True, session_id=None):
-        command = [
-            python_with(request.param),
-            MODELS / f"scripted_{request.param}.py",
-            ROOT / "examples" / "frameworks",
-        ]
+        command = [python, MODELS / f"scripted_{request.param}.py", ROOT / "examples" / "frameworks"]
         env = {"PYTHONPATH": str(ROOT / "src"), "STORE": str(tmp_path / ".sessions.db")}
         client = accord.Client(files=True, permissions=lambda _: allow)
         async with accord.connect([str(part) for part in command], client, env=env) as remote:

@@ -1,6 +1,8 @@
 """acpx drives the built-in agent: one-shot prompts, permissions, and every command about sessions."""
 
 import json
+import os
+import signal
 
 import pytest
 from benchmarks.build import Unavailable
@@ -22,12 +24,18 @@ def acpx(tmp_path):
     agent = [token.replace("{data}", str(tmp_path)) for token in command(DEMO, "agent")]
     acpx = Acpx(agent, folder, home)
     yield acpx
-    for name in acpx("sessions", "list", "--local", "--format", "quiet").out.split():
-        acpx("sessions", "close", name)
+    for name in (it.get("name") for it in told(acpx, "sessions", "list", "--local") if not it.get("closed")):
+        acpx("sessions", "close", *([name] if name else []))
 
 
 def lines(said):
     return [json.loads(line) for line in said.out.splitlines()]
+
+
+def told(acpx, *arguments):
+    said = acpx("--format", "json", *arguments)
+    assert said.code == 0, said
+    return json.loads(said.out)
 
 
 def test_a_prompt_is_answered(acpx):
@@ -77,6 +85,46 @@ def test_a_session_is_kept_asked_changed_shown_and_closed(acpx):
     assert "remember me" in acpx("sessions", "read", "first").out
     assert session_id in acpx("sessions", "ensure", "--name", "first").out
     assert acpx("sessions", "close", "first").code == 0
+
+
+def test_a_session_outlives_every_agent_that_had_it(acpx):
+    created = told(acpx, "sessions", "ensure", "--name", "first")  # the agent that makes it ends with this command
+    assert created["created"]
+    session_id = created["acpxSessionId"]
+    assert "Ada" in acpx("prompt", "-s", "first", "my name is Ada").out
+    first = told(acpx, "sessions", "show", "first")
+    assert (first["acpSessionId"], first["closed"]) == (session_id, False)
+    again = told(acpx, "sessions", "ensure", "--name", "first")
+    assert (again["created"], again["acpxSessionId"]) == (False, session_id)
+    assert acpx("sessions", "close", "first").code == 0
+    assert told(acpx, "sessions", "show", "first")["closed"]
+    [listed] = told(acpx, "sessions", "list")["sessions"]  # by yet another agent
+    assert (listed["sessionId"], listed["cwd"]) == (session_id, str(acpx.folder))
+    assert listed["title"] == "my name is Ada"
+    assert told(acpx, "sessions", "list", "--filter-cwd", str(acpx.home))["sessions"] == []
+    reopened = told(acpx, "sessions", "ensure", "--name", "first", "--resume-session", session_id)
+    assert (reopened["created"], reopened["acpxSessionId"]) == (True, session_id)
+    assert "You are Ada." in acpx("prompt", "-s", "first", "what is my name").out
+    second = told(acpx, "sessions", "show", "first")
+    assert (second["acpSessionId"], second["closed"]) == (session_id, False)
+    assert second["pid"] != first["pid"]
+
+
+def test_a_session_goes_on_after_its_agent_was_killed(acpx):
+    acpx("sessions", "new", "--name", "first")
+    assert "Ada" in acpx("prompt", "-s", "first", "my name is Ada").out
+    before = told(acpx, "sessions", "show", "first")
+    os.kill(before["pid"], signal.SIGKILL)
+    assert "You are Ada." in acpx("prompt", "-s", "first", "what is my name").out
+    after = told(acpx, "sessions", "show", "first")
+    assert after["acpSessionId"] == before["acpSessionId"]
+    assert after["pid"] != before["pid"]
+
+
+def test_a_session_that_nobody_has_is_not_resumed(acpx):
+    said = acpx("sessions", "new", "--name", "first", "--resume-session", "nobody")
+    assert said.code != 0
+    assert "nobody" in said.out + said.err
 
 
 def test_a_running_turn_is_cancelled(acpx):
