@@ -99,7 +99,12 @@ DEMO = Sdk(
 )
 """What anybody gets who starts our agent; `{data}` is a folder that stays when it is started again."""
 
-LASTING = Sdk("lasting", "Accord", client=OURS.client, agent=("{python}", "{interop}/agents/lasting_agent.py"))
+LASTING = Sdk(
+    "lasting",
+    "Accord",
+    client=OURS.client,
+    agent=("{python}", "{interop}/agents/lasting_agent.py", "{data}/sessions"),
+)
 """An agent whose sessions last, and nothing else."""
 
 PYTHON = Sdk(

@@ -144,7 +144,7 @@ def run_program(
     command: Sequence[str], steps: int, environment: Mapping[str, str], folder: Path
 ) -> list[dict[str, Any]]:
     """A client's lines. Whatever it has started is gone afterwards."""
-    everything = {**os.environ, "XDG_DATA_HOME": str(folder / "data"), **environment}
+    everything = {**os.environ, **environment}
     with (folder / "stderr").open("ab") as stderr:
         program = subprocess.Popen(
             command,

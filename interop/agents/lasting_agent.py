@@ -1,9 +1,11 @@
 """Our agent with sessions that last, for the behaviours in `behaviours/lasting.json`: they end it and start it again.
 
-It counts the prompts of a session and says them back. Its sessions are in a file under XDG_DATA_HOME.
+It counts the prompts of a session and says them back. Its sessions are in the file that its argument names: a
+variable of the environment would not do, as the Python SDK hands its agents only a few.
 """
 
 import asyncio
+import sys
 
 import msgspec
 
@@ -16,7 +18,7 @@ class Count(msgspec.Struct):
     prompts: int = 0
 
 
-agent = Agent("interop-lasting", version="1.0.0", store=SqliteStore(name="interop"), state=Count, unstable=True)
+agent = Agent("interop-lasting", version="1.0.0", store=SqliteStore(sys.argv[1]), state=Count, unstable=True)
 
 
 @agent.on_session
