@@ -470,6 +470,7 @@ class Connection:
     def _wind_down(self, end: End) -> asyncio.Task[None]:
         if self._winding_down is None:
             self._end = self._asking.ended = end
+            self._serving.link_has_ended = True
             self._outbox.emptied()  # nobody waits for room any more
             self._winding_down = self._loop.create_task(self._end_all(end), name="accord end")
         return self._winding_down

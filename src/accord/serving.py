@@ -16,6 +16,7 @@ from accord.errors import (
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
     REQUEST_CANCELLED,
+    ConnectionClosed,
     DecodeError,
     RequestError,
 )
@@ -131,6 +132,7 @@ class Serving:
         self._tasks = tasks
         self.on_answered = on_answered
         """Told of each answer that is sent, and whether it is a result; None when nobody needs to know."""
+        self.link_has_ended = False
         self._debug = debug
         self._loop = asyncio.get_running_loop()
 
@@ -270,7 +272,9 @@ class Serving:
 
     def _fail(self, owed: Owed, error: BaseException) -> None:
         chosen = isinstance(error, RequestError) and _makes_sense(error)
-        if not chosen and not isinstance(error, asyncio.CancelledError):
+        if self.link_has_ended and isinstance(error, ConnectionClosed):
+            log.info("the handler of %s ended with its link: %s", owed.method, error)
+        elif not chosen and not isinstance(error, asyncio.CancelledError):
             log.error("the handler of %s failed", owed.method, exc_info=error)
         # cancellation: a cancelled request is answered with a result or with this code, whatever came of its end.
         if owed.cancelled or isinstance(error, asyncio.CancelledError):

@@ -1,6 +1,7 @@
 """Files as an agent reads and writes them: whole and in parts, in their encoding, in order, and taken back."""
 
 import asyncio
+import gc
 import itertools
 import os
 import stat
@@ -278,3 +279,16 @@ async def test_a_session_that_nobody_knows_gets_nothing(project, session, lend):
         with pytest.raises(accord.PeerError) as caught:
             await client.request(v1.ReadTextFileRequest(v1.SessionId("another"), str(project / "a.txt")))
         assert caught.value.code == -32002
+
+
+async def test_what_a_cancelled_reader_would_have_been_told_is_not_left_lying_about(project, session):
+    complaints = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, it: complaints.append(it))
+    reading = asyncio.create_task(Files().read(session, str(project / "no-such-file")))
+    await asyncio.sleep(0)
+    reading.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await reading
+    del reading
+    gc.collect()
+    assert complaints == []

@@ -647,3 +647,19 @@ async def test_an_agent_s_turns_are_cancelled_when_its_client_goes(connect):
         await script.told("cancelled")
         if connect.over == "stdio":
             assert end.exit_code == 0
+
+
+def asks_back(handlers, stage):
+    @handlers.on(v1.PromptRequest)
+    async def prompt(request, context):
+        await context.peer.request_raw("_example.com/never")
+
+
+@pytest.mark.over("memory")
+async def test_a_handler_that_ends_with_its_link_is_no_failure(connect, caplog):
+    async with connect.as_client(asks_back) as script:
+        script.call("session/prompt", {"sessionId": "s", "prompt": []})
+        await script.expect("_example.com/never")
+        await script.close()
+    assert "the handler of session/prompt ended with its link" in caplog.text
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]

@@ -194,7 +194,11 @@ class Files(Service):
         async with self._turns.setdefault(session, asyncio.Lock()):
             # A thread cannot be stopped: who is cancelled waits for it, so that nothing of theirs comes later.
             task = asyncio.create_task(done())
-            await to_the_end(task)
+            try:
+                await to_the_end(task)
+            except asyncio.CancelledError:
+                task.exception()  # nobody is left to be told
+                raise
             return task.result()
 
 
