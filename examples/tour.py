@@ -68,4 +68,7 @@ async def main(prompts: list[str], command: list[str]) -> None:
 if __name__ == "__main__":
     words = sys.argv[1:]
     end = words.index("--") if "--" in words else len(words)
-    accord.run(main(words[:end], words[end + 1 :]))
+    try:
+        accord.run(main(words[:end], words[end + 1 :]))
+    except BrokenPipeError:
+        sys.stdout = None  # who read it has gone; Python would complain when it flushes at exit
