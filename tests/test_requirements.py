@@ -61,12 +61,7 @@ OWNERS = {
 }
 """Which sides can owe something in each layer."""
 
-NOT_YET_SHOWN: dict[str, set[str]] = {
-    "agent": {
-        "cancel-request.follows-session-cancel",
-        "prompt.cancel.updates-before-answer",
-    },
-}
+NOT_YET_SHOWN: dict[str, set[str]] = {}
 """Requirements of the engine that no test carries yet, by the part whose tests will: it knows what a turn is.
 
 The test that comes to show one takes it off this table.

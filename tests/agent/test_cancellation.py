@@ -104,6 +104,7 @@ async def test_a_turn_that_does_not_end_is_answered_after_a_grace(serve, caplog)
     assert editor.text == "working"
 
 
+@pytest.mark.requirement("prompt.cancel.updates-before-answer")
 async def test_what_a_turn_says_while_it_unwinds_comes_before_the_answer(serve):
     async def work(turn):
         async with turn.tool("Search"):
@@ -177,6 +178,22 @@ async def test_a_pending_permission_request_is_given_up(serve):
         await editor.cancel(session)
         assert (await asking).stop_reason == "cancelled"
         assert editor.of(v1.ToolCallProgress)[-1].status == "failed"
+
+
+@pytest.mark.requirement("cancel-request.follows-session-cancel")
+async def test_what_a_cancelled_turn_has_asked_is_cancelled_too(scripted):
+    async def work(turn):
+        await turn.ask("Push")
+
+    async with scripted(agent_with(work)) as client:
+        session = (await client.request("session/new", {"cwd": "/project", "mcpServers": []}))["sessionId"]
+        prompt = client.call("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": "go"}]})
+        await client.expect("session/update")  # the tool call
+        asked = await client.expect("session/request_permission")
+        client.tell("session/cancel", {"sessionId": session})
+        assert (await client.expect("$/cancel_request"))["params"] == {"requestId": asked["id"]}
+        assert (await client.expect("session/update"))["params"]["update"]["status"] == "failed"
+        assert await client.expect_result(prompt) == {"stopReason": "cancelled"}
 
 
 async def test_a_user_who_has_cancelled_is_not_asked_any_more(serve):

@@ -398,6 +398,62 @@ async def crashed(store, session_id, *updates):
     await store.write(held, [codec.encode(update) for update in updates])
 
 
+@pytest.mark.requirement("prompt.refusal.forgotten")
+async def test_a_refused_turn_is_forgotten_with_its_prompt(serve, store):
+    agent = Agent("choosy", store=store)
+    known = []
+
+    @agent.on_prompt
+    async def answer(turn):
+        known.append([message.text for message in (await turn.session.history()).messages])
+        await turn.say("let me see")
+        if turn.text == "something bad":
+            async with turn.tool("Search"):
+                await turn.say("no, not that")
+            return "refusal"
+        return None
+
+    def titles(editor):
+        return [update.title for update in editor.of(v1.SessionInfoUpdate)]
+
+    async with serve(agent) as editor:
+        session = await editor.open()
+        assert (await editor.prompt(session, "something bad")).stop_reason == "refusal"
+        assert titles(editor) == ["something bad", None]
+        await editor.prompt(session, "something good")
+        await editor.prompt(session, "something bad")
+        await editor.prompt(session, "something else")
+        assert titles(editor) == ["something bad", None, "something good"]
+    assert known == [
+        ["something bad"],
+        ["something good"],
+        ["something good", "let me see", "something bad"],
+        ["something good", "let me see", "something else"],
+    ]
+    async with serve(agent) as editor:
+        await editor.request(v1.LoadSessionRequest(session, CWD, []))
+        assert [update.content.text for update in editor.of(v1.UserMessageChunk)] == [
+            "something good",
+            "something else",
+        ]
+        assert editor.text == "let me see" * 2
+        assert editor.of(v1.ToolCall) == []
+
+
+async def test_a_title_of_the_author_s_outlasts_a_refused_turn(serve, store):
+    agent = Agent("choosy", store=store)
+
+    @agent.on_prompt
+    async def answer(turn):
+        await turn.session.set_title("Mine")
+        return "refusal"
+
+    async with serve(agent) as editor:
+        await editor.prompt(await editor.open(), "go")
+        listed = await editor.request(v1.ListSessionsRequest())
+        assert [session.title for session in listed.sessions] == ["Mine"]
+
+
 async def test_tool_calls_left_open_by_a_crash_are_replayed_as_failed_once(serve, agent, store):
     await crashed(
         store,

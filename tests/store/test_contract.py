@@ -138,7 +138,37 @@ async def test_a_write_is_activity_and_looking_is_none(store, new):
     assert (await store.find("s")).updated == written
 
 
+async def test_a_cut_forgets_what_is_behind_and_writing_goes_on_there(store, new):
+    session = await store.create(new("s"))
+    await store.create(new("t"))
+    await store.write(session, UPDATES)
+    before = (await store.find("s")).updated
+    await store.cut(session, 2)
+    assert await all_updates(store, "s") == UPDATES[:2]
+    assert (await store.find("s")).updated == before
+    await store.write(session, [b"more"])
+    assert await all_updates(store, "s") == [*UPDATES[:2], b"more"]
+    await store.cut(session, 9)
+    assert await all_updates(store, "s") == [*UPDATES[:2], b"more"]
+    await store.cut(session, 0)
+    assert await all_updates(store, "s") == []
+
+
 # Who may write
+
+
+async def test_only_who_holds_a_session_may_cut_it(store, new):
+    first = await store.create(new("s"))
+    await store.write(first, UPDATES)
+    held = await store.take("s")
+    with pytest.raises(StoreError) as error:
+        await store.cut(first, 1)
+    assert error.value.reason == "taken"
+    assert await all_updates(store, "s") == UPDATES
+    await store.delete("s")
+    with pytest.raises(StoreError) as error:
+        await store.cut(held, 1)
+    assert error.value.reason == "gone"
 
 
 async def test_who_takes_a_session_holds_it_and_whoever_held_it_is_refused(store, new):

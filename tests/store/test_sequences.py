@@ -78,6 +78,12 @@ class BothStores(RuleBasedStateMachine):
 
         self.both(together)
 
+    @precondition(lambda self: self.held)
+    @rule(data=st.data(), length=st.integers(0, 6))
+    def cut(self, data, length):
+        session = data.draw(st.sampled_from(self.held))
+        self.both(lambda store: store.cut(session, length))
+
     @rule(source=NAMES, name=NAMES, owner=OWNERS, cwd=FOLDERS)
     def copy(self, source, name, owner, cwd):
         session = self.new(name, owner, cwd)

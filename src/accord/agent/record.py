@@ -45,6 +45,8 @@ class Record:
         self._stored = stored
         self._state = stored.state
         self._append = store.appending(stored)
+        self._prompt_id = ""
+        """The id of the latest prompt's message."""
         identifier = msgspec.json.encode(stored.id).decode()
         self._head = (
             f'{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":{identifier},"update":'.encode()
@@ -75,7 +77,8 @@ class Record:
     async def keep_prompt(self, prompt: Sequence[ContentBlock], title: str | None = None) -> bytes | None:
         """Keep what the user says, and the title that it gives the session; the frame that tells of the title."""
         # prompt-turn, Message IDs: the chunks of one message share an id.
-        message_id = v1.MessageId(f"user-{secrets.token_hex(8)}")
+        self._prompt_id = f"user-{secrets.token_hex(8)}"
+        message_id = v1.MessageId(self._prompt_id)
         updates = [encoded_update(v1.UserMessageChunk(block, message_id)) for block in prompt]
         if title is None:
             await self._write(updates, Changes())  # the user's words are activity at this very moment
@@ -84,6 +87,17 @@ class Record:
         updates.append(encoded_update(named))
         await self._write(updates, _changes(named))
         return self.frame(updates[-1])
+
+    async def forget_prompt(self) -> None:
+        """Forget the latest prompt and what came behind it: no later prompt builds on it, no load tells of it."""
+        sign = self._prompt_id.encode()
+        place = 0
+        async for page in self._pages():
+            for update in page:
+                if sign in update:
+                    await self._store.cut(self._stored, place)
+                    return
+                place += 1
 
     async def keep_settings(self, settings: dict[str, Json]) -> None:
         """Keep what the user chose."""

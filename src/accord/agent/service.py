@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 VERSION = 1
 
+REFUSAL = "refusal"
+
 services: weakref.WeakKeyDictionary[Peer, Service] = weakref.WeakKeyDictionary()
 """The service that a peer belongs to: for handlers in the low level's way, which hold only the peer."""
 
@@ -143,10 +145,13 @@ class Service:
         await turn.session.begin_turn(turn.prompt)
         try:
             async with turn.lasting():
-                return await self.agent.answer(turn)
+                stop_reason = await self.agent.answer(turn)
+            if stop_reason == REFUSAL:
+                await turn.session.forget_turn()
         finally:
             turn.end()
             await turn.session.save()
+        return stop_reason
 
     def _cancel(self, notification: v1.CancelNotification) -> None:
         session = self.sessions.get(notification.session_id)

@@ -87,6 +87,8 @@ class Session:
         self._early: list[bytes] | None = []
         self._mcp: SessionServers | None = None
         self._tool_calls: dict[v1.ToolCallId, ToolCallState] = {}
+        self._prompt_title: str | None = None
+        """The title that the latest prompt gave."""
         """Those that are not finished."""
 
     @property
@@ -179,11 +181,20 @@ class Session:
     async def begin_turn(self, prompt: Sequence[v1.ContentBlock]) -> None:
         """The user says something. The first that is no command is the title, in a store that the author chose."""
         wants_title = self.title is None and self.service.agent.titles_sessions and not self.commands.called_by(prompt)
-        frame = await self.record.keep_prompt(prompt, title_of(text_of(prompt)) if wants_title else None)
+        self._prompt_title = title_of(text_of(prompt)) if wants_title else None
+        frame = await self.record.keep_prompt(prompt, self._prompt_title)
         if frame is not None and self._peer.connection.tell(frame):
             await self._peer.breathe()
         if self._mcp is not None:
             await self._mcp.tell_failures()
+
+    async def forget_turn(self) -> None:
+        """The turn was refused: nothing of it is part of the conversation, and it gives no title."""
+        # schema, StopReason: the prompt and what came behind it are not in the next prompt.
+        await self.record.forget_prompt()
+        self._tool_calls.clear()
+        if self._prompt_title is not None and self.title == self._prompt_title:
+            await self.set_title(None)
 
     async def save(self) -> None:
         """Keep `state` as it is now. It happens by itself at the end of a turn, and when the session is closed."""

@@ -2,7 +2,7 @@
 
     create ─▶ StoredSession ─▶ write(session, updates, changes): kept once it returns
     take   ─▶ StoredSession     updates(id) ─▶ pages of them, from the first on
-    page   ─▶ Page              copy, delete
+    page   ─▶ Page              copy, cut, delete
 
 A store knows nothing of the protocol: an update is a JSON text to it, settings and the author's state are JSON values.
 
@@ -154,6 +154,10 @@ class Store(ABC):
     @abstractmethod
     async def copy(self, source: str, session: StoredSession) -> StoredSession:
         """Keep a new session, held by the caller, with the updates that `source` of the same owner has now."""
+
+    @abstractmethod
+    async def cut(self, session: StoredSession, length: int) -> None:
+        """Forget the updates behind the first `length` of them. It is no activity; raises what `write` does."""
 
     @abstractmethod
     async def delete(self, session_id: str, *, owner: str = "") -> None:

@@ -26,6 +26,7 @@ from msgspec import UNSET
 from accord.errors import StoreError
 from accord.store.base import NOTHING, Changes, Clock, StoredSession, microseconds
 from accord.store.database import as_json, is_busy, trouble, whole
+from accord.store.queries import refusal
 
 LONG = 256 * 1024
 """Bytes past which a commit goes to the worker."""
@@ -174,7 +175,7 @@ def _write(connection: sqlite3.Connection, write: Write, at: int) -> StoreError 
     # A commit costs what it changes, in pages: most change the page with the newest updates and no other.
     row = connection.execute(_PLACE, (session.id, session.owner, session.hold)).fetchone()
     if row is None:
-        return _refusal(connection, session)
+        return refusal(connection, session)
     number, updated, last = row
     if write.touches or at - updated >= MOMENT:
         columns = "".join(f", {name} = ?" for name in write.columns or ())
@@ -198,10 +199,3 @@ def _columns(changes: Changes) -> dict[str, str | None]:
         if (value := getattr(changes, name)) is not UNSET:
             columns[name] = as_json(value)
     return columns
-
-
-def _refusal(connection: sqlite3.Connection, session: StoredSession) -> StoreError:
-    there = connection.execute("SELECT 1 FROM sessions WHERE id = ? AND owner = ?", (session.id, session.owner))
-    if there.fetchone() is None:
-        return StoreError("gone", f"session {session.id} was deleted")
-    return StoreError("taken", f"session {session.id} was taken up elsewhere")

@@ -143,6 +143,9 @@ class MemoryStore(Store):
             raise StoreError("gone", f"there is no session {source}")
         return self._add(session, kept.updates)
 
+    async def cut(self, session: StoredSession, length: int) -> None:
+        del self._held(session).updates[length:]
+
     async def delete(self, session_id: str, *, owner: str = "") -> None:
         if self._of(session_id, owner) is not None:
             del self._kept[session_id]

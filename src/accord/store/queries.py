@@ -60,6 +60,27 @@ def insert(connection: sqlite3.Connection, session: StoredSession, source: str |
         )
 
 
+def cut(connection: sqlite3.Connection, session: StoredSession, length: int) -> None:
+    row = connection.execute(
+        "SELECT number FROM sessions WHERE id = ? AND owner = ? AND hold = ?",
+        (_key(session.id), session.owner, session.hold),
+    ).fetchone()
+    if row is None:
+        raise refusal(connection, session)
+    number = row[0]
+    connection.execute(
+        "DELETE FROM updates WHERE position >= ? AND position < ?", ((number << 32) + length, number + 1 << 32)
+    )
+
+
+def refusal(connection: sqlite3.Connection, session: StoredSession) -> StoreError:
+    """Why this session may not be written by who holds it so."""
+    there = connection.execute("SELECT 1 FROM sessions WHERE id = ? AND owner = ?", (_key(session.id), session.owner))
+    if there.fetchone() is None:
+        return StoreError("gone", f"session {session.id} was deleted")
+    return StoreError("taken", f"session {session.id} was taken up elsewhere")
+
+
 def delete(connection: sqlite3.Connection, session_id: str, owner: str) -> None:
     number = _number(connection, session_id, owner)
     if number is not None:

@@ -109,6 +109,9 @@ class SqliteStore(Store):
         await self._change(lambda connection: queries.insert(connection, session, source))
         return session
 
+    async def cut(self, session: StoredSession, length: int) -> None:
+        await self._change(lambda connection: queries.cut(connection, session, length))
+
     async def delete(self, session_id: str, *, owner: str = "") -> None:
         await self._change(lambda connection: queries.delete(connection, session_id, owner))
 
