@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import accord
 
@@ -52,6 +53,11 @@ def test_every_public_name_is_there():
 
 def test_a_function_is_not_hidden_by_the_module_of_its_name():
     loaded_by("import accord, accord.run, accord.connect; assert callable(accord.run) and callable(accord.connect)")
+
+
+def test_no_module_of_http_takes_the_name_of_what_it_gives():
+    folder = Path(accord.http.__file__).parent
+    assert not {path.stem for path in folder.glob("*.py")} & set(accord.http.__all__)
 
 
 def test_a_name_that_does_not_exist_is_an_attribute_error():

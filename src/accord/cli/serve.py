@@ -12,7 +12,7 @@ from accord.cli.endings import ENDED_WELL, WrongUsage
 
 if TYPE_CHECKING:
     from accord.http.hosting import Hosted
-    from accord.http.serving import Server
+    from accord.http.server import Server
 
 SUMMARY = "Host an agent over HTTP and WebSocket, with a process for each connection."
 EPILOG = """\
@@ -49,7 +49,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from accord.http.access import LOOPBACK, Access, is_loopback
-    from accord.http.serving import serve
+    from accord.http.server import serve
 
     known = tokens.owners(options.token_file)
     local = is_loopback(options.host)

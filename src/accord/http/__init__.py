@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from accord.http.access import Access as Access
     from accord.http.asgi import App as App, app as app
-    from accord.http.serving import serve as serve, serving as serving
+    from accord.http.server import serve as serve, serving as serving
     from accord.http.transport import HttpTransport as HttpTransport
     from accord.http.urls import UrlTarget as UrlTarget, connect_transport as connect_transport
 
@@ -28,8 +28,8 @@ _HOMES = {
     "UrlTarget": "urls",
     "app": "asgi",
     "connect_transport": "urls",
-    "serve": "serving",
-    "serving": "serving",
+    "serve": "server",
+    "serving": "server",
 }
 
 __all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
