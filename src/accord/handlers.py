@@ -155,16 +155,17 @@ class Incoming:
     def add_to(self, routes: Routes) -> None:
         """Put these ways among others, in the place of those for the same methods."""
         arrivals = {method: route.arrived for method, route in routes.tells.items() if route.arrived is not None}
+        routes.makers.append(self.call_of)
+        routes.calls.clear()
         for (method, is_request), (message, handler) in self.handlers.typed.items():
-            table = routes.calls if is_request else routes.tells
-            table[method] = self.typed(message, handler)
+            if not is_request:
+                routes.tells[method] = self.typed(message, handler)
         for (method, is_request), handler in self.handlers.raw.items():
-            table = routes.calls if is_request else routes.tells
-            table[method] = self.raw(method, handler, is_request=is_request)
+            if not is_request:
+                routes.tells[method] = self.raw(method, handler, is_request=False)
         for old, new in legacy.RENAMED_METHODS.items():
-            for table in (routes.calls, routes.tells):
-                if new in table:
-                    table.setdefault(old, table[new])
+            if new in routes.tells:
+                routes.tells.setdefault(old, routes.tells[new])
         if (others := self.handlers.others) is not None:
             routes.other_call = lambda method: self.other(method, others, is_request=True)
             routes.other_tell = lambda method: self.other(method, others, is_request=False)
@@ -174,6 +175,15 @@ class Incoming:
                 routes.tells[method] = self.arriving(notification)
         for method, arrived in arrivals.items():
             routes.tells[method].arrived = arrived
+
+    def call_of(self, method: str) -> Route | None:
+        """The way of this request, if there is a handler for it, by its name or the one that it has today."""
+        for name in (method, legacy.RENAMED_METHODS.get(method, method)):
+            if (raw := self.handlers.raw.get((name, True))) is not None:
+                return self.raw(name, raw, is_request=True)
+            if (entry := self.handlers.typed.get((name, True))) is not None:
+                return self.typed(*entry)
+        return None
 
     def arriving(self, message: type[Notification]) -> Route:
         """The way of a notification that nobody handles once it has arrived."""

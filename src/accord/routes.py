@@ -62,14 +62,25 @@ class Route:
 class Routes:
     """All the routes of one side."""
 
-    __slots__ = ("calls", "other_call", "other_tell", "tells")
+    __slots__ = ("calls", "makers", "other_call", "other_tell", "tells")
 
     def __init__(self) -> None:
         self.calls: dict[str, Route] = {}
+        """Those of the requests that have come: a connection of a server never sees most of its methods."""
         self.tells: dict[str, Route] = {}
+        self.makers: list[Callable[[str], Route | None]] = []
+        """Who makes the routes of requests; the last one has the first word."""
         self.other_call: Callable[[str], Route | None] = _nobody
         """Who takes a request that no route is for."""
         self.other_tell: Callable[[str], Route | None] = _nobody
+
+    def call(self, method: str) -> Route | None:
+        """The way of a request that comes for the first time."""
+        for make in reversed(self.makers):
+            if (route := make(method)) is not None:
+                self.calls[method] = route
+                return route
+        return self.other_call(method)
 
 
 def _nobody(_: str) -> Route | None:

@@ -141,7 +141,7 @@ class Serving:
         owed = Owed(message.id, message.method, self)
         if not self._endpoint.owe(message.id, owed):
             return False
-        route = self._routes.calls.get(message.method) or self._routes.other_call(message.method)
+        route = self._routes.calls.get(message.method) or self._routes.call(message.method)
         if route is None:
             self._answer_error(owed, METHOD_NOT_FOUND, "Method not found", {"method": message.method})
             return True
