@@ -180,8 +180,9 @@ def test_the_answer_to_a_sessions_request_names_that_session():
     outbound = Outbound()
     outbound.put(b'{"jsonrpc":"2.0","id":9,"method":"fs/read_text_file","params":{"sessionId":"one","path":"/x"}}')
     message = parse(answer(9))
-    assert refused(judging.posted, message, {}, outbound) == 400
+    assert refused(judging.posted, message, {"acp-session-id": "two"}, outbound) == 400
     assert judging.posted(message, {"acp-session-id": "one"}, outbound).session == "one"
+    assert judging.posted(message, {}, outbound).session == "one"  # its id says enough
 
 
 @pytest.mark.parametrize("given", ["", "application/jsonx", "text/plain", "text/json"])

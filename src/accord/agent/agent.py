@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
@@ -255,7 +256,8 @@ class Agent:
         run_until_the_end(self._serve_standard_streams(), self.info.name, uvloop=uvloop)
 
     async def _serve_standard_streams(self) -> None:
-        await self.serve(StdioTransport.standard())
+        # Whoever hosts this process for many users says whose it is (accord.http.hosting).
+        await self.serve(StdioTransport.standard(), owner=os.environ.get("ACCORD_OWNER", ""))
 
     # What a service asks
 

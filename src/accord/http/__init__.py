@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from accord.http.access import Access as Access
     from accord.http.asgi import App as App, app as app
+    from accord.http.limits import Limits as Limits
     from accord.http.server import serve as serve, serving as serving
     from accord.http.transport import HttpTransport as HttpTransport
     from accord.http.urls import UrlTarget as UrlTarget, connect_transport as connect_transport
@@ -25,6 +26,7 @@ _HOMES = {
     "Access": "access",
     "App": "asgi",
     "HttpTransport": "transport",
+    "Limits": "limits",
     "UrlTarget": "urls",
     "app": "asgi",
     "connect_transport": "urls",

@@ -14,15 +14,18 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any, TypeAlias
+from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
+from typing import Any, TypeAlias, TypeVar
 
 from accord.errors import INTERNAL_ERROR, ConnectionClosed
 from accord.http import judging
 from accord.http.access import Access
+from accord.http.accesslog import Exchange
+from accord.http.body import Body
 from accord.http.hosting import Hosted, host_of
 from accord.http.judging import Headers, Refusal
-from accord.http.link import KEEPALIVE, HttpLink, Reader
+from accord.http.limits import Limits
+from accord.http.link import HttpLink, Reader
 from accord.http.socket_link import WebSocketLink
 from accord.http.wire import CONNECTION_ID, EVENTS, JSON, NUMBERED, SESSION_ID
 from accord.jsonrpc.messages import Call, error_answer
@@ -33,14 +36,13 @@ Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
-BODY_LIMIT = 16 * 1024 * 1024
-"""Bytes that a message may have."""
-
-CONNECTIONS = 10_000
-"""Connections that are open at the same time."""
-
 LOOK_EVERY = 5.0
 """Seconds between two looks for connections that nobody uses."""
+
+ENDING, AT_ONCE = 5.0, 0.5
+"""Seconds that agents have to end when their connections have."""
+
+Result = TypeVar("Result")
 
 log = logging.getLogger("accord.http")
 
@@ -50,9 +52,7 @@ def app(
     *,
     path: str = "/acp",
     access: Access | None = None,
-    limit: int = BODY_LIMIT,
-    connections: int = CONNECTIONS,
-    keepalive: float = KEEPALIVE,
+    limits: Limits | None = None,
 ) -> App:
     """An agent as an ASGI application, for a server of yours or as a part of a larger application.
 
@@ -60,9 +60,9 @@ def app(
         application = accord.http.app(agent)
 
     `hosted` is an `Agent`, or a command of which a process is started for each connection. `access` says who may come
-    in: from everywhere, without one; but no pages of browsers, as no `origins` are named.
+    in: from everywhere, without one; but no pages of browsers, as no `origins` are named. `limits` bound what comes.
     """
-    return App(hosted, path=path, access=access, limit=limit, connections=connections, keepalive=keepalive)
+    return App(hosted, path=path, access=access, limits=limits)
 
 
 class App:
@@ -74,21 +74,18 @@ class App:
         *,
         path: str = "/acp",
         access: Access | None = None,
-        limit: int = BODY_LIMIT,
-        connections: int = CONNECTIONS,
-        keepalive: float = KEEPALIVE,
+        limits: Limits | None = None,
     ) -> None:
         self.host = host_of(hosted)
         self.path = path
         self._access = access or Access()
-        self._limit = limit
-        self._most = connections
-        self._keepalive = keepalive
+        self.limits = limits or Limits()
         self._links: dict[str, HttpLink] = {}
         self._sockets: set[WebSocketLink] = set()
         self._tasks: Tasks | None = None
         self._looking: asyncio.Task[None] | None = None
         self._closed = False
+        self._hurried = asyncio.Event()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         match scope["type"]:
@@ -110,19 +107,43 @@ class App:
                 return
             await send({"type": "lifespan.startup.complete"})
 
-    async def close(self, grace: float = 5.0) -> None:
-        """End all connections, and take no more."""
+    async def close(self, grace: float = 0.0) -> None:
+        """Take no more connections, and end those that there are: each when its prompts have their answers, and all
+        after `grace` seconds."""
         self._closed = True
         if self._looking is not None:
             self._looking.cancel()
-        for socket in list(self._sockets):
-            socket.finish(End("closed"))
-        for link in list(self._links.values()):
-            link.finish(End("closed"))
+        await asyncio.gather(*(self._end(link, grace) for link in self._open()))
         if self._tasks is not None:
-            if self._tasks.running:
-                await asyncio.wait(self._tasks.running, timeout=grace)
-            await self._tasks.end(grace)
+            await self._unless_hurried(asyncio.gather(*self._tasks.running, return_exceptions=True), ENDING)
+            await self._tasks.end(AT_ONCE if self._hurried.is_set() else ENDING)
+
+    def hurry(self) -> None:
+        """Somebody who has called `close` does not want to wait after all."""
+        self._hurried.set()
+
+    def _open(self) -> list[HttpLink | WebSocketLink]:
+        return [*self._links.values(), *self._sockets]
+
+    async def _end(self, link: HttpLink | WebSocketLink, grace: float) -> None:
+        if link.ledger.is_busy:
+            idle = asyncio.Event()
+            link.ledger.on_idle = idle.set
+            await self._unless_hurried(idle.wait(), grace)
+        await self._unless_hurried(link.flush(), min(grace, ENDING))
+        link.finish(End("closed"), going_away=True)
+
+    async def _unless_hurried(self, awaitable: Awaitable[object], seconds: float) -> None:
+        halves: list[asyncio.Future[Any]] = [
+            asyncio.ensure_future(awaitable),
+            asyncio.ensure_future(self._hurried.wait()),
+        ]
+        try:
+            await asyncio.wait(halves, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for half in halves:
+                half.cancel()
+            await asyncio.gather(*halves, return_exceptions=True)
 
     @property
     def connections(self) -> int:
@@ -132,81 +153,79 @@ class App:
     # Streamable HTTP
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        exchange = Exchange(scope["method"])
         headers = _headers(scope)
+        body = Body(headers, receive, self.limits)
         try:
             if _path(scope) == "/healthz":
-                await _respond(send, 200, b"ok")
+                await self._tell_health(exchange, send)
                 return
             self._check_path(scope)
-            owner = self._access.owner(headers)
+            exchange.user = owner = self._access.owner(headers)
             match judging.method(scope["method"]):
                 case "POST":
-                    await self._post(headers, owner, receive, send)
+                    await self._post(exchange, headers, body, receive, send)
                 case "GET":
-                    await self._get(headers, owner, receive, send)
+                    await self._get(exchange, headers, receive, send)
                 case _:
-                    self._delete(headers, owner)
-                    await _respond(send, 202)
+                    self._delete(exchange, headers, owner)
+                    await _respond(exchange, send, 202)
         except Refusal as refusal:
-            log.info("%s refused: %s %s", scope["method"], refusal.status, refusal.problem)
-            await _refuse(send, refusal)
+            await _refuse(exchange, send, refusal, body)
+        finally:
+            exchange.received = body.size
+            exchange.end()
+
+    async def _tell_health(self, exchange: Exchange, send: Send) -> None:
+        if exchange.method not in ("GET", "HEAD"):
+            raise Refusal(405, "this is GET")
+        if self._closed:
+            raise Refusal(503, "the server is ending")
+        await _respond(exchange, send, 200, b"ok")
 
     def _check_path(self, scope: Scope) -> None:
         if _path(scope).rstrip("/") != self.path.rstrip("/"):
             raise Refusal(404, "nothing is here")
 
-    async def _post(self, headers: Headers, owner: str, receive: Receive, send: Send) -> None:
+    async def _post(self, exchange: Exchange, headers: Headers, body: Body, receive: Receive, send: Send) -> None:
         judging.media_type(headers)
-        body = await self._body(headers, receive)
-        message = judging.message_of(body)
+        data = await body.read()
+        message = judging.message_of(data)
         if judging.opens(message, headers):
             assert isinstance(message, Call)
-            await self._initialize(message, body, owner, send)
+            await self._initialize(exchange, message, data, receive, send)
             return
-        link = self._link(headers, owner)
-        await link.deliver(judging.posted(message, headers, link.outbound), body)
-        await _respond(send, 202)
+        link = self._link(exchange, headers, exchange.user)
+        posted = judging.posted(message, headers, link.outbound)
+        if link.takes_now:
+            await link.deliver(posted, data)
+        else:
+            await _unless_gone(receive, link.deliver(posted, data))
+        await _respond(exchange, send, 202)
 
-    async def _body(self, headers: Headers, receive: Receive) -> bytes:
-        declared = headers.get("content-length", "")
-        if declared.isdecimal() and int(declared) > self._limit:
-            raise self._too_large()
-        parts: list[bytes] = []
-        size = 0
-        while True:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise Refusal(400, "the body is not whole")
-            part = message.get("body", b"")
-            parts.append(part)
-            size += len(part)
-            if size > self._limit:
-                raise self._too_large()
-            if not message.get("more_body"):
-                return b"".join(parts)
-
-    def _too_large(self) -> Refusal:
-        return Refusal(413, f"a message has at most {self._limit:,} bytes")
-
-    async def _initialize(self, call: Call, body: bytes, owner: str, send: Send) -> None:
-        link = HttpLink(self._new_id(), owner)
+    async def _initialize(self, exchange: Exchange, call: Call, data: bytes, receive: Receive, send: Send) -> None:
+        link = HttpLink(self._new_id(), exchange.user, self.limits)
+        exchange.connection = link.id
         self._links[link.id] = link
-        self._serve(link, owner, link.id)
+        self._serve(link, link.owner, link.id)
         try:
-            answer = await link.initialize(call, body)
+            answer = await _unless_gone(receive, link.initialize(call, data))
         except Refusal as refusal:
+            link.finish(End("peer_closed"))
             problem = error_answer(call.id, INTERNAL_ERROR, refusal.problem)
             raise Refusal(refusal.status, refusal.problem, problem) from None
         except BaseException:
             link.finish(End("peer_closed"))
             raise
-        await _respond(send, 200, answer, (CONNECTION_ID, link.id), (NUMBERED, "connection"), media_type=JSON)
+        told = (CONNECTION_ID, link.id), (NUMBERED, "connection")
+        await _respond(exchange, send, 200, answer, *told, media_type=JSON)
 
-    async def _get(self, headers: Headers, owner: str, receive: Receive, send: Send) -> None:
+    async def _get(self, exchange: Exchange, headers: Headers, receive: Receive, send: Send) -> None:
         judging.accepts_events(headers)
-        link = self._link(headers, owner)
+        link = self._link(exchange, headers, exchange.user)
         reader = link.read(headers.get(SESSION_ID) or None, judging.last_event(headers))
-        writing = asyncio.ensure_future(self._write(reader, send))
+        exchange.status = 200
+        writing = asyncio.ensure_future(self._write(exchange, reader, send))
         watching = asyncio.ensure_future(_gone(receive))
         try:
             await asyncio.wait([writing, watching], return_when=asyncio.FIRST_COMPLETED)
@@ -216,55 +235,61 @@ class App:
                 half.cancel()
             await asyncio.gather(writing, watching, return_exceptions=True)
 
-    async def _write(self, reader: Reader, send: Send) -> None:
+    async def _write(self, exchange: Exchange, reader: Reader, send: Send) -> None:
         # Proxies that buffer would keep a stream until it ends: X-Accel-Buffering is nginx's switch for that.
         headers = _pairs(("content-type", EVENTS), ("cache-control", "no-cache"), ("x-accel-buffering", "no"))
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         # Servers keep the headers back until there is a body.
         await send({"type": "http.response.body", "body": b":\n\n", "more_body": True})
-        while (written := await reader.next(self._keepalive)) is not None:
+        while (written := await reader.next(self.limits.keepalive)) is not None:
             await send({"type": "http.response.body", "body": written, "more_body": True})
+            exchange.sent += len(written)
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    def _delete(self, headers: Headers, owner: str) -> None:
-        link = self._link(headers, owner)
+    def _delete(self, exchange: Exchange, headers: Headers, owner: str) -> None:
+        link = self._link(exchange, headers, owner)
         del self._links[link.id]
         link.finish(End("peer_closed"))
 
-    def _link(self, headers: Headers, owner: str) -> HttpLink:
+    def _link(self, exchange: Exchange, headers: Headers, owner: str) -> HttpLink:
         link = self._links.get(judging.connection_id(headers))
         if link is None or link.owner != owner or link.end is not None:
             raise Refusal(404, "no such connection")
+        exchange.connection = link.id
         return link
 
     # WebSocket
 
     async def _websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        exchange = Exchange("WEBSOCKET")
         await receive()  # websocket.connect
         try:
             self._check_path(scope)
-            owner = self._access.owner(_headers(scope))
-            connection_id = self._new_id()
+            exchange.user = owner = self._access.owner(_headers(scope))
+            exchange.connection = self._new_id()
         except Refusal as refusal:
-            log.info("WebSocket refused: %s %s", refusal.status, refusal.problem)
+            exchange.status = refusal.status
+            exchange.end()
             await _refuse_socket(scope, send, refusal)
             return
-        accepted = {"type": "websocket.accept", "headers": _pairs((CONNECTION_ID, connection_id))}
+        accepted = {"type": "websocket.accept", "headers": _pairs((CONNECTION_ID, exchange.connection))}
         await send(accepted)
-        link = WebSocketLink(receive, send)
+        link = WebSocketLink(receive, send, self.limits)
         self._sockets.add(link)
         try:
-            self._serve(link, owner, connection_id)
+            self._serve(link, owner, exchange.connection)
             await link.run()
         finally:
             self._sockets.discard(link)
+            exchange.status, exchange.received, exchange.sent = link.code, link.received, link.sent
+            exchange.end()
 
     # The agents
 
     def _new_id(self) -> str:
         if self._closed:
             raise Refusal(503, "the server is ending")
-        if self.connections >= self._most:
+        if self.connections >= self.limits.connections:
             raise Refusal(503, "there are too many connections")
         return secrets.token_urlsafe(24)
 
@@ -293,15 +318,22 @@ class App:
             self._give_up_unused(asyncio.get_running_loop().time())
 
     def _give_up_unused(self, now: float) -> None:
-        for link in list(self._links.values()):
+        for link in self._open():
             if (problem := link.problem(now)) is not None:
-                log.warning("connection %s given up: %s", link.id[:8], problem)
-                self._links.pop(link.id, None)
+                log.info("a connection is given up: %s", problem)
+                if isinstance(link, HttpLink):
+                    self._links.pop(link.id, None)
                 link.finish(End("unresponsive", problem))
 
 
 def _headers(scope: Scope) -> dict[str, str]:
-    return {name.decode("latin-1").lower(): value.decode("utf-8", "replace") for name, value in scope["headers"]}
+    """The headers, names in lower case. One that comes several times is its values together (RFC 9110, 5.3), so that
+    no two parts of the world can see two different ones."""
+    found: dict[str, str] = {}
+    for name, value in scope["headers"]:
+        key, text = name.decode("latin-1").lower(), value.decode("utf-8", "replace")
+        found[key] = f"{found[key]}, {text}" if key in found else text
+    return found
 
 
 def _path(scope: Scope) -> str:
@@ -320,26 +352,54 @@ async def _gone(receive: Receive) -> None:
         pass
 
 
+async def _unless_gone(receive: Receive, work: Coroutine[Any, Any, Result]) -> Result:
+    """Do this for as long as its client is there."""
+    doing = asyncio.ensure_future(work)
+    watching = asyncio.ensure_future(_gone(receive))
+    try:
+        await asyncio.wait([doing, watching], return_when=asyncio.FIRST_COMPLETED)
+        if not doing.done():
+            raise Refusal(400, "the client has left")
+        return doing.result()
+    finally:
+        for half in (doing, watching):
+            half.cancel()
+        await asyncio.gather(doing, watching, return_exceptions=True)
+
+
 async def _respond(
-    send: Send, status: int, body: bytes = b"", *headers: tuple[str, str], media_type: str = "text/plain"
+    exchange: Exchange,
+    send: Send,
+    status: int,
+    body: bytes = b"",
+    *headers: tuple[str, str],
+    media_type: str = "text/plain",
+    before_its_end: Callable[[], Awaitable[None]] | None = None,
 ) -> None:
     told = [*headers, ("content-length", str(len(body)))]
     if body:
         told.append(("content-type", media_type))
+    exchange.status, exchange.sent = status, len(body)
     await send({"type": "http.response.start", "status": status, "headers": _pairs(*told)})
+    if before_its_end is not None:
+        await send({"type": "http.response.body", "body": body, "more_body": True})
+        await before_its_end()
+        body = b""
     await send({"type": "http.response.body", "body": body})
 
 
-async def _refuse(send: Send, refusal: Refusal) -> None:
+async def _refuse(exchange: Exchange, send: Send, refusal: Refusal, body: Body) -> None:
+    log.info("%s refused: %s %s", exchange.method, refusal.status, refusal.problem)
     more: list[tuple[str, str]] = []
     if refusal.status == 401:
         more.append(("www-authenticate", "Bearer"))
     if refusal.status == 405:
         more.append(("allow", "POST, GET, DELETE"))
-    if refusal.body is not None:
-        await _respond(send, refusal.status, refusal.body, *more, media_type=JSON)
-    else:
-        await _respond(send, refusal.status, refusal.problem.encode(), *more)
+    if refusal.status == 503:
+        more.append(("retry-after", "5"))
+    told, media_type = (refusal.problem.encode(), "text/plain") if refusal.body is None else (refusal.body, JSON)
+    unread = None if body.is_over or exchange.method != "POST" else body.pass_over
+    await _respond(exchange, send, refusal.status, told, *more, media_type=media_type, before_its_end=unread)
 
 
 async def _refuse_socket(scope: Scope, send: Send, refusal: Refusal) -> None:

@@ -15,6 +15,10 @@ from accord.transports.relay import relay
 if TYPE_CHECKING:
     from accord.agent.agent import Agent
 
+OWNER = "ACCORD_OWNER"
+"""The variable in which an agent's process finds whose connection it serves. Agents written with Accord keep the
+sessions of each owner apart by it; where another agent keeps its sessions, and who sees them, is its own affair."""
+
 Hosted: TypeAlias = "Agent | Sequence[str] | Host"
 """An agent, or the command of one."""
 
@@ -54,8 +58,8 @@ class CommandHost(Host):
         self._cwd = cwd
         self._env = dict(env or {})
 
-    async def serve(self, transport: Transport, owner: str) -> End | None:  # noqa: ARG002
-        process = ProcessTransport(self._command, cwd=self._cwd, env=self._env)
+    async def serve(self, transport: Transport, owner: str) -> End | None:
+        process = ProcessTransport(self._command, cwd=self._cwd, env={**self._env, OWNER: owner or None})
         first, end = await relay(transport, process)
         return end if first is process else None
 

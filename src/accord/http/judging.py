@@ -6,7 +6,8 @@
 | POST that is no JSON, no message, or a batch | 400, and in it the error that JSON-RPC has for it |
 | POST without a connection's id that is no `initialize`, or `initialize` with one | 400 |
 | POST, GET or DELETE for a connection that is not there | 404 |
-| POST of a session's message, or of the answer to one, with no or another session in its header | 400 |
+| POST of a session's message without its header, but for answers and what opens a session | 400 |
+| POST of a session's message, or of the answer to one, with another session in its header | 400 |
 | GET that accepts no event stream | 406 |
 | GET for a session that is not known and cannot be loaded | 404 |
 | GET for a stream that has a reader | 409, unless it says how far it got: then the earlier reader goes |
@@ -22,7 +23,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from accord.http.outbound import Outbound
-from accord.http.wire import CONNECTION_ID, EVENTS, JSON, LAST_EVENT_ID, SESSION_ID, session_of
+from accord.http.wire import CONNECTION_ID, EVENTS, JSON, LAST_EVENT_ID, MAKES_SESSION_KNOWN, SESSION_ID, session_of
 from accord.jsonrpc.messages import Answer, Call, Malformed, Tell, parse
 
 Headers = Mapping[str, str]
@@ -91,11 +92,19 @@ def posted(message: Call | Tell | Answer, headers: Headers, outbound: Outbound) 
     """The message with its session; refuses one whose header does not say the same as it."""
     session = outbound.session_of_ours(message.id) if isinstance(message, Answer) else session_of(message.params)
     given = headers.get(SESSION_ID)
-    if session is not None and not given:
+    if session is not None and not given and not _says_enough(message):
         raise Refusal(400, "the header Acp-Session-Id is missing")
-    if session is not None and given != session:
+    if session is not None and given and given != session:
         raise Refusal(400, "the header Acp-Session-Id names another session than the message")
     return Posted(message, session)
+
+
+def _says_enough(message: Call | Tell | Answer) -> bool:
+    """Whether this may go without its session's header, as the official Python SDK sends it.
+
+    An answer is found by its id, and who opens a session may not have a stream of it yet.
+    """
+    return isinstance(message, Answer) or message.method in MAKES_SESSION_KNOWN or message.method == "session/fork"
 
 
 def accepts_events(headers: Headers) -> None:

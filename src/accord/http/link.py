@@ -4,7 +4,7 @@
     send ──▶ Outbound ──▶ Reader.next ──▶ GET      messages wait until somebody reads their stream
 
 The agent feels a client that does not read: past the high-water mark it is paused. Should nothing be read for
-`STALLED` seconds while something waits, or nobody be there at all for `ABANDONED`, the connection ends.
+long while something waits (`Limits.stalled`), or nobody be there at all (`Limits.abandoned`), the connection ends.
 """
 
 from __future__ import annotations
@@ -15,21 +15,14 @@ from collections.abc import Sequence
 from accord.errors import ProtocolError
 from accord.http.events import ALIVE, announcement, event
 from accord.http.judging import Posted, Refusal
+from accord.http.ledger import Ledger, too_many_sessions
+from accord.http.limits import Limits
 from accord.http.outbound import Gone, Outbound, Stream
 from accord.jsonrpc.frames import RequestId
 from accord.jsonrpc.messages import Answer, Call, parse
 from accord.schema import codec, v1
-from accord.transports.base import HIGH_WATER, End, Receiver, Transport
+from accord.transports.base import End, Receiver, Transport
 from accord.transports.closing import within
-
-KEEPALIVE = 15.0
-"""Seconds of silence on a stream before a comment says that it is alive."""
-
-STALLED = 60.0
-"""Seconds that messages may wait without a single one being taken."""
-
-ABANDONED = 60.0
-"""Seconds that a connection lasts without a stream and without a request."""
 
 JOIN = 64 * 1024
 """Bytes of messages that go into one write."""
@@ -40,16 +33,18 @@ class HttpLink(Transport):
 
     name = "http"
 
-    def __init__(self, connection_id: str, owner: str = "", *, high_water: int = HIGH_WATER) -> None:
+    def __init__(self, connection_id: str, owner: str = "", limits: Limits | None = None) -> None:
         self.id = connection_id
         self.owner = owner
-        self.outbound = Outbound()
+        self.limits = limits or Limits()
+        self.outbound = Outbound(self.limits.kept)
+        self.ledger = Ledger(self.limits.sessions)
         self.ended: asyncio.Event = asyncio.Event()
         """Set once the connection is over and what was sent on it can still be read."""
         self.end: End | None = None
         self.can_load = False
         """Whether the agent has said that sessions can be loaded or taken up again."""
-        self._high_water = high_water
+        self._high_water = self.limits.unread
         self._receiver: Receiver | None = None
         self._started = asyncio.Event()
         self._may_deliver = asyncio.Event()
@@ -75,6 +70,7 @@ class HttpLink(Transport):
             return
         was_empty = self.outbound.waiting_bytes == 0
         for frame in frames:
+            self.ledger.said(frame)
             if not self._is_first_answer(frame):
                 self._put(frame)
         if was_empty:
@@ -122,7 +118,7 @@ class HttpLink(Transport):
         self.finish(End("closed"))
         return self.end or End("closed")
 
-    def finish(self, end: End) -> None:
+    def finish(self, end: End, *, going_away: bool = False) -> None:  # noqa: ARG002 - there are no two ways to say so
         """The connection is over; idempotent."""
         if self.end is not None:
             return
@@ -154,10 +150,24 @@ class HttpLink(Transport):
     async def deliver(self, posted: Posted, body: bytes) -> None:
         """Hand a message to the agent; waits while it takes none, and raises Refusal once it is gone."""
         if isinstance(posted.message, Call):
+            self._check_streams(posted.session)
             self.outbound.asked(posted.message, posted.session)
+            if not self.ledger.asked(posted.message):
+                self.send([too_many_sessions(posted.message, self.limits.sessions)])
+                return
         elif isinstance(posted.message, Answer):
             self.outbound.answered(posted.message.id)
         await self._hand_over(body)
+
+    def _check_streams(self, session: str | None) -> None:
+        is_new = session is not None and session not in self.outbound.sessions
+        if is_new and len(self.outbound.sessions) >= self.limits.streams:
+            raise Refusal(429, f"a connection has at most {self.limits.streams:,} streams")
+
+    @property
+    def takes_now(self) -> bool:
+        """Whether a message would be taken without waiting."""
+        return self._started.is_set() and self._may_deliver.is_set()
 
     async def _hand_over(self, body: bytes) -> None:
         self._requests += 1
@@ -197,6 +207,7 @@ class HttpLink(Transport):
         # Resume Session Flow: a session's stream is opened before it is loaded, and clients wait for its headers.
         if key not in self.outbound.sessions and not self.can_load:
             raise Refusal(404, "no such session")
+        self._check_streams(key)
         return self.outbound.expect(key)
 
     def leave(self, reader: Reader) -> None:
@@ -219,10 +230,10 @@ class HttpLink(Transport):
 
     def problem(self, now: float) -> str | None:
         """Why this connection should be given up, if it should."""
-        if self.unsent and now - self._taken > STALLED:
-            return f"nothing was read for {STALLED:g} seconds"
-        if not (self._readers or self._requests) and now - self._seen > ABANDONED:
-            return f"nobody was there for {ABANDONED:g} seconds"
+        if self.unsent and now - self._taken > self.limits.stalled:
+            return f"nothing was read for {self.limits.stalled:g} seconds"
+        if not (self._readers or self._requests) and now - self._seen > self.limits.abandoned:
+            return f"nobody was there for {self.limits.abandoned:g} seconds"
         return None
 
 

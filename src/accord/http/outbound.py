@@ -16,12 +16,10 @@ from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from accord.http.limits import Limits
 from accord.http.wire import MAKES_SESSION_KNOWN, SESSION_ANSWERED_ON_CONNECTION, session_of
 from accord.jsonrpc.frames import RequestId
 from accord.jsonrpc.messages import Answer, Call, Malformed, Message, Tell, parse
-
-KEEP = 4 * 1024 * 1024
-"""Bytes that are kept for readers that come back."""
 
 
 class Numbered(NamedTuple):
@@ -54,7 +52,7 @@ class Stream:
 class Outbound:
     """The streams of one connection."""
 
-    def __init__(self, keep: int = KEEP) -> None:
+    def __init__(self, keep: int = Limits().kept) -> None:
         self.waiting_bytes = 0
         self.connection = Stream(None)
         self.sessions: dict[str, Stream] = {}

@@ -1,37 +1,33 @@
-"""Serving the application: a socket, TLS, and hypercorn, which speaks HTTP/1.1, HTTP/2 and WebSocket (extra `http`).
+"""Serving the application: a socket, TLS, and what ends it (extra `http`).
 
-What hypercorn 0.18 does not do well by itself is seen to here, and only here:
-
-- A reader of an HTTP/2 stream that stopped reading does not stop the sender, and memory grows: `bounded_streams`.
-- It says good-bye to an HTTP/2 connection after 1,000 requests, streams and all: raised to what is never reached.
-- It does not wait for streams to end, or waits for ever: so all streams are ended before it is told to end.
-- Its own pings keep a closed WebSocket for as long as their interval, and nobody minds their answers: not used.
-- A client that vanished without a word is never noticed: TCP is told to look for it.
+The connections are `listening`'s, and hypercorn's, which speaks HTTP/1.1, HTTP/2 and WebSocket. TCP is told to look for
+clients that have vanished without a word.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import signal
 import socket
+import ssl
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Self
 
 from accord.errors import AccordError
 from accord.http.access import LOOPBACK, Access, is_loopback
 from accord.http.asgi import App
 from accord.http.hosting import Hosted
+from accord.http.limits import Limits
 from accord.transports.closing import to_the_end
 from accord.transports.websocket import EXTRA_MISSING
 
-NEVER = 2**31
-ENDING = 5.0
-"""Seconds that each step of ending may take."""
+if TYPE_CHECKING:
+    from accord.http.listening import Listener
 
-log = logging.getLogger("accord.http")
+GRACE = 10.0
+"""Seconds that prompts have to be answered when the server is told to end."""
 
 
 class Server:
@@ -50,27 +46,44 @@ async def serve(
     access: Access | None = None,
     certificate: str | Path | None = None,
     key: str | Path | None = None,
+    limits: Limits | None = None,
+    grace: float = GRACE,
     on_ready: Callable[[Server], None] | None = None,
 ) -> None:
     """Serve an agent until this process is told to end (SIGINT or SIGTERM), or this is cancelled.
 
-    The arguments are those of `serving`; `on_ready` is called once clients can come.
+    The arguments are those of `serving`; `on_ready` is called once clients can come. Told to end, the server takes no
+    more connections, and prompts that are being answered have `grace` seconds; told a second time, it ends at once.
     """
     ending = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    async with serving(hosted, host=host, port=port, access=access, certificate=certificate, key=key) as server:
-        with suppress(NotImplementedError, RuntimeError):  # Windows, or a thread that is not the main one
-            for number in numbers:
-                loop.add_signal_handler(number, ending.set)
-        try:
+    with _Signals() as told:
+        async with serving(
+            hosted, host=host, port=port, access=access, certificate=certificate, key=key, limits=limits
+        ) as server:
+            told.call(lambda: server.app.hurry() if ending.is_set() else ending.set())
             if on_ready is not None:
                 on_ready(server)
             await ending.wait()
-        finally:
-            with suppress(NotImplementedError, RuntimeError):
-                for number in numbers:
-                    loop.remove_signal_handler(number)
+            await server.app.close(grace)
+
+
+class _Signals:
+    """What to do when this process is told to end; as before when the block is left."""
+
+    numbers = (signal.SIGINT, signal.SIGTERM)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def call(self, do: Callable[[], None]) -> None:
+        with suppress(NotImplementedError, RuntimeError):  # Windows, or a thread that is not the main one
+            for number in self.numbers:
+                asyncio.get_running_loop().add_signal_handler(number, do)
+
+    def __exit__(self, *_: object) -> None:
+        with suppress(NotImplementedError, RuntimeError):
+            for number in self.numbers:
+                asyncio.get_running_loop().remove_signal_handler(number)
 
 
 @asynccontextmanager
@@ -82,7 +95,8 @@ async def serving(
     access: Access | None = None,
     certificate: str | Path | None = None,
     key: str | Path | None = None,
-    **options: Any,
+    path: str = "/acp",
+    limits: Limits | None = None,
 ) -> AsyncGenerator[Server]:
     """A server for as long as the block lasts; a port of 0 is any that is free.
 
@@ -92,35 +106,31 @@ async def serving(
     `hosted` is an `Agent`, a command, or an `App`. Off the loopback it wants an `access` with tokens: whoever reaches
     an agent can usually run programs here. `certificate` and `key` are PEM files, for https.
     """
-    app = hosted if isinstance(hosted, App) else App(hosted, access=_access(host, access), **options)
-    config = _config(certificate, key)
+    app = hosted if isinstance(hosted, App) else App(hosted, path=path, access=_access(host, access), limits=limits)
+    tls = None if certificate is None else _tls(certificate, key)
     listening = _listen(host, port)
     scheme = "http" if certificate is None else "https"
     server = Server(app, f"{scheme}://{_address(host, listening)}{app.path}")
-    config.bind = [f"fd://{listening.detach()}"]  # hypercorn's from now on
-    ending = asyncio.Event()
-    running = asyncio.create_task(_run(app, config, ending), name=f"accord server {server.url}")
+    listener = _listener(app, listening, tls)
+    await listener.start()
     try:
         yield server
     finally:
-        await to_the_end(asyncio.create_task(_end(app, ending, running)))
+        await to_the_end(asyncio.create_task(_end(app, listener)))
 
 
-async def _run(app: App, config: Any, ending: asyncio.Event) -> None:
-    import hypercorn.asyncio
-
-    await cast("Any", hypercorn.asyncio).serve(app, config, shutdown_trigger=ending.wait, mode="asgi")
-
-
-async def _end(app: App, ending: asyncio.Event, running: asyncio.Task[None]) -> None:
+async def _end(app: App, listener: Listener) -> None:
     await app.close()
-    ending.set()
-    await asyncio.wait([running], timeout=ENDING)
-    if not running.done():
-        running.cancel()
-    results = await asyncio.gather(running, return_exceptions=True)
-    if isinstance(results[0], Exception):
-        log.warning("the server ended with an error: %r", results[0])
+    await listener.end()
+
+
+def _listener(app: App, listening: socket.socket, tls: ssl.SSLContext | None) -> Listener:
+    try:
+        from accord.http.listening import Listener
+    except ImportError:
+        listening.close()
+        raise AccordError(EXTRA_MISSING) from None
+    return Listener(app, listening, tls)
 
 
 def _access(host: str, access: Access | None) -> Access:
@@ -129,22 +139,19 @@ def _access(host: str, access: Access | None) -> Access:
     return access or Access(hosts=LOOPBACK)
 
 
-def _config(certificate: str | Path | None, key: str | Path | None) -> Any:
+def _tls(certificate: str | Path, key: str | Path | None) -> ssl.SSLContext:
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    # RFC 7540, 9.2: "MUST use TLS version 1.2 or higher", and none of the older ciphers.
+    tls.minimum_version = ssl.TLSVersion.TLSv1_2
+    tls.set_ciphers("ECDHE+AESGCM:ECDHE+CHACHA20")
+    tls.set_alpn_protocols(["h2", "http/1.1"])
     try:
-        from hypercorn.config import Config
-    except ImportError:
-        raise AccordError(EXTRA_MISSING) from None
-    bounded_streams()
-    config = Config()
-    config.accesslog = config.errorlog = None
-    config.keep_alive_max_requests = NEVER
-    config.h2_max_concurrent_streams = 1000
-    config.include_server_header = False
-    config.graceful_timeout = ENDING
-    if certificate is not None:
-        config.certfile = str(certificate)
-        config.keyfile = str(key or certificate)
-    return config
+        tls.load_cert_chain(certificate, key)
+    except (OSError, ssl.SSLError) as error:  # an SSLError is an OSError, whose text is of use to nobody
+        named = f"{certificate}{'' if key is None else f' and {key}'}"
+        reason = "it is no certificate with its key" if isinstance(error, ssl.SSLError) else error.strerror
+        raise AccordError(f"cannot use the certificate {named}: {reason}") from error
+    return tls
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -174,40 +181,3 @@ def _listen(host: str, port: int) -> socket.socket:
 def _address(host: str, listening: socket.socket) -> str:
     port = listening.getsockname()[1]
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def bounded_streams() -> None:
-    """Let hypercorn's HTTP/2 streams take no more than they can hold.
-
-    Its buffer wakes the sender after every attempt to write, also one that wrote nothing because the reader's window is
-    closed; so each such attempt lets in another message. This one wakes it when there is room.
-    """
-    from hypercorn.protocol import h2
-
-    if getattr(h2.StreamBuffer, "wakes_when_there_is_room", False):
-        return
-
-    class BoundedBuffer(h2.StreamBuffer):
-        wakes_when_there_is_room = True
-
-        async def push(self, data: bytes) -> None:
-            # Added before waiting: who sends is woken before this, and does not look again.
-            if self._complete:
-                raise h2.BufferCompleteError
-            self.buffer.extend(data)
-            await self._is_empty.clear()
-            while len(self.buffer) >= h2.BUFFER_HIGH_WATER and not self._complete:
-                await self._paused.clear()
-                await self._paused.wait()
-
-        async def pop(self, max_length: int) -> bytes:
-            length = min(len(self.buffer), max_length)
-            data = bytes(self.buffer[:length])
-            del self.buffer[:length]
-            if len(self.buffer) < h2.BUFFER_LOW_WATER:
-                await self._paused.set()
-            if not self.buffer:
-                await self._is_empty.set()
-            return data
-
-    h2.StreamBuffer = BoundedBuffer  # type: ignore[misc]

@@ -9,11 +9,14 @@ import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any
 
-from accord.transports.base import HIGH_WATER, End, Receiver, Transport
+from accord.http.ledger import Ledger, too_many_sessions
+from accord.http.limits import Limits
+from accord.jsonrpc.messages import Call, parse
+from accord.transports.base import End, Receiver, Transport
 from accord.transports.closing import within
 from accord.transports.outgoing import Outgoing
 
-NORMAL, GOING_AWAY = 1000, 1001
+NORMAL, GOING_AWAY, ABNORMAL = 1000, 1001, 1006
 
 
 class WebSocketLink(Transport):
@@ -25,18 +28,25 @@ class WebSocketLink(Transport):
         self,
         receive: Callable[[], Awaitable[MutableMapping[str, Any]]],
         send: Callable[[MutableMapping[str, Any]], Awaitable[None]],
-        *,
-        high_water: int = HIGH_WATER,
+        limits: Limits | None = None,
     ) -> None:
+        self.limits = limits or Limits()
+        self.ledger = Ledger(self.limits.sessions)
+        self.received = self.sent = 0
+        """Bytes of messages."""
+        self.code = 0
+        """With which code it was closed, once it was."""
         self._receive_event = receive
         self._send_event = send
-        self._outgoing = Outgoing(high_water)
+        self._outgoing = Outgoing(self.limits.unread)
         self._receiver: Receiver | None = None
         self._started = asyncio.Event()
         self._may_read = asyncio.Event()
         self._may_read.set()
         self._over = asyncio.Event()
         self._end: End | None = None
+        self._going_away = False
+        self._taken = asyncio.get_running_loop().time()
         self._gone = False
         """Whether the other side has left, so that there is nobody to say good-bye to."""
 
@@ -48,6 +58,10 @@ class WebSocketLink(Transport):
         self._started.set()
 
     def send(self, frames: Sequence[bytes]) -> None:
+        if not self._outgoing.size:
+            self._taken = asyncio.get_running_loop().time()
+        for frame in frames:
+            self.ledger.said(frame)
         self._outgoing.put(frames)
 
     @property
@@ -69,10 +83,11 @@ class WebSocketLink(Transport):
         self.finish(End("closed"))
         return self._end or End("closed")
 
-    def finish(self, end: End) -> None:
-        """The connection is over; idempotent."""
+    def finish(self, end: End, *, going_away: bool = False) -> None:
+        """The connection is over; idempotent. `going_away` is what its client hears where all of the server ends."""
         if self._end is None:
             self._end = end
+            self._going_away = going_away
             self._over.set()
             self._outgoing.give_up()
             if self._receiver is not None:
@@ -86,8 +101,8 @@ class WebSocketLink(Transport):
         try:
             await asyncio.wait(halves, return_when=asyncio.FIRST_COMPLETED)
             if not self._gone:
-                code = NORMAL if self._over.is_set() else GOING_AWAY
-                await within(1.0, self._send_event({"type": "websocket.close", "code": code}))
+                self.code = GOING_AWAY if self._going_away else NORMAL
+                await within(1.0, self._send_event({"type": "websocket.close", "code": self.code}))
         finally:
             self.finish(End("peer_closed"))
             for half in halves:
@@ -101,14 +116,33 @@ class WebSocketLink(Transport):
             event = await self._receive_event()
             if event["type"] == "websocket.disconnect":
                 self._gone = True
+                self.code = event.get("code", ABNORMAL)
+                if self.code == ABNORMAL and (reason := event.get("reason")):
+                    self.finish(End("unresponsive", reason))
                 return
             # Bidirectional Messaging: "Binary frames are ignored."
             text = event.get("text")
             if text is not None and self._end is None and self._receiver is not None:
-                self._receiver.received([text.encode("utf-8", "surrogatepass")])
+                self._received(text.encode("utf-8", "surrogatepass"), self._receiver)
+
+    def _received(self, frame: bytes, receiver: Receiver) -> None:
+        self.received += len(frame)
+        message = parse(frame)
+        if isinstance(message, Call) and not self.ledger.asked(message):
+            self.send([too_many_sessions(message, self.limits.sessions)])
+        else:
+            receiver.received([frame])
 
     async def _write(self) -> None:
         while frames := await self._outgoing.take():
             for frame in frames:
                 await self._send_event({"type": "websocket.send", "text": frame.decode("utf-8", "replace")})
                 self._outgoing.written(len(frame))
+                self.sent += len(frame)
+                self._taken = asyncio.get_running_loop().time()
+
+    def problem(self, now: float) -> str | None:
+        """Why this connection should be given up, if it should."""
+        if self.unsent and now - self._taken > self.limits.stalled:
+            return f"nothing was read for {self.limits.stalled:g} seconds"
+        return None
