@@ -11,6 +11,9 @@ from accord import Agent, Handlers, v1
 OLDER = v1.McpServerStdio(
     "older", sys.executable, [str(Path(__file__).parents[1] / "mcp_servers" / "older_server.py")], []
 )
+OFFERING = v1.McpServerStdio(
+    "offering", sys.executable, [str(Path(__file__).parents[1] / "mcp_servers" / "offering_server.py")], []
+)
 MISSING = v1.McpServerStdio("missing", "/no/such/program", [], [])
 
 
@@ -46,6 +49,16 @@ async def test_a_tool_is_called_as_a_tool_call_with_its_content(serve, caller):
         assert [v1.Content.of('"the same"')] in [change.content for change in changes]
         assert changes[-1].status == "completed"
         assert editor.text == '"the same"'
+
+
+async def test_how_far_a_tool_is_shows_in_the_title_of_its_call(serve, caller):
+    async with serve(caller) as editor:
+        await editor.prompt(await opened(editor, OFFERING), "paint")
+        titles = [change.title for change in editor.of(v1.ToolCallProgress) if change.title]
+        # Titles that follow each other quickly are sent together, so that the first may be left out.
+        assert titles[-1] == "paint"
+        assert set(titles[:-1]) <= {"paint: 50%", "paint: drying"}
+        assert editor.text == "painted"
 
 
 async def test_with_ask_the_user_decides(serve, caller):
@@ -112,7 +125,7 @@ async def test_an_agent_that_does_not_look_at_them_starts_no_servers(serve):
     agent.on_session(sessions.append)
     async with serve(agent) as editor:
         await editor.prompt(await opened(editor, OLDER), "hello")
-        assert sessions[0].mcp._links[0]._owner is None
+        assert sessions[0].mcp._links[0]._held is None
 
 
 async def test_an_agent_declares_the_transports_that_are_installed(serve, caller, monkeypatch):

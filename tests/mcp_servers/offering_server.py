@@ -59,6 +59,14 @@ async def grow(context: Context) -> str:
 
 
 @server.tool()
+async def paint(context: Context) -> str:
+    """Takes a while, and says how far it is."""
+    await context.report_progress(1, 2)
+    await context.report_progress(2, 2, "drying")
+    return "painted"
+
+
+@server.tool()
 def where() -> str:
     """Where this process runs, and with which variable."""
     return f"{Path.cwd()} {os.environ.get('OFFERING', '')}"

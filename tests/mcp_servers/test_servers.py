@@ -7,12 +7,15 @@ import asyncio
 import base64
 import json
 import sys
+from pathlib import Path
 
 import pytest
 
 import accord
 from accord import v1
 from accord.mcp import mcp_capabilities
+
+OLDER = Path(__file__).with_name("older_server.py")
 
 
 async def test_every_way_to_a_server_offers_the_same(session_with, as_process, over_http):
@@ -169,13 +172,56 @@ async def test_a_server_that_never_answers_is_given_up(session_with):
         assert failure.problem == "did not answer within 0.2 seconds"
 
 
-async def test_a_server_that_dies_fails_its_call_and_is_told(session_with, as_process):
+async def test_a_server_that_dies_fails_its_call_is_told_once_and_started_anew(session_with, as_process):
     async with session_with(as_process("older", "older_server.py")) as session:
+        await session.run("grow")
+        assert "older/grown" in [tool.qualified_name for tool in await session.servers.tools()]
+        for _ in range(2):
+            with pytest.raises(accord.McpServerError, match="the server has gone"):
+                await session.run("die")
+            assert (await session.run("same")).text == '"the same"'
+            assert await session.servers.failures() == []
+        assert "older/grown" not in [tool.qualified_name for tool in await session.servers.tools()]
+        assert [failure.server for failure in session.failures] == ["older", "older"]
+
+
+async def test_a_server_that_died_is_there_again_for_all_who_ask(session_with, as_process):
+    async with session_with(as_process("older", "older_server.py")) as session:
+        tool = await session.servers.tool("same")
         with pytest.raises(accord.McpServerError, match="the server has gone"):
-            await session.run("die")
-        assert [failure.server for failure in session.failures] == ["older"]
-        with pytest.raises(accord.McpServerError, match="there is no tool same"):
-            await session.run("same")
+            await session.servers.run(await session.servers.tool("die"))
+        outcomes = await asyncio.gather(*(session.servers.run(tool) for _ in range(5)))
+        assert [outcome.text for outcome in outcomes] == ['"the same"'] * 5
+
+
+async def test_a_server_that_cannot_be_started_anew_is_left_alone_for_a_while(session_with, tmp_path):
+    program = tmp_path / "server"
+    program.write_text(f"#!/bin/sh\nexec {sys.executable} {OLDER}\n")
+    program.chmod(0o700)
+    async with session_with(v1.McpServerStdio("mortal", str(program), [], [])) as session:
+        die, same = await session.servers.tool("die"), await session.servers.tool("same")
+        with pytest.raises(accord.McpServerError, match="the server has gone"):
+            await session.servers.run(die)
+        started = tmp_path / "started"
+        program.write_text(f"#!/bin/sh\necho once >> {started}\n")
+        for _ in range(3):
+            with pytest.raises(accord.McpServerError, match="mortal"):
+                await session.servers.run(same)
+        assert started.read_text() == "once\n"
+        assert await session.servers.tools() == []
+        assert [failure.server for failure in session.failures] == ["mortal"]
+
+
+async def test_how_far_a_call_is_can_be_heard(session_with, as_process):
+    heard = []
+
+    async def hear(progress, total, message):
+        heard.append((progress, total, message))
+
+    async with session_with(as_process("offering")) as session:
+        tool = await session.servers.tool("paint")
+        assert (await session.servers.run(tool, on_progress=hear)).text == "painted"
+    assert heard == [(1, 2, None), (2, 2, "drying")]
 
 
 async def test_a_tool_is_found_by_its_servers_name_where_two_have_it(session_with, as_process):
@@ -203,8 +249,8 @@ async def test_closing_lets_those_go_that_are_there_and_those_that_still_connect
     async with session_with(as_process("older", "older_server.py"), silent) as session:
         there, still_connecting = session.servers._links
         assert await there.tools()
-    assert there._owner.done()
-    assert still_connecting._owner.done()
+    assert there._held._owner.done()
+    assert still_connecting._held._owner.done()
     assert session.failures == []
     with pytest.raises(accord.McpServerError, match="the session has ended"):
         await there.tools()

@@ -53,7 +53,15 @@ class SessionServers(McpServers):
         async with turn.tool(found.title, kind=found.kind, name=found.qualified_name, raw_input=arguments) as reported:
             if ask and not (await reported.ask(about=found.qualified_name)).allowed:
                 return McpResult([v1.TextContent("The user does not allow this.")], failed=True)
-            result = await self.run(found, arguments, tool_call_id=reported.id, timeout=timeout)
+
+            async def tell(progress: float, total: float | None, message: str | None) -> None:
+                await reported.retitle(f"{found.title}: {message or _amount(progress, total)}")
+
+            try:
+                result = await self.run(found, arguments, tool_call_id=reported.id, timeout=timeout, on_progress=tell)
+            finally:
+                if reported.title != found.title:
+                    await reported.retitle(found.title)
             await reported.content(*result.content)
             if result.structured is not None:
                 await reported.raw_output(result.structured)
@@ -81,3 +89,7 @@ class SessionServers(McpServers):
         tool_call_id = v1.ToolCallId(f"mcp-{failure.server}")
         title = f"Connect to the MCP server {failure.server}"
         await self._session.send(v1.ToolCall(tool_call_id, title, "other", "failed", [v1.Content.of(failure.problem)]))
+
+
+def _amount(progress: float, total: float | None) -> str:
+    return f"{progress / total:.0%}" if total else f"{progress:g}"

@@ -229,10 +229,11 @@ class Tool(Elicits):
         """Send what has not been sent; content only if it is worth it, unless `everything` is wanted."""
         update, self._unsent = self._unsent, {}
         if self._stale and (everything or self._affordable()):
-            self._stale, self._sent_at = False, asyncio.get_running_loop().time()
+            self._stale = False
             self._sent += self._size
             update["content"] = self._all_content()
         if update:
+            self._sent_at = asyncio.get_running_loop().time()
             self.status = update.get("status", self.status)
             await self._turn.send(v1.ToolCallProgress(self.id, **update))
 

@@ -1,20 +1,21 @@
-"""One MCP server: connected, held and let go by one task, and asked from any.
+"""One MCP server: what it offers, and asking it, over as many connections as it takes.
 
-The official package's contexts must be left by the task that entered them (its cancel scopes say so). So a link has an
-owner: it enters them, says so, waits until it is told to stop, and leaves them. Nobody cancels it; it is asked to stop,
-and while it still connects, its scope is cancelled from outside.
+    ask ──▶ Held, a connection ──▶ the server
+             └─ the server has gone ──▶ the next question starts it anew
+
+A server that dies is started anew when it is next asked, and its lists are read again. What was under way is not asked
+again: nobody knows how much of it was done. One that does not answer even then is left alone for a second, then for
+two, and so on up to a minute. One that never was there is given up.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import math
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from contextvars import Context
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from accord import __version__
 from accord.errors import McpServerError
@@ -22,29 +23,38 @@ from accord.mcp import catalog, content
 from accord.mcp.catalog import McpPrompt, McpResource, McpTool
 from accord.mcp.content import McpMessage, McpResult
 from accord.mcp.elicitation import Questions
+from accord.mcp.holding import Held, problem
 from accord.mcp.opening import name_of, transport_for
 from accord.mcp.surroundings import Surroundings
 from accord.schema import v1
 from accord.schema.base import Json, Unknown
 
 if TYPE_CHECKING:
-    import anyio
+    import mcp_types
     from mcp import Client
     from mcp.client.session import ClientRequestContext, IncomingMessage
     from mcp_types import ElicitRequestParams, ElicitResult, ListRootsResult
 
 T = TypeVar("T")
 
-CLOSING = 10.0
-"""Seconds for a server to end, before its contexts are cancelled; the package's own ladder takes up to six."""
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
+"""Seconds until a server that was started anew in vain is started once more."""
+
+GONE = "the server has gone"
 
 log = logging.getLogger("accord")
 
 Failed = Callable[[McpServerError], Awaitable[None]]
 
 
+class Progress(Protocol):
+    """Hears how far a call is: how much, of how much, and in words."""
+
+    async def __call__(self, progress: float, total: float | None, message: str | None) -> None: ...
+
+
 class Link:
-    """A connection to one MCP server, or the reason why there is none."""
+    """An MCP server, or the reason why there is none."""
 
     def __init__(
         self,
@@ -61,11 +71,13 @@ class Link:
         self._surroundings = surroundings
         self._deadline = deadline
         self._on_failure = on_failure
-        self._client: Client | None = None
-        self._settled = asyncio.Event()
-        self._stop = asyncio.Event()
-        self._scope: anyio.CancelScope | None = None
-        self._owner: asyncio.Task[None] | None = None
+        self._held: Held | None = None
+        self._was_there = False
+        self._pause = 0.0
+        self._not_before = 0.0
+        """When it may be started anew."""
+        self._closed = False
+        self._connecting = asyncio.Lock()
         self._offers: dict[str, list[Any]] = {}
         self._told: Counter[str] = Counter()
         self._questions = Questions(surroundings)
@@ -75,79 +87,66 @@ class Link:
 
     def start(self) -> None:
         """Begin to connect, in the background, unless that has begun."""
-        if self._owner is not None:
-            return
-        # Its life is the session's, so it takes nothing along from the request in which it happens to begin.
-        self._owner = asyncio.create_task(self._own(), name=f"accord mcp {self.name}", context=Context())
+        if self._held is None and not self._closed:
+            self._held = Held(self.name, self._connection, self._deadline)
 
     async def close(self) -> None:
         """Let the server go; waits until nothing of it is left."""
-        self._stop.set()
-        if self._owner is None:
-            return
-        if not self._settled.is_set() and self._scope is not None:
-            self._scope.cancel()
-        done, _ = await asyncio.wait([self._owner], timeout=CLOSING)
-        if not done and self._scope is not None:
-            self._scope.cancel()
-            await asyncio.wait([self._owner], timeout=CLOSING)
+        self._closed = True
+        if self._held is not None:
+            await self._held.close()
 
-    async def _own(self) -> None:
-        try:
-            await self._hold()
-        except Exception as error:  # whatever a server does is its own failure, never the session's
-            await self._fail(problem(error))
-        finally:
-            self._settled.set()
-            self._client = None
+    async def _there(self) -> Client:
+        """The connection: as it is, or made anew."""
+        async with self._connecting:
+            await self._start_anew()
+            if self._held is not None:
+                await self._held.settled()
+                if self._held.client is not None:
+                    self._was_there = True
+                    return self._held.client
+                if self._held.problem is not None:
+                    await self._fail(self._held.problem)
+        raise self.failure or McpServerError(self.name, "the session has ended")
 
-    async def _hold(self) -> None:
-        transport = transport_for(self._server, self._surroundings.roots)
-        import anyio
+    async def _start_anew(self) -> None:
+        gone = self._held
+        now = asyncio.get_running_loop().time()
+        if gone is not None and gone.is_over and self._was_there and now >= self._not_before:
+            self._pause = min(self._pause * 2, LONGEST_PAUSE) or FIRST_PAUSE
+            self._not_before = now + self._pause
+            await gone.close()
+            self._held = None
+            self._offers.clear()
+            log.info("MCP server %s is started anew", self.name)
+        self.start()
+
+    def _connection(self) -> AbstractAsyncContextManager[Client]:
         from mcp import Client
         from mcp_types import Implementation
 
-        with anyio.CancelScope(deadline=anyio.current_time() + self._deadline) as self._scope:
-            client = Client(
-                transport,
-                client_info=Implementation(name="accord", version=__version__),
-                elicitation_callback=self._elicit if self._surroundings.can_elicit() else None,
-                list_roots_callback=self._roots,
-                message_handler=self._hear,
-                cache=None,  # what a server offers is remembered here, until it says that this has changed
-            )
-            async with client, self._listening(client):
-                self._scope.deadline = math.inf
-                self._client = client
-                self._settled.set()
-                await self._stop.wait()
-        if self._scope.cancelled_caught and not self._stop.is_set():
-            raise McpServerError(self.name, f"did not answer within {self._deadline:g} seconds")
+        client = Client(
+            transport_for(self._server, self._surroundings.roots),
+            client_info=Implementation(name="accord", version=__version__),
+            elicitation_callback=self._elicit if self._surroundings.can_elicit() else None,
+            list_roots_callback=self._roots,
+            message_handler=self._hear,
+            cache=None,  # what a server offers is remembered here, until it says that this has changed
+        )
+        return _listening(client)
+
+    def _answered(self) -> None:
+        """The server is alive: what it did before is forgiven."""
+        self._pause = self._not_before = 0.0
+        self.failure = None
 
     async def _fail(self, why: str) -> None:
-        if self.failure is not None or self._stop.is_set():
+        """Remember why there is no server; told once, until it has been there again."""
+        if self.failure is not None or self._closed:
             return
         self.failure = McpServerError(self.name, why)
-        self._settled.set()
         log.warning("MCP server %s: %s", self.name, why)
         await self._on_failure(self.failure)
-
-    @asynccontextmanager
-    async def _listening(self, client: Client) -> AsyncGenerator[None]:
-        """From 2026-07-28 on a server tells that its offers have changed only to those who listen."""
-        from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-
-        capabilities = client.server_capabilities
-        tools = bool(capabilities.tools and capabilities.tools.list_changed)
-        prompts = bool(capabilities.prompts and capabilities.prompts.list_changed)
-        resources = bool(capabilities.resources and capabilities.resources.list_changed)
-        if client.protocol_version not in MODERN_PROTOCOL_VERSIONS or not (tools or prompts or resources):
-            yield
-            return
-        async with client.listen(
-            tools_list_changed=tools, prompts_list_changed=prompts, resources_list_changed=resources
-        ):  # what it tells comes to the message handler as well
-            yield
 
     # What the server tells and asks
 
@@ -210,12 +209,15 @@ class Link:
         return await self._offered("prompts", all_prompts)
 
     async def _offered(self, kind: str, listed: Callable[[Client], Awaitable[list[T]]]) -> list[T]:
-        """The list, asked for once, and again after the server said that it has changed."""
+        """The list, asked for once, and again after the server said that it has changed or was started anew."""
         await self._there()
         if kind in self._offers:
             return cast("list[T]", self._offers[kind])
         told = self._told[kind]
-        fresh = await self._ask(listed)
+        try:
+            fresh = await self._ask(listed)
+        except Gone:
+            fresh = await self._ask(listed)  # reading a list does nothing, so it can be read twice
         if self._told[kind] == told:  # else what was read is already old
             self._offers[kind] = fresh
         return fresh
@@ -229,12 +231,14 @@ class Link:
         *,
         tool_call_id: v1.ToolCallId | None,
         timeout: float | None,  # noqa: ASYNC109
+        on_progress: Progress | None,
     ) -> McpResult:
+        async def call(client: Client) -> mcp_types.CallToolResult:
+            return await client.call_tool(tool, arguments, timeout, on_progress)
+
         self._calls.append(tool_call_id)
         try:
-            return content.result_of(
-                await self._ask(lambda client: client.call_tool(tool, arguments, read_timeout_seconds=timeout))
-            )
+            return content.result_of(await self._ask(call))
         finally:
             self._calls.remove(tool_call_id)
 
@@ -248,24 +252,48 @@ class Link:
         """Ask the server when it is there; whatever goes wrong is a McpServerError."""
         client = await self._there()
         try:
-            return await ask(client)
+            answer = await ask(client)
         except Exception as error:
-            raise await self._asked_in_vain(error) from error
+            if self._is_gone(error):
+                await self._lost(client)
+                raise Gone(self.name, GONE) from error
+            raise McpServerError(self.name, problem(error)) from error
+        self._answered()
+        return answer
 
-    async def _there(self) -> Client:
-        if not self._stop.is_set():
-            self.start()
-            await self._settled.wait()
-        if self._client is None or self.failure is not None:
-            raise self.failure or McpServerError(self.name, "the session has ended")
-        return self._client
-
-    async def _asked_in_vain(self, error: Exception) -> McpServerError:
+    def _is_gone(self, error: Exception) -> bool:
         from mcp_types import CONNECTION_CLOSED
 
-        if getattr(error, "code", None) == CONNECTION_CLOSED:
-            await self._fail("the server has gone")
-        return self.failure or McpServerError(self.name, problem(error))
+        return getattr(error, "code", None) == CONNECTION_CLOSED
+
+    async def _lost(self, client: Client) -> None:
+        held = self._held
+        if held is not None and held.client is client:  # else another question has noticed it before this one
+            held.lose(GONE)
+            await self._fail(GONE)
+
+
+class Gone(McpServerError):
+    """The connection broke while the server was asked."""
+
+
+@asynccontextmanager
+async def _listening(connecting: Client) -> AsyncGenerator[Client]:
+    """From 2026-07-28 on a server tells that its offers have changed only to those who listen."""
+    from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+    async with connecting as client:
+        capabilities = client.server_capabilities
+        tools = bool(capabilities.tools and capabilities.tools.list_changed)
+        prompts = bool(capabilities.prompts and capabilities.prompts.list_changed)
+        resources = bool(capabilities.resources and capabilities.resources.list_changed)
+        if client.protocol_version not in MODERN_PROTOCOL_VERSIONS or not (tools or prompts or resources):
+            yield client
+            return
+        async with client.listen(
+            tools_list_changed=tools, prompts_list_changed=prompts, resources_list_changed=resources
+        ):  # what it tells comes to the message handler as well
+            yield client
 
 
 async def _pages(listed: Callable[..., Awaitable[T]]) -> AsyncGenerator[T]:
@@ -276,12 +304,3 @@ async def _pages(listed: Callable[..., Awaitable[T]]) -> AsyncGenerator[T]:
         cursor = cast("Any", page).next_cursor
         if cursor is None:
             return
-
-
-def problem(error: BaseException) -> str:
-    """What went wrong, in a line: of a group of errors, the first."""
-    if isinstance(error, BaseExceptionGroup):
-        return problem(cast("BaseExceptionGroup[BaseException]", error).exceptions[0])
-    if isinstance(error, McpServerError):
-        return error.problem
-    return str(error) or type(error).__name__

@@ -9,7 +9,7 @@ from typing import TypeVar
 from accord.errors import McpServerError
 from accord.mcp.catalog import McpPrompt, McpResource, McpTool
 from accord.mcp.content import McpMessage, McpResult
-from accord.mcp.link import Failed, Link
+from accord.mcp.link import Failed, Link, Progress
 from accord.mcp.surroundings import Surroundings
 from accord.schema import v1
 from accord.schema.base import Json, Unknown
@@ -23,7 +23,8 @@ DEADLINE = 30.0
 class McpServers:
     """What the MCP servers of a session offer, and ways to use it.
 
-    A server that is not there is left out, and is told to `on_failure` once.
+    A server that is not there is left out, and is told to `on_failure` once. One that dies is started anew when it is
+    next asked.
     """
 
     def __init__(
@@ -92,10 +93,15 @@ class McpServers:
         *,
         tool_call_id: v1.ToolCallId | None = None,
         timeout: float | None = None,  # noqa: ASYNC109
+        on_progress: Progress | None = None,
     ) -> McpResult:
-        """Call a tool; what its server asks the user meanwhile belongs to the tool call of this id."""
-        link = self._link(tool.server)
-        return await link.call(tool.name, arguments or {}, tool_call_id=tool_call_id, timeout=timeout)
+        """Call a tool; what its server asks the user meanwhile belongs to the tool call of this id.
+
+        `on_progress` hears how far it is, if the server says that: how much, of how much (or None), and in words.
+        """
+        return await self._link(tool.server).call(
+            tool.name, arguments or {}, tool_call_id=tool_call_id, timeout=timeout, on_progress=on_progress
+        )
 
     async def read(self, resource: McpResource) -> list[v1.EmbeddedResource]:
         """What a resource holds."""
