@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -40,3 +42,21 @@ async def nothing_is_left(caplog):
         await asyncio.wait(left, timeout=5)
     assert {task for task in left if not task.done()} == set()
     assert [record for record in caplog.get_records("call") if record.name == "asyncio"] == []
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory):
+    """A certificate for 127.0.0.1 that nobody vouches for, and its key."""
+    if shutil.which("openssl") is None:
+        pytest.skip("this test makes a certificate: install openssl")
+    folder = tmp_path_factory.mktemp("tls")
+    certificate, key = folder / "certificate.pem", folder / "key.pem"
+    kind = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2")
+    names = ("-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1")
+    subprocess.run(
+        ["openssl", "req", "-x509", *kind, *names, "-out", certificate, "-keyout", key],
+        check=True,
+        capture_output=True,
+        timeout=60,
+    )
+    return certificate, key

@@ -2,7 +2,6 @@
 
 import shutil
 import ssl
-import subprocess
 
 import pytest
 from talking import an_agent, editor_of
@@ -13,21 +12,6 @@ from accord.http import connect_transport, serving
 pytestmark = pytest.mark.skipif(
     shutil.which("openssl") is None, reason="this test makes a certificate: install openssl"
 )
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("tls")
-    certificate, key = folder / "certificate.pem", folder / "key.pem"
-    kind = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2")
-    names = ("-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1")
-    subprocess.run(
-        ["openssl", "req", "-x509", *kind, *names, "-out", certificate, "-keyout", key],
-        check=True,
-        capture_output=True,
-        timeout=60,
-    )
-    return certificate, key
 
 
 @pytest.mark.parametrize("scheme", ["https", "wss"])

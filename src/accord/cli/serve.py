@@ -48,7 +48,7 @@ LIMITS = {
     "unread": "what may wait for a client before its agent waits",
     "kept": "what is kept for a stream that broke",
     "keepalive": "silence on a stream before a sign of life",
-    "heartbeat": "between two pings of a WebSocket; after three without an answer it ends",
+    "heartbeat": "silence on a WebSocket before a ping; after three times as long it ends",
     "stalled": "how long messages may wait without one being read",
     "abandoned": "how long a connection lasts without a stream and without a request",
     "idle": "how long a TCP connection lasts without a request",
@@ -184,4 +184,5 @@ def _hosted(agent: list[str] | None) -> Hosted:
 
 
 def _say_where(server: Server) -> None:
-    print(f"Serving {server.app.host.name} at {server.url}", flush=True)
+    name = " ".join(server.app.host.name.split())  # a command may have lines
+    print(f"Serving {name} at {server.url}", flush=True)

@@ -41,7 +41,7 @@ class Limits:
     """Seconds of silence on an event stream before a comment says that it is alive."""
 
     heartbeat: float = 20.0
-    """Seconds between two pings on a WebSocket. A client that is silent for three times as long is gone."""
+    """Seconds of silence on a WebSocket before a ping. A client that is silent for three times as long is gone."""
 
     stalled: float = 60.0
     """Seconds that messages may wait without one of them being read. Then the connection ends."""

@@ -48,7 +48,8 @@ Json = dict[str, Any]
 LINGER = 1.0
 """Seconds that a client has to take what was sent last, and to answer a close."""
 
-SILENT_PINGS = 3
+SILENCES = 3
+"""Intervals without a sign of life after which a WebSocket's client is gone; it is pinged in all but the first."""
 
 log = logging.getLogger("accord.http")
 
@@ -316,14 +317,15 @@ class Socket(WSStream):
 
     async def _watch(self, every: float) -> None:
         silent = 0
-        while silent < SILENT_PINGS:
+        while silent < SILENCES:
             self._was_heard = False
             # A ping waits behind what the client has not taken, and that must not keep us from counting.
-            ping = asyncio.ensure_future(self._send_wsproto_event(Ping()))
-            if await within(every, self._over.wait()):
+            ping = asyncio.ensure_future(self._send_wsproto_event(Ping())) if silent else None
+            is_over = await within(every, self._over.wait())
+            if ping is not None:
                 ping.cancel()
+            if is_over:
                 return
-            ping.cancel()
             # While the application takes nothing, nothing is read, and an answer would not be seen.
             silent = 0 if self._was_heard or self._is_handling else silent + 1
         log.info("the client of a WebSocket is silent: given up")

@@ -1,0 +1,285 @@
+"""What the server bounds: how much, how many, how long; and what it does with those who go past it."""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from talking import DEADLINE, an_agent, editor_of, nobody_is_connected, transport_to
+from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosed
+
+import accord
+from accord import v1
+from accord.http import Limits, serving
+from accord.http.judging import Refusal
+from accord.http.ledger import Ledger
+from accord.http.link import HttpLink
+from accord.http.requesting import Requests
+from accord.jsonrpc.messages import answer, parse
+
+INITIALIZE = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}'
+HANDSHAKE = (
+    b"GET /acp HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+)
+
+
+def address(server):
+    host, _, port = server.url.removeprefix("http://").removesuffix("/acp").partition(":")
+    return host, int(port)
+
+
+async def raw(server, *parts):
+    """A connection on which this was sent."""
+    reader, writer = await asyncio.open_connection(*address(server))
+    for part in parts:
+        writer.write(part)
+    await writer.drain()
+    return reader, writer
+
+
+async def all_of(reader, writer):
+    """What comes until the server hangs up."""
+    async with asyncio.timeout(DEADLINE):
+        try:
+            got = await reader.read()
+        except ConnectionResetError:
+            got = b""
+    writer.close()
+    return got
+
+
+# How many
+
+
+async def test_a_connection_has_no_more_sessions_than_it_may_have(way):
+    async with serving(an_agent(), limits=Limits(sessions=2)) as server:
+        async with editor_of(transport_to(server.url, way)) as editor:
+            first, _ = await editor.open_session(), await editor.open_session()
+            with pytest.raises(accord.PeerError, match="at most 2 sessions"):
+                await editor.open_session()
+            with pytest.raises(accord.PeerError, match="at most 2 sessions"):
+                await editor.request(v1.LoadSessionRequest("another", "/project", []), timeout=DEADLINE)
+            await editor.prompt(first, "still here")
+            await editor.request(v1.CloseSessionRequest(first), timeout=DEADLINE)
+            assert await editor.open_session()
+            with pytest.raises(accord.PeerError, match="at most 2 sessions"):
+                await editor.open_session()
+        async with editor_of(transport_to(server.url, way)) as another:
+            assert await another.open_session()
+
+
+def test_a_session_that_was_refused_or_loaded_again_does_not_count():
+    ledger = Ledger(sessions=1)
+    load = b'{"jsonrpc":"2.0","id":%d,"method":"session/load","params":{"sessionId":"%s","cwd":"/","mcpServers":[]}}'
+    assert ledger.asked(parse(load % (1, b"a")))
+    ledger.said(b'{"jsonrpc":"2.0","id":1,"error":{"code":-32002,"message":"no"}}')
+    assert ledger.asked(parse(load % (2, b"b")))
+    ledger.said(answer(2, b"{}"))
+    assert ledger.asked(parse(load % (3, b"b")))
+    assert not ledger.asked(parse(load % (4, b"c")))
+
+
+async def test_a_connection_has_no_more_streams_than_it_may_have():
+    link = HttpLink("id", limits=Limits(streams=2))
+    link.can_load = True
+    readers = [link.read(None, None), link.read("a", None), link.read("b", None)]
+    with pytest.raises(Refusal) as refused:
+        link.read("c", None)
+    assert refused.value.status == 429
+    readers[1].leave()
+    link.read("c", None)
+
+
+async def test_more_tcp_connections_than_there_may_be_are_closed():
+    async with serving(an_agent(), limits=Limits(sockets=1)) as server:
+        first = await raw(server, b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        async with asyncio.timeout(DEADLINE):
+            assert b"200" in await first[0].readline()
+        assert await all_of(*await raw(server, b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")) == b""
+        first[1].close()
+
+
+@pytest.mark.parametrize("name", ["body", "sessions", "heartbeat"])
+def test_a_limit_of_nothing_is_a_mistake(name):
+    with pytest.raises(ValueError, match=name):
+        Limits(**{name: 0})
+
+
+# How slow
+
+
+async def test_a_body_that_trickles_in_is_408():
+    async with serving(an_agent(), limits=Limits(arrival=0.2)) as server:
+        head = b"POST /acp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n"
+        got = await all_of(*await raw(server, head, b"{"))
+        assert got.startswith(b"HTTP/1.1 408")
+        assert server.app.connections == 0
+
+
+@pytest.mark.parametrize(
+    "begun",
+    [
+        b"",
+        b"POST /acp HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x40\x00\x01\x04\x00\x00\x00\x01",
+    ],
+    ids=["nothing", "half a head", "HTTP/2 and no request", "HTTP/2 and half a head"],
+)
+async def test_who_never_finishes_the_head_of_a_request_is_hung_up_on(begun):
+    async with serving(an_agent(), limits=Limits(idle=0.2)) as server:
+        got = await all_of(*await raw(server, begun))
+        assert b"HTTP/1.1 200" not in got
+
+
+async def test_initialize_whose_client_leaves_leaves_nothing():
+    silent = [sys.executable, "-c", "import sys; sys.stdin.read()"]
+    async with serving(silent) as server:
+        body = INITIALIZE.encode()
+        head = b"POST /acp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+        _, writer = await raw(server, head % len(body), body)
+        async with asyncio.timeout(DEADLINE):
+            while not server.app.connections:  # noqa: ASYNC110 - an application has no event for it
+                await asyncio.sleep(0)
+        writer.close()
+        await nobody_is_connected(server)
+
+
+async def test_a_body_that_nobody_wants_does_not_cost_the_http2_connection():
+    async with serving(an_agent()) as server:
+        requests = Requests(server.url, http2=True)
+        connections = set()
+        try:
+            for content_type, status in (("text/plain", 415), ("application/json", 413), ("application/json", 400)):
+                body = b"x" * (17_000_000 if status == 413 else 200_000)
+                async with asyncio.timeout(DEADLINE):
+                    response = await requests.request("POST", [("content-type", content_type)], body)
+                    await response.body(1000)
+                assert response.status == status
+                connections.add(requests._multiplexed)
+            assert len(connections) == 1
+        finally:
+            await requests.close()
+
+
+# Whether anybody is there
+
+
+async def test_a_websocket_whose_client_is_frozen_is_ended(caplog):
+    async with serving(an_agent(), limits=Limits(heartbeat=0.2)) as server:
+        client = await asyncio.create_subprocess_exec(
+            sys.executable,
+            Path(__file__).with_name("frozen_client.py"),
+            server.url.replace("http", "ws", 1),
+            stdout=subprocess.PIPE,
+        )
+        try:
+            async with asyncio.timeout(DEADLINE):
+                assert await client.stdout.readline() == b"1\n"
+            assert server.app.connections == 1
+            os.kill(client.pid, signal.SIGSTOP)
+            await nobody_is_connected(server)
+            assert any("is silent" in record.getMessage() for record in caplog.records)
+        finally:
+            client.kill()
+            await client.wait()
+
+
+async def test_a_websocket_whose_client_answers_pings_stays():
+    async with serving(an_agent(), limits=Limits(heartbeat=0.05)) as server:
+        reader, writer = await raw(server, HANDSHAKE)
+        async with asyncio.timeout(DEADLINE):
+            await reader.readuntil(b"\r\n\r\n")
+            for _ in range(10):
+                assert await reader.readexactly(2) == b"\x89\x00"  # a ping
+                writer.write(b"\x8a\x80\x00\x00\x00\x00")  # a pong, masked
+            assert server.app.connections == 1
+            while (await reader.read(2)) == b"\x89\x00":
+                pass  # unanswered from now on
+        await nobody_is_connected(server)
+        writer.close()
+
+
+async def test_a_client_that_reads_nothing_is_given_up_on_a_websocket_too():
+    async with serving(an_agent()) as server, editor_of(transport_to(server.url, "websocket")) as editor:
+        session = await editor.open_session()
+        (link,) = server.app._sockets
+        now = asyncio.get_running_loop().time()
+        assert link.problem(now + 10_000) is None
+        link._outgoing.add(1)
+        assert "nothing was read" in link.problem(now + 10_000)
+        link._outgoing.written(1)
+        await editor.prompt(session, "hello")
+
+
+# Frames that are none
+
+
+@pytest.mark.parametrize(
+    ("frames", "code"),
+    [
+        (b"\x81\x82\x00\x00\x00\x00\xff\xfe", 1007),
+        (b"\x81\x01x", 1002),
+        (b"\x83\x80\x00\x00\x00\x00", 1002),
+        (b"\xf1\x80\x00\x00\x00\x00", 1002),
+        (b"\x88\x82\x00\x00\x00\x00\x00\x05", 1002),
+        (b"\x89\xfe\x00\xff\x00\x00\x00\x00" + b"x" * 255, 1002),
+        (b"\x01\x81\x00\x00\x00\x00x" * 2, 1002),
+        (b"\x81\xff\x00\x00\x00\x00\x00\x10\x00\x01\x00\x00\x00\x00" + b"x" * 1_048_577, 1009),
+        (b"\x01\xfe\xff\xff\x00\x00\x00\x00" + b"x" * 65535 + b"\x00\xfe\xff\xff\x00\x00\x00\x00" * 0, None),
+    ],
+    ids=[
+        "no UTF-8",
+        "unmasked",
+        "unknown kind",
+        "reserved bits",
+        "bad close code",
+        "long ping",
+        "text in text",
+        "too big",
+        "half",
+    ],
+)
+async def test_frames_that_are_none_are_answered_with_the_close_code_for_it(frames, code):
+    async with serving(an_agent(), limits=Limits(body=1_000_000)) as server:
+        reader, writer = await raw(server, HANDSHAKE)
+        async with asyncio.timeout(DEADLINE):
+            await reader.readuntil(b"\r\n\r\n")
+        writer.write(frames)
+        if code is None:  # nothing is wrong with it yet
+            assert server.app.connections == 1
+            writer.close()
+        else:
+            got = await all_of(reader, writer)
+            assert got[:1] == b"\x88"
+            assert int.from_bytes(got[2:4], "big") == code
+        await nobody_is_connected(server)
+
+
+async def test_a_message_in_pieces_counts_as_a_whole_and_stops_being_collected():
+    async with serving(an_agent(), limits=Limits(body=1000)) as server:
+        async with connect(server.url.replace("http", "ws", 1)) as socket:
+
+            async def pieces():
+                for _ in range(1000):
+                    yield "é" * 100
+
+            with contextlib.suppress(ConnectionClosed):
+                await asyncio.wait_for(socket.send(pieces()), DEADLINE)
+            await asyncio.wait_for(socket.wait_closed(), DEADLINE)
+            assert socket.close_code == 1009
+        await nobody_is_connected(server)
+
+
+async def test_compression_is_not_agreed_upon():
+    async with serving(an_agent()) as server, connect(server.url.replace("http", "ws", 1)) as socket:
+        assert "Sec-WebSocket-Extensions" not in socket.response.headers
+        await socket.send(INITIALIZE)
+        assert json.loads(await socket.recv())["id"] == 1

@@ -1,0 +1,167 @@
+"""How a server ends: prompts are finished, clients are told, and nobody waits for ever."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from talking import DEADLINE, an_agent, editor_of, transport_to
+from test_commands import ACCORD, UNKNOWN
+from websockets.asyncio.client import connect
+
+import accord
+from accord.http import serving
+from accord.http.requesting import Requests
+
+INITIALIZE = b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}'
+
+LASTING = """
+import asyncio, accord
+agent = accord.Agent("lasting")
+@agent.on_prompt
+async def wait(turn):
+    await turn.say("waiting")
+    await asyncio.Event().wait()
+agent.run()
+"""
+
+
+def an_agent_that_waits(until):
+    agent = accord.Agent("patient")
+
+    @agent.on_prompt
+    async def wait(turn):
+        await turn.say("waiting")
+        await until.wait()
+        await turn.say(", done")
+
+    return agent
+
+
+async def status_of(url, method="GET", headers=(), body=b""):
+    requests = Requests(url)
+    try:
+        async with asyncio.timeout(DEADLINE):
+            response = await requests.request(method, list(headers), body)
+            await response.body(10_000)
+        return response.status
+    finally:
+        await requests.close()
+
+
+async def test_prompts_are_answered_before_the_server_ends_and_nobody_else_comes_in(way):
+    done = asyncio.Event()
+    async with serving(an_agent_that_waits(done)) as server:
+        idle_one = editor_of(transport_to(server.url, way))
+        async with editor_of(transport_to(server.url, way)) as busy, idle_one as idle:
+            session = await busy.open_session()
+            turn = asyncio.create_task(busy.prompt(session, "wait"))
+            await busy.first_words.wait()
+            closing = asyncio.create_task(server.app.close(grace=DEADLINE))
+            assert (await idle.connection.closed()).reason in ("peer_closed", "broken")
+            assert await status_of(server.url.replace("/acp", "/healthz")) == 503
+            with pytest.raises(accord.ConnectionClosed, match="503"):
+                async with editor_of(transport_to(server.url, way)):
+                    pass
+            assert not turn.done()
+            done.set()
+            assert (await turn).stop_reason == "end_turn"
+            assert busy.text(session) == "waiting, done"
+            assert (await busy.connection.closed()).reason in ("peer_closed", "broken")
+            await closing
+
+
+async def test_prompts_have_no_more_time_than_they_are_given(way):
+    async with serving(an_agent()) as server, editor_of(transport_to(server.url, way)) as editor:
+        session = await editor.open_session()
+        turn = asyncio.create_task(editor.prompt(session, "wait"))
+        await editor.first_words.wait()
+        await server.app.close(grace=0.1)
+        with pytest.raises(accord.ConnectionClosed):
+            await turn
+
+
+async def test_the_clients_of_websockets_hear_that_the_server_is_going_away():
+    async with serving(an_agent()) as server, connect(server.url.replace("http", "ws", 1)) as socket:
+        await server.app.close()
+        await asyncio.wait_for(socket.wait_closed(), DEADLINE)
+        assert socket.close_code == 1001
+
+
+@pytest.mark.parametrize("http2", [False, True])
+async def test_streams_end_with_the_server_and_are_not_cut(http2):
+    async with serving(an_agent()) as server:
+        requests = Requests(server.url, http2=http2)
+        opened = await requests.request("POST", [("content-type", "application/json")], INITIALIZE)
+        await opened.body(10_000)
+        connection = ("acp-connection-id", opened.header("acp-connection-id"))
+        stream = await requests.request("GET", [("accept", "text/event-stream"), connection])
+        async with asyncio.timeout(DEADLINE):
+            assert await anext(stream.chunks) == b":\n\n"
+            await server.app.close()
+            assert await stream.body(10_000) == b""  # raises, were it cut
+        await requests.close()
+
+
+async def test_a_server_whose_clients_have_streams_open_ends_in_order_and_completely(way):
+    """Nothing is left, whichever Python this is: the fixture looks at the tasks."""
+    for _ in range(3):
+        async with serving(an_agent()) as server:
+            transports = [transport_to(server.url, way) for _ in range(5)]
+            peers = [editor_of(transport) for transport in transports]
+            editors = [await peer.__aenter__() for peer in peers]
+            for editor in editors:
+                await editor.open_session()
+            async with asyncio.timeout(DEADLINE):
+                await server.app.close()
+        for peer in peers:
+            await peer.__aexit__(None, None, None)
+        assert server.app.connections == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+async def test_told_once_it_waits_for_prompts_and_told_twice_it_ends(number):
+    process = await asyncio.create_subprocess_exec(
+        *(*ACCORD, "serve", "--port", "0", "--grace", "3600", "--", sys.executable, "-c", LASTING),
+        env=UNKNOWN,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        async with asyncio.timeout(DEADLINE):
+            url = (await process.stdout.readline()).decode().split()[-1]
+        async with editor_of(transport_to(url, "http1")) as editor:
+            session = await editor.open_session()
+            turn = asyncio.create_task(editor.prompt(session, "wait"))
+            await editor.first_words.wait()
+            process.send_signal(number)
+            async with asyncio.timeout(DEADLINE):
+                while await status_of(url.replace("/acp", "/healthz")) != 503:
+                    pass
+            assert process.returncode is None
+            assert not turn.done()
+            process.send_signal(number)
+            async with asyncio.timeout(DEADLINE):
+                assert await process.wait() == 0
+            with pytest.raises(accord.ConnectionClosed):
+                await turn
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+async def test_a_server_that_is_killed_takes_its_agents_with_it_and_its_clients_notice(way):
+    process = await asyncio.create_subprocess_exec(
+        *(*ACCORD, "serve", "--port", "0"), env=UNKNOWN, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    async with asyncio.timeout(DEADLINE):
+        url = (await process.stdout.readline()).decode().split()[-1]
+    options = {} if way == "websocket" else {"reconnect_within": 0}
+    async with editor_of(transport_to(url, way, **options)) as editor:
+        await editor.open_session()
+        os.kill(process.pid, signal.SIGKILL)
+        assert (await editor.connection.closed()).reason in ("peer_closed", "broken")
+    await process.wait()

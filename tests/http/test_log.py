@@ -1,0 +1,116 @@
+"""The line for each request and each connection, and what is never in it."""
+
+import asyncio
+import json
+import logging
+import re
+import subprocess
+from contextlib import asynccontextmanager
+
+import pytest
+from talking import DEADLINE, an_agent, editor_of, nobody_is_connected, transport_to
+from test_commands import ACCORD, UNKNOWN
+
+import accord
+from accord.http import Access, connect_transport, serving
+from accord.http.accesslog import Exchange, JsonLines, TextLines
+
+SECRET, QUERY, WORDS = "s3cret-token", "key=in-the-query", "words of a prompt"
+
+
+@asynccontextmanager
+async def logged(*arguments, tmp_path):
+    """`accord serve`, a prompt to it in each way, and what it wrote on standard error by its end."""
+    tokens = tmp_path / "tokens"
+    tokens.write_text(f"{SECRET} ada\n")
+    process = await asyncio.create_subprocess_exec(
+        *(*ACCORD, "serve", "--port", "0", "--token-file", str(tokens), *arguments),
+        env=UNKNOWN,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        async with asyncio.timeout(DEADLINE):
+            url = (await process.stdout.readline()).decode().split()[-1]
+            for scheme in "http", "ws":
+                target = f"{url.replace('http', scheme, 1)}?{QUERY}"
+                async with editor_of(connect_transport(target, token=SECRET)) as editor:
+                    await editor.prompt(await editor.open_session(), WORDS)
+            with pytest.raises(accord.ConnectionClosed, match="401"):
+                async with editor_of(connect_transport(url, token="wrong-token")):
+                    pass
+            process.terminate()
+            yield (await process.communicate())[1].decode().splitlines()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+async def test_text_is_one_line_for_each_request(tmp_path):
+    async with logged(tmp_path=tmp_path) as lines:
+        form = re.compile(
+            r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z \S+ (GET|POST|DELETE|WEBSOCKET) \d{3,4} "
+            r"in=\d+ out=\d+ [\d.]+m?s( connection=[\w-]{8})?"
+        )
+        assert [line for line in lines if not form.fullmatch(line)] == []
+        assert len([line for line in lines if " ada POST 202 " in line]) == 2
+        assert len([line for line in lines if " ada GET 200 " in line]) == 2
+        assert len([line for line in lines if " ada WEBSOCKET 1000 " in line]) == 1
+        assert len([line for line in lines if " - POST 401 " in line]) == 1
+        nothing_secret(lines)
+
+
+async def test_json_has_the_same_fields(tmp_path):
+    async with logged("--log-format", "json", tmp_path=tmp_path) as lines:
+        told = [json.loads(line) for line in lines]
+        assert {frozenset(it) for it in told} == {
+            frozenset(("time", "user", "method", "status", "received", "sent", "seconds", "connection"))
+        }
+        socket = next(it for it in told if it["method"] == "WEBSOCKET")
+        assert (socket["user"], socket["status"], len(socket["connection"])) == ("ada", 1000, 8)
+        assert socket["received"] > len(WORDS)
+        assert socket["sent"] > 0
+        (refused,) = [it for it in told if it["status"] == 401]
+        assert (refused["user"], refused["connection"]) == (None, None)
+        nothing_secret(lines)
+
+
+async def test_nothing_is_written_if_nothing_is_wanted(tmp_path):
+    async with logged("--log-format", "none", tmp_path=tmp_path) as lines:
+        assert lines == []
+
+
+def nothing_secret(lines):
+    for secret in SECRET, "wrong-token", QUERY, "in-the-query", WORDS, "Bearer":
+        assert not any(secret in line for line in lines)
+
+
+async def test_in_ones_own_program_it_is_a_logger(caplog, way):
+    caplog.set_level(logging.INFO, "accord.http.access")
+    async with serving(an_agent(), access=Access({"a": "ada"})) as server:
+        async with editor_of(transport_to(server.url, way, headers={"Authorization": "Bearer a"})) as editor:
+            await editor.open_session()
+        await nobody_is_connected(server)
+    told = [record.args[0] for record in caplog.records if record.name == "accord.http.access"]
+    assert {exchange.user for exchange in told} == {"ada"}
+    assert all(exchange.status and exchange.seconds > 0 for exchange in told)
+
+
+def test_no_name_and_no_method_makes_a_second_line():
+    exchange = Exchange("GET\nFORGED")
+    exchange.user = "ada\n2026 eve POST 200\x1b[2J"
+    exchange.connection = "0123456789abcdef"
+    assert "\n" not in str(exchange)
+    assert "\x1b" not in str(exchange)
+    assert exchange.method == "OTHER"
+    assert "0123456789" not in str(exchange)
+    record = logging.LogRecord("accord.http.access", logging.INFO, "", 0, "%s", (exchange,), None)
+    assert TextLines().format(record) == str(exchange)
+    assert json.loads(JsonLines().format(record))["user"] == exchange.user
+
+
+def test_other_records_are_lines_too():
+    record = logging.LogRecord("accord.http", logging.WARNING, "", 0, "a %s happened", ("thing",), None)
+    assert TextLines().format(record).endswith("Z a thing happened")
+    assert json.loads(JsonLines().format(record))["text"] == "a thing happened"
