@@ -168,9 +168,9 @@ async def test_a_handler_of_its_own_comes_before_the_one_for_others(connect):
 
 async def test_a_handler_that_is_given_later_takes_the_place_of_one_that_was_asked_already(connect):
     client, later = Handlers(), Handlers()
-    client.on(Count)(lambda request: 1)
+    client.on(Count)(lambda _: 1)
     client.on_request("_example.com/plain")(lambda _: {"by": "first"})
-    later.on(Count)(lambda request: 2)
+    later.on(Count)(lambda _: 2)
     async with connect.as_agent(client) as (script, link):
         assert await script.request("_example.com/count", {"upto": 0}) == 1
         assert await script.request("_example.com/plain") == {"by": "first"}

@@ -99,6 +99,10 @@ class Record:
                     return
                 place += 1
 
+    def release(self) -> None:
+        """The session is closed: nothing more will be kept, until somebody opens it again."""
+        self._store.release(self._stored)
+
     async def keep_settings(self, settings: dict[str, Json]) -> None:
         """Keep what the user chose."""
         if settings != self.settings:

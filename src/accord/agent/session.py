@@ -213,6 +213,7 @@ class Session:
             await self.resources.aclose()
         except Exception:
             log.exception("closing what the session %s held failed", self.id)
+        self.record.release()
 
     def __repr__(self) -> str:
         return f"Session({self.id!r}, cwd={str(self.cwd)!r})"

@@ -137,6 +137,9 @@ class Store(ABC):
         """
         return None
 
+    def release(self, session: StoredSession) -> None:  # noqa: B027  to a store that forgets nothing it is nothing
+        """Whoever held the session is done with it, and somebody may take it later. Most stores need not know."""
+
     @abstractmethod
     def updates(self, session_id: str, *, owner: str = "", after: int = 0) -> AsyncIterator[list[bytes]]:
         """The session's updates in order, a page at a time, behind the first `after` of them."""

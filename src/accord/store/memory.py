@@ -55,6 +55,12 @@ class _Kept:
 
 _place = attrgetter("place")
 
+LIMIT = 256 * 1024 * 1024
+"""Bytes of sessions that nobody holds any more."""
+
+ROOM = 2048
+"""About how many bytes a session takes besides its updates."""
+
 FRESH = 0.05
 """Seconds in which a stream of updates does not make its session newer again and again."""
 
@@ -62,12 +68,18 @@ FRESH = 0.05
 class MemoryStore(Store):
     """Keeps sessions in memory, for as long as the process lives.
 
-    agent = accord.Agent("greeter", store=accord.MemoryStore())
+        agent = accord.Agent("greeter", store=accord.MemoryStore())
+
+    Of sessions that are not open it keeps `limit` bytes, and forgets those first that were closed first.
     """
 
-    def __init__(self, *, clock: Clock = now) -> None:
+    def __init__(self, *, limit: int = LIMIT, clock: Clock = now) -> None:
         self._clock = clock
+        self._limit = limit
         self._kept: dict[str, _Kept] = {}
+        self._released: dict[str, int] = {}
+        """The sessions that nobody holds, in the order in which they were released, and their bytes."""
+        self._released_bytes = 0
         self._count = 0
         self._listed: list[_Kept] | None = None
         """All sessions in the order of a list; made again after a change."""
@@ -90,6 +102,7 @@ class MemoryStore(Store):
         if kept is None:
             raise StoreError("gone", f"there is no session {session_id}")
         kept.session = msgspec.structs.replace(kept.session, hold=kept.session.hold + 1, roots=tuple(roots))
+        self._released_bytes -= self._released.pop(session_id, 0)
         return kept.as_it_is()
 
     async def write(self, session: StoredSession, updates: Sequence[bytes] = (), changes: Changes = NOTHING) -> None:
@@ -115,6 +128,15 @@ class MemoryStore(Store):
                 self._listed = None
 
         return append
+
+    def release(self, session: StoredSession) -> None:
+        kept = self._of(session.id, session.owner)
+        if kept is None or kept.session.hold != session.hold or session.id in self._released:
+            return
+        self._released[session.id] = size = ROOM + sum(map(len, kept.updates))
+        self._released_bytes += size
+        while self._released_bytes > self._limit:
+            self._forget(next(iter(self._released)))
 
     async def updates(self, session_id: str, *, owner: str = "", after: int = 0) -> AsyncIterator[list[bytes]]:
         while (kept := self._of(session_id, owner)) is not None and (page := _page(kept.updates, after)):
@@ -148,8 +170,12 @@ class MemoryStore(Store):
 
     async def delete(self, session_id: str, *, owner: str = "") -> None:
         if self._of(session_id, owner) is not None:
-            del self._kept[session_id]
-            self._listed = None
+            self._forget(session_id)
+
+    def _forget(self, session_id: str) -> None:
+        del self._kept[session_id]
+        self._released_bytes -= self._released.pop(session_id, 0)
+        self._listed = None
 
     def _held(self, session: StoredSession) -> _Kept:
         """What is kept of a session, for whoever holds it; StoreError for anybody else."""
