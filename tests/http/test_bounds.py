@@ -263,6 +263,21 @@ async def test_frames_that_are_none_are_answered_with_the_close_code_for_it(fram
         await nobody_is_connected(server)
 
 
+@pytest.mark.parametrize(
+    "handshake",
+    [
+        HANDSHAKE.replace(b"Version: 13", b"Version: 8"),
+        HANDSHAKE.replace(b"Sec-WebSocket-Key", b"X"),
+        HANDSHAKE + b"early",
+    ],
+    ids=["another version", "no key", "a frame before the answer"],
+)
+async def test_a_handshake_that_is_none_is_400_and_leaves_nothing(handshake):
+    async with serving(an_agent()) as server:
+        assert (await all_of(*await raw(server, handshake))).startswith(b"HTTP/1.1 400")
+        await nobody_is_connected(server)
+
+
 async def test_a_message_in_pieces_counts_as_a_whole_and_stops_being_collected():
     async with serving(an_agent(), limits=Limits(body=1000)) as server:
         async with connect(server.url.replace("http", "ws", 1)) as socket:

@@ -1,4 +1,4 @@
-"""The TypeScript SDK's clients with our server, and our clients with its server."""
+"""The clients of the TypeScript and Python SDKs with our server, and our clients with their servers."""
 
 import asyncio
 import json
@@ -12,20 +12,20 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from benchmarks.build import Unavailable, build
-from benchmarks.peers import TYPESCRIPT, Peer
+from benchmarks.peers import PYTHON, TYPESCRIPT, Peer, fill, venv_steps
 from talking import DEADLINE, an_agent, editor_of, transport_to
 
 from accord.http import serving
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
 
-REMOTE = Peer(
+TYPESCRIPT_REMOTE = Peer(
     name="interop-remote-typescript",
     package=TYPESCRIPT.package,
     version=TYPESCRIPT.version,
     language=TYPESCRIPT.language,
-    agent=("agent.mjs",),
-    client=("client.mjs",),
+    agent=("node", "agent.mjs"),
+    client=("node", "client.mjs"),
     files={
         "../interop/pins/remote.json": "package.json",
         "../interop/clients/typescript_remote.mjs": "client.mjs",
@@ -35,22 +35,36 @@ REMOTE = Peer(
     tools=TYPESCRIPT.tools,
     install=TYPESCRIPT.install,
 )
+PYTHON_REMOTE = Peer(
+    name="interop-remote-python",
+    package=PYTHON.package,
+    version=PYTHON.version,
+    language=PYTHON.language,
+    agent=("{venv}", "agent.py"),
+    client=("{venv}", "client.py"),
+    files={
+        "../interop/pins/remote.txt": "remote.txt",
+        "../interop/clients/python_remote.py": "client.py",
+        "../interop/agents/python_remote.py": "agent.py",
+    },
+    steps=venv_steps("remote.txt"),
+)
 
 COUNTED = "".join(f"{number} " for number in range(200))
 
 
-@pytest.fixture(scope="session")
-def typescript():
+@pytest.fixture(scope="session", params=[TYPESCRIPT_REMOTE, PYTHON_REMOTE], ids=["TypeScript", "Python"])
+def peer(request):
     try:
-        return build(REMOTE, print).folder
+        return build(request.param, print)
     except Unavailable as missing:
         pytest.skip(str(missing))
 
 
 @asynccontextmanager
-async def program(folder, *arguments):
+async def program(built, tokens, *arguments):
     process = await asyncio.create_subprocess_exec(
-        "node", *arguments, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        *fill(tokens, built.folder), *arguments, cwd=built.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     try:
         async with asyncio.timeout(2 * DEADLINE):
@@ -64,10 +78,10 @@ async def program(folder, *arguments):
 
 
 @pytest.mark.parametrize("scheme", ["http", "ws"])
-async def test_their_client_with_our_server(typescript, scheme):
+async def test_their_client_with_our_server(peer, scheme):
     async with (
         serving(an_agent()) as server,
-        program(typescript, "client.mjs", server.url.replace("http", scheme, 1)) as client,
+        program(peer, peer.peer.client, server.url.replace("http", scheme, 1)) as client,
     ):
         told = json.loads(await client.stdout.read())
     assert told == {
@@ -78,8 +92,8 @@ async def test_their_client_with_our_server(typescript, scheme):
 
 
 @pytest.mark.parametrize("way", ["http1", "websocket"])
-async def test_our_client_with_their_server(typescript, way):
-    async with program(typescript, "agent.mjs") as process:
+async def test_our_client_with_their_server(peer, way):
+    async with program(peer, peer.peer.agent) as process:
         url = (await process.stdout.readline()).decode().strip()
         async with editor_of(transport_to(url, way)) as editor:
             one, two = await editor.open_session(), await editor.open_session()
@@ -89,8 +103,8 @@ async def test_our_client_with_their_server(typescript, way):
 
 
 @pytest.mark.parametrize("way", ["http1", "websocket"])
-async def test_the_end_of_their_server_is_the_end_of_our_link(typescript, way):
-    async with program(typescript, "agent.mjs") as process:
+async def test_the_end_of_their_server_is_the_end_of_our_link(peer, way):
+    async with program(peer, peer.peer.agent) as process:
         url = (await process.stdout.readline()).decode().strip()
         async with editor_of(transport_to(url, way)) as editor:
             await editor.open_session()

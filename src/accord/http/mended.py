@@ -9,7 +9,9 @@
   ever: `Connection`.
 - It pings WebSockets without minding the answers, and keeps a closed one for as long as the interval. A message past
   the limit goes on being collected, and counts in characters. Text that is none, and frames that are none, are not
-  answered with a close code. Compression cannot be turned off, so a small frame can become gigabytes: `Socket`.
+  answered with a close code. What comes before the handshake is answered leaves the application waiting for ever, and a
+  handshake that is none leaves its connection open. Compression cannot be turned off, so a small frame can become
+  gigabytes: `Socket`.
 """
 
 # What hypercorn's annotations leave open is nothing that can be closed here.
@@ -33,7 +35,7 @@ from hypercorn.asyncio.tcp_server import TCPServer
 from hypercorn.config import Config
 from hypercorn.events import RawData
 from hypercorn.protocol import h2 as hypercorn_h2
-from hypercorn.protocol.events import Data, Event, StreamClosed
+from hypercorn.protocol.events import Body, Data, Event, Request, StreamClosed
 from hypercorn.protocol.h2 import H2Protocol, StreamBuffer
 from hypercorn.protocol.ws_stream import ASGIWebsocketState, WSStream
 from wsproto.connection import ConnectionState
@@ -239,11 +241,17 @@ class Socket(WSStream):
         if isinstance(event, StreamClosed):
             await self._is_closed()
             return
+        if isinstance(event, Body | Data) and not self.closed and not self.handshake.accepted:
+            await self._send_error_response(400)  # nobody may speak before the handshake is answered
+            await self.send(StreamClosed(stream_id=self.stream_id))
+            return
         self._was_heard = self._is_handling = True
         try:
             await super().handle(event)
         finally:
             self._is_handling = False
+        if isinstance(event, Request) and self.closed:  # it was no handshake
+            await self.send(StreamClosed(stream_id=self.stream_id))
 
     async def _is_closed(self) -> None:
         if not self.closed:
