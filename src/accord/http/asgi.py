@@ -196,11 +196,13 @@ class App:
             await self._initialize(exchange, message, data, receive, send)
             return
         link = self._link(exchange, headers, exchange.user)
-        posted = judging.posted(message, headers, link.outbound)
-        if link.takes_now:
-            await link.deliver(posted, data)
-        else:
-            await _unless_gone(receive, link.deliver(posted, data))
+        number = judging.number(headers)
+        if number is None or not link.once.has(number):  # else it comes again because our answer was lost
+            posted = judging.posted(message, headers, link.outbound)
+            if link.takes_now:
+                await link.deliver(posted, data, number)
+            else:
+                await _unless_gone(receive, link.deliver(posted, data, number))
         await _respond(exchange, send, 202)
 
     async def _initialize(self, exchange: Exchange, call: Call, data: bytes, receive: Receive, send: Send) -> None:

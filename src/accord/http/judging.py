@@ -23,7 +23,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from accord.http.outbound import Outbound
-from accord.http.wire import CONNECTION_ID, EVENTS, JSON, LAST_EVENT_ID, MAKES_SESSION_KNOWN, SESSION_ID, session_of
+from accord.http.wire import (
+    CONNECTION_ID,
+    EVENTS,
+    JSON,
+    LAST_EVENT_ID,
+    MAKES_SESSION_KNOWN,
+    MESSAGE,
+    SESSION_ID,
+    session_of,
+)
 from accord.jsonrpc.messages import Answer, Call, Malformed, Tell, parse
 
 Headers = Mapping[str, str]
@@ -115,11 +124,20 @@ def accepts_events(headers: Headers) -> None:
 
 def last_event(headers: Headers) -> int | None:
     """The last message that a reader has received, if it is one that comes back."""
-    given = headers.get(LAST_EVENT_ID)
+    return _number(headers, LAST_EVENT_ID, "Last-Event-ID is no id that was given here")
+
+
+def number(headers: Headers) -> int | None:
+    """The number that a client gives to what it posts, if it does."""
+    return _number(headers, MESSAGE, "Accord-Message is no number")
+
+
+def _number(headers: Headers, name: str, problem: str) -> int | None:
+    given = headers.get(name)
     if given is None:
         return None
     if not (given.isascii() and given.isdecimal() and len(given) < _DIGITS):
-        raise Refusal(400, "Last-Event-ID is no id that was given here")
+        raise Refusal(400, problem)
     return int(given)
 
 

@@ -65,7 +65,7 @@ class Ledger:
             self._closing[call.id] = session_of(call.params) or ""
         elif method in MAKES_A_SESSION or method in OPENS_A_SESSION:
             session = session_of(call.params) if method in OPENS_A_SESSION else None
-            if session in self._open:
+            if session in self._open or call.id in self._opening:
                 return True
             if self.sessions >= self._most:
                 return False

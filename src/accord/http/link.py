@@ -17,6 +17,7 @@ from accord.http.events import ALIVE, announcement, event
 from accord.http.judging import Posted, Refusal
 from accord.http.ledger import Ledger, too_many_sessions
 from accord.http.limits import Limits
+from accord.http.ordering import Once
 from accord.http.outbound import Gone, Outbound, Stream
 from accord.jsonrpc.frames import RequestId
 from accord.jsonrpc.messages import Answer, Call, parse
@@ -39,6 +40,8 @@ class HttpLink(Transport):
         self.limits = limits or Limits()
         self.outbound = Outbound(self.limits.kept)
         self.ledger = Ledger(self.limits.sessions)
+        self.once = Once()
+        """Which of the POSTs that have numbers were taken."""
         self.ended: asyncio.Event = asyncio.Event()
         """Set once the connection is over and what was sent on it can still be read."""
         self.end: End | None = None
@@ -147,7 +150,7 @@ class HttpLink(Transport):
                 raise Refusal(502, "the agent ended before it answered") from None
             raise
 
-    async def deliver(self, posted: Posted, body: bytes) -> None:
+    async def deliver(self, posted: Posted, body: bytes, number: int | None = None) -> None:
         """Hand a message to the agent; waits while it takes none, and raises Refusal once it is gone."""
         if isinstance(posted.message, Call):
             self._check_streams(posted.session)
@@ -157,7 +160,7 @@ class HttpLink(Transport):
                 return
         elif isinstance(posted.message, Answer):
             self.outbound.answered(posted.message.id)
-        await self._hand_over(body)
+        await self._hand_over(body, number)
 
     def _check_streams(self, session: str | None) -> None:
         is_new = session is not None and session not in self.outbound.sessions
@@ -169,7 +172,7 @@ class HttpLink(Transport):
         """Whether a message would be taken without waiting."""
         return self._started.is_set() and self._may_deliver.is_set()
 
-    async def _hand_over(self, body: bytes) -> None:
+    async def _hand_over(self, body: bytes, number: int | None = None) -> None:
         self._requests += 1
         try:
             await self._started.wait()
@@ -177,7 +180,9 @@ class HttpLink(Transport):
                 await self._may_deliver.wait()
             if self.end is not None or self._receiver is None:
                 raise Refusal(404, "the connection has ended")
-            self._receiver.received([body])
+            # Only now: whoever waited here and was cancelled has not handed anything over.
+            if number is None or self.once.take(number):
+                self._receiver.received([body])
         finally:
             self._requests -= 1
             self._seen = self._loop.time()

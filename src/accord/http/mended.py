@@ -3,6 +3,7 @@
 - A reader of an HTTP/2 stream that stopped reading does not stop the sender, and memory grows: `Buffer`.
 - A body that comes after its request was answered ends the HTTP/2 connection with an error, or fills the queue of an
   application that has returned and blocks the connection for ever: `Http2`, `Inbox`.
+- An answer that waits to be written when its HTTP/2 connection breaks waits for ever, and keeps the connection: `Http2`.
 - What the application raises is logged nowhere, what a client's bytes raise ends up in asyncio's log: `Applications`,
   `Connection`.
 - A connection that is closed while its client does not read stays, and one on which HTTP/2 was assumed may be idle for
@@ -33,7 +34,7 @@ from h2.errors import ErrorCodes
 from hypercorn.asyncio.task_group import TaskGroup
 from hypercorn.asyncio.tcp_server import TCPServer
 from hypercorn.config import Config
-from hypercorn.events import RawData
+from hypercorn.events import Closed, RawData
 from hypercorn.protocol import h2 as hypercorn_h2
 from hypercorn.protocol.events import Body, Data, Event, Request, StreamClosed
 from hypercorn.protocol.h2 import H2Protocol, StreamBuffer
@@ -177,6 +178,13 @@ class Inbox:
 
 class Http2(H2Protocol):
     """One HTTP/2 connection."""
+
+    async def handle(self, event: Any) -> None:
+        await super().handle(event)
+        if isinstance(event, Closed):
+            # Who waits for a buffer to become empty would wait for ever.
+            for buffer in list(self.stream_buffers.values()):
+                await buffer.close()
 
     async def _handle_events(self, events: list[h2.events.Event]) -> None:
         for event in events:

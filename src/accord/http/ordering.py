@@ -1,7 +1,9 @@
-"""Messages that come over several streams, in the order in which the server sent them. PURE.
+"""What numbers are good for: messages in the order in which they were sent, and none of them twice. PURE.
 
 Our server numbers the messages of a connection from 1 on, without a gap, whichever stream they go to. So what came too
 early is held until what is before it has come, and what came twice (a stream that was taken up again) is dropped.
+
+Our client numbers what it posts. A POST whose answer was lost comes again under its number, and is taken once.
 """
 
 from __future__ import annotations
@@ -45,3 +47,39 @@ class InOrder:
     def is_waiting(self) -> bool:
         """Whether something is held for a message that has not come."""
         return bool(self._held)
+
+
+MOST_MISSING = 10_000
+"""Numbers that may be left out, and be remembered."""
+
+
+class Once:
+    """Knows which numbers have been taken.
+
+    >>> once = Once()
+    >>> once.take(2), once.take(1), once.take(2)
+    (True, True, False)
+    """
+
+    def __init__(self) -> None:
+        self._highest = 0
+        self._missing: dict[int, None] = {}
+        """What is below the highest and has not been taken, oldest first: what is on its way still, or was refused."""
+
+    def has(self, number: int) -> bool:
+        """Whether this was taken."""
+        return number <= self._highest and number not in self._missing
+
+    def take(self, number: int) -> bool:
+        """Take it; False if it was taken before, or is so old that nobody knows."""
+        if number > self._highest:
+            since = max(self._highest + 1, number - MOST_MISSING)
+            self._missing.update(dict.fromkeys(range(since, number)))
+            self._highest = number
+            while len(self._missing) > MOST_MISSING:
+                del self._missing[next(iter(self._missing))]
+            return True
+        if number in self._missing:
+            del self._missing[number]
+            return True
+        return False

@@ -27,6 +27,7 @@ from accord.http.wire import (
     EVENTS,
     JSON,
     LAST_EVENT_ID,
+    MESSAGE,
     NUMBERED,
     PROTOCOL_VERSION,
     SESSION_ID,
@@ -73,7 +74,8 @@ class HttpTransport(Transport):
         self.may_read = asyncio.Event()
         self.may_read.set()
         self.numbered = False
-        """Whether the server says which message is the next."""
+        """Whether the server says which message is the next, and takes what is posted with a number only once."""
+        self._posted = 0
         self._requests = Requests(url, tls=tls, http2=http2)
         self._headers = [(name.lower(), value) for name, value in (headers or {}).items()]
         self._cookies = cookies or Cookies()
@@ -189,8 +191,7 @@ class HttpTransport(Transport):
         if out.session is not None:
             await self.stream(out.session).ready.wait()
         try:
-            response = await self._post_somehow(out)
-            body = await response.body(self.limit)
+            response, body = await self._post_somehow(out)
         except Broken as broken:
             self._finish("broken", f"{self.name}: {broken}")
             return
@@ -201,15 +202,19 @@ class HttpTransport(Transport):
         elif body.lstrip().startswith(b"{"):
             self._receiver.received([body])  # some servers answer where they are asked
 
-    async def _post_somehow(self, out: _Outbound) -> Response:
-        """Post this; again, as long as it is certain that it has not been received."""
+    async def _post_somehow(self, out: _Outbound) -> tuple[Response, bytes]:
+        """Post this, and read the answer; again, as long as it is certain that it will not be received twice."""
         headers = [("content-type", JSON), ("accept", f"{JSON}, {EVENTS}"), *self._identity(out.session)]
+        if self.numbered:
+            self._posted += 1
+            headers.append((MESSAGE, str(self._posted)))
         patience = Patience(self.reconnect_within if self._opened.is_set() else 0)
         while True:
             try:
-                return await self._request("POST", headers, out.frame)
+                response = await self._request("POST", headers, out.frame)
+                return response, await response.body(self.limit)
             except Broken as broken:
-                if broken.was_sent or not await patience.another():
+                if (broken.was_sent and not self.numbered) or not await patience.another():
                     raise
 
     def _initialized(self, out: _Outbound, response: Response, body: bytes) -> None:

@@ -12,7 +12,11 @@ LAST_EVENT_ID = "last-event-id"
 
 NUMBERED = "accord-numbered"
 """Our server sets this header of `initialize`'s answer to say that its event ids count the messages of the connection,
-whichever stream they go to: so they can be put in order again. Nobody else looks at it."""
+whichever stream they go to: so they can be put in order again. It also takes a POST that says its number only once, so
+that one whose answer was lost can be sent again. Nobody else looks at it."""
+
+MESSAGE = "accord-message"
+"""Our client numbers what it posts to such a server, from 1 on."""
 
 EVENTS = "text/event-stream"
 JSON = "application/json"
