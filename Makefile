@@ -5,6 +5,7 @@
 #   make interop   the same protocol with other people's implementations (Node, Go, Rust where they are installed)
 #   make interop-agents   real agents, with a model that is made of rules and no network
 #   make bench     ours against the other SDKs
+#   make load      a thousand connections to one server: what they weigh, how long answers take, whether all arrives
 #   make torture   ten minutes of faults on purpose (make test has twenty seconds of them)
 
 PYTHON ?= python3
@@ -13,7 +14,7 @@ BIN := $(VENV)/bin
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check interop interop-agents bench torture clean
+.PHONY: help demo test check interop interop-agents bench load torture clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -50,6 +51,9 @@ interop-agents: $(VENV)/.test
 
 bench: $(VENV)/.test
 	$(BIN)/python -m benchmarks
+
+load: $(VENV)/.test
+	$(BIN)/python -m benchmarks.load
 
 torture: $(VENV)/.test
 	$(BIN)/python -m pytest -m torture --seconds 600

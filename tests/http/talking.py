@@ -56,6 +56,11 @@ class Editor(Peer):
             self.heard.setdefault(notification.session_id, []).append(notification.update.content.text)
             self.first_words.set()
 
+    async def hear_more(self):
+        """Wait for the next words, of any session."""
+        self.first_words.clear()
+        await self.first_words.wait()
+
     def permit(self, request):
         allow = next(option for option in request.options if option.kind == "allow_once")
         return v1.RequestPermissionResponse(v1.SelectedPermissionOutcome(allow.option_id))

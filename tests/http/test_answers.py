@@ -162,6 +162,18 @@ async def test_delete_ends_a_connection_and_its_streams(server, curl):
     assert (await curl(server.url, "-X", "DELETE", *connection)).status == 404
 
 
+async def test_a_message_that_comes_again_under_its_number_is_taken_once(server, curl):
+    connection = await opened(curl, server.url)
+    (link,) = server.app._links.values()
+    for number, sessions in ((1, 1), (1, 1), (3, 2), (2, 3), (2, 3)):
+        body = call(number + 1, "session/new", cwd="/", mcpServers=[])
+        got = await curl(server.url, *JSON, *connection, "-H", f"Accord-Message: {number}", body=body)
+        assert got.status == 202
+        assert link.ledger.sessions == sessions
+    got = await curl(server.url, *JSON, *connection, "-H", "Accord-Message: first", body=call(9, "session/list"))
+    assert got.status == 400
+
+
 async def test_other_methods_are_405_and_other_paths_404(server, curl):
     assert (await curl(server.url, "-X", "PUT", body=b"")).status == 405
     assert (await curl(server.url + "/more", *EVENTS)).status == 404

@@ -7,7 +7,7 @@ from accord.http import judging
 from accord.http.access import Access
 from accord.http.events import EventReader, TooLong, announcement, event
 from accord.http.judging import Refusal
-from accord.http.ordering import InOrder
+from accord.http.ordering import MOST_MISSING, InOrder, Once
 from accord.http.outbound import Gone, Outbound
 from accord.http.wire import session_of
 from accord.jsonrpc.messages import parse
@@ -82,6 +82,28 @@ def test_messages_are_put_in_order_and_those_that_come_twice_are_dropped(arrival
     assert delivered == [b"%d" % number for number in range(1, 9)]
     assert not order.is_waiting
     assert order.held_bytes == 0
+
+
+@unhurried
+@given(st.lists(st.integers(1, 40)))
+def test_a_number_is_taken_once_in_whatever_order_they_come(arrivals):
+    once, taken = Once(), []
+    for number in arrivals:
+        assert once.has(number) == (number in taken)
+        if once.take(number):
+            taken.append(number)
+    assert sorted(taken) == sorted(set(arrivals))
+
+
+def test_numbers_that_never_come_are_not_remembered_for_ever():
+    once = Once()
+    assert once.take(10**15)
+    assert once.take(10**15 - MOST_MISSING)
+    assert not once.take(10**15 - MOST_MISSING - 1)
+    for number in range(10**15 + 2, 10**15 + 4 * MOST_MISSING, 2):
+        assert once.take(number)
+    assert once.take(10**15 + 4 * MOST_MISSING - 1)
+    assert not once.take(10**15 - MOST_MISSING + 1)
 
 
 @pytest.mark.requirement("http.stream.session-messages", "http.stream.connection-messages", "http.many-sessions")

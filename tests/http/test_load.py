@@ -1,0 +1,208 @@
+"""Many connections at once, agents that are killed, readers that stop, wires that are cut: each touches only itself."""
+
+import asyncio
+import json
+import os
+import re
+import signal
+import sys
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from counting import HERE
+from cutting import Cutter
+from talking import DEADLINE, an_agent, editor_of, nobody_is_connected, transport_to
+
+import accord
+from accord.http import HttpTransport, http2, serving
+
+ROOT = Path(__file__).parents[2]
+PYTHON = sys.executable
+
+
+def numbers(editor, session):
+    return [int(text.split()[0]) for text in editor.heard.get(session, [])]
+
+
+@asynccontextmanager
+async def program(*command, **more):
+    """A process that ends with the block."""
+    process = await asyncio.create_subprocess_exec(
+        *command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, **more
+    )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
+
+
+async def test_many_connections_at_once_lose_nothing():
+    command = [PYTHON, "-m", "benchmarks.load", "--json", "--sockets", "100", "--http2", "30", "--streaming", "20"]
+    async with program(*command, "--seconds", "1", "--rate", "20", cwd=ROOT) as load:
+        said, _ = await load.communicate()
+    assert load.returncode == 0
+    runs = json.loads(said)
+    assert [run["connections"] for run in runs] == [100, 30]
+    assert [run["checked"] for run in runs] == [20 * 20, 15 * 20]
+    assert [run["wrong"] for run in runs] == [0, 0]
+
+
+# Agents that are killed
+
+
+async def test_an_agent_that_is_killed_takes_only_its_own_connection_with_it(way, tmp_path):
+    async with (
+        serving([PYTHON, HERE, "agent", str(tmp_path / "progress")]) as server,
+        editor_of(transport_to(server.url, way)) as victim,
+        editor_of(transport_to(server.url, way)) as other,
+    ):
+        of_victim, of_other = await victim.open_session(), await other.open_session()
+        await victim.prompt(of_victim, "who")
+        agent = numbers(victim, of_victim).pop()
+        victim.heard.clear()
+        victim.first_words.clear()
+        turns = [
+            asyncio.create_task(victim.prompt(of_victim, "count 1000000 100")),
+            asyncio.create_task(other.prompt(of_other, "count 3000 100")),
+        ]
+        await victim.first_words.wait()
+        os.kill(agent, signal.SIGKILL)
+        with pytest.raises(accord.ConnectionClosed) as told:
+            await turns[0]
+        assert told.value.reason == "peer_closed"
+        heard = numbers(victim, of_victim)
+        assert heard == list(range(len(heard)))
+        assert (await turns[1]).stop_reason == "end_turn"
+        assert numbers(other, of_other) == list(range(3000))
+        assert server.app.connections == 1
+
+
+# Readers that stop
+
+IN_THE_SERVER = (PYTHON, HERE, "server")
+IN_A_PROCESS = (PYTHON, "-m", "accord", "serve", "--port", "0", "--", PYTHON, HERE, "agent")
+
+MESSAGES, SIZE = 500, 64 * 1024
+
+
+@asynccontextmanager
+async def remote(command, folder):
+    """A server that is a process of its own, and how far its agent has come."""
+    progress = folder / "progress"
+    async with program(*command, str(progress)) as process, asyncio.timeout(DEADLINE):
+        line = (await process.stdout.readline()).decode()
+        yield Remote(process.pid, re.search(r"http://\S+", line)[0], progress)
+
+
+class Remote:
+    def __init__(self, pid, url, progress):
+        self.url = url
+        self._pid = pid
+        self._progress = progress
+
+    @property
+    def sent(self):
+        return self._progress.stat().st_size if self._progress.exists() else 0
+
+    @property
+    def peak(self):
+        """The most memory that the server ever had, in bytes."""
+        status = Path(f"/proc/{self._pid}/status").read_text()
+        return int(re.search(r"VmHWM:\s+(\d+)", status)[1]) * 1024
+
+
+async def until_it_is_held_up(server, other):
+    """Ask until the agent of somebody else gets no further, which must not keep us from being answered."""
+    session = await other.open_session()
+    sent, same = 0, 0
+    while same < 50:
+        await other.prompt(session, "hello")
+        same = same + 1 if server.sent == sent > 0 else 0
+        sent = server.sent
+    assert sent < MESSAGES // 2
+    await other.prompt(session, "count 200 10")
+    assert numbers(other, session) == list(range(200))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads a process's memory from /proc")
+async def test_a_reader_that_stops_holds_up_its_own_agent_only(way, tmp_path, monkeypatch):
+    monkeypatch.setattr(http2, "STREAM_WINDOW", 16 * 1024)  # never acknowledged, while nothing is read
+    async with remote(IN_THE_SERVER, tmp_path) as server:
+        transport = transport_to(server.url, way)
+        async with editor_of(transport) as stopped, editor_of(transport_to(server.url, way)) as other:
+            session = await stopped.open_session()
+            await stopped.prompt(session, "hello")
+            before = server.peak
+            transport.pause_reading()
+            turn = asyncio.create_task(stopped.prompt(session, f"count {MESSAGES} {SIZE}"))
+            await until_it_is_held_up(server, other)
+            transport.resume_reading()
+            assert (await turn).stop_reason == "end_turn"
+            assert numbers(stopped, session) == list(range(MESSAGES))
+            assert server.peak - before < MESSAGES * SIZE // 2
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads a process's memory from /proc")
+async def test_a_client_that_is_frozen_holds_up_its_own_agent_only(way, tmp_path):
+    async with (
+        remote(IN_A_PROCESS, tmp_path) as server,
+        editor_of(transport_to(server.url, way)) as other,
+        program(PYTHON, HERE, "client", server.url, way, f"count {MESSAGES} {SIZE}") as frozen,
+    ):
+        assert await frozen.stdout.readline() == b"begun\n"
+        frozen.send_signal(signal.SIGSTOP)
+        before = server.peak
+        try:
+            await until_it_is_held_up(server, other)
+        finally:
+            frozen.send_signal(signal.SIGCONT)
+        said, _ = await frozen.communicate()
+        assert said.decode().split() == [*map(str, range(MESSAGES)), "end_turn"]
+        assert server.peak - before < MESSAGES * SIZE // 2
+
+
+# Wires that are cut
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("http2", [False, True])
+async def test_wires_that_are_cut_lose_nothing_and_bring_nothing_twice(http2, seed):
+    """Whatever is on its way then: events, requests of both sides, their answers."""
+    async with (
+        serving(an_agent()) as server,
+        Cutter.before(server.url, seed) as (cutter, url),
+        editor_of(HttpTransport(url, http2=http2)) as editor,
+    ):
+        cutter.cutting = True
+        sessions = [await editor.open_session() for _ in range(3)]
+        turns = [asyncio.create_task(editor.prompt(session, "count 300")) for session in sessions]
+        assert [(await turn).stop_reason for turn in turns] == ["end_turn"] * 3
+        assert [numbers(editor, session) for session in sessions] == [list(range(300))] * 3
+        editor.heard.clear()
+        for _ in range(8):
+            for session in sessions:
+                await editor.prompt(session, "ask")
+        assert [editor.text(session) for session in sessions] == ["allowed" * 8] * 3
+        assert cutter.cuts > 3
+        cutter.cutting = False
+
+
+@pytest.mark.parametrize("seed", range(2))
+async def test_a_socket_that_is_cut_ends_at_a_whole_message(seed):
+    async with (
+        serving(an_agent()) as server,
+        Cutter.before(server.url, seed) as (cutter, url),
+        editor_of(transport_to(url, "websocket")) as editor,
+    ):
+        session = await editor.open_session()
+        turn = asyncio.create_task(editor.prompt(session, "count 1000000"))
+        await editor.first_words.wait()
+        cutter.cutting = True
+        with pytest.raises(accord.ConnectionClosed) as told:
+            await turn
+        assert told.value.reason == "broken"
+        assert numbers(editor, session) == list(range(len(numbers(editor, session))))
+        await nobody_is_connected(server)
