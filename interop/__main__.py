@@ -2,7 +2,8 @@
 
 python -m interop build              every SDK's client and agent, where its tools are installed, and the frameworks
 python -m interop record [--agents]  every pair (and real agents), into `results.json` and `docs/interop.md`
-python -m interop record WORD ...    only pairs with one of these words in their name, such as `go` or `demo`
+python -m interop record WORD ...    only pairs with one of these words in their name, such as `go` or `demo`;
+                                     with --agents, real agents of this name too
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def record(chosen: list[str], only: str | None, *, with_agents: bool) -> None:
         except Unavailable as missing:
             say(f"left out: {missing}")
     if with_agents:
-        keep(Results(agents=asyncio.run(conversations())))
+        keep(Results(agents=asyncio.run(conversations(chosen))))
 
 
 def keep(fresh: Results) -> None:
@@ -72,13 +73,15 @@ def outcomes(pair: Pair, only: str | None) -> dict[str, str]:
     return found
 
 
-async def conversations() -> dict[str, dict[str, str]]:
+async def conversations(chosen: list[str]) -> dict[str, dict[str, str]]:
     from interop.conversation import converse
     from interop.model.server import ModelServer
     from interop.real_agents import AGENTS, cache_folder
 
     found: dict[str, dict[str, str]] = {}
     for name, agent in AGENTS.items():
+        if chosen and name not in chosen:
+            continue
         with tempfile.TemporaryDirectory() as folder, ModelServer() as model:
             try:
                 found[name] = await converse(agent, model, Path(folder))
@@ -98,7 +101,7 @@ def say(line: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m interop", description=__doc__)
     parser.add_argument("what", choices=["build", "record"])
-    parser.add_argument("chosen", nargs="*", metavar="WORD", help="only pairs with one of these in their name")
+    parser.add_argument("chosen", nargs="*", metavar="WORD", help="only those with one of these in their name")
     parser.add_argument("--only", metavar="BEHAVIOUR", help="only this one")
     parser.add_argument("--agents", action="store_true", help="real agents too")
     options = parser.parse_args()

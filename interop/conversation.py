@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import time
 import uuid
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -27,7 +28,7 @@ async def converse(agent: RealAgent, model: ModelServer, folder: Path) -> dict[s
     home.mkdir()
     mark = uuid.uuid4().hex
     variables = {**environment(agent, model.url, home), MARK: mark}
-    talk = Conversation(agent, work, variables)
+    talk = Conversation(command(agent, home), agent, work, variables)
     await talk.first_run()
     if talk.session_id:
         await talk.second_run()
@@ -39,15 +40,17 @@ async def converse(agent: RealAgent, model: ModelServer, folder: Path) -> dict[s
 class Conversation:
     """Three runs of one agent: everything that a turn can hold, then what is still there after a restart."""
 
-    def __init__(self, agent: RealAgent, work: Path, variables: Mapping[str, str]) -> None:
+    def __init__(self, command: list[str], agent: RealAgent, work: Path, variables: Mapping[str, str]) -> None:
+        self.command = command
         self.agent = agent
         self.work = work
         self.variables = variables
-        self.command = command(agent)
         self.parts: dict[str, str] = {}
         self.asked: list[str] = []
         self.session_id = ""
         self.runs = 0
+        self.begun = 0
+        """The minute in which the session was there."""
 
     @asynccontextmanager
     async def part(self, name: str) -> AsyncGenerator[None]:
@@ -86,7 +89,7 @@ class Conversation:
     async def first_run(self) -> None:
         async with self.part("initialize"), self.connect() as remote, self.part("new"):
             session = await remote.new_session(self.work)
-            self.session_id = session.id
+            self.session_id, self.begun = session.id, minute()
             if self.agent.mode:
                 await session.set_mode(self.agent.mode)
             for turn in (self.text, self.edit, self.permission, self.cancel):
@@ -118,6 +121,8 @@ class Conversation:
         assert outcome.stop_reason == "cancelled", outcome.stop_reason
 
     async def second_run(self) -> None:
+        if self.agent.loads_in_another_minute and minute() == self.begun:
+            await asyncio.sleep((self.begun + 1) * 60 - time.time())
         async with self.part("load"), self.connect() as remote:
             offered(remote, "load_session")
             session = await remote.load(self.session_id, self.work)
@@ -132,6 +137,10 @@ class Conversation:
     async def goes_on(self, session: accord.RemoteSession) -> None:
         outcome = await session.prompt("Say hello again.")
         assert SENTENCE in outcome.text, outcome.text
+
+
+def minute() -> int:
+    return int(time.time() // 60)
 
 
 class NotOffered(Exception):

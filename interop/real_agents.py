@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -17,11 +18,20 @@ from typing import Any
 
 from benchmarks.build import Unavailable
 
+HERE = Path(__file__).resolve().parent
 INSTALL_SECONDS = 900
 STAMP = "installed"
 
 Settings = Callable[[str, Path], Mapping[str, str]]
 """The variables that an agent gets, from the model's URL and its home folder."""
+
+
+@dataclass(frozen=True)
+class Lack:
+    """Something that an agent does not do as the protocol says, and its reproduction in `faults/`."""
+
+    why: str
+    fault: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +42,7 @@ class RealAgent:
     package: str
     version: str
     command: tuple[str, ...]
-    """`{bin}` is the folder of its programs."""
+    """`{bin}` is the folder of its programs, `{agents}` the one of ours, `{home}` its home."""
     settings: Settings
     files: Callable[[str], Mapping[str, str]] = field(default=lambda url: {})  # noqa: ARG005
     """Files in its home, from the model's URL."""
@@ -45,8 +55,10 @@ class RealAgent:
     """The mode in which it asks before it writes."""
     files_lent: bool = True
     """Whether it reads and writes files through the client."""
-    lacks: Mapping[str, str] = field(default_factory=dict[str, str])
-    """What was found of it that is not as the protocol says, and how the conversation gets along with it."""
+    loads_in_another_minute: bool = False
+    """Whether a session can be loaded only when the minute in which it began is over."""
+    lacks: Mapping[str, Lack] = field(default_factory=dict[str, Lack])
+    """What was found of it, and how the conversation gets along with it; a part of the conversation fails by it."""
 
 
 CODEX_CONFIG = """\
@@ -111,11 +123,21 @@ GEMINI = RealAgent(
     settings=lambda url, _: {"GEMINI_API_KEY": "x", "GOOGLE_GEMINI_BASE_URL": url},
     login="gemini-api-key",
     files_lent=False,
+    loads_in_another_minute=True,
     lacks={
-        "files of a client": "it looks for the words of the error in `String(error)` of a plain object, so that over a "
-        "client's files it can never make a new one; it works with its own here",
-        "load": "sometimes it answers before it has replayed all of the session and sends the rest behind it, and "
-        "sometimes it has not written the session down when its input ends, and then knows none",
+        "files of a client": Lack(
+            "it looks for the words of the error in `String(error)` of a plain object, so that over a client's files "
+            "it can never make a new one; it works with its own here",
+            "gemini_files.py",
+        ),
+        "load in the minute of new": Lack(
+            "`session/load` begins with a recording of its own, in a file named after the minute, and so overwrites a "
+            "session of the same minute, which is lost; the conversation waits for the next minute",
+            "gemini_load.py",
+        ),
+        "answer of load": Lack(
+            "it comes before the session is replayed; our client takes up what comes behind it", "gemini_replay.py"
+        ),
     },
 )
 OPENCODE = RealAgent(
@@ -144,7 +166,32 @@ HERMES = RealAgent(
         "CUSTOM_BASE_URL": f"{url}/v1",
     },
 )
-AGENTS = {it.name: it for it in (CLAUDE, CODEX, GEMINI, OPENCODE, QWEN, HERMES)}
+PYDANTIC = RealAgent(
+    name="pydantic-acp",
+    package="pydantic-acp",
+    version="1.10.0",
+    beside=("pydantic-acp==1.10.0", "pydantic-ai-slim[openai]==2.52.0"),
+    is_python=True,
+    command=("{bin}/python", "{agents}/pydantic_acp_agent.py", "{home}/sessions"),
+    settings=lambda url, _: {"OPENAI_API_KEY": "x", "OPENAI_BASE_URL": f"{url}/v1"},
+    lacks={
+        "resume": Lack(
+            "`run_acp` declares `session/resume` and `session/fork`, and starts the Python SDK in the way in which it "
+            "refuses both",
+            "pydantic_resume.py",
+        )
+    },
+)
+DEEPAGENTS = RealAgent(
+    name="deepagents-acp",
+    package="deepagents-acp",
+    version="0.0.13",
+    beside=("deepagents-acp==0.0.13", "deepagents==0.7.32", "langgraph-checkpoint-sqlite==3.1.2"),
+    is_python=True,
+    command=("{bin}/python", "{agents}/deepagents_acp_agent.py", "{home}/sessions.sqlite"),
+    settings=lambda url, _: {"ANTHROPIC_API_KEY": "x", "ANTHROPIC_BASE_URL": url},
+)
+AGENTS = {it.name: it for it in (CLAUDE, CODEX, GEMINI, OPENCODE, QWEN, HERMES, PYDANTIC, DEEPAGENTS)}
 
 NODE = ("node@22.23.3",)
 """Some want a newer Node than most machines have: they get it from npm."""
@@ -163,7 +210,9 @@ def installed(agent: RealAgent) -> Path:
     if programs is None:
         pip = folder / "venv" / "bin" / "python"
         wanted = agent.beside or (f"{agent.package}=={agent.version}",)
-        install(folder, [sys.executable, "-m", "venv", "venv"], [str(pip), "-m", "pip", "install", "-q", *wanted])
+        install(
+            folder, [sys.executable, "-m", "venv", "--clear", "venv"], [str(pip), "-m", "pip", "install", "-q", *wanted]
+        )
         return folder / "venv" / "bin"
     npm(folder, f"{agent.package}@{agent.version}", *agent.beside)
     return folder / "node_modules" / ".bin"
@@ -189,10 +238,13 @@ def npm(folder: Path, *packages: str) -> None:
 def install(folder: Path, *steps: list[str]) -> None:
     """Once for each folder; what cannot be fetched is a reason to skip, and is not asked for again in this run."""
     stamp = folder / STAMP
-    if stamp.exists() and stamp.read_text() == repr(steps):
+    # A virtual environment is of use to every checkout, but to the version of Python that made it only.
+    wanted = repr(steps).replace(sys.executable, f"python {platform.python_version()}")
+    if stamp.exists() and stamp.read_text() == wanted:
         return
     if folder in _missing:
         raise _missing[folder]
+    stamp.unlink(missing_ok=True)
     try:
         with (folder / "install.log").open("wb") as log:
             options: Any = {"cwd": folder, "stdin": subprocess.DEVNULL, "stdout": log, "stderr": log}
@@ -201,15 +253,15 @@ def install(folder: Path, *steps: list[str]) -> None:
     except (OSError, subprocess.SubprocessError) as error:
         _missing[folder] = Unavailable(f"{folder.name} cannot be installed ({error}), see {folder / 'install.log'}")
         raise _missing[folder] from error
-    stamp.write_text(repr(steps))
+    stamp.write_text(wanted)
 
 
 _missing: dict[Path, Unavailable] = {}
 
 
-def command(agent: RealAgent) -> list[str]:
+def command(agent: RealAgent, home: Path) -> list[str]:
     programs = installed(agent)
-    return [token.format(bin=programs) for token in agent.command]
+    return [token.format(bin=programs, agents=HERE / "agents", home=home) for token in agent.command]
 
 
 def environment(agent: RealAgent, url: str, home: Path) -> dict[str, str]:

@@ -9,7 +9,7 @@ from interop.conversation import NOT_OFFERED, PARTS, PASSED
 from interop.outcomes import THEIR_FAULT, UNSUPPORTED, declared, rows
 from interop.pairs import PAIRS, Pair
 from interop.peers import THEIRS
-from interop.real_agents import AGENTS
+from interop.real_agents import AGENTS, Lack
 from interop.results import Results
 from interop.script import behaviours
 
@@ -36,7 +36,7 @@ write files, run commands, ask for permission, and put forms and links to the us
 |---|---|
 | ✓ | as expected |
 | - | their SDK has no way to say it, or the agent does not offer it |
-| ✗ | they do not do what the protocol says; the reason is below, with a reproduction where one is needed |
+| ✗ | they do not do what the protocol says; the reason is below, with a reproduction without any of our code |
 | ? | not run |
 """
 
@@ -84,7 +84,8 @@ def _agents(results: Results) -> Iterator[str]:
         "",
         "Our client drives each without a network, with a model that is made of rules (`interop/model`): it starts,",
         "opens a session, answers in text, writes a file when it is allowed to, is cancelled in mid-stream, is started",
-        "again, takes the session up, and leaves no process behind.",
+        "again, takes the session up, and leaves no process behind. pydantic-acp and deepagents-acp are frameworks:",
+        "their agents are the smallest that they make (`interop/agents`).",
         "",
         _row("agent", ["version", *PARTS]),
         _row("---", ["---"] * (len(PARTS) + 1)),
@@ -95,15 +96,15 @@ def _agents(results: Results) -> Iterator[str]:
     yield ""
 
 
-def _part(parts: Mapping[str, str], lacks: Mapping[str, str], part: str) -> str:
+def _part(parts: Mapping[str, str], lacks: Mapping[str, Lack], part: str) -> str:
     signs = {None: UNKNOWN, PASSED: YES, NOT_OFFERED: UNABLE}
     return signs.get(parts.get(part), BROKEN if part in lacks else NO)
 
 
 def _agent_reasons() -> Iterator[str]:
     for name, agent in AGENTS.items():
-        for part, why in agent.lacks.items():
-            yield f"- {name}, {part}: {why}."
+        for what, lack in agent.lacks.items():
+            yield f"- {name}, {what}: {lack.why} (`interop/faults/{lack.fault}`)."
     yield ""
 
 

@@ -15,6 +15,6 @@ func main() {
 	if err := json.Unmarshal([]byte(sent), &request); err != nil {
 		panic(err)
 	}
-	written, err := json.Marshal(request)
-	fmt.Println(string(written), err)
+	written, _ := json.Marshal(request)
+	fmt.Println(string(written))
 }
