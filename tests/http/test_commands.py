@@ -1,6 +1,7 @@
 """`accord serve` and `accord bridge` as people and editors run them."""
 
 import asyncio
+import dataclasses
 import os
 import re
 import signal
@@ -12,7 +13,8 @@ import pytest
 from talking import DEADLINE, an_agent, editor_of, nobody_is_connected, transport_to
 
 import accord
-from accord.http import Access, serving
+from accord import v1
+from accord.http import Access, Limits, serving
 from accord.transports.process import ProcessTransport
 
 ACCORD = [sys.executable, "-m", "accord"]
@@ -80,6 +82,15 @@ async def test_the_token_of_the_environment_is_wanted():
         (["serve", "--token-file", "/nonexistent"], "cannot read the tokens"),
         (["serve", "--key", "x"], "--certificate"),
         (["serve", "--", "http://127.0.0.1:1/acp"], "served already"),
+        (["serve", "--", "no-such-program"], "no program no-such-program"),
+        (["serve", "--port", "http"], "--port is a number"),
+        (["serve", "--port", "70000"], "between 0 and 65,535"),
+        (["serve", "--grace", "-1"], "--grace is between"),
+        (["serve", "--limit", "sessions"], "NAME=NUMBER"),
+        (["serve", "--limit", "bodies=1"], "the names are body, sockets"),
+        (["serve", "--limit", "body=large"], "--limit body is a number"),
+        (["serve", "--limit", "body=0"], "more than nothing"),
+        (["serve", "--origin", "app.example"], "--origin is like"),
         (["bridge", "http://127.0.0.1:1/acp", "--header", "nonsense"], "no header"),
         (["bridge", "http://127.0.0.1:1/acp", "--ca", "/nonexistent"], "cannot read the certificates"),
     ],
@@ -116,6 +127,60 @@ def test_a_port_that_is_taken_is_one_line():
     assert done.returncode == 1
     assert "cannot listen" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--certificate", "/nonexistent"], "cannot use the certificate /nonexistent"),
+        (["--certificate", __file__], "no certificate with its key"),
+        (["--host", "no-such-name.invalid"], "cannot listen on no-such-name.invalid"),
+    ],
+)
+def test_what_cannot_be_served_with_is_one_line(arguments, said):
+    done = accord_once("serve", "--port", "0", *arguments, ACCORD_TOKEN="s3cret")
+    assert done.returncode == 1
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_help_names_every_limit_with_its_default():
+    shown = accord_once("serve", "--help").stdout
+    for name, value in ((field.name, field.default) for field in dataclasses.fields(Limits)):
+        assert f"  {name}={value:g} " in shown or f"  {name}={value} " in shown
+
+
+OWNED = """
+import os, sys, accord
+agent = accord.Agent("owned", store=accord.SqliteStore(sys.argv[1]))
+@agent.on_prompt
+async def tell(turn):
+    await turn.say(f"{os.environ.get('ACCORD_OWNER')} {os.environ.get('ACCORD_TOKEN')}")
+agent.run()
+"""
+
+
+async def test_users_of_a_command_have_their_own_sessions_and_not_the_tokens(tmp_path):
+    way = "http1"
+    script, tokens = tmp_path / "agent.py", tmp_path / "tokens"
+    script.write_text(OWNED)
+    tokens.write_text("a ada\nb bob\n")
+    command = [sys.executable, str(script), str(tmp_path / "sessions.db")]
+    async with served("--token-file", str(tokens), "--", *command, ACCORD_TOKEN="not this") as url:
+        async with editor_of(transport_to(url, way, headers={"Authorization": "Bearer a"})) as ada:
+            session = await ada.open_session()
+            await ada.prompt(session, "who?")
+            assert ada.text(session) == "ada None"
+        async with editor_of(transport_to(url, way, headers={"Authorization": "Bearer b"})) as bob:
+            assert (await bob.request(v1.ListSessionsRequest(), timeout=DEADLINE)).sessions == []
+            for request in v1.LoadSessionRequest, v1.ResumeSessionRequest:
+                with pytest.raises(accord.PeerError):
+                    await bob.request(request(session, "/project", []), timeout=DEADLINE)
+        async with editor_of(transport_to(url, way, headers={"Authorization": "Bearer a"})) as ada:
+            assert [
+                it.session_id for it in (await ada.request(v1.ListSessionsRequest(), timeout=DEADLINE)).sessions
+            ] == [session]
+            await ada.request(v1.LoadSessionRequest(session, "/project", []), timeout=DEADLINE)
 
 
 async def test_a_remote_agent_is_a_local_one_over_the_bridge(server, way):
