@@ -17,9 +17,9 @@ import contextvars
 import functools
 import logging
 from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, Self
 
+import msgspec
 from msgspec import Raw
 
 from accord.asking import CANCEL_REQUEST, Asked, Asking, Sent
@@ -54,8 +54,7 @@ GIANT = 64 * 1024
 KEPT_POLLUTION = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(msgspec.Struct, frozen=True):
     """The deadlines and marks of a connection; the defaults suit an editor and an agent on one machine."""
 
     grace: float = 1.0
@@ -72,8 +71,7 @@ class Limits:
     """Bytes of updates that a client keeps for sessions it does not know yet."""
 
 
-@dataclass(frozen=True, slots=True)
-class Statistics:
+class Statistics(msgspec.Struct, frozen=True):
     """What a connection has done and is doing."""
 
     frames_in: int

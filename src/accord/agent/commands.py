@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from accord.schema import v1
 
@@ -14,8 +15,7 @@ if TYPE_CHECKING:
     from accord.agent.turn import Turn
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(msgspec.Struct, frozen=True):
     """A command and the function that answers a prompt with it."""
 
     name: str

@@ -7,9 +7,10 @@ gave. So an agent that elicits goes on with every client.
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, overload
 from urllib.parse import urlsplit
+
+import msgspec
 
 from accord.agent.forms import Content, filled_in, schema_of
 from accord.agent.remote_client import ClientLink
@@ -21,8 +22,7 @@ T = TypeVar("T")
 UNAVAILABLE = "unavailable"
 
 
-@dataclass(frozen=True, slots=True)
-class Elicited(Generic[T]):
+class Elicited(msgspec.Struct, Generic[T], frozen=True):
     """What came of a form."""
 
     action: str

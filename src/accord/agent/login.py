@@ -10,8 +10,9 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from accord.agent.elicitation import Elicits
 from accord.capabilities import Capabilities
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
     from accord.agent.service import Service
 
 
-@dataclass(frozen=True, slots=True)
-class Way:
+class Way(msgspec.Struct, frozen=True):
     """One way to log in: what the client is told of it, and the function that does or checks it."""
 
     method: v1.AuthMethod
@@ -35,11 +35,10 @@ class Way:
         return getattr(self.method, "id", "")
 
 
-@dataclass(slots=True)
-class Doors:
+class Doors(msgspec.Struct):
     """Every way in and out that an author has registered."""
 
-    ways: list[Way] = field(default_factory=list["Way"])
+    ways: list[Way] = msgspec.field(default_factory=list["Way"])
     already_open: Callable[[], Any] | None = None
     logout: Callable[..., Any] | None = None
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+import msgspec
 
 from accord.agent.remote_client import Asks
 from accord.errors import METHOD_NOT_FOUND, PeerError
@@ -25,8 +26,7 @@ Subject: TypeAlias = tuple[str, str]
 """What was asked about: the kind of tool, and its title or what the author calls it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(msgspec.Struct, frozen=True):
     """What the user decided."""
 
     allowed: bool

@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import dataclass
 from os import PathLike
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self, TypeVar
+
+import msgspec
 
 from accord.capabilities import Capabilities
 from accord.errors import AccordError
@@ -158,8 +159,7 @@ class RemoteClient(ClientLink):
             return await terminal.run_out(timeout)
 
 
-@dataclass(frozen=True, slots=True)
-class CommandResult:
+class CommandResult(msgspec.Struct, frozen=True):
     """How a command went."""
 
     output: str

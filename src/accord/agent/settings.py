@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
+
+import msgspec
 
 from accord.errors import RequestError
 from accord.schema import v1
@@ -26,8 +27,7 @@ Values: TypeAlias = Sequence[Value] | Mapping[str, Sequence[Value]]
 """Values to choose from; by heading, if there are many."""
 
 
-@dataclass(frozen=True, slots=True)
-class Select:
+class Select(msgspec.Struct, frozen=True):
     """An option with one of several values."""
 
     id: str
@@ -46,7 +46,7 @@ class Select:
         return any(it.value == value for it in self.values)
 
     def chosen(self, value: str | bool) -> Select:
-        return replace(self, value=str(value))
+        return msgspec.structs.replace(self, value=str(value))
 
     def option(self) -> v1.SessionConfigSelect:
         options = (
@@ -60,8 +60,7 @@ class Select:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Switch:
+class Switch(msgspec.Struct, frozen=True):
     """An option that is on or off."""
 
     id: str
@@ -74,7 +73,7 @@ class Switch:
         return isinstance(value, bool)
 
     def chosen(self, value: str | bool) -> Switch:
-        return replace(self, value=bool(value))
+        return msgspec.structs.replace(self, value=bool(value))
 
     def option(self) -> v1.SessionConfigBoolean:
         return v1.SessionConfigBoolean(

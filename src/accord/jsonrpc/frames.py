@@ -15,9 +15,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, AnyStr, TypeAlias, cast
+
+import msgspec
 
 LIMIT = 64 * 1024 * 1024
 """Bytes that a line may have before it is skipped."""
@@ -25,8 +26,7 @@ LIMIT = 64 * 1024 * 1024
 RequestId: TypeAlias = int | str
 
 
-@dataclass(frozen=True, slots=True)
-class Oversized:
+class Oversized(msgspec.Struct, frozen=True):
     """A frame that was skipped because it went past the limit, and what it was.
 
     | has_method | has_id | it was | what it needs |

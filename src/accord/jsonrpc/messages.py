@@ -22,7 +22,7 @@ from __future__ import annotations
 import json
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, cast
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -209,7 +209,7 @@ class _Envelope(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     error: ErrorObject | None = None
 
 
-class _Member(NamedTuple):
+class _Member(msgspec.Struct, gc=False):
     value: Any
     text: str
 

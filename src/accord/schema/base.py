@@ -19,13 +19,10 @@ The strict decoder never looks at them: good traffic fits the plain types. They 
 decoder has refused a value, and by `describe`.
 """
 
-from __future__ import annotations
-
 import enum
 import itertools
 from abc import ABC, ABCMeta
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -74,8 +71,7 @@ Unstable = Annotated[T, Mark.UNSTABLE]
 Patch: TypeAlias = T | UnsetType | None
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
+class Words(msgspec.Struct, frozen=True):
     """An open set of words: these are known, any other string is as good."""
 
     known: tuple[str, ...]
@@ -85,8 +81,7 @@ def words(*known: str) -> Words:
     return Words(known)
 
 
-@dataclass(frozen=True, slots=True)
-class Every:
+class Every(msgspec.Struct, frozen=True):
     """Texts that every variant of an open union has, by their names on the wire."""
 
     names: tuple[str, ...]
@@ -96,8 +91,7 @@ def every(*names: str) -> Every:
     return Every(names)
 
 
-@dataclass(frozen=True, slots=True)
-class SecondTag:
+class SecondTag(msgspec.Struct, frozen=True):
     """Marks a field that is the tag of a second union, of which the class is all variants in one.
 
     A struct has one tag, but some variants on the wire have two: `{"sessionUpdate": "state_update", "state": "idle"}`.
@@ -173,7 +167,7 @@ class _MessageMeta(_ShapeMeta):
         method: str | None = None,
         unstable: bool | None = None,
         **config: Any,
-    ) -> _MessageMeta:
+    ) -> "_MessageMeta":
         cls = super().__new__(mcls, name, bases, namespace, **config)
         if method is not None:
             cls.__method__ = method  # type: ignore[attr-defined]

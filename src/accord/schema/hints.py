@@ -6,12 +6,10 @@ that the strict decoder refused), `describe` (JSON Schema), and tests.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import types
 import typing
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NewType, TypeAlias, Union, get_args, get_origin
 
 import msgspec
@@ -22,13 +20,11 @@ from accord.schema.base import Choice, Every, Mark, SecondTag, Words, tag_of
 NoneType = type(None)
 
 
-@dataclass(frozen=True, slots=True)
-class Anything:
+class Anything(msgspec.Struct, frozen=True):
     """Any JSON at all."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scalar:
+class Scalar(msgspec.Struct, frozen=True):
     """A string, number, boolean or null, perhaps within bounds."""
 
     type: type
@@ -37,8 +33,7 @@ class Scalar:
     shortest: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class OneWord:
+class OneWord(msgspec.Struct, frozen=True):
     """A string of a set; an open set takes any other string too, `read_open` only when reading."""
 
     known: tuple[str, ...]
@@ -46,24 +41,20 @@ class OneWord:
     read_open: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ListOf:
+class ListOf(msgspec.Struct, frozen=True):
     item: Node
     skip_invalid: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class MapOf:
+class MapOf(msgspec.Struct, frozen=True):
     value: Node
 
 
-@dataclass(frozen=True, slots=True)
-class Object:
+class Object(msgspec.Struct, frozen=True):
     cls: type[msgspec.Struct]
 
 
-@dataclass(frozen=True, slots=True)
-class Tagged:
+class Tagged(msgspec.Struct, frozen=True):
     """Objects told apart by one field; `open`: an unknown tag becomes `Unknown`, if it has `every` one of these."""
 
     tag_field: str
@@ -72,31 +63,27 @@ class Tagged:
     every: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
+class Chosen(msgspec.Struct, frozen=True):
     """Variants that a function tells apart."""
 
     cls: type[Choice]
     variants: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class AnyOf:
+class AnyOf(msgspec.Struct, frozen=True):
     """The first of these that fits."""
 
     options: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
+class Named(msgspec.Struct, frozen=True):
     """A type with a name of its own in the protocol."""
 
     name: str
     node: Node
 
 
-@dataclass(frozen=True, slots=True)
-class Foreign:
+class Foreign(msgspec.Struct, frozen=True):
     """A type that only msgspec understands: dates, enums and the like in messages of one's own."""
 
     type: Any
@@ -107,8 +94,7 @@ Node: TypeAlias = Anything | Scalar | OneWord | ListOf | MapOf | Object | Tagged
 NULL = Scalar(NoneType)
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(msgspec.Struct, frozen=True):
     """One field of an object, in our words and in the wire's."""
 
     name: str
@@ -187,7 +173,7 @@ def _annotated(inner: Any, *extras: Any) -> tuple[Node, frozenset[Mark]]:
             case Mark.OPEN:
                 node = _opened(node)
             case Every(names) if isinstance(node, Tagged):
-                node = dataclasses.replace(node, every=names)
+                node = msgspec.structs.replace(node, every=names)
             case Mark.SKIP_INVALID_ITEMS if isinstance(node, ListOf):
                 node = ListOf(node.item, skip_invalid=True)
             case Mark.READ_OPEN if isinstance(node, OneWord):
@@ -201,7 +187,7 @@ def _opened(node: Node) -> Node:
     """An open union; one that has a single variant so far looks like that variant."""
     if isinstance(node, Object) and (tag := tag_of(node.cls)) is not None:
         node = Tagged(str(node.cls.__struct_config__.tag_field), ((tag, node.cls),))
-    return dataclasses.replace(node, open=True) if isinstance(node, Tagged) else node
+    return msgspec.structs.replace(node, open=True) if isinstance(node, Tagged) else node
 
 
 def _bounded(node: Node, meta: Meta) -> Node:

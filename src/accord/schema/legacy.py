@@ -18,7 +18,9 @@ named here, so that this page is the whole list.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
+
+import msgspec
 
 from accord.schema.base import Json
 
@@ -54,7 +56,7 @@ def empty_result(data: bytes) -> bytes:
     return b"{}" if data == b"null" else data
 
 
-class TerminalAuth(NamedTuple):
+class TerminalAuth(msgspec.Struct, frozen=True):
     """How an agent wanted to be started for a login at a terminal, before there was a type for it."""
 
     command: str

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Literal
+
+import msgspec
 
 from accord.schema import v1
 from accord.schema.base import Notification, Request, Side, result_type
@@ -17,8 +18,7 @@ from accord.schema.base import Notification, Request, Side, result_type
 Kind = Literal["request", "notification"]
 
 
-@dataclass(frozen=True, slots=True)
-class Method:
+class Method(msgspec.Struct, frozen=True):
     """One row: a method of one version of the protocol, as a request or as a notification."""
 
     name: str

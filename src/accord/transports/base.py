@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from accord.errors import ConnectionClosed, EndReason
 from accord.jsonrpc.frames import Oversized
@@ -23,8 +24,7 @@ HIGH_WATER = 1024 * 1024
 """Bytes of output that may wait before `paused()`; `resumed()` comes at a quarter of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class End:
+class End(msgspec.Struct, frozen=True):
     """Why a link ended, as far as its transport can tell."""
 
     reason: EndReason
