@@ -53,6 +53,10 @@ def build(peer: Peer, say: Callable[[str], None]) -> Built:
         raise Unavailable(f"{peer.name}: no {absent[0]} here, install {peer.install}")
     folder = cache_folder() / f"{peer.name}-{peer.version}"
     folder.mkdir(parents=True, exist_ok=True)
+    for step in peer.ahead:
+        with (folder / "ahead.log").open("wb") as log:
+            if not run_step(fill(step, folder), folder, log.fileno()):
+                raise Unavailable(f"{peer.name}: `{' '.join(step)}` failed, see {log.name}")
     if not peer.steps:
         return Built(peer, folder)
     stamp = folder / STAMP

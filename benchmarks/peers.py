@@ -29,6 +29,8 @@ class Peer:
     """What the build needs: a path in this folder, and its name in the build folder."""
     steps: tuple[Tokens, ...] = ()
     """The commands that build it, run one after the other in the build folder."""
+    ahead: tuple[Tokens, ...] = ()
+    """Commands that run ahead of every comparison, for what lies in the checkout and changes."""
     tools: Tokens = ()
     """Programs that have to be on the path."""
     install: str = ""
@@ -62,7 +64,16 @@ OURS = Peer(
     files={"agents/accord_agent.py": "", "clients/accord_client.py": ""},
     agent=("{python}", "{here}/agents/accord_agent.py", "{loop}"),
     client=("{python}", "{here}/clients/accord_client.py", "{loop}"),
-    imports=("{python}", "-c", timed("from accord import Context, Handlers, Peer, RequestError, StdioTransport, v1")),
+    # Others have bytecode, which pip writes when it installs; a checkout has none where PYTHONDONTWRITEBYTECODE is set.
+    ahead=(("{python}", "-m", "compileall", "-q", "{here}/../src", "{here}"),),
+    imports=(
+        "{python}",
+        "-c",
+        timed(
+            "from accord import Context, Handlers, Peer, RequestError, StdioTransport, v1; "
+            "v1.InitializeRequest, v1.NewSessionRequest, v1.PromptRequest, v1.SessionNotification, v1.AgentMessageChunk"
+        ),
+    ),
     loops=(DEFAULT_LOOP, UVLOOP),
 )
 

@@ -5,10 +5,11 @@ Every public name is here, and each is loaded when it is first used: `import acc
 
 from __future__ import annotations
 
-import importlib
 import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
+
+from accord.loading import on_first_use
 
 if TYPE_CHECKING:
     from accord import http as http
@@ -158,16 +159,12 @@ _HOMES = {
 __all__ = ["__version__"]
 __all__ += list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
 
+if not TYPE_CHECKING:
+    __getattr__ = on_first_use(__name__, _HOMES)
 
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"accord has no {name!r}")
-    module, _, attribute = home.partition(":")
-    loaded = importlib.import_module(f"accord.{module}")
-    value = loaded if home.endswith(":") else getattr(loaded, attribute or name)
-    globals()[name] = value
-    return value
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 class _Names(ModuleType):
@@ -179,7 +176,3 @@ class _Names(ModuleType):
 
 
 sys.modules[__name__].__class__ = _Names
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

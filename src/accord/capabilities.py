@@ -2,61 +2,33 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, cast
 
 from accord.errors import CapabilityMissing
 from accord.schema import v1
-from accord.schema.base import Mark, Notification, Request
-from accord.schema.hints import fields_of
+from accord.schema.base import Mark, Notification, Request, Shape
+from accord.schema.hints import Tagged, fields_of, node_of
 
 Path = str
 """A capability by its place in the declared object: `session_capabilities.fork`."""
 
-NEEDS: dict[Any, Path] = {
-    # agents
-    v1.LoadSessionRequest: "load_session",
-    v1.ListSessionsRequest: "session_capabilities.list",
-    v1.ResumeSessionRequest: "session_capabilities.resume",
-    v1.CloseSessionRequest: "session_capabilities.close",
-    v1.DeleteSessionRequest: "session_capabilities.delete",
-    v1.ForkSessionRequest: "session_capabilities.fork",
-    v1.ArchiveSessionRequest: "session_capabilities.archive",
-    v1.UnarchiveSessionRequest: "session_capabilities.archive",
-    v1.SessionStatusRequest: "session_capabilities.status",
-    v1.SetSessionTitleRequest: "session_capabilities.title",
-    v1.LogoutRequest: "auth.logout",
-    v1.AuthStatusRequest: "auth.status",
-    v1.ListProvidersRequest: "providers",
-    v1.SetProviderRequest: "providers",
-    v1.DisableProviderRequest: "providers",
-    v1.StartNesRequest: "nes",
-    v1.MessageMcpNotification: "mcp_capabilities.acp",
-    # clients
-    v1.ReadTextFileRequest: "fs.read_text_file",
-    v1.WriteTextFileRequest: "fs.write_text_file",
-    v1.CreateTerminalRequest: "terminal",
-    v1.ElicitationFormMode: "elicitation.form",
-    v1.ElicitationUrlMode: "elicitation.url",
+UNSTABLE_FIELDS: dict[tuple[str, str], Path] = {
+    ("NewSessionRequest", "system_prompt"): "session_capabilities.system_prompt",
+    ("LoadSessionRequest", "system_prompt"): "session_capabilities.system_prompt",
+    ("ResumeSessionRequest", "system_prompt"): "session_capabilities.system_prompt",
+    ("ForkSessionRequest", "system_prompt"): "session_capabilities.system_prompt",
+    ("ListSessionsRequest", "archived"): "session_capabilities.archive",
 }
+"""What the proposed fields of a message of `v1.session` need; what whole messages need stands with them."""
 
-UPDATES_NEED: dict[Any, Path] = {
-    v1.Notice: "session.notices",
-    v1.CompactionUpdate: "session.compaction",
-    v1.CompactionSummaryChunk: "session.compaction",
-    v1.PlanUpdate: "plan",
-    v1.PlanRemoved: "plan",
-    v1.SubagentUpdate: "subagents",
-    v1.SessionMessage: "subagents",
-    v1.SessionMessageChunk: "subagents",
-}
 
-UNSTABLE_FIELDS: dict[tuple[type, str], Path] = {
-    (v1.NewSessionRequest, "system_prompt"): "session_capabilities.system_prompt",
-    (v1.LoadSessionRequest, "system_prompt"): "session_capabilities.system_prompt",
-    (v1.ResumeSessionRequest, "system_prompt"): "session_capabilities.system_prompt",
-    (v1.ForkSessionRequest, "system_prompt"): "session_capabilities.system_prompt",
-    (v1.ListSessionsRequest, "archived"): "session_capabilities.archive",
-}
+@functools.cache
+def updates_that_need() -> dict[type, Path]:
+    """The kinds of update that a client has to have asked for, each with the capability that does."""
+    updates = node_of(v1.SessionUpdate)
+    assert isinstance(updates, Tagged)
+    return {cls: cls.__needs__ for _, cls in updates.variants if issubclass(cls, Shape) and cls.__needs__ is not None}
 
 
 class Capabilities:
@@ -98,12 +70,13 @@ class Guard:
 
     def __init__(self, cls: type[Request[Any] | Notification]) -> None:
         self._method = cls.__method__
-        self._needs = NEEDS.get(cls)
-        self.updates = UPDATES_NEED if issubclass(cls, v1.SessionNotification) else None
+        self._needs = cls.__needs__
+        self.updates = updates_that_need() if cls.__method__ == "session/update" else None
         """The kinds of update that need something."""
         self._unstable = cls.__unstable__ and self._needs is None
+        is_ours = cls.__module__ == "accord.schema.v1.session"
         self._fields = [
-            (field.name, field.default, UNSTABLE_FIELDS.get((cls, field.name)))
+            (field.name, field.default, UNSTABLE_FIELDS.get((cls.__name__, field.name)) if is_ours else None)
             for field in fields_of(cast("Any", cls))
             if Mark.UNSTABLE in field.marks
         ]

@@ -49,7 +49,7 @@ class _Outgoing:
         guard = Guard(cls)
         self.method = row.name
         self.result = row.result
-        self.patient = issubclass(cls, v1.PromptRequest)
+        self.patient = row.name == "session/prompt"
         self.decode = codec.strict_decoder(row.result) if row.kind == "request" else None
         self.is_plain = not codec.closed_words(cls)
         """Whether every value of it that can be written may be."""

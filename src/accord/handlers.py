@@ -22,7 +22,7 @@ from accord.jsonrpc import messages
 from accord.jsonrpc.frames import RequestId
 from accord.jsonrpc.messages import AnswerFrame
 from accord.routes import Route, Routes
-from accord.schema import codec, legacy, v1
+from accord.schema import codec, legacy
 from accord.schema.base import Json, Notification, Request
 from accord.schema.methods import methods, row_for
 from accord.serving import Owed
@@ -220,7 +220,7 @@ class Incoming:
     ) -> Callable[[Any, Owed], Any]:
         """What a request's route calls: the handler, after whatever its message changes here."""
         peer, spans = self.peer, self.peer.spans
-        shakes_hands = issubclass(message, v1.InitializeRequest)
+        shakes_hands = message.__method__ == "initialize"
         is_simple = alone is not None and spans is None
 
         def call(request: Any, owed: Owed) -> Any:
@@ -322,9 +322,9 @@ def _suspends(handler: Callable[..., Any]) -> bool:
 def lane_of(message: type[msgspec.Struct]) -> Callable[[Any], str | None]:
     if "session_id" not in message.__struct_fields__:
         return _no_lane
-    if message is not v1.CreateElicitationRequest:
+    if message.__dict__.get("__params__") is None:
         return operator.attrgetter("session_id")
-    return _perhaps_lane
+    return _perhaps_lane  # its params may be `Unknown`, which has no fields
 
 
 def _no_lane(_: Any) -> str | None:

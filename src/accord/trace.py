@@ -19,13 +19,16 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import IO, Any, Literal, TypeAlias
+from os import PathLike
+from typing import IO, TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 
 from accord.errors import DecodeError
 from accord.jsonrpc.messages import Answer, Call, Malformed, Tell, parse
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 log = logging.getLogger("accord")
 
@@ -100,8 +103,8 @@ class JsonLines:
     """
 
     def __init__(self, target: str | Path | IO[bytes], *, role: str = "", peer: str = "") -> None:
-        self._own = isinstance(target, str | Path)
-        self._file: IO[bytes] = Path(target).open("wb") if isinstance(target, str | Path) else target  # noqa: SIM115
+        self._own = isinstance(target, str | PathLike)
+        self._file: IO[bytes] = open(target, "wb") if isinstance(target, str | PathLike) else target  # noqa: SIM115, PTH123
         self._started = time.monotonic()
         header = {"accord-trace": FORMAT, "started": datetime.now(UTC).isoformat(timespec="milliseconds")}
         header |= {key: value for key, value in (("role", role), ("peer", peer)) if value}
@@ -139,8 +142,8 @@ def read(source: str | Path | IO[bytes]) -> Iterator[Event]:
 
     A last line that was cut off by a crash is left out.
     """
-    file = Path(source).open("rb") if isinstance(source, str | Path) else source  # noqa: SIM115
-    with file if isinstance(source, str | Path) else io.BytesIO():
+    file = open(source, "rb") if isinstance(source, str | PathLike) else source  # noqa: SIM115, PTH123
+    with file if isinstance(source, str | PathLike) else io.BytesIO():
         lines = iter(file)
         header = _line(next(lines, b""), 1)
         if header.get("accord-trace") != FORMAT:

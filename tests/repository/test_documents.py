@@ -74,7 +74,7 @@ def documented_modules() -> list[str]:
 def test_a_docstring_s_example_is_true(module):
     loaded = importlib.import_module(module)
     v1 = importlib.import_module("accord.schema.v1")
-    names = {"v1": v1, **vars(v1), **vars(loaded)}
+    names = {"v1": v1, **{name: getattr(v1, name) for name in dir(v1)}, **vars(loaded)}
     result = doctest.testmod(loaded, extraglobs=names, optionflags=doctest.IGNORE_EXCEPTION_DETAIL)
     assert result.attempted > 0
     assert result.failed == 0

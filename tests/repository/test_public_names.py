@@ -1,8 +1,11 @@
 """What `import accord` gives, and what it costs."""
 
+import ast
+import importlib
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import accord
 
@@ -80,3 +83,34 @@ def test_the_first_version_alone_does_not_load_the_second():
     script = "import sys, accord.dispatch; print([name for name in sys.modules if name.startswith('accord.schema.v2')])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def names_for_checkers(module: ModuleType) -> dict[str, str]:
+    """The names that type checkers see in a package, and the module that each is imported from."""
+    tree = ast.parse(Path(str(module.__file__)).read_text())
+    block = next(node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
+    imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
+    return {str(name.asname): str(node.module) for node in imports for name in node.names}
+
+
+def test_a_topic_of_the_protocol_is_loaded_when_it_is_first_used():
+    script = (
+        "import sys; from accord import Agent, v1; print('accord.schema.v1.nes' in sys.modules); "
+        "v1.StartNesRequest; print('accord.schema.v1.nes' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True"]
+
+
+def test_type_checkers_see_the_names_of_the_protocol_where_they_are():
+    seen = names_for_checkers(accord.v1)
+    assert sorted(seen) == dir(accord.v1)
+    for name, home in seen.items():
+        assert getattr(accord.v1, name) is getattr(importlib.import_module(home), name)
+
+
+def test_type_checkers_see_the_public_names_where_they_are():
+    for name, home in names_for_checkers(accord).items():
+        if not name.startswith("_"):
+            module = importlib.import_module(home)
+            assert getattr(accord, name) is getattr(module, name)

@@ -53,7 +53,8 @@ def types(version: int) -> dict[str, Any]:
     abstract = (Shape, Model, Request, Notification)
     named = {
         name: value
-        for name, value in vars(namespace).items()
+        for name in dir(namespace)
+        for value in (getattr(namespace, name),)
         if name[0].isupper() and not any(value is base for base in abstract)
     }
     return named | {row.message.__name__: row.params for row in methods(version)}

@@ -182,7 +182,9 @@ WHAT_AN_AGENT_OF_VERSION_2_ALWAYS_HAS = {
 }
 WRAPPERS = {"ProxySuccessorNotification", "ProxySuccessorRequest"}
 OLDER_FORMS = {
-    name for name, cls in V1.items() if cls.__module__ in ("accord.schema.v1.nes", "accord.schema.v1.mcp_connections")
+    name
+    for name, cls in V1.items()
+    if cls.__module__.removeprefix("accord.schema.v1.") in ("nes", "nes_capabilities", "mcp_connections")
 } | {"AuthEnvVar", "AuthMethodEnvVar", "McpServerSse"}
 
 NEVER_IN_V2 = (

@@ -12,7 +12,7 @@ import pytest
 
 from accord.schema.describe import json_schema
 from accord.schema.methods import methods
-from accord.schema.v1 import mcp_connections, nes
+from accord.schema.v1 import mcp_connections, nes, nes_capabilities
 
 HERE = Path(__file__).parent
 specification = importlib.util.spec_from_file_location("schema_facts", HERE.parents[1] / "tools" / "schema_facts.py")
@@ -114,7 +114,7 @@ def legacy_names(version: int) -> set[str]:
     """What the modules of older forms define, types and methods."""
     types = {
         f"types: ours has {name}"
-        for module in ((nes, mcp_connections) if version == 1 else ())
+        for module in ((nes, nes_capabilities, mcp_connections) if version == 1 else ())
         for name, value in vars(module).items()
         if name[0].isupper() and (getattr(value, "__module__", None) == module.__name__ or not isinstance(value, type))
     }

@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 
-from accord.capabilities import NEEDS
 from accord.handlers import Handlers
 from accord.mcp.opening import mcp_capabilities
 from accord.schema import v1
@@ -26,7 +25,7 @@ _YES: dict[Any, Any] = {
     v1.AuthStatusRequest: v1.AuthStatusCapabilities(),
     v1.ListProvidersRequest: v1.ProvidersCapabilities(),
 }
-"""What declares that a message is handled; where it goes, `NEEDS` says."""
+"""What declares that a message is handled; where it goes, the message's `needs` says."""
 
 LASTING = {
     v1.LoadSessionRequest,
@@ -41,7 +40,7 @@ LASTING = {
 
 def capabilities(prompt: v1.PromptCapabilities, handlers: Handlers, *, can_log_out: bool) -> v1.AgentCapabilities:
     """The capabilities of an agent that takes this in prompts, and has these handlers of its own."""
-    handled = {message for message in _YES if handlers.handles(message)} | LASTING
+    handled: set[Any] = {message for message in _YES if handlers.handles(message)} | LASTING
     if can_log_out:
         handled.add(v1.LogoutRequest)
     bare = v1.AgentCapabilities(
@@ -51,7 +50,7 @@ def capabilities(prompt: v1.PromptCapabilities, handlers: Handlers, *, can_log_o
             additional_directories=v1.SessionAdditionalDirectoriesCapabilities()
         ),
     )
-    return reduce(lambda declared, message: _with(declared, NEEDS[message], _YES[message]), handled, bare)
+    return reduce(lambda declared, message: _with(declared, message.__needs__, _YES[message]), handled, bare)
 
 
 def _with(declared: Any, path: str, value: Any) -> Any:

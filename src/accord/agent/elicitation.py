@@ -72,6 +72,7 @@ class Elicits:
     async def elicit(self, message: str, form: Any, *, fallback: Any = None) -> Elicited[Any]:
         """Ask the user to fill in a form: what a class holds, or an `ElicitationSchema`.
 
+        >>> from dataclasses import dataclass
         >>> @dataclass
         ... class Approach:
         ...     strategy: str = "careful"

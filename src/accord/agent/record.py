@@ -10,6 +10,7 @@ are no part of it, nor are the commands at hand, which whoever opens the session
 
 from __future__ import annotations
 
+import functools
 import secrets
 from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import UNSET
 
-from accord.capabilities import UPDATES_NEED, Capabilities
+from accord.capabilities import Capabilities, updates_that_need
 from accord.schema import codec, v1
-from accord.schema.base import Json
+from accord.schema.base import Json, tag_of
 from accord.schema.v1.content import ContentBlock
 from accord.schema.v1.updates import SessionUpdate
 from accord.state import SessionState
@@ -179,12 +180,16 @@ class Seen(msgspec.Struct, rename="camel"):
 
     def is_for(self, capabilities: Capabilities) -> bool:
         """Whether this client has said that it knows such updates."""
-        needed = _NEEDED.get(self.session_update)
+        needed = _needed_by_tag().get(self.session_update)
         return needed is None or capabilities.has(needed)
 
 
 _see = msgspec.json.Decoder(Seen).decode
-_NEEDED = {str(cls.__struct_config__.tag): path for cls, path in UPDATES_NEED.items()}
+
+
+@functools.cache
+def _needed_by_tag() -> dict[str | None, str]:
+    return {tag_of(cls): path for cls, path in updates_that_need().items()}
 
 
 def seen(update: bytes) -> Seen:

@@ -6,6 +6,7 @@ that is not kept. What is sent before the client knows the session waits for the
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
@@ -21,7 +22,7 @@ from accord.agent.remote_client import Asks, RemoteClient
 from accord.agent.servers import SessionServers
 from accord.agent.settings import Config, Modes
 from accord.agent.turns import Turns
-from accord.capabilities import UPDATES_NEED
+from accord.capabilities import updates_that_need
 from accord.errors import StoreError
 from accord.host.local import HelpedPeer
 from accord.host.roots import Roots
@@ -35,8 +36,10 @@ if TYPE_CHECKING:
 log = logging.getLogger("accord")
 
 
-LOOKED_AT: frozenset[type[Any]] = frozenset((v1.ToolCall, v1.ToolCallProgress, *UPDATES_NEED))
-"""Updates that cannot simply be sent."""
+@functools.cache
+def looked_at() -> frozenset[type[Any]]:
+    """Updates that cannot simply be sent."""
+    return frozenset((v1.ToolCall, v1.ToolCallProgress, *updates_that_need()))
 
 
 class Session:
@@ -84,6 +87,7 @@ class Session:
         self.is_open = False
         """Whether the client knows it, or is about to: what changes now is told."""
         self._peer = service.peer
+        self._looked_at = looked_at()
         self._early: list[bytes] | None = []
         self._mcp: SessionServers | None = None
         self._tool_calls: dict[v1.ToolCallId, ToolCallState] = {}
@@ -141,7 +145,7 @@ class Session:
 
         Usually a shorter way is there: `turn.say`, `turn.plan`, `session.set_title` and the like.
         """
-        if update.__class__ in LOOKED_AT:
+        if update.__class__ in self._looked_at:
             self._look_at(update)
         frame = self.record.keep_now(update) or await self.record.keep(update)
         if self._early is not None:
@@ -150,7 +154,7 @@ class Session:
             await self._peer.breathe()
 
     def _look_at(self, update: Any) -> None:
-        needed = UPDATES_NEED.get(update.__class__)
+        needed = update.__needs__
         if needed is not None:
             self._peer.capabilities.require(needed, update.__class__.__name__)
             return

@@ -5,11 +5,14 @@ from __future__ import annotations
 import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from accord.transports.base import Transport
 from accord.transports.launch import Inherit
 from accord.transports.process import ProcessTransport
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class Target(ABC):

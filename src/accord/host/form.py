@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
+
+import msgspec
 
 from accord.errors import RequestError
 from accord.host.formats import has_format, matches
@@ -28,8 +29,7 @@ Known: TypeAlias = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(msgspec.Struct, frozen=True):
     """One thing to fill in."""
 
     name: str

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Any, TypeVar, cast
 
-from accord.capabilities import NEEDS, Capabilities
+from accord.capabilities import Capabilities
 from accord.dispatch import Peer
 from accord.errors import PeerError, RequestError
 from accord.handlers import Handlers
@@ -38,7 +38,7 @@ class LocalHost:
 
     def stands_in(self, request: Request[Any], client: Capabilities) -> bool:
         """Whether a request is answered here: the client does not lend what it needs, and we do."""
-        needed = NEEDS.get(type(request)) or _BELONGS_TO.get(type(request))
+        needed = request.__needs__ or _BELONGS_TO.get(type(request))
         return needed is not None and not client.has(needed) and self.capabilities.has(needed)
 
     async def request(self, session: HostedSession, request: Request[ResultT]) -> ResultT:

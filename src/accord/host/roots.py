@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from accord.errors import RequestError
 
@@ -20,8 +21,7 @@ LONGEST = 4096
 """Bytes of a path, as for Linux."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """A path inside of a root: the root's real path, and the names from there on."""
 
     root: Path

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+import msgspec
 
 from accord.errors import RequestError
 
@@ -24,8 +25,7 @@ class NotText(ValueError):
     """The bytes are no text that we read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Encoding:
+class Encoding(msgspec.Struct, frozen=True):
     """How a file's text is written: the byte order mark it begins with, if any, and the encoding behind it."""
 
     name: str = "utf-8"

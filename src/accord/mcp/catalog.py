@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from accord.schema import v1
 from accord.schema.base import Json
@@ -13,8 +14,7 @@ if TYPE_CHECKING:
     import mcp_types
 
 
-@dataclass(frozen=True, slots=True)
-class McpTool:
+class McpTool(msgspec.Struct, frozen=True):
     """Something that a server can do."""
 
     server: str
@@ -31,8 +31,7 @@ class McpTool:
         return f"{self.server}/{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class McpResource:
+class McpResource(msgspec.Struct, frozen=True):
     """Something that a server has to read."""
 
     server: str
@@ -43,15 +42,14 @@ class McpResource:
         return self.link.uri
 
 
-@dataclass(frozen=True, slots=True)
-class McpPrompt:
+class McpPrompt(msgspec.Struct, frozen=True):
     """A prompt that a server fills in."""
 
     server: str
     name: str
     title: str
     description: str
-    arguments: dict[str, bool] = field(default_factory=dict[str, bool])
+    arguments: dict[str, bool] = msgspec.field(default_factory=dict[str, bool])
     """Each argument's name, and whether it has to be given."""
 
     @property

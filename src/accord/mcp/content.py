@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from accord.schema import codec, v1
 from accord.schema.base import Json, Unknown
@@ -14,8 +15,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 
-@dataclass(frozen=True, slots=True)
-class McpResult:
+class McpResult(msgspec.Struct, frozen=True):
     """What a tool gave back."""
 
     content: list[v1.ContentBlock | Unknown]
@@ -30,8 +30,7 @@ class McpResult:
         return "\n".join(block.text for block in self.content if isinstance(block, v1.TextContent))
 
 
-@dataclass(frozen=True, slots=True)
-class McpMessage:
+class McpMessage(msgspec.Struct, frozen=True):
     """A message of a prompt that a server filled in."""
 
     role: v1.Role

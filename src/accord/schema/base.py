@@ -153,7 +153,7 @@ else:
 
 @dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
 class _MessageMeta(_ShapeMeta):
-    """Takes the two class keywords of messages that msgspec does not know: `method` and `unstable`.
+    """Takes the class keywords of messages that msgspec does not know: `method`, `needs` and `unstable`.
 
     Only messages have it: before Python 3.12 a metaclass that is written in Python makes instances slower to construct.
     """
@@ -165,12 +165,15 @@ class _MessageMeta(_ShapeMeta):
         namespace: dict[str, Any],
         *,
         method: str | None = None,
+        needs: str | None = None,
         unstable: bool | None = None,
         **config: Any,
     ) -> "_MessageMeta":
         cls = super().__new__(mcls, name, bases, namespace, **config)
         if method is not None:
             cls.__method__ = method  # type: ignore[attr-defined]
+        if needs is not None:
+            cls.__needs__ = needs  # type: ignore[attr-defined]
         if unstable is not None:
             cls.__unstable__ = unstable  # type: ignore[attr-defined]
         return cls
@@ -182,10 +185,22 @@ def unstable(cls: type[ShapeT]) -> type[ShapeT]:
     return cls
 
 
+def needs(capability: str) -> Callable[[type[ShapeT]], type[ShapeT]]:
+    """Mark a type that may be sent only to who declared this. Messages say it in their first line, as above."""
+
+    def mark(cls: type[ShapeT]) -> type[ShapeT]:
+        cls.__needs__ = capability
+        return cls
+
+    return mark
+
+
 class Shape(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, metaclass=_ShapeMeta):
     """Fields in an object; the few types of the protocol that have no `_meta` are only this."""
 
     __unstable__: ClassVar[bool] = False
+    __needs__: ClassVar[str | None] = None
+    """What the other side has to have declared, by its place among the capabilities: `session_capabilities.fork`."""
 
     def __repr__(self) -> str:
         optional = dict(zip(reversed(self.__struct_fields__), reversed(self.__struct_defaults__), strict=False))
@@ -212,6 +227,8 @@ class Request(Model, Generic[ResultT], metaclass=_MessageMeta):
     """
 
     __method__: ClassVar[str]
+    __params__: ClassVar[Any] = None
+    """The union of its variants, for a message whose params are one of several classes."""
 
 
 class Notification(Model, metaclass=_MessageMeta):
@@ -360,6 +377,7 @@ __all__ = [
     "Words",
     "choice",
     "every",
+    "needs",
     "result_type",
     "second_tag",
     "tag_of",

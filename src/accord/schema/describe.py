@@ -66,7 +66,7 @@ class _Description:
         self.unstable = unstable
         self.methods = methods(version)
         namespace = importlib.import_module(f"accord.schema.v{version}")
-        public = {name: value for name, value in vars(namespace).items() if name[0].isupper()}
+        public = {name: getattr(namespace, name) for name in dir(namespace) if name[0].isupper()}
         self.classes = {name: value for name, value in public.items() if _is_class(value)}
         self.aliases = {name: node_of(value) for name, value in public.items() if name not in self.classes}
         self.names: dict[Node, str] = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -32,85 +32,86 @@ class Method(msgspec.Struct, frozen=True):
     legacy: bool = False
 
 
-_V1: dict[Side, tuple[type[Request[Any] | Notification], ...]] = {
-    "agent": (
-        v1.InitializeRequest,
-        v1.AuthenticateRequest,
-        v1.LogoutRequest,
-        v1.AuthStatusRequest,
-        v1.ListProvidersRequest,
-        v1.SetProviderRequest,
-        v1.DisableProviderRequest,
-        v1.NewSessionRequest,
-        v1.LoadSessionRequest,
-        v1.ResumeSessionRequest,
-        v1.ForkSessionRequest,
-        v1.ListSessionsRequest,
-        v1.CloseSessionRequest,
-        v1.DeleteSessionRequest,
-        v1.ArchiveSessionRequest,
-        v1.UnarchiveSessionRequest,
-        v1.SessionStatusRequest,
-        v1.SetSessionTitleRequest,
-        v1.SetSessionModeRequest,
-        v1.SetSessionConfigOptionRequest,
-        v1.PromptRequest,
-        v1.CancelNotification,
-        v1.MessageMcpNotification,
-    ),
-    "client": (
-        v1.SessionNotification,
-        v1.RequestPermissionRequest,
-        v1.ReadTextFileRequest,
-        v1.WriteTextFileRequest,
-        v1.CreateTerminalRequest,
-        v1.TerminalOutputRequest,
-        v1.WaitForTerminalExitRequest,
-        v1.KillTerminalRequest,
-        v1.ReleaseTerminalRequest,
-        v1.CreateElicitationRequest,
-        v1.CompleteElicitationNotification,
-        v1.AuthStatusUpdateNotification,
-        v1.MessageMcpRequest,
-    ),
-    "proxy": (
-        v1.InitializeProxyRequest,
-        v1.ProxySuccessorRequest,
-        v1.ProxySuccessorNotification,
-    ),
-    "protocol": (v1.CancelRequestNotification,),
-}
-
-_V1_LEGACY: dict[Side, tuple[type[Request[Any] | Notification], ...]] = {
-    "agent": (
-        v1.StartNesRequest,
-        v1.SuggestNesRequest,
-        v1.CloseNesRequest,
-        v1.AcceptNesNotification,
-        v1.RejectNesNotification,
-        v1.DidOpenDocumentNotification,
-        v1.DidChangeDocumentNotification,
-        v1.DidCloseDocumentNotification,
-        v1.DidSaveDocumentNotification,
-        v1.DidFocusDocumentNotification,
-    ),
-    "client": (
-        v1.ConnectMcpRequest,
-        v1.DisconnectMcpRequest,
-    ),
-}
-
-_VARIANTS: dict[type, Any] = {v1.CreateElicitationRequest: v1.ElicitationMode}
-"""Messages whose params are one of several classes."""
+Table: TypeAlias = dict[Side, tuple[type[Request[Any] | Notification], ...]]
 
 
-@functools.cache
-def _v2() -> dict[Side, tuple[type[Request[Any] | Notification], ...]]:
+def _v1() -> Table:
+    """Version 1's rows: a function, because looking at them all loads every topic, and few programs need the table."""
+    return {
+        "agent": (
+            v1.InitializeRequest,
+            v1.AuthenticateRequest,
+            v1.LogoutRequest,
+            v1.AuthStatusRequest,
+            v1.ListProvidersRequest,
+            v1.SetProviderRequest,
+            v1.DisableProviderRequest,
+            v1.NewSessionRequest,
+            v1.LoadSessionRequest,
+            v1.ResumeSessionRequest,
+            v1.ForkSessionRequest,
+            v1.ListSessionsRequest,
+            v1.CloseSessionRequest,
+            v1.DeleteSessionRequest,
+            v1.ArchiveSessionRequest,
+            v1.UnarchiveSessionRequest,
+            v1.SessionStatusRequest,
+            v1.SetSessionTitleRequest,
+            v1.SetSessionModeRequest,
+            v1.SetSessionConfigOptionRequest,
+            v1.PromptRequest,
+            v1.CancelNotification,
+            v1.MessageMcpNotification,
+        ),
+        "client": (
+            v1.SessionNotification,
+            v1.RequestPermissionRequest,
+            v1.ReadTextFileRequest,
+            v1.WriteTextFileRequest,
+            v1.CreateTerminalRequest,
+            v1.TerminalOutputRequest,
+            v1.WaitForTerminalExitRequest,
+            v1.KillTerminalRequest,
+            v1.ReleaseTerminalRequest,
+            v1.CreateElicitationRequest,
+            v1.CompleteElicitationNotification,
+            v1.AuthStatusUpdateNotification,
+            v1.MessageMcpRequest,
+        ),
+        "proxy": (
+            v1.InitializeProxyRequest,
+            v1.ProxySuccessorRequest,
+            v1.ProxySuccessorNotification,
+        ),
+        "protocol": (v1.CancelRequestNotification,),
+    }
+
+
+def _v1_legacy() -> Table:
+    return {
+        "agent": (
+            v1.StartNesRequest,
+            v1.SuggestNesRequest,
+            v1.CloseNesRequest,
+            v1.AcceptNesNotification,
+            v1.RejectNesNotification,
+            v1.DidOpenDocumentNotification,
+            v1.DidChangeDocumentNotification,
+            v1.DidCloseDocumentNotification,
+            v1.DidSaveDocumentNotification,
+            v1.DidFocusDocumentNotification,
+        ),
+        "client": (
+            v1.ConnectMcpRequest,
+            v1.DisconnectMcpRequest,
+        ),
+    }
+
+
+def _v2() -> Table:
     """Version 2's rows; who speaks only version 1 never loads its types."""
     from accord.schema import v2
 
-    _VARIANTS[v2.CreateElicitationRequest] = v2.ElicitationMode
-    _VARIANTS[v2.SetSessionConfigOptionRequest] = v2.SetSessionConfigOption
     return {
         "agent": (
             v2.InitializeRequest,
@@ -178,7 +179,7 @@ def methods(version: int) -> Methods:
     'agent'
     """
     if version == 1:
-        return Methods(_rows(_V1, _V1_LEGACY))
+        return Methods(_rows(_v1(), _v1_legacy()))
     if version == 2:
         return Methods(_rows(_v2()))
     raise LookupError(f"there is no version {version} of the protocol here")
@@ -199,12 +200,11 @@ def row_for(message: type[Request[Any] | Notification], to: Side, *, legacy: boo
 
 
 def _params_of(message: type[Request[Any] | Notification]) -> Any:
-    if message.__module__.startswith("accord.schema.v2."):
-        _v2()  # which puts its variants among the others
-    return _VARIANTS.get(message, message)
+    # The class's own: a variant inherits it, and is no union of variants.
+    return vars(message).get("__params__") or message
 
 
-def _rows(*tables: dict[Side, tuple[type[Request[Any] | Notification], ...]]) -> Iterator[Method]:
+def _rows(*tables: Table) -> Iterator[Method]:
     for table in tables:
         for side, messages in table.items():
             for message in messages:

@@ -17,7 +17,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from pathlib import Path
 
 from accord.transports.closing import within
 from accord.transports.guard_process import birth_of, recycled
@@ -187,6 +186,8 @@ def _only_zombies(group: int) -> bool:
 
 def _processes() -> Iterator[tuple[str, int]]:
     """The state and the group of every process."""
+    from pathlib import Path
+
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():
             with suppress(OSError):

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from accord.errors import ConnectionClosed
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 Environment = Mapping[str, str | None]
 """Variables to set, or with None to leave out."""
@@ -91,11 +92,16 @@ def launch(
 def _program(command: Sequence[str], env: dict[str, str]) -> list[str]:
     if sys.platform == "win32":
         # CreateProcess finds programs only; npx and its like are .cmd files, which PATHEXT names.
+        import shutil
+
         return [shutil.which(command[0], path=env.get("PATH")) or command[0], *command[1:]]
     return list(command)
 
 
 def _why(error: OSError | ValueError, program: str, cwd: str | Path | None, env: dict[str, str]) -> str:
+    import shutil  # only for those who need to know: with it come four ways to compress
+    from pathlib import Path
+
     if isinstance(error, ValueError):  # a zero byte in an argument, or a name with `=` in the environment
         return str(error)
     if cwd is not None and not Path(cwd).is_dir():

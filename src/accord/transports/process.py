@@ -19,7 +19,7 @@ from __future__ import annotations
 import asyncio
 import shlex
 from collections.abc import Callable, Sequence
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from accord.errors import ConnectionClosed, EndReason
 from accord.jsonrpc.frames import LIMIT, FrameReader, joined
@@ -31,6 +31,9 @@ from accord.transports.launch import Environment, Inherit, Pipes, environment, l
 from accord.transports.reading import Reader, open_reader
 from accord.transports.stderr import StderrTail
 from accord.transports.writing import Writer, open_writer
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class ProcessTransport(Transport):

@@ -96,7 +96,8 @@ def _fill(way: Way, here: ModuleType, there: ModuleType, renamed: _Classes, miss
 
 
 def _classes(version: ModuleType) -> dict[str, type[Shape]]:
-    return {name: cls for name, cls in vars(version).items() if isinstance(cls, type) and issubclass(cls, Shape)}
+    public = {name: getattr(version, name) for name in dir(version)}
+    return {name: cls for name, cls in public.items() if isinstance(cls, type) and issubclass(cls, Shape)}
 
 
 def _back(table: dict[Any, Any]) -> dict[Any, Any]:

@@ -80,7 +80,7 @@ class LogoutResponse(Model):
     """The user is logged out."""
 
 
-class LogoutRequest(Request[LogoutResponse], method="logout"):
+class LogoutRequest(Request[LogoutResponse], method="logout", needs="auth.logout"):
     """Log out; needs `auth.logout`."""
 
 
@@ -106,7 +106,7 @@ class AuthStatusResponse(Model):
     accounts: Tolerant[ValidItems[AuthAccount]] = []
 
 
-class AuthStatusRequest(Request[AuthStatusResponse], method="auth/status", unstable=True):
+class AuthStatusRequest(Request[AuthStatusResponse], method="auth/status", unstable=True, needs="auth.status"):
     """Ask who is logged in; needs `auth.status`."""
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import base64
-import mimetypes
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from accord.schema.base import Int64, Json, Model, Open, Tolerant, ValidItems, choice
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 Role = Literal["assistant", "user"]
 
@@ -42,8 +43,8 @@ class ImageContent(Model, tag_field="type", tag="image"):
     @classmethod
     def from_file(cls, path: str | Path) -> ImageContent:
         """Reads the file now; its type is told by its name."""
-        path = Path(path).absolute()
-        return cls.from_bytes(path.read_bytes(), mime_type_of(path, "image/png"), uri=path.as_uri())
+        path = _file(path)
+        return cls.from_bytes(path.read_bytes(), mime_type_of(path) or "image/png", uri=path.as_uri())
 
 
 class AudioContent(Model, tag_field="type", tag="audio"):
@@ -60,7 +61,8 @@ class AudioContent(Model, tag_field="type", tag="audio"):
     @classmethod
     def from_file(cls, path: str | Path) -> AudioContent:
         """Reads the file now; its type is told by its name."""
-        return cls.from_bytes(Path(path).read_bytes(), mime_type_of(path, "audio/wav"))
+        path = _file(path)
+        return cls.from_bytes(path.read_bytes(), mime_type_of(path) or "audio/wav")
 
 
 class ResourceLink(Model, tag_field="type", tag="resource_link"):
@@ -77,9 +79,9 @@ class ResourceLink(Model, tag_field="type", tag="resource_link"):
     @classmethod
     def to(cls, path: str | Path, *, title: str | None = None, description: str | None = None) -> ResourceLink:
         """A link to a file, with its type and, where the file exists, its size."""
-        path = Path(path).absolute()
+        path = _file(path)
         size = path.stat().st_size if path.is_file() else None
-        return cls(path.name, path.as_uri(), title, description, mimetypes.guess_type(path.name)[0], size)
+        return cls(path.name, path.as_uri(), title, description, mime_type_of(path), size)
 
 
 class TextResourceContents(Model):
@@ -129,8 +131,8 @@ class EmbeddedResource(Model, tag_field="type", tag="resource"):
     @classmethod
     def from_file(cls, path: str | Path) -> EmbeddedResource:
         """Reads the file now: as text where it is UTF-8, else as bytes."""
-        path = Path(path).absolute()
-        data, mime_type = path.read_bytes(), mimetypes.guess_type(path.name)[0]
+        path = _file(path)
+        data, mime_type = path.read_bytes(), mime_type_of(path)
         try:
             return cls.from_text(data.decode("utf-8"), path.as_uri(), mime_type)
         except UnicodeDecodeError:
@@ -146,8 +148,17 @@ def as_block(content: str | ContentBlock) -> ContentBlock:
     return TextContent(content) if isinstance(content, str) else content
 
 
-def mime_type_of(path: str | Path, default: str) -> str:
-    return mimetypes.guess_type(Path(path).name)[0] or default
+def _file(path: str | Path) -> Path:
+    from pathlib import Path  # here, so that who speaks in plain text does not load it
+
+    return Path(path).absolute()
+
+
+def mime_type_of(path: Path) -> str | None:
+    """What the file's name tells."""
+    import mimetypes  # likewise
+
+    return mimetypes.guess_type(path.name)[0]
 
 
 def _base64(data: bytes) -> str:

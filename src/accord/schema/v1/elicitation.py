@@ -161,13 +161,15 @@ class CreateElicitationRequest(Request[CreateElicitationResponse], method="elici
             raise ValueError("an elicitation belongs to a session (sessionId) or to a request (requestId)")
 
 
-class ElicitationFormMode(CreateElicitationRequest, kw_only=True, tag_field="mode", tag="form"):
+class ElicitationFormMode(
+    CreateElicitationRequest, kw_only=True, tag_field="mode", tag="form", needs="elicitation.form"
+):
     """Fill in a form; for clients with `elicitation.form`."""
 
     requested_schema: ElicitationSchema
 
 
-class ElicitationUrlMode(CreateElicitationRequest, kw_only=True, tag_field="mode", tag="url"):
+class ElicitationUrlMode(CreateElicitationRequest, kw_only=True, tag_field="mode", tag="url", needs="elicitation.url"):
     """Visit a URL, where what is secret stays between the user and that site; for clients with `elicitation.url`."""
 
     elicitation_id: ElicitationId
@@ -175,24 +177,10 @@ class ElicitationUrlMode(CreateElicitationRequest, kw_only=True, tag_field="mode
 
 
 ElicitationMode: TypeAlias = Open[ElicitationFormMode | ElicitationUrlMode]
+CreateElicitationRequest.__params__ = ElicitationMode
 
 
 class CompleteElicitationNotification(Notification, method="elicitation/complete"):
     """What the user was sent to a URL for is done."""
 
     elicitation_id: ElicitationId
-
-
-class ElicitationFormCapabilities(Model):
-    """The client can show forms."""
-
-
-class ElicitationUrlCapabilities(Model):
-    """The client can send its user to a URL."""
-
-
-class ElicitationCapabilities(Model):
-    """How a client can ask its user."""
-
-    form: Tolerant[ElicitationFormCapabilities | None] = None
-    url: Tolerant[ElicitationUrlCapabilities | None] = None

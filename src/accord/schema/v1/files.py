@@ -12,7 +12,7 @@ class ReadTextFileResponse(Model):
     content: str
 
 
-class ReadTextFileRequest(Request[ReadTextFileResponse], method="fs/read_text_file"):
+class ReadTextFileRequest(Request[ReadTextFileResponse], method="fs/read_text_file", needs="fs.read_text_file"):
     """Read a file through the client, unsaved edits included."""
 
     session_id: SessionId
@@ -25,7 +25,7 @@ class WriteTextFileResponse(Model):
     """The file is written."""
 
 
-class WriteTextFileRequest(Request[WriteTextFileResponse], method="fs/write_text_file"):
+class WriteTextFileRequest(Request[WriteTextFileResponse], method="fs/write_text_file", needs="fs.write_text_file"):
     """Write a file through the client; it is created where it is missing."""
 
     session_id: SessionId

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, TypeAlias
 
-from accord.schema.base import Model, Request, Tolerant, Uint16, Unstable, ValidItems, unstable
+from accord.schema.base import Model, Request, Shape, Tolerant, Uint16, Unstable, ValidItems, unstable
 from accord.schema.v1.auth import AgentAuthCapabilities, AuthCapabilities, AuthMethod
 from accord.schema.v1.config import SessionConfigOptionsCapabilities
-from accord.schema.v1.elicitation import ElicitationCapabilities
-from accord.schema.v1.nes import ClientNesCapabilities, NesCapabilities, PositionEncodingKind
-from accord.schema.v1.providers import ProvidersCapabilities
-from accord.schema.v1.updates import CompactionCapabilities, NoticeCapabilities
+from accord.schema.v1.nes_capabilities import ClientNesCapabilities, NesCapabilities, PositionEncodingKind
 
 ProtocolVersion: TypeAlias = Annotated[Uint16, "ProtocolVersion"]
 """One number, raised only when something breaks."""
@@ -34,6 +31,14 @@ class FileSystemCapabilities(Model):
     write_text_file: Tolerant[bool] = False
 
 
+class NoticeCapabilities(Shape):
+    """The client shows notices."""
+
+
+class CompactionCapabilities(Shape):
+    """The client shows compaction."""
+
+
 class ClientSessionCapabilities(Model):
     """What the client shows of a session beyond what every client does."""
 
@@ -50,6 +55,21 @@ class SubagentCapabilities(Model):
 @unstable
 class PlanCapabilities(Model):
     """The client takes plan operations: several plans, updated and removed by id."""
+
+
+class ElicitationFormCapabilities(Model):
+    """The client can show forms."""
+
+
+class ElicitationUrlCapabilities(Model):
+    """The client can send its user to a URL."""
+
+
+class ElicitationCapabilities(Model):
+    """How a client can ask its user."""
+
+    form: Tolerant[ElicitationFormCapabilities | None] = None
+    url: Tolerant[ElicitationUrlCapabilities | None] = None
 
 
 class ClientCapabilities(Model):
@@ -157,6 +177,11 @@ class SessionCapabilities(Model):
     status: Unstable[Tolerant[SessionStatusCapabilities | None]] = None
     title: Unstable[Tolerant[SessionTitleCapabilities | None]] = None
     system_prompt: Unstable[Tolerant[SessionSystemPromptCapabilities | None]] = None
+
+
+@unstable
+class ProvidersCapabilities(Model):
+    """The agent lets the client choose its providers."""
 
 
 class AgentCapabilities(Model):

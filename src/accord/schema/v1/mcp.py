@@ -105,7 +105,7 @@ class MessageMcpRequest(Request[MessageMcpResponse], method="mcp/message", unsta
     params: dict[str, Json] | None = None
 
 
-class MessageMcpNotification(Notification, method="mcp/message", unstable=True):
+class MessageMcpNotification(Notification, method="mcp/message", unstable=True, needs="mcp_capabilities.acp"):
     """The client passes on what its MCP server says while it works on a request."""
 
     server_id: McpServerAcpId

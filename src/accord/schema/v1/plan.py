@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NewType, TypeAlias
 
-from accord.schema.base import Model, Open, Tolerant, ValidItems, unstable
+from accord.schema.base import Model, Open, Tolerant, ValidItems, needs, unstable
 
 PlanEntryPriority = Literal["high", "medium", "low"]
 PlanEntryStatus = Literal["pending", "in_progress", "completed"]
@@ -63,6 +63,7 @@ PlanUpdateContent: TypeAlias = Open[PlanItems | PlanFile | PlanMarkdown]
 
 
 @unstable
+@needs("plan")
 class PlanUpdate(Model, tag_field="sessionUpdate", tag="plan_update"):
     """One of several plans, as it is now; for clients that declared `plan`."""
 
@@ -70,6 +71,7 @@ class PlanUpdate(Model, tag_field="sessionUpdate", tag="plan_update"):
 
 
 @unstable
+@needs("plan")
 class PlanRemoved(Model, tag_field="sessionUpdate", tag="plan_removed"):
     """A plan is no longer followed."""
 

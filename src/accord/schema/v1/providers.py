@@ -11,11 +11,6 @@ LlmProtocol: TypeAlias = Annotated[str, words("anthropic", "openai", "azure", "v
 
 
 @unstable
-class ProvidersCapabilities(Model):
-    """The agent lets the client choose its providers."""
-
-
-@unstable
 class ProviderCurrentConfig(Model):
     """Where a provider is reached now; never its secrets."""
 
@@ -40,7 +35,7 @@ class ListProvidersResponse(Model):
     providers: list[ProviderInfo]
 
 
-class ListProvidersRequest(Request[ListProvidersResponse], method="providers/list", unstable=True):
+class ListProvidersRequest(Request[ListProvidersResponse], method="providers/list", unstable=True, needs="providers"):
     """Ask for the providers; needs `providers`."""
 
 
@@ -49,7 +44,7 @@ class SetProviderResponse(Model):
     """The provider is set."""
 
 
-class SetProviderRequest(Request[SetProviderResponse], method="providers/set", unstable=True):
+class SetProviderRequest(Request[SetProviderResponse], method="providers/set", unstable=True, needs="providers"):
     """Set where a provider is reached, headers and their secrets included."""
 
     provider_id: ProviderId
@@ -63,7 +58,9 @@ class DisableProviderResponse(Model):
     """The provider is off."""
 
 
-class DisableProviderRequest(Request[DisableProviderResponse], method="providers/disable", unstable=True):
+class DisableProviderRequest(
+    Request[DisableProviderResponse], method="providers/disable", unstable=True, needs="providers"
+):
     """Turn a provider off."""
 
     provider_id: ProviderId

@@ -60,7 +60,7 @@ class LoadSessionResponse(Model):
     config_options: Tolerant[ValidItems[SessionConfigOption] | None] = None
 
 
-class LoadSessionRequest(Request[LoadSessionResponse], method="session/load"):
+class LoadSessionRequest(Request[LoadSessionResponse], method="session/load", needs="load_session"):
     """Take up a session and replay its past as updates; needs `loadSession`."""
 
     session_id: SessionId
@@ -77,7 +77,9 @@ class ResumeSessionResponse(Model):
     config_options: Tolerant[ValidItems[SessionConfigOption] | None] = None
 
 
-class ResumeSessionRequest(Request[ResumeSessionResponse], method="session/resume"):
+class ResumeSessionRequest(
+    Request[ResumeSessionResponse], method="session/resume", needs="session_capabilities.resume"
+):
     """Take up a session without a replay; needs `sessionCapabilities.resume`."""
 
     session_id: SessionId
@@ -96,7 +98,9 @@ class ForkSessionResponse(Model):
     config_options: Tolerant[ValidItems[SessionConfigOption] | None] = None
 
 
-class ForkSessionRequest(Request[ForkSessionResponse], method="session/fork", unstable=True):
+class ForkSessionRequest(
+    Request[ForkSessionResponse], method="session/fork", unstable=True, needs="session_capabilities.fork"
+):
     """Copy a session, so that two ways can be tried; needs `sessionCapabilities.fork`."""
 
     session_id: SessionId
@@ -127,7 +131,7 @@ class ListSessionsResponse(Model):
 SessionArchiveFilter: TypeAlias = Annotated[str, words("exclude", "include", "only")]
 
 
-class ListSessionsRequest(Request[ListSessionsResponse], method="session/list"):
+class ListSessionsRequest(Request[ListSessionsResponse], method="session/list", needs="session_capabilities.list"):
     """The sessions that the agent knows; needs `sessionCapabilities.list`."""
 
     cwd: str | None = None
@@ -139,7 +143,7 @@ class CloseSessionResponse(Model):
     """The session no longer takes anything up."""
 
 
-class CloseSessionRequest(Request[CloseSessionResponse], method="session/close"):
+class CloseSessionRequest(Request[CloseSessionResponse], method="session/close", needs="session_capabilities.close"):
     """Stop what the session does and free what it holds; needs `sessionCapabilities.close`."""
 
     session_id: SessionId
@@ -149,7 +153,9 @@ class DeleteSessionResponse(Model):
     """The session is gone, whether or not it was there."""
 
 
-class DeleteSessionRequest(Request[DeleteSessionResponse], method="session/delete"):
+class DeleteSessionRequest(
+    Request[DeleteSessionResponse], method="session/delete", needs="session_capabilities.delete"
+):
     """Forget a session for good; needs `sessionCapabilities.delete`."""
 
     session_id: SessionId
@@ -160,7 +166,9 @@ class ArchiveSessionResponse(Model):
     """The session is archived."""
 
 
-class ArchiveSessionRequest(Request[ArchiveSessionResponse], method="session/archive", unstable=True):
+class ArchiveSessionRequest(
+    Request[ArchiveSessionResponse], method="session/archive", unstable=True, needs="session_capabilities.archive"
+):
     """Put a session aside; needs `sessionCapabilities.archive`."""
 
     session_id: SessionId
@@ -171,7 +179,9 @@ class UnarchiveSessionResponse(Model):
     """The session is back among the others."""
 
 
-class UnarchiveSessionRequest(Request[UnarchiveSessionResponse], method="session/unarchive", unstable=True):
+class UnarchiveSessionRequest(
+    Request[UnarchiveSessionResponse], method="session/unarchive", unstable=True, needs="session_capabilities.archive"
+):
     """Bring a session back from the archive."""
 
     session_id: SessionId
@@ -187,7 +197,9 @@ class SessionStatusResponse(Model):
     status: SessionStatus
 
 
-class SessionStatusRequest(Request[SessionStatusResponse], method="session/status", unstable=True):
+class SessionStatusRequest(
+    Request[SessionStatusResponse], method="session/status", unstable=True, needs="session_capabilities.status"
+):
     """Ask how a session stands; needs `sessionCapabilities.status`."""
 
     session_id: SessionId
@@ -200,7 +212,9 @@ class SetSessionTitleResponse(Model):
     title: str
 
 
-class SetSessionTitleRequest(Request[SetSessionTitleResponse], method="session/set_title", unstable=True):
+class SetSessionTitleRequest(
+    Request[SetSessionTitleResponse], method="session/set_title", unstable=True, needs="session_capabilities.title"
+):
     """Name a session; needs `sessionCapabilities.title`."""
 
     session_id: SessionId

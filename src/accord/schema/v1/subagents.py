@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, TypeAlias
 
-from accord.schema.base import Model, Open, Tolerant, ValidItems, unstable, words
+from accord.schema.base import Model, Open, Tolerant, ValidItems, needs, unstable, words
 from accord.schema.v1.content import ContentBlock
 from accord.schema.v1.messages import MessageId
 from accord.schema.v1.prompt import Usage
@@ -60,6 +60,7 @@ StateUpdate: TypeAlias = Open[RunningStateUpdate | IdleStateUpdate | RequiresAct
 
 
 @unstable
+@needs("subagents")
 class SubagentUpdate(Model, tag_field="sessionUpdate", tag="subagent_update"):
     """A subagent that this session started, or what changed about it."""
 
@@ -73,6 +74,7 @@ class SubagentUpdate(Model, tag_field="sessionUpdate", tag="subagent_update"):
 
 
 @unstable
+@needs("subagents")
 class SessionMessage(Model, tag_field="sessionUpdate", tag="session_message"):
     """A message from one session to another."""
 
@@ -85,6 +87,7 @@ class SessionMessage(Model, tag_field="sessionUpdate", tag="session_message"):
 
 
 @unstable
+@needs("subagents")
 class SessionMessageChunk(Model, tag_field="sessionUpdate", tag="session_message_chunk"):
     """More of a message between sessions."""
 

@@ -17,7 +17,7 @@ class CreateTerminalResponse(Model):
     terminal_id: TerminalId
 
 
-class CreateTerminalRequest(Request[CreateTerminalResponse], method="terminal/create"):
+class CreateTerminalRequest(Request[CreateTerminalResponse], method="terminal/create", needs="terminal"):
     """Run a command; the terminal stays until it is released."""
 
     session_id: SessionId

@@ -9,7 +9,7 @@ from typing import Annotated, NewType, TypeAlias
 
 from msgspec import UNSET, Meta, UnsetType
 
-from accord.schema.base import Model, Notification, Open, Shape, Tolerant, Uint64, ValidItems, words
+from accord.schema.base import Model, Notification, Open, Tolerant, Uint64, ValidItems, needs, words
 from accord.schema.v1.commands import AvailableCommandsUpdate
 from accord.schema.v1.config import SessionConfigOption
 from accord.schema.v1.content import ContentBlock
@@ -58,6 +58,7 @@ class UsageUpdate(Model, tag_field="sessionUpdate", tag="usage_update"):
 NoticeSeverity: TypeAlias = Annotated[str, words("info", "warning", "error")]
 
 
+@needs("session.notices")
 class Notice(Model, tag_field="sessionUpdate", tag="notice"):
     """Something the user should know that is no part of the conversation; needs `session.notices`."""
 
@@ -66,14 +67,11 @@ class Notice(Model, tag_field="sessionUpdate", tag="notice"):
     description: Tolerant[str | None] = None
 
 
-class NoticeCapabilities(Shape):
-    """The client shows notices."""
-
-
 CompactionId = NewType("CompactionId", str)
 CompactionStatus: TypeAlias = Annotated[str, words("in_progress", "completed", "failed", "cancelled")]
 
 
+@needs("session.compaction")
 class CompactionUpdate(Model, tag_field="sessionUpdate", tag="compaction_update"):
     """The agent shortens its context; needs `session.compaction`."""
 
@@ -83,15 +81,12 @@ class CompactionUpdate(Model, tag_field="sessionUpdate", tag="compaction_update"
     error: Tolerant[str | None] = None
 
 
+@needs("session.compaction")
 class CompactionSummaryChunk(Model, tag_field="sessionUpdate", tag="compaction_summary_chunk"):
     """More of the summary that stands for what was shortened."""
 
     compaction_id: CompactionId
     content: ContentBlock
-
-
-class CompactionCapabilities(Shape):
-    """The client shows compaction."""
 
 
 SessionUpdate: TypeAlias = Open[

@@ -23,11 +23,8 @@ from accord.schema.v1.elicitation import (
     BooleanPropertySchema as BooleanPropertySchema,
     CompleteElicitationNotification as CompleteElicitationNotification,
     ElicitationCancelAction as ElicitationCancelAction,
-    ElicitationCapabilities as ElicitationCapabilities,
     ElicitationDeclineAction as ElicitationDeclineAction,
-    ElicitationFormCapabilities as ElicitationFormCapabilities,
     ElicitationId as ElicitationId,
-    ElicitationUrlCapabilities as ElicitationUrlCapabilities,
     EnumOption as EnumOption,
     IntegerPropertySchema as IntegerPropertySchema,
     MultiSelectItems as MultiSelectItems,
@@ -37,8 +34,12 @@ from accord.schema.v1.elicitation import (
     TitledMultiSelectItems as TitledMultiSelectItems,
 )
 from accord.schema.v1.initialize import (
+    ElicitationCapabilities as ElicitationCapabilities,
+    ElicitationFormCapabilities as ElicitationFormCapabilities,
+    ElicitationUrlCapabilities as ElicitationUrlCapabilities,
     Implementation as Implementation,
     ProtocolVersion as ProtocolVersion,
+    ProvidersCapabilities as ProvidersCapabilities,
     SessionAdditionalDirectoriesCapabilities as SessionAdditionalDirectoriesCapabilities,
     SessionArchiveCapabilities as SessionArchiveCapabilities,
     SessionDeleteCapabilities as SessionDeleteCapabilities,
@@ -91,7 +92,6 @@ from accord.schema.v1.providers import (
     ProviderCurrentConfig as ProviderCurrentConfig,
     ProviderId as ProviderId,
     ProviderInfo as ProviderInfo,
-    ProvidersCapabilities as ProvidersCapabilities,
     SetProviderRequest as SetProviderRequest,
     SetProviderResponse as SetProviderResponse,
 )

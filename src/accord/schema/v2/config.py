@@ -104,3 +104,4 @@ class SetSessionConfigOptionBoolean(SetSessionConfigOptionRequest, tag_field="ty
 SetSessionConfigOption: TypeAlias = Annotated[
     Open[SetSessionConfigOptionId | SetSessionConfigOptionBoolean], every("sessionId", "configId")
 ]
+SetSessionConfigOptionRequest.__params__ = SetSessionConfigOption

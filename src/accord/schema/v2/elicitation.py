@@ -104,3 +104,4 @@ class ElicitationUrlMode(CreateElicitationRequest, kw_only=True, tag_field="mode
 
 
 ElicitationMode: TypeAlias = Annotated[Open[ElicitationFormMode | ElicitationUrlMode], every("message")]
+CreateElicitationRequest.__params__ = ElicitationMode

@@ -7,10 +7,11 @@ all; `session` stands for the methods that every agent with sessions has.
 from __future__ import annotations
 
 from accord.schema.base import Model, Request, Tolerant, Unstable, ValidItems, unstable
-from accord.schema.v1.elicitation import ElicitationCapabilities
 from accord.schema.v1.initialize import (
+    ElicitationCapabilities,
     Implementation,
     ProtocolVersion,
+    ProvidersCapabilities,
     SessionAdditionalDirectoriesCapabilities,
     SessionArchiveCapabilities,
     SessionDeleteCapabilities,
@@ -19,7 +20,6 @@ from accord.schema.v1.initialize import (
     SessionSystemPromptCapabilities,
     SessionTitleCapabilities,
 )
-from accord.schema.v1.providers import ProvidersCapabilities
 from accord.schema.v2.auth import AgentAuthCapabilities, AuthMethod, ClientAuthCapabilities
 
 

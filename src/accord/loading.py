@@ -1,0 +1,33 @@
+"""Names of a package that are loaded when they are first used (PEP 562).
+
+`accord` and `accord.schema.v1` have hundreds of names, and a program needs few of them: it pays for the modules of
+those. Type checkers see ordinary imports under `TYPE_CHECKING`; at run time a table says which module has which name.
+A test compares the two.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+
+def on_first_use(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
+    """The `__getattr__` of a package, for these names and where each is.
+
+    A home is a module of the package (`errors`), or that and the name's other name there (`transports.memory:pair`);
+    with nothing behind the colon (`http:`) it is the module itself.
+    """
+
+    def load(name: str) -> Any:
+        home = homes.get(name)
+        if home is None:
+            raise AttributeError(f"{package} has no {name!r}")
+        module, _, attribute = home.partition(":")
+        loaded = importlib.import_module(f"{package}.{module}")
+        value = loaded if home.endswith(":") else getattr(loaded, attribute or name)
+        vars(sys.modules[package])[name] = value  # the next time it is an ordinary attribute
+        return value
+
+    return load
