@@ -36,8 +36,9 @@ async def served(*arguments, **more):
     try:
         async with asyncio.timeout(DEADLINE):
             line = (await process.stdout.readline()).decode()
-            yield re.search(r"http\S+", line)[0]
-            process.send_signal(signal.SIGTERM)
+        yield re.search(r"http\S+", line)[0]  # what is done with it has deadlines of its own
+        process.send_signal(signal.SIGTERM)
+        async with asyncio.timeout(DEADLINE):
             assert await process.wait() == 0
     finally:
         if process.returncode is None:

@@ -82,6 +82,7 @@ headers = st.lists(
         st.tuples(st.just(b"accept"), st.sampled_from([b"text/event-stream"] * 3 + [b"*/*", b"\x00"])),
         st.tuples(st.just(b"last-event-id"), st.sampled_from([b"0", b"1", b"-1", b"9" * 5000, "٣".encode(), b"x"])),
         st.tuples(st.just(b"content-length"), st.sampled_from([b"5", b"9" * 5000, b"-1", "٣".encode()])),
+        st.tuples(st.just(b"accord-message"), st.sampled_from([b"1", b"2", b"-1", b"9" * 5000, b"x"])),
         st.tuples(st.just(b"origin"), st.sampled_from([b"null", b"https://page.example"])),
         st.tuples(st.just(b"authorization"), st.binary(max_size=20)),
         st.tuples(st.binary(min_size=1, max_size=9), st.binary(max_size=9)),

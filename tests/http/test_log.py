@@ -32,15 +32,17 @@ async def logged(*arguments, tmp_path):
     try:
         async with asyncio.timeout(DEADLINE):
             url = (await process.stdout.readline()).decode().split()[-1]
-            for scheme in "http", "ws":
-                target = f"{url.replace('http', scheme, 1)}?{QUERY}"
-                async with editor_of(connect_transport(target, token=SECRET)) as editor:
-                    await editor.prompt(await editor.open_session(), WORDS)
-            with pytest.raises(accord.ConnectionClosed, match="401"):
-                async with editor_of(connect_transport(url, token="wrong-token")):
-                    pass
-            process.terminate()
-            yield (await process.communicate())[1].decode().splitlines()
+        for scheme in "http", "ws":
+            target = f"{url.replace('http', scheme, 1)}?{QUERY}"
+            async with editor_of(connect_transport(target, token=SECRET)) as editor:
+                await editor.prompt(await editor.open_session(), WORDS)
+        with pytest.raises(accord.ConnectionClosed, match="401"):
+            async with editor_of(connect_transport(url, token="wrong-token")):
+                pass
+        process.terminate()
+        async with asyncio.timeout(DEADLINE):
+            _, written = await process.communicate()
+        yield written.decode().splitlines()
     finally:
         if process.returncode is None:
             process.kill()
