@@ -30,11 +30,13 @@ class Sdk:
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-def _row(of: Peer, client: str, agent: str, files: Mapping[str, str], steps: tuple[Tokens, ...]) -> Peer:
+def _row(
+    of: Peer, client: str, agent: str, files: Mapping[str, str], steps: tuple[Tokens, ...], version: str = ""
+) -> Peer:
     return Peer(
         name=f"interop-{of.name}",
         package=of.package,
-        version=of.version,
+        version=version or of.version,
         language=of.language,
         agent=(agent,),
         client=(client,),
@@ -83,6 +85,7 @@ RUST = _row(
         "../interop/agents/rust_agent.rs": "agent.rs",
     },
     (("cargo", "build", "--quiet"),),
+    version="5.0.0",
 )
 
 OURS = Sdk(
@@ -133,7 +136,7 @@ TYPESCRIPT_UNSTABLE = Sdk(
 GO_SDK = Sdk("go", "Go 0.13.5", client=("{build}/bin/client",), agent=("{build}/bin/agent",), peer=GO)
 
 RUST_SDK = Sdk(
-    "rust", "Rust 2.2.0", client=("{build}/target/debug/client",), agent=("{build}/target/debug/agent",), peer=RUST
+    "rust", "Rust 5.0.0", client=("{build}/target/debug/client",), agent=("{build}/target/debug/agent",), peer=RUST
 )
 
 SDKS = {sdk.name: sdk for sdk in (OURS, PYTHON, TYPESCRIPT_STABLE, TYPESCRIPT_UNSTABLE, GO_SDK, RUST_SDK)}

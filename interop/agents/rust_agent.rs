@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use agent_client_protocol::schema::v1::{
+use agent_client_protocol::v1::schema::{
     CancelNotification, ClientRequest, CompleteElicitationNotification, CreateElicitationRequest,
     CreateTerminalRequest, ForkSessionResponse, InitializeResponse, KillTerminalRequest, ListSessionsResponse,
     LoadSessionResponse, NewSessionResponse, PromptRequest, PromptResponse, ReadTextFileRequest,
@@ -12,9 +12,8 @@ use agent_client_protocol::schema::v1::{
     SessionUpdate, SetSessionConfigOptionResponse, TerminalOutputRequest, WaitForTerminalExitRequest,
     WriteTextFileRequest,
 };
-use agent_client_protocol::{
-    Agent, Client, ConnectionTo, Error, JsonRpcRequest, Responder, Result, Stdio, UntypedMessage,
-};
+use agent_client_protocol::v1::{ConnectionTo, Responder};
+use agent_client_protocol::{Agent, Client, Error, JsonRpcRequest, Result, Stdio, UntypedMessage};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -342,7 +341,7 @@ async fn main() -> Result<()> {
     let agent = InteropAgent::default();
     let (cancelling, hearing) = (agent.clone(), agent.clone());
     Agent
-        .builder()
+        .v1()
         .name("interop-agent")
         .on_receive_notification(
             async move |notification: CancelNotification, _connection| {

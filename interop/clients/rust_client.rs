@@ -8,7 +8,8 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use agent_client_protocol::schema::v1::{
+use agent_client_protocol::v1::ConnectionTo;
+use agent_client_protocol::v1::schema::{
     AgentRequest, AuthenticateRequest, CancelNotification, CloseSessionRequest, CompleteElicitationNotification,
     CreateTerminalRequest, CreateTerminalResponse, DeleteSessionRequest, ForkSessionRequest, InitializeRequest,
     ListSessionsRequest, LoadSessionRequest, LogoutRequest, NewSessionRequest, PromptRequest, ReadTextFileRequest,
@@ -16,9 +17,7 @@ use agent_client_protocol::schema::v1::{
     ResumeSessionRequest, SelectedPermissionOutcome, SessionNotification, SetSessionConfigOptionRequest,
     SetSessionModeRequest, TerminalExitStatus, TerminalOutputResponse, WriteTextFileRequest,
 };
-use agent_client_protocol::{
-    AcpAgent, AcpAgentConfig, Agent, Client, ConnectionTo, Error, JsonRpcRequest, Result, UntypedMessage,
-};
+use agent_client_protocol::{AcpAgent, AcpAgentConfig, Agent, Client, Error, JsonRpcRequest, Result, UntypedMessage};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -385,7 +384,7 @@ async fn main() -> Result<()> {
     let mut known = script["known"].as_object().cloned().unwrap_or_default();
     known.insert("folder".to_owned(), json!(folder));
     Client
-        .builder()
+        .v1()
         .name("interop-client")
         .on_receive_notification(
             async move |notification: SessionNotification, _connection| heard.heard(&notification),
