@@ -7,11 +7,14 @@ arrives is checked. The exit code is 1 when a message was lost or came out of or
 
 import argparse
 import json
+import os
 import subprocess
 import sys
+import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from benchmarks.drive import resident
@@ -20,9 +23,10 @@ from benchmarks.load.clients import more_files
 WAYS = {"websocket": "WebSocket", "http2": "HTTP/2", "http1": "HTTP/1.1"}
 
 NOTES = """\
-KiB idle, KiB after: what the server's resident memory grew by, for each connection, once all were open and once all was
-said. What a server kept of each session (its history, in memory) is in the latter. Round trips are prompts that are
-answered at once, spread over the connections that do not stream, by the clock and not one after the other."""
+KiB idle, KiB after: what the server's resident memory grew by, for each connection, once all were open, and once all
+was said. What a server keeps of each session (its history, in memory) is in the latter. Round trips are prompts that
+are answered at once, spread over the connections that do not stream, by the clock and not one after the other. Cores
+used: by the server, while some streamed and others asked. Near 1, or on a busy machine, round trips wait."""
 
 
 @dataclass
@@ -37,6 +41,7 @@ class Run:
     kib_after: float
     p50ms: float
     p99ms: float
+    cpu_share: float
     checked: int
     wrong: int
 
@@ -87,6 +92,15 @@ def memory(of: Process) -> int:
     return told["now"] if told else 0
 
 
+def cpu_seconds(of: Process) -> float:
+    """Processor time that a process has used so far; 0 where the system does not tell."""
+    try:
+        fields = Path(f"/proc/{of.pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def run(way: str, connections: int, chosen: argparse.Namespace) -> Run:
     """One kind of connection, with a fresh server."""
     streaming = min(chosen.streaming, connections // 2)
@@ -105,11 +119,13 @@ def run(way: str, connections: int, chosen: argparse.Namespace) -> Run:
         seconds = askers.told("open", connections - streaming)["seconds"]
         seconds += listeners.told("open", streaming)["seconds"] if streaming else 0
         idle = memory(server)
+        used, begun = cpu_seconds(server), time.perf_counter()
         if streaming:
             listeners.tell("listen", updates, pace)
         asked = askers.told("ask", max(1, int(chosen.seconds * chosen.asks)), chosen.asks)
         heard = listeners.told() if streaming else {"checked": 0, "wrong": 0}
         after = memory(server)
+        share = (cpu_seconds(server) - used) / (time.perf_counter() - begun)
         return Run(
             link=WAYS[way],
             connections=connections,
@@ -119,6 +135,7 @@ def run(way: str, connections: int, chosen: argparse.Namespace) -> Run:
             kib_after=round((after - before) / connections, 1),
             p50ms=round(asked["p50ms"], 2),
             p99ms=round(asked["p99ms"], 2),
+            cpu_share=round(share, 2),
             checked=heard["checked"],
             wrong=heard["wrong"],
         )
@@ -133,6 +150,7 @@ HEADINGS = (
     "KiB after",
     "p50 ms",
     "p99 ms",
+    "cores used",
     "messages checked",
     "lost or out of order",
 )

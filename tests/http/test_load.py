@@ -50,6 +50,20 @@ async def test_many_connections_at_once_lose_nothing():
     assert [run["wrong"] for run in runs] == [0, 0]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of files are Unix's")
+async def test_a_server_allows_itself_more_clients_than_its_shell_does():
+    serve = (PYTHON, "-m", "accord", "serve", "--port", "0")
+    async with program("sh", "-c", 'ulimit -S -n 64; exec "$@"', "sh", *serve) as server, asyncio.timeout(DEADLINE):
+        port = int(re.search(rb"http://127.0.0.1:(\d+)", await server.stdout.readline())[1])
+        clients = [await asyncio.open_connection("127.0.0.1", port) for _ in range(100)]
+        for reader, writer in clients:
+            writer.write(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            assert await reader.readline() == b"HTTP/1.1 200 \r\n"
+        for _, writer in clients:
+            writer.close()
+            await writer.wait_closed()
+
+
 # Agents that are killed
 
 

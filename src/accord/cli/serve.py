@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import logging
 import shutil
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -111,6 +112,7 @@ def run(options: argparse.Namespace) -> int:
     access = Access(known, origins=[_origin(given) for given in options.origin], hosts=LOOPBACK if local else None)
     hosted = _hosted(options.agent)
     _log(options.log_format, verbose=options.verbose)
+    _allow_files(2 * limits.sockets)
     asyncio.run(
         serve(
             hosted,
@@ -125,6 +127,20 @@ def run(options: argparse.Namespace) -> int:
         )
     )
     return ENDED_WELL
+
+
+def _allow_files(wanted: int) -> None:
+    """Let this process have so many open files, as far as it may: each client is one, and shells allow a thousand."""
+    try:
+        import resource
+    except ImportError:  # Windows, where there is no such limit
+        return
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most != resource.RLIM_INFINITY:
+        wanted = min(wanted, most)
+    if now != resource.RLIM_INFINITY and now < wanted:
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
 def _number(what: str, text: str, most: float = 10**12) -> float:
