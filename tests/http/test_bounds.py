@@ -163,7 +163,7 @@ async def test_a_body_that_nobody_wants_does_not_cost_the_http2_connection():
                     response = await requests.request("POST", [("content-type", content_type)], body)
                     await response.body(1000)
                 assert response.status == status
-                connections.add(requests._multiplexed)
+                connections.update(requests._multiplexed)
             assert len(connections) == 1
         finally:
             await requests.close()

@@ -28,7 +28,7 @@ from accord.http.limits import Limits
 from accord.http.link import HttpLink, Reader
 from accord.http.socket_link import WebSocketLink
 from accord.http.wire import CONNECTION_ID, EVENTS, JSON, NUMBERED, SESSION_ID
-from accord.jsonrpc.messages import Call, error_answer
+from accord.jsonrpc.messages import Answer, Call, Malformed, error_answer, parse
 from accord.tasks import Tasks
 from accord.transports.base import End, Transport
 
@@ -190,7 +190,11 @@ class App:
     async def _post(self, exchange: Exchange, headers: Headers, body: Body, receive: Receive, send: Send) -> None:
         judging.media_type(headers)
         data = await body.read()
-        message = judging.message_of(data)
+        message = parse(data)
+        if isinstance(message, Malformed):
+            if not message.answerable and headers.get(CONNECTION_ID):
+                await self._link(exchange, headers, exchange.user).deliver_wrong_answer(message, data)
+            raise judging.malformed(message)
         if judging.opens(message, headers):
             assert isinstance(message, Call)
             await self._initialize(exchange, message, data, receive, send)
@@ -219,6 +223,10 @@ class App:
         except BaseException:
             link.finish(End("peer_closed"))
             raise
+        if _is_error(answer):
+            link.finish(End("closed"))  # nothing was opened; another `initialize` opens another connection
+            await _respond(exchange, send, 200, answer, media_type=JSON)
+            return
         told = (CONNECTION_ID, link.id), (NUMBERED, "connection")
         await _respond(exchange, send, 200, answer, *told, media_type=JSON)
 
@@ -347,6 +355,11 @@ def _path(scope: Scope) -> str:
 
 def _pairs(*headers: tuple[str, str]) -> list[tuple[bytes, bytes]]:
     return [(name.encode(), value.encode()) for name, value in headers]
+
+
+def _is_error(answer: bytes) -> bool:
+    message = parse(answer)
+    return isinstance(message, Answer) and message.error is not None
 
 
 async def _gone(receive: Receive) -> None:

@@ -12,6 +12,10 @@ from accord.http.exchange import Broken, Response, Wire
 
 READ = 64 * 1024
 
+IDLE = 3.0
+"""Seconds after which a connection is not used again: servers close idle ones, many after 5, and a request that
+crosses that may have been received or not."""
+
 
 class Http1:
     """A connection: asks, and reads the answer before it asks again."""
@@ -20,11 +24,14 @@ class Http1:
         self._wire = wire
         self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=256 * 1024)
         self.busy = False
+        self._clock = asyncio.get_running_loop().time
+        self._idle_since = self._clock()
 
     @property
     def is_usable(self) -> bool:
-        """Whether another request can be sent: the last answer was read, and the server has not hung up since."""
-        return not self.busy and self._http.our_state is h11.IDLE and not self._wire.has_ended
+        """Whether another request can be sent: the last answer was read, and the server has no reason to hang up."""
+        is_fresh = self._clock() - self._idle_since < IDLE
+        return not self.busy and is_fresh and self._http.our_state is h11.IDLE and not self._wire.has_ended
 
     async def request(self, method: str, path: str, headers: Sequence[tuple[str, str]], body: bytes) -> Response:
         """Send this, and wait for the head of the answer; raises Broken."""
@@ -61,6 +68,7 @@ class Http1:
                 if self._http.their_state is h11.DONE and self._http.our_state is h11.DONE:
                     self._http.start_next_cycle()
                 self.busy = False
+                self._idle_since = self._clock()
                 return
             else:
                 raise Broken("the connection ended in the middle of an answer")

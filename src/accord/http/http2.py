@@ -66,6 +66,11 @@ class Http2:
     def is_usable(self) -> bool:
         return self._ended is None and not self._wire.has_ended
 
+    @property
+    def has_room(self) -> bool:
+        """Whether another stream can be opened now."""
+        return self._http.open_outbound_streams < self._http.remote_settings.max_concurrent_streams
+
     async def request(self, headers: Sequence[tuple[str, str]], body: bytes) -> Response:
         """Send this, and wait for the head of the answer; raises Broken."""
         number, exchange = await self._begin(headers, ends=not body)
@@ -83,7 +88,7 @@ class Http2:
         while True:
             if self._ended is not None:
                 raise Broken(str(self._ended), was_sent=False)
-            if self._http.open_outbound_streams < self._http.remote_settings.max_concurrent_streams:
+            if self.has_room:
                 break
             self._room.clear()
             await self._room.wait()

@@ -33,7 +33,7 @@ from accord.http.wire import (
     SESSION_ID,
     session_of,
 )
-from accord.jsonrpc.messages import Answer, Call, Malformed, Tell, parse
+from accord.jsonrpc.messages import Answer, Call, Malformed, Tell
 
 Headers = Mapping[str, str]
 """Names in lower case."""
@@ -71,12 +71,9 @@ def media_type(headers: Headers) -> None:
         raise Refusal(415, f"a message is posted as {JSON}")
 
 
-def message_of(body: bytes) -> Call | Tell | Answer:
-    """The message in this body."""
-    message = parse(body)
-    if isinstance(message, Malformed):
-        raise Refusal(400, message.problem, message.reply())
-    return message
+def malformed(message: Malformed) -> Refusal:
+    """The answer to a body that is no message."""
+    return Refusal(400, message.problem, message.reply())
 
 
 def opens(message: Call | Tell | Answer, headers: Headers) -> bool:

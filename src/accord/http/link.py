@@ -20,7 +20,7 @@ from accord.http.limits import Limits
 from accord.http.ordering import Once
 from accord.http.outbound import Gone, Outbound, Stream
 from accord.jsonrpc.frames import RequestId
-from accord.jsonrpc.messages import Answer, Call, parse
+from accord.jsonrpc.messages import Answer, Call, Malformed, parse
 from accord.schema import codec, v1
 from accord.transports.base import End, Receiver, Transport
 from accord.transports.closing import within
@@ -109,6 +109,11 @@ class HttpLink(Transport):
     async def flush(self) -> None:
         await self._drained.wait()
 
+    @property
+    def client_has_left(self) -> bool:
+        """Whether the client has ended the connection, so that nobody is to read what waits."""
+        return self.end is not None and self.end.reason == "peer_closed"
+
     def pause_reading(self) -> None:
         self._may_deliver.clear()
 
@@ -171,6 +176,11 @@ class HttpLink(Transport):
     def takes_now(self) -> bool:
         """Whether a message would be taken without waiting."""
         return self._started.is_set() and self._may_deliver.is_set()
+
+    async def deliver_wrong_answer(self, answer: Malformed, body: bytes) -> None:
+        """Hand over what was meant as an answer: whoever waits for it is to know that it makes no sense."""
+        self.outbound.answered(answer.pending)
+        await self._hand_over(body)
 
     async def _hand_over(self, body: bytes, number: int | None = None) -> None:
         self._requests += 1
@@ -261,7 +271,7 @@ class Reader:
 
     async def next(self, keepalive: float) -> bytes | None:
         """What to write now; None when the stream is over."""
-        while not self._has_left:
+        while not (self._has_left or self._link.client_has_left):
             self.wake.clear()
             if written := self._ready():
                 return written

@@ -105,6 +105,13 @@ class Connection(TCPServer):
     def _is_watched(self) -> bool:
         return self.idle_task._handle is not None  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
+    async def protocol_send(self, event: Any) -> None:
+        if isinstance(event, RawData) and self.writer.transport.is_closing():
+            await self.protocol.handle(Closed())  # nobody is there any more; asyncio would complain of each write
+            await asyncio.sleep(0)
+            return
+        await super().protocol_send(event)
+
     async def _close(self) -> None:
         # Closing waits until all is written, which a client that does not read can put off for ever.
         giving_up = self.loop.call_later(LINGER, self.writer.transport.abort)

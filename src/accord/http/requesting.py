@@ -1,4 +1,6 @@
-"""Requests to one server: over one HTTP/2 connection where the server speaks it, else over as many as it takes.
+"""Requests to one server: over an HTTP/2 connection where the server speaks it, else over as many as it takes.
+
+Event streams stay open, so the streams of an HTTP/2 connection can be all taken: then another one is opened.
 
 HTTP/2 is agreed upon within TLS. Without TLS it can only be assumed, so a plain `http` URL means HTTP/1.1, unless the
 user says that the server knows better.
@@ -33,12 +35,12 @@ class Requests:
         self._http2 = http2
         self._tls = _with_protocols(tls or ssl.create_default_context(), http2) if parts.scheme == "https" else None
         self._plain: set[Http1] = set()
-        self._multiplexed: Http2 | None = None
+        self._multiplexed: list[Http2] = []
         self._opening = asyncio.Lock()
 
     @property
     def is_multiplexed(self) -> bool:
-        return self._multiplexed is not None
+        return bool(self._multiplexed)
 
     async def request(self, method: str, headers: Sequence[tuple[str, str]], body: bytes = b"") -> Response:
         """Send a request, and wait for the head of its answer; raises Broken."""
@@ -71,12 +73,13 @@ class Requests:
                 return shared
             wire = await self._open()
             if self._tls is None or wire.speaks == "h2":
-                self._multiplexed = Http2(wire)
-                return self._multiplexed
+                self._multiplexed.append(shared := Http2(wire))
+                return shared
             return self._keep(Http1(wire))
 
     def _usable_http2(self) -> Http2 | None:
-        return self._multiplexed if self._multiplexed is not None and self._multiplexed.is_usable else None
+        self._multiplexed = [connection for connection in self._multiplexed if connection.is_usable]
+        return next((connection for connection in self._multiplexed if connection.has_room), None)
 
     def _keep(self, connection: Http1) -> Http1:
         connection.busy = True
@@ -88,9 +91,7 @@ class Requests:
 
     async def close(self) -> None:
         """Close all connections."""
-        connections: list[Http1 | Http2] = [*self._plain]
-        if self._multiplexed is not None:
-            connections.append(self._multiplexed)
+        connections: list[Http1 | Http2] = [*self._plain, *self._multiplexed]
         for connection in connections:
             connection.close()
         for connection in connections:

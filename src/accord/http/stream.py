@@ -13,7 +13,6 @@ import logging
 import random
 from typing import TYPE_CHECKING
 
-from accord.errors import EndReason
 from accord.http.events import EventReader, TooLong
 from accord.http.exchange import Broken, Response
 from accord.jsonrpc.messages import Answer, parse
@@ -55,6 +54,8 @@ class EventStream:
         self.task: asyncio.Task[None] | None = None
         self.ready = asyncio.Event()
         """Set once the stream is open, or the server wants to hear of the session first."""
+        self.is_read = False
+        """Whether it is open, and being read to its end."""
         self._transport = transport
         self._key = key
         self._last: str | None = None
@@ -91,7 +92,7 @@ class EventStream:
         if response.status != 200:
             return self._was_refused(response.status, await self._body(response))
         try:
-            self._was_open = True
+            self._was_open = self.is_read = True
             self.ready.set()
             await self._read(response)
         except Broken as broken:
@@ -99,6 +100,7 @@ class EventStream:
         except TimeoutError:
             return self._broke("nothing was heard any more")
         finally:
+            self.is_read = False
             await response.close()
         return self._broke("the server ended the stream")
 
@@ -143,12 +145,13 @@ class EventStream:
             # The server wants to hear of the session before its stream is read; or the connection is over, of which
             # the connection's stream will tell.
             self.ready.set()
-            return not self._was_open
+            return not (self._was_open or self._transport.is_over)
         if status in (409, 429, 502, 503, 504):
-            return True
-        why = shown(status, body)
-        reason: EndReason = "peer_closed" if status == 404 else "broken"
-        self._transport.finish(End(reason, f"{self._transport.name}: {why}"))
+            return not self._transport.is_over
+        if status == 404:
+            self._transport.gone(shown(status, body))
+        else:
+            self._transport.finish(End("broken", f"{self._transport.name}: {shown(status, body)}"))
         return False
 
     def _give_up(self, why: str) -> None:

@@ -6,6 +6,9 @@
 A session's stream is opened before the first message of that session is posted, and when the server speaks of a session
 for the first time. A stream that broke is taken up again where it ended, if the server numbers what it sends; a server
 that does not cannot say what was lost, so there the link ends instead. Whatever ends the link says why, once.
+
+`initialize` opens the link: what is sent before it is refused here, as there is no connection on which it could be
+posted. One that is answered with an error has opened nothing, and another may follow.
 """
 
 from __future__ import annotations
@@ -16,10 +19,11 @@ import ssl
 from collections import deque
 from collections.abc import Mapping, Sequence
 
-from accord.errors import INTERNAL_ERROR, INVALID_REQUEST, DecodeError, EndReason
+from accord.errors import EndReason
 from accord.http.events import Event
 from accord.http.exchange import Broken, Response
 from accord.http.ordering import InOrder
+from accord.http.posting import Opening, Parsed, Posting, cancelled_by, instead_of, opens, unsent_answer
 from accord.http.requesting import Requests
 from accord.http.stream import EventStream, Patience, shown
 from accord.http.wire import (
@@ -35,8 +39,7 @@ from accord.http.wire import (
     session_of,
 )
 from accord.jsonrpc.frames import LIMIT, RequestId
-from accord.jsonrpc.messages import Answer, Call, Malformed, Tell, error_answer, parse
-from accord.schema import codec, v1
+from accord.jsonrpc.messages import Answer, Call, Tell, parse
 from accord.tasks import Tasks
 from accord.transports.base import HIGH_WATER, End, Receiver, Transport
 from accord.transports.closing import to_the_end, within
@@ -45,6 +48,9 @@ from accord.transports.outgoing import Level
 
 MISSING = 30.0
 """Seconds that a message may be missing while later ones are there."""
+
+LAST_WORDS = 2.0
+"""Seconds for the streams of a server that does not number, once it knows the connection no more."""
 
 log = logging.getLogger("accord.http")
 
@@ -80,7 +86,7 @@ class HttpTransport(Transport):
         self._headers = [(name.lower(), value) for name, value in (headers or {}).items()]
         self._cookies = cookies or Cookies()
         self._level = Level(high_water)
-        self._lanes: dict[str | None, deque[_Outbound]] = {}
+        self._lanes: dict[str | None, deque[Posting]] = {}
         self._lane_of_call: dict[RequestId, str | None] = {}
         self._closing_calls: dict[RequestId, str] = {}
         self._session_of_theirs: dict[RequestId, str | None] = {}
@@ -88,9 +94,8 @@ class HttpTransport(Transport):
         self._order = InOrder()
         self._connection_id: str | None = None
         self._version: str | None = None
-        self._begun = False
-        """Whether `initialize` was sent."""
-        self._opened = asyncio.Event()
+        self._opening: Opening | None = None
+        self._reading_out: asyncio.Task[None] | None = None
         self._missing: asyncio.TimerHandle | None = None
         self._end: End | None = None
         self._closing: asyncio.Task[None] | None = None
@@ -103,7 +108,8 @@ class HttpTransport(Transport):
 
     @property
     def is_over(self) -> bool:
-        return self._end is not None
+        """Whether nothing is to be taken up again."""
+        return self._end is not None or self._reading_out is not None
 
     @property
     def unsent(self) -> int:
@@ -125,35 +131,32 @@ class HttpTransport(Transport):
             return
         for frame in frames:
             message = parse(frame)
-            if not self._begun and self._is_too_early(message):
+            if opens(message) and self._opening is None:
+                self._opening = Opening()
+            elif opens(message) or self._opening is None:
+                self._refuse(message, "`initialize` is sent once" if opens(message) else "`initialize` comes first")
                 continue
+            else:
+                self._opening.hold(message)
             session = self._session_for(message)
             self._level.add(len(frame))
             lane = self._lanes.get(key := self._lane_for(message, session))
             if lane is None:
                 lane = self._lanes[key] = deque()
-                lane.append(_Outbound(frame, message, session))
+                lane.append(Posting(frame, message, session, self._opening))
                 self._tasks.start(self._post_all(key, lane), f"accord posts {key or ''}")
             else:
-                lane.append(_Outbound(frame, message, session))
+                lane.append(Posting(frame, message, session, self._opening))
 
-    def _is_too_early(self, message: Call | Tell | Answer | Malformed) -> bool:
-        """Whether this comes before `initialize`; there is no connection then that it could be posted on."""
-        if isinstance(message, Call) and message.method == "initialize":
-            self._begun = True
-            return False
-        refusal = message.reply() if isinstance(message, Malformed) else None
-        if isinstance(message, Call):
-            refusal = error_answer(message.id, INVALID_REQUEST, "Invalid request: `initialize` comes first")
-        if refusal is not None:
+    def _refuse(self, message: Parsed, why: str) -> None:
+        if (refusal := unsent_answer(message, why)) is not None:
             self._loop.call_soon(self._receive, [refusal])
-        return True
 
     def _receive(self, frames: Sequence[bytes]) -> None:
         if self._end is None:
             self._receiver.received(frames)
 
-    def _session_for(self, message: Call | Tell | Answer | Malformed) -> str | None:
+    def _session_for(self, message: Parsed) -> str | None:
         match message:
             case Call() | Tell():
                 return session_of(message.params)
@@ -162,18 +165,18 @@ class HttpTransport(Transport):
             case _:
                 return None
 
-    def _lane_for(self, message: Call | Tell | Answer | Malformed, session: str | None) -> str | None:
+    def _lane_for(self, message: Parsed, session: str | None) -> str | None:
         if isinstance(message, Call):
             self._lane_of_call[message.id] = session
             if session is not None and message.method in ("session/close", "session/delete"):
                 self._closing_calls[message.id] = session
         elif isinstance(message, Tell) and message.method == "$/cancel_request":
             # Behind the request that it cancels.
-            cancelled = _cancelled(message)
+            cancelled = cancelled_by(message)
             return session if cancelled is None else self._lane_of_call.get(cancelled, session)
         return session
 
-    async def _post_all(self, key: str | None, lane: deque[_Outbound]) -> None:
+    async def _post_all(self, key: str | None, lane: deque[Posting]) -> None:
         while lane and self._end is None:
             out = lane[0]
             try:
@@ -184,10 +187,9 @@ class HttpTransport(Transport):
         if self._lanes.get(key) is lane:
             del self._lanes[key]
 
-    async def _post(self, out: _Outbound) -> None:
-        opens = isinstance(out.message, Call) and out.message.method == "initialize" and not self._opened.is_set()
-        if not opens:
-            await self._opened.wait()
+    async def _post(self, out: Posting) -> None:
+        if not opens(out.message) and not await out.opening.has_succeeded():
+            return  # it was refused already
         if out.session is not None:
             await self.stream(out.session).ready.wait()
         try:
@@ -195,20 +197,22 @@ class HttpTransport(Transport):
         except Broken as broken:
             self._finish("broken", f"{self.name}: {broken}")
             return
-        if opens:
+        if self._end is not None:
+            return
+        if opens(out.message):
             self._initialized(out, response, body)
         elif response.status not in (200, 202, 204):
             self._refused(out, response.status, body)
         elif body.lstrip().startswith(b"{"):
             self._receiver.received([body])  # some servers answer where they are asked
 
-    async def _post_somehow(self, out: _Outbound) -> tuple[Response, bytes]:
+    async def _post_somehow(self, out: Posting) -> tuple[Response, bytes]:
         """Post this, and read the answer; again, as long as it is certain that it will not be received twice."""
         headers = [("content-type", JSON), ("accept", f"{JSON}, {EVENTS}"), *self._identity(out.session)]
         if self.numbered:
             self._posted += 1
             headers.append((MESSAGE, str(self._posted)))
-        patience = Patience(self.reconnect_within if self._opened.is_set() else 0)
+        patience = Patience(self.reconnect_within if out.opening.succeeded else 0)
         while True:
             try:
                 response = await self._request("POST", headers, out.frame)
@@ -217,32 +221,46 @@ class HttpTransport(Transport):
                 if (broken.was_sent and not self.numbered) or not await patience.another():
                     raise
 
-    def _initialized(self, out: _Outbound, response: Response, body: bytes) -> None:
+    def _initialized(self, out: Posting, response: Response, body: bytes) -> None:
         message = parse(body)
         is_answer = isinstance(message, Answer) and isinstance(out.message, Call) and message.id == out.message.id
-        if response.status != 200 or not is_answer or not response.header(CONNECTION_ID):
+        connection_id = response.header(CONNECTION_ID)
+        if isinstance(message, Answer) and is_answer and response.status == 200 and message.error is not None:
+            self._opening = None
+            self._receiver.received([body])
+            for waiting in out.opening.settle(succeeded=False):
+                self._refuse(waiting, "`initialize` has failed")
+            if connection_id:
+                self._tasks.start(self._delete(connection_id), "accord leaves what was not opened")
+        elif isinstance(message, Answer) and is_answer and response.status == 200 and connection_id:
+            self._connection_id = connection_id
+            self.numbered = response.header(NUMBERED) == "connection"
+            self._version = protocol_version_of(message.result)
+            self.stream(None)
+            out.opening.settle(succeeded=True)
+            self._receiver.received([body])
+        else:
             if is_answer:
                 self._receiver.received([body])
             self._finish("broken", f"{self.name}: {shown(response.status, body)}")
-            return
-        self._connection_id = response.header(CONNECTION_ID)
-        self.numbered = response.header(NUMBERED) == "connection"
-        assert isinstance(message, Answer)
-        self._version = protocol_version_of(message.result)
-        self.stream(None)
-        self._opened.set()
-        self._receiver.received([body])
 
-    def _refused(self, out: _Outbound, status: int, body: bytes) -> None:
+    def _refused(self, out: Posting, status: int, body: bytes) -> None:
         why = shown(status, body)
-        if status in (401, 403, 404, 410):
-            self._finish("peer_closed" if status in (404, 410) else "broken", f"{self.name}: {why}")
-        elif isinstance(out.message, Call):
-            self._receiver.received([error_answer(out.message.id, INTERNAL_ERROR, why)])
-        elif isinstance(out.message, Malformed) and body.lstrip().startswith(b"{"):
-            self._receiver.received([body])
+        if status in (404, 410):
+            self.gone(why)
+        elif status in (401, 403) or out.is_substitute:
+            self._finish("broken", f"{self.name}: {why}")
         else:
-            self._finish("broken", f"{self.name} refused a message: {why}")
+            log.warning("%s refused a message: %s", self.name, why)
+            instead = instead_of(out.message, status, body, why)
+            if instead is None:
+                return
+            if isinstance(out.message, Answer):
+                self._level.add(len(instead))
+                substitute = Posting(instead, parse(instead), out.session, out.opening, is_substitute=True)
+                self._lanes[out.session].insert(1, substitute)  # behind what is being posted now
+            else:
+                self._receiver.received([instead])
 
     # In
 
@@ -325,6 +343,18 @@ class HttpTransport(Transport):
         self._cookies.keep(response.all("set-cookie"))
         return response
 
+    def gone(self, why: str) -> None:
+        """The server does not know the connection any more; what it has said before is still read."""
+        if self._reading_out is None:
+            end = End("peer_closed", f"{self.name}: {why}")
+            self._reading_out = self._tasks.start(self._read_out(end), "accord reads what was said before the end")
+
+    async def _read_out(self, end: End) -> None:
+        reading = [stream.task for stream in self._streams.values() if stream.task is not None and stream.is_read]
+        if reading:
+            await asyncio.wait(reading, timeout=None if self.numbered else LAST_WORDS)
+        self.finish(end)
+
     def _finish(self, reason: EndReason, detail: str = "") -> None:
         self.finish(End(reason, detail))
 
@@ -350,34 +380,17 @@ class HttpTransport(Transport):
                 await within(grace, self._level.flush())
             self._finish("closed")
             if self._connection_id is not None:
-                await within(grace, self._delete())
+                await within(grace, self._delete(self._connection_id))
         finally:
             await self._tasks.end(grace)
             await self._requests.close()
 
-    async def _delete(self) -> None:
+    async def _delete(self, connection_id: str) -> None:
+        headers = [*self._headers, (CONNECTION_ID, connection_id)]
+        if self._version is not None:
+            headers.append((PROTOCOL_VERSION, self._version))
         try:
-            response = await self._request("DELETE", self._identity(None))
+            response = await self._request("DELETE", headers)
             await response.body(self.limit)
         except Broken as broken:
             log.debug("the connection could not be ended: %s", broken)
-
-
-class _Outbound:
-    """A frame that waits to be posted, and what it is."""
-
-    __slots__ = ("frame", "message", "session")
-
-    def __init__(self, frame: bytes, message: Call | Tell | Answer | Malformed, session: str | None) -> None:
-        self.frame = frame
-        self.message = message
-        self.session = session
-
-
-def _cancelled(message: Tell) -> RequestId | None:
-    try:
-        return codec.decode(
-            b"{}" if message.params is None else message.params, v1.CancelRequestNotification
-        ).request_id
-    except DecodeError:
-        return None

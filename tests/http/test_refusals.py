@@ -1,0 +1,119 @@
+"""What a client makes of a message that its server refuses: who waits for something is told, and the link lives."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from talking import DEADLINE, transport_to
+
+from accord import Handlers, Peer, v1
+from accord.errors import PeerError, ProtocolError
+from accord.http import serving
+from accord.http.asgi import App
+from accord.http.hosting import Host
+from accord.http.limits import Limits
+from accord.http.requesting import Requests
+from accord.http.wire import CONNECTION_ID, EVENTS, JSON
+from accord.testing import ScriptedPeer
+
+HTTP = ("http1", "http2")
+
+
+class Asking(Host):
+    """An agent that asks its client, and says what came of it."""
+
+    name = "asking"
+
+    def __init__(self):
+        self.attempts = 0
+        self.handlers = Handlers()
+        self.handlers.on(v1.InitializeRequest)(self.open)
+        self.handlers.on_request("_example.com/ask")(self.ask)
+        self.handlers.on_request("_example.com/echo")(lambda params: params)
+
+    def open(self, request):
+        self.attempts += 1
+        if self.attempts == 1 and request.client_info is not None:
+            raise ValueError("not at the first attempt")
+        return v1.InitializeResponse(1)
+
+    async def ask(self, _, context):
+        try:
+            return {"got": await context.peer.request_raw("_example.com/asked", timeout=DEADLINE)}
+        except (PeerError, ProtocolError) as error:
+            return {"problem": str(error)}
+
+    async def serve(self, transport, owner):  # noqa: ARG002
+        async with Peer(transport, self.handlers, role="agent") as peer:
+            await peer.connection.closed()
+
+
+@pytest.mark.parametrize("http", HTTP)
+async def test_an_initialize_that_fails_opens_nothing_and_may_be_tried_again(http):
+    async with serving(Asking()) as server, ScriptedPeer(transport_to(server.url, http), deadline=DEADLINE) as script:
+        info = {"clientInfo": {"name": "x", "version": "1"}}
+        first = script.call("initialize", {"protocolVersion": 1} | info)
+        waiting = script.call("_example.com/echo")
+        await script.expect_error(first, -32603)
+        await script.expect_error(waiting, -32600)
+        await script.request("initialize", {"protocolVersion": 1} | info)
+        assert await script.request("_example.com/echo", {"a": 1}) == {"a": 1}
+        await script.expect_error(script.call("initialize", {"protocolVersion": 1}), -32600)
+        assert server.app.connections == 1
+
+
+@pytest.mark.parametrize("http", HTTP)
+async def test_an_answer_that_the_server_does_not_take_fails_the_request_that_it_answers(http):
+    async with (
+        serving(App(Asking(), limits=Limits(body=10_000))) as server,
+        ScriptedPeer(transport_to(server.url, http), deadline=DEADLINE) as script,
+    ):
+        await script.request("initialize", {"protocolVersion": 1})
+        asked = script.call("_example.com/ask")
+        script.answer(await script.expect("_example.com/asked"), {"text": "x" * 20_000})
+        assert "413" in (await script.expect_result(asked))["problem"]
+        await script.expect_silence()
+
+
+@pytest.mark.parametrize("http", HTTP)
+async def test_what_is_too_large_for_the_server_is_refused_and_the_link_lives(http):
+    async with (
+        serving(App(Asking(), limits=Limits(body=10_000))) as server,
+        ScriptedPeer(transport_to(server.url, http), deadline=DEADLINE) as script,
+    ):
+        await script.request("initialize", {"protocolVersion": 1})
+        await script.expect_error(script.call("_example.com/echo", {"text": "x" * 20_000}), -32600)
+        script.tell("_example.com/news", {"text": "x" * 20_000})
+        await script.expect_error(None, -32600)
+        await script.expect_silence()
+
+
+@pytest.mark.parametrize("http", HTTP)
+async def test_an_answer_that_makes_no_sense_reaches_whom_it_fails(http):
+    async with serving(Asking()) as server, ScriptedPeer(transport_to(server.url, http), deadline=DEADLINE) as script:
+        await script.request("initialize", {"protocolVersion": 1})
+        asked = script.call("_example.com/ask")
+        call = await script.expect("_example.com/asked")
+        script.send({"jsonrpc": "2.0", "id": call["id"], "result": 1, "error": {"code": 1, "message": "no"}})
+        assert "problem" in await script.expect_result(asked)
+        await script.expect_silence()
+
+
+async def test_more_event_streams_than_an_http2_connection_takes_are_read_over_another():
+    body = b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}'
+    async with serving(App(Asking(), limits=Limits(streams=3))) as server:
+        requests = Requests(server.url, http2=True)
+        reading = []
+        try:
+            async with asyncio.timeout(DEADLINE):
+                for _ in range(5):
+                    opened = await requests.request("POST", [("content-type", JSON)], body)
+                    await opened.body(1000)
+                    identity = (CONNECTION_ID, opened.header(CONNECTION_ID))
+                    reading.append(await requests.request("GET", [("accept", EVENTS), identity]))
+            assert [stream.status for stream in reading] == [200] * 5
+        finally:
+            for stream in reading:
+                await stream.close()
+            await requests.close()
