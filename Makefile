@@ -1,6 +1,7 @@
 # Each target sets up what it needs, from a fresh clone, with Python 3.11 or later and nothing else.
 #   make demo      see it work
 #   make test      run the tests
+#   make test-links   what passes between two sides, over every link: memory, stdio, WebSocket, HTTP/1.1 and HTTP/2
 #   make check     formatting, lint and types
 #   make interop   the same protocol with other people's implementations (Node, Go, Rust where they are installed)
 #   make interop-agents   real agents, with a model that is made of rules and no network
@@ -14,7 +15,7 @@ BIN := $(VENV)/bin
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check interop interop-agents bench load torture clean
+.PHONY: help demo test test-links check interop interop-agents bench load torture clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -35,6 +36,9 @@ demo: $(VENV)/.test
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n $(JOBS)
+
+test-links: $(VENV)/.test
+	$(BIN)/python -m pytest -n $(JOBS) -m links tests/interaction
 
 check: $(VENV)/.check
 	$(BIN)/ruff format --check .

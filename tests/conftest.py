@@ -4,7 +4,7 @@ pytest -m torture --seconds 600     faults on purpose for ten minutes instead of
 pytest --seeds 20000                many more random programs
 pytest --seed 4711                  this one again
 pytest -m interop                   with other people's implementations
-pytest -m remote                    the interaction suite over WebSocket and HTTP as well
+pytest -m links                     the interaction suite over every link: WebSocket, HTTP/1.1 and HTTP/2 as well
 pytest -m agents                    with real agents and a model that is made of rules
 """
 
@@ -23,7 +23,7 @@ if os.environ.get("CI"):
 ON_REQUEST = (
     "agents",
     "interop",
-    "remote",
+    "links",
 )
 """What runs only when its marker is asked for."""
 
@@ -42,7 +42,7 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     config.addinivalue_line("markers", "torture: faults on purpose, for --seconds")
     config.addinivalue_line("markers", "agents: real agents, installed on demand; only with -m agents")
-    config.addinivalue_line("markers", "remote: over WebSocket and HTTP as well; only with -m remote")
+    config.addinivalue_line("markers", "links: over WebSocket and HTTP, and every case; only with -m links")
     config.addinivalue_line("markers", "interop: with other people's implementations; only with -m interop")
 
 

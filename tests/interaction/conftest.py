@@ -1,13 +1,19 @@
-"""One `connect` for every test: in memory, and over the standard streams of a real process.
+"""One `connect` for every test, over every link: memory, stdio, WebSocket, HTTP/1.1 and HTTP/2.
 
-| | the other side | memory | stdio |
-|---|---|---|---|
-| `connect(agent, client)` | our agent, our client | one loop | the agent in a process of its own |
-| `connect.as_client(agent)` | a script is the client | one loop | the agent in a process of its own |
-| `connect.as_agent(client)` | a script is the agent | one loop | one loop, through pipes |
+| | the other side | memory | stdio | WebSocket, HTTP |
+|---|---|---|---|---|
+| `connect(agent, client)` | our agent, our client | one loop | the agent in a process | one loop, our server |
+| `connect.as_client(agent)` | a script is the client | one loop | the agent in a process | one loop, our server |
+| `connect.as_agent(client)` | a script is the agent | one loop | one loop, through pipes | one loop, our server |
 
-A test is written once and runs both ways, unless `@pytest.mark.over("memory")` or `("stdio")` says which. Those marked
-`uvloop` run on uvloop as well.
+A test is written once and runs over all of them. What it needs of a link that not every link has, it declares:
+`@pytest.mark.needs("a process")`; `NEEDS` has the words. Those marked `cases` are many cases of one thing, which an
+ordinary run tries over memory only; `-m links` runs everything over everything. Those marked `uvloop` run on uvloop
+as well.
+
+Where HTTP differs by its nature, it does so here and not in the tests: a link begins with `initialize`, so every link
+does unless a test says `initialize=False`; and what is posted for several sessions may come in any order, so a script
+that plays the agent takes what it expects from any session (`PostedTo`).
 """
 
 from __future__ import annotations
@@ -33,6 +39,8 @@ from staging import Stage, options_of, staged
 from accord.dispatch import Peer
 from accord.http import HttpTransport, serving
 from accord.http.hosting import Host
+from accord.http.wire import session_of
+from accord.jsonrpc.messages import Answer, Call, parse
 from accord.schema import codec, v1
 from accord.testing import ScriptedPeer
 from accord.transports.memory import pair
@@ -40,21 +48,44 @@ from accord.transports.process import ProcessTransport
 from accord.transports.stdio import StdioTransport
 from accord.transports.websocket import WebSocketTransport
 
+HERE = Path(__file__).parent
+
 DEADLINE = float(os.environ.get("ACCORD_TEST_DEADLINE", "30"))
 """Seconds until a wait for something that should happen is a failure; generous, as machines are shared."""
 
-WAYS = ("memory", "stdio")
-REMOTE_WAYS = ("websocket", "http1", "http2")
-"""Through a server on the loopback: only with `-m remote`, as it is the same suite three times over."""
-REMOTE_MODULES = {"test_order", "test_answers", "test_cancellation"}
-"""What does not depend on the transport. How a link begins and ends over HTTP is shown in tests/http."""
+WAYS = ("memory", "stdio", "websocket", "http1", "http2")
+REMOTE = frozenset({"websocket", "http1", "http2"})
+"""Through a server of ours on the loopback."""
+
+NEEDS = {
+    "a process": {"stdio"},
+    # How a program starts, which exit code it has, what lands on its stdout and how it dies by a signal.
+    "the agent in this program": {"memory", *REMOTE},
+    # The test reads what the agent has logged.
+    "nothing in between": {"memory"},
+    # What the other side does not read is not sent: no pipe, no socket and no server takes it in the meantime.
+    "frames that can be skipped": {"stdio"},
+    # Memory has no limit, WebSocket ends the link (RFC 6455, code 1009), HTTP refuses with 413: tests/http shows these.
+    "an end of one half": {"stdio"},
+    # A side whose input has ended may still speak; all others end both ways at once.
+    "bytes that are no text": {"memory", "stdio", "http1", "http2"},
+    # WebSocket itself ends a link over them (RFC 6455, 8.1: code 1007).
+    "bad text that reaches the agent": {"memory", "stdio", "websocket"},
+    # Over HTTP the server answers it itself, with 400, and the agent does not hear of it.
+    "a link before initialize": {"memory", "stdio", "websocket"},
+    # Over HTTP, `initialize` is what makes a link: before it there is nobody who could say something, or go away.
+    "delivery outside of tasks": {"memory", "stdio"},
+    # A link over a server is read by tasks, so there is one in which a handler is called.
+}
+"""What a test may need of its link, and which links have it."""
 
 MISHAPS = ("Task was destroyed", "was never retrieved", "was never awaited", "ResourceWarning")
 """What Python says on stderr when something was forgotten."""
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "over(*ways): the transports that a test runs over; without it, all")
+    config.addinivalue_line("markers", "needs(*what): what a test needs of its link; see NEEDS in tests/interaction")
+    config.addinivalue_line("markers", "cases: many cases of one thing; without -m links over memory only")
     config.addinivalue_line("markers", "uvloop: a test that runs on uvloop as well")
 
 
@@ -64,12 +95,19 @@ def pytest_collection_finish():
 
 def pytest_generate_tests(metafunc):
     if "connect" in metafunc.fixturenames:
-        mark = metafunc.definition.get_closest_marker("over")
-        remote = metafunc.module.__name__.rpartition(".")[2] in REMOTE_MODULES and not mark
-        ways = [*(mark.args if mark else WAYS)]
-        if remote:
-            ways += [pytest.param(way, marks=pytest.mark.remote) for way in REMOTE_WAYS]
+        ordinary = ("memory",) if metafunc.definition.get_closest_marker("cases") else ("memory", "stdio")
+        ways = [pytest.param(way, marks=() if way in ordinary else pytest.mark.links) for way in WAYS]
         metafunc.parametrize("connect", ways, indirect=True)
+
+
+def pytest_collection_modifyitems(items):
+    items[:] = [item for item in items if not (HERE in item.path.parents and lacks(item))]
+
+
+def lacks(item):
+    """Whether this test needs what its link does not have."""
+    needs = [NEEDS[what] for mark in item.iter_markers("needs") for what in mark.args]
+    return needs and not all(item.callspec.params["connect"] in having for having in needs)
 
 
 def pytest_asyncio_loop_factories(config, item):
@@ -150,11 +188,33 @@ class Link:
         return self.client.connection.statistics()
 
 
-class ScriptedClient(ScriptedPeer):
+class Script(ScriptedPeer):
+    """One side of a link, played by a script, and what is known of the other side."""
+
+    def __init__(self, transport, everything_sent):
+        super().__init__(transport, deadline=DEADLINE)
+        self._everything_sent = everything_sent
+
+    async def enter(self, arrived):
+        """Be there once there is a link."""
+        self.transport = await arrived
+        await self.open()
+
+    async def leave(self, entering):
+        entering.cancel()
+        if self.transport is not None:
+            await self.close()
+
+    async def expect_silence(self):
+        await self._everything_sent()
+        await super().expect_silence()
+
+
+class ScriptedClient(Script):
     """A script that plays the client of an agent of ours."""
 
     def __init__(self, transport, backstage):
-        super().__init__(transport, deadline=DEADLINE)
+        super().__init__(transport, transport.flush)
         self.told = backstage.told
         self.cue = backstage.cue
         self.story = backstage.story
@@ -164,9 +224,69 @@ class ScriptedClient(ScriptedPeer):
 
     async def curtain(self):
         """All that the agent has told until now."""
+        await self.transport.flush()
         await self.request("_stage/curtain")
         await self.told("curtain")
         return [word for word in self.story if word != "curtain"]
+
+
+class PostedTo(Script):
+    """A script that plays an agent behind HTTP, where only the messages of one session come in order.
+
+    What it expects may have been overtaken by what belongs to another session.
+    """
+
+    def __init__(self, transport, everything_sent):
+        super().__init__(transport, everything_sent)
+        self._sessions = {}
+        """The session of each request that was sent, as the answer to it belongs there."""
+
+    def send_raw(self, *frames):
+        for frame in frames:
+            message = parse(frame)
+            if isinstance(message, Call):
+                self._sessions[message.id] = session_of(message.params)
+        super().send_raw(*frames)
+
+    async def expect(self, method):
+        await self._bring_forward(lambda message: getattr(message, "method", None) == method)
+        return await super().expect(method)
+
+    async def expect_answer(self, id):  # noqa: A002
+        await self._bring_forward(lambda message: isinstance(message, Answer) and message.id == id)
+        return await super().expect_answer(id)
+
+    async def expect_error(self, id, code=None):  # noqa: A002
+        await self._bring_forward(lambda message: isinstance(message, Answer) and message.id == id)
+        return await super().expect_error(id, code)
+
+    async def expect_silence(self):
+        asked = f"silence-{len(self.conversation)}"
+        self.call("_accord/silence", id=asked)
+        await self._bring_forward(lambda message: isinstance(message, Answer) and message.id == asked)
+        await super().expect_answer(asked)
+        await self._everything_sent()
+        if self._unread:
+            raise self._failed("expected silence")
+
+    async def _bring_forward(self, fits):
+        """Wait for a message of which this is true, and let it be the next, if it is the first of its session."""
+        while True:
+            sessions = set()
+            for frame in self._unread:
+                message = parse(frame)
+                session = self._session_of(message)
+                if session not in sessions and fits(message):
+                    self._unread.remove(frame)
+                    self._unread.appendleft(frame)
+                    return
+                sessions.add(session)
+            if self.end is not None:
+                return
+            await self._news("what another session has overtaken" if self._unread else "a message")
+
+    def _session_of(self, message):
+        return self._sessions.get(message.id) if isinstance(message, Answer) else session_of(message.params)
 
 
 class Connect:
@@ -174,6 +294,15 @@ class Connect:
 
     def __init__(self, over):
         self.over = over
+
+    @property
+    def a_lot(self):
+        """Text of which a hundred do not fit into what a link takes when nobody reads: sockets have large buffers."""
+        return "x" * (100_000 if self.over in REMOTE else 5_000)
+
+    def has(self, what):
+        """Whether this link has one of NEEDS, for the part of a test that needs it."""
+        return self.over in NEEDS[what]
 
     @asynccontextmanager
     async def __call__(
@@ -199,21 +328,46 @@ class Connect:
             yield script
 
     @asynccontextmanager
-    async def as_agent(self, client=None, *, transport=None, capabilities=None, **options):
-        if self.over in REMOTE_WAYS:
-            pytest.skip("a script has no server")
-        here, there = pair(**transport or {}) if self.over == "memory" else pipes(**transport or {})
-        async with (
-            ScriptedPeer(there, deadline=DEADLINE) as script,
-            Peer(here, client, role="client", **options) as peer,
-        ):
-            if capabilities is not None:
+    async def as_agent(self, client=None, *, initialize=True, transport=None, capabilities=None, **options):
+        """A script, and our client that talks to it; what `initialize` says is not part of the conversation."""
+        async with self._stage_door(transport or {}) as (here, arrived), AsyncExitStack() as leaving:
+            script = (PostedTo if self.over in ("http1", "http2") else Script)(None, here.flush)
+            entering = asyncio.create_task(script.enter(arrived))
+            leaving.push_async_callback(script.leave, entering)
+            peer = await leaving.enter_async_context(Peer(here, client, role="client", **options))
+            if self.has("a link before initialize"):
+                await entering
+            if initialize:
                 opening = asyncio.create_task(peer.initialize(v1.InitializeRequest(1)))
-                declared = codec.plain(capabilities)
                 call = await script.expect("initialize")
-                script.answer(call, {"protocolVersion": 1, "agentCapabilities": declared})
+                script.answer(call, {"protocolVersion": 1, "agentCapabilities": codec.plain(capabilities or {})})
                 await opening
+                script.conversation.clear()
             yield script, peer
+
+    @asynccontextmanager
+    async def _stage_door(self, options):
+        """A transport for our client, and, once it is there, the one on which a script is its agent."""
+        arrived = asyncio.get_running_loop().create_future()
+        if self.over in REMOTE:
+            gone = asyncio.Event()
+
+            class Door(Host):
+                name = "script"
+
+                async def serve(self, transport, owner):  # noqa: ARG002
+                    arrived.set_result(transport)
+                    await gone.wait()
+
+            async with serving(Door()) as server:
+                try:
+                    yield self._way_to(server, options), arrived
+                finally:
+                    gone.set()
+        else:
+            here, there = pair(**options) if self.over == "memory" else pipes(**options)
+            arrived.set_result(there)
+            yield here, arrived
 
     @asynccontextmanager
     async def _agent(self, agent, options, transport):
@@ -236,19 +390,22 @@ class Connect:
         backstage = Backstage()
         stage = Stage(backstage.hear)
         backstage.cue = stage.cued
+        handlers = staged(agent, stage)
 
         class Play(Host):
             name = agent.__name__
 
             async def serve(self, transport, owner):  # noqa: ARG002
-                async with Peer(transport, staged(agent, stage), **options_of("agent", **options)) as peer:
+                async with Peer(transport, handlers, **options_of("agent", **options)) as peer:
                     await peer.connection.closed()
 
         async with serving(Play()) as server:
-            if self.over == "websocket":
-                yield WebSocketTransport(server.url.replace("http", "ws", 1), **transport), backstage
-            else:
-                yield HttpTransport(server.url, http2=self.over == "http2", **transport), backstage
+            yield self._way_to(server, transport), backstage
+
+    def _way_to(self, server, options):
+        if self.over == "websocket":
+            return WebSocketTransport(server.url.replace("http", "ws", 1), **options)
+        return HttpTransport(server.url, http2=self.over == "http2", **options)
 
     @asynccontextmanager
     async def _in_a_process(self, agent, options, transport):

@@ -104,7 +104,7 @@ def misbehaving(handlers, stage):
             handlers.on_request(f"_example.com/{kind}/{name}")(make(misbehave))
 
 
-@pytest.mark.over("memory")
+@pytest.mark.cases
 @pytest.mark.requirement("jsonrpc.answer.exactly-one", "jsonrpc.answer.result-or-error", "jsonrpc.error.internal")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", MISBEHAVIOURS)
@@ -130,7 +130,7 @@ async def test_a_link_outlives_every_misbehaviour_also_many_at_once(connect):
         await script.expect_silence()
 
 
-@pytest.mark.over("memory")
+@pytest.mark.cases
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", [name for name, (_, code) in MISBEHAVIOURS.items() if code == INTERNAL])
 async def test_debugging_never_costs_the_answer(connect, kind, name):
@@ -140,7 +140,7 @@ async def test_debugging_never_costs_the_answer(connect, kind, name):
         await script.expect_silence()
 
 
-@pytest.mark.over("memory")
+@pytest.mark.cases
 @pytest.mark.parametrize("suspends", [False, True])
 @pytest.mark.parametrize("error", [Stop(), GeneratorExit(), asyncio.CancelledError(), ValueError()], ids=repr)
 async def test_a_notification_s_handler_that_fails_costs_only_its_own_notification(connect, suspends, error):
@@ -180,7 +180,7 @@ def exits(handlers, stage):
         raise KeyboardInterrupt
 
 
-@pytest.mark.over("stdio")
+@pytest.mark.needs("a process")
 @pytest.mark.parametrize(("method", "exit_code"), [("exit", 7), ("exit-def", 7), ("interrupt", 130)])
 async def test_a_handler_that_ends_the_program_is_answered_for_first(connect, method, exit_code):
     async with connect.as_client(exits) as script:
@@ -211,7 +211,7 @@ def mistaken(handlers, stage):
         return None
 
 
-@pytest.mark.over("memory")
+@pytest.mark.needs("the agent in this program")
 @pytest.mark.parametrize("what", ["wrong class", "a dictionary", "nothing", "an unknown word"])
 async def test_a_result_that_is_not_what_the_protocol_says_is_an_internal_error(connect, what, caplog):
     async with connect.as_client(mistaken) as script:
@@ -221,7 +221,6 @@ async def test_a_result_that_is_not_what_the_protocol_says_is_an_internal_error(
         assert "the handler of session/prompt failed" in caplog.text
 
 
-@pytest.mark.over("memory")
 async def test_returning_nothing_answers_where_no_field_is_required(connect):
     async with connect.as_client(mistaken) as script:
         assert await script.request("authenticate", {"methodId": "m"}) == {}
@@ -248,7 +247,7 @@ async def test_an_unexpected_exception_shows_no_internals(connect):
         assert error == {"code": INTERNAL, "message": "Internal error"}
 
 
-@pytest.mark.over("memory")
+@pytest.mark.needs("the agent in this program")
 async def test_an_unexpected_exception_is_logged_with_its_traceback(connect, caplog):
     async with connect.as_client(failing) as script:
         await script.expect_error(script.call("_example.com/fail"))
@@ -264,7 +263,7 @@ async def test_an_unexpected_exception_is_shown_when_debugging(connect):
         assert error["data"] == {"error": "ValueError: the secret is 42"}
 
 
-@pytest.mark.over("memory")
+@pytest.mark.cases
 @pytest.mark.requirement("jsonrpc.error.code-and-message")
 @pytest.mark.parametrize(
     ("kind", "arguments", "error"),

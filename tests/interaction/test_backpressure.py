@@ -16,6 +16,11 @@ SMALL = {"high_water": 20_000}
 LARGE_TEXT = "x" * 5_000
 
 
+def small(text):
+    """Marks that a few of these texts are past."""
+    return {"high_water": 4 * len(text)}
+
+
 class Slow:
     """A client whose handler of updates goes on only when it may."""
 
@@ -39,9 +44,21 @@ def prompting(peer, session="s"):
     return asyncio.create_task(peer.request(v1.PromptRequest.of(v1.SessionId(session), "go")))
 
 
-async def send_many(peer, count, name="news"):
+def intake(text, **more):
+    """A mark that ten of these texts are past."""
+    return Limits(intake=10 * len(text), **more)
+
+
+async def backed_up(script, peer, text):
+    """Wait until reading is paused, and what was not read waits at the other side."""
+    await until(
+        lambda: peer.connection.statistics().queued > 10 * len(text) and script.transport.unsent > 20 * len(text)
+    )
+
+
+async def send_many(peer, count, name="news", text=LARGE_TEXT):
     for number in range(count):
-        await peer.notify_raw("_example.com/news", {"from": name, "number": number, "text": LARGE_TEXT})
+        await peer.notify_raw("_example.com/news", {"from": name, "number": number, "text": text})
 
 
 # Sending
@@ -49,14 +66,15 @@ async def send_many(peer, count, name="news"):
 
 @pytest.mark.uvloop
 async def test_a_sender_waits_while_the_other_side_does_not_read(connect):
-    async with connect.as_agent(transport=SMALL) as (script, peer):
+    text = connect.a_lot
+    async with connect.as_agent(transport=small(text)) as (script, peer):
         script.transport.pause_reading()
-        sending = asyncio.create_task(send_many(peer, 200))
+        sending = asyncio.create_task(send_many(peer, 200, text=text))
         await until(lambda: peer.connection._outbox.full)
         await turns()
         assert not sending.done()
         unsent = peer.connection.statistics().unsent
-        assert 20_000 < unsent < 20_000 + 100_000
+        assert 4 * len(text) < unsent < 24 * len(text)
         await turns()
         assert peer.connection.statistics().unsent == unsent
         script.transport.resume_reading()
@@ -67,10 +85,11 @@ async def test_a_sender_waits_while_the_other_side_does_not_read(connect):
 
 @pytest.mark.uvloop
 async def test_several_senders_that_wait_all_go_on_and_each_keeps_its_order(connect):
-    async with connect.as_agent(transport=SMALL) as (script, peer):
+    text = connect.a_lot
+    async with connect.as_agent(transport=small(text)) as (script, peer):
         script.transport.pause_reading()
         names = ["a", "b", "c"]
-        sending = [asyncio.create_task(send_many(peer, 50, name)) for name in names]
+        sending = [asyncio.create_task(send_many(peer, 50, name, text)) for name in names]
         await until(lambda: peer.connection._outbox.full)
         script.transport.resume_reading()
         seen = {name: [] for name in names}
@@ -82,9 +101,10 @@ async def test_several_senders_that_wait_all_go_on_and_each_keeps_its_order(conn
 
 
 async def test_a_request_waits_for_room_as_well(connect):
-    async with connect.as_agent(transport=SMALL) as (script, peer):
+    text = connect.a_lot
+    async with connect.as_agent(transport=small(text)) as (script, peer):
         script.transport.pause_reading()
-        sending = asyncio.create_task(send_many(peer, 50))
+        sending = asyncio.create_task(send_many(peer, 150, text=text))
         await until(lambda: peer.connection._outbox.full)
         asking = asyncio.create_task(peer.request_raw("_example.com/ask"))
         await turns()
@@ -134,23 +154,23 @@ async def test_a_sender_that_never_suspends_sees_its_cancellation(connect):
 
 @pytest.mark.uvloop
 async def test_reading_pauses_past_the_mark_and_goes_on_when_the_handler_does(connect, slow):
-    limits = Limits(intake=50_000)
-    async with connect.as_agent(slow.handlers, limits=limits, transport=SMALL) as (script, peer):
+    text = connect.a_lot
+    async with connect.as_agent(slow.handlers, limits=intake(text), transport=small(text)) as (script, peer):
         asking = prompting(peer)
         call = await script.expect("session/prompt")
         for _ in range(100):
-            script.send(says(LARGE_TEXT))
+            script.send(says(text))
             await turns(2)
         script.answer(call, {"stopReason": "end_turn"})
-        await until(lambda: script.transport.unsent > 100_000)
+        await backed_up(script, peer, text)
         queued = peer.connection.statistics().queued
-        assert 50_000 < queued < 250_000
+        assert 10 * len(text) < queued < 50 * len(text)
         await turns()
         assert peer.connection.statistics().queued == queued
         assert not asking.done()
         slow.may_go_on.set()
         assert (await asking).stop_reason == "end_turn"
-        assert slow.texts == [LARGE_TEXT] * 100
+        assert slow.texts == [text] * 100
         assert peer.connection.statistics().queued == 0
 
 
@@ -167,13 +187,14 @@ async def test_reading_does_not_pause_while_a_request_needs_its_answer(connect, 
 
 
 async def test_making_another_request_makes_reading_go_on(connect, slow):
-    async with connect.as_agent(slow.handlers, limits=Limits(intake=50_000), transport=SMALL) as (script, peer):
+    text = connect.a_lot
+    async with connect.as_agent(slow.handlers, limits=intake(text), transport=small(text)) as (script, peer):
         asking = prompting(peer)
         call = await script.expect("session/prompt")
         for _ in range(100):
-            script.send(says(LARGE_TEXT))
+            script.send(says(text))
             await turns(2)
-        await until(lambda: script.transport.unsent > 100_000)
+        await backed_up(script, peer, text)
         setting = asyncio.create_task(peer.request_raw("session/set_mode", {"sessionId": "other", "modeId": "m"}))
         script.answer(await script.expect("session/set_mode"), {})
         await setting
@@ -195,13 +216,14 @@ async def test_a_handler_whose_question_is_behind_what_it_holds_up_gets_its_answ
         texts.append(1)
 
     begin = asyncio.Event()
-    async with connect.as_agent(client, limits=Limits(intake=50_000), transport=SMALL) as (script, peer):
+    text = connect.a_lot
+    async with connect.as_agent(client, limits=intake(text), transport=small(text)) as (script, peer):
         asking = prompting(peer)
         call = await script.expect("session/prompt")
         for _ in range(100):
-            script.send(says(LARGE_TEXT))
+            script.send(says(text))
             await turns(2)
-        await until(lambda: script.transport.unsent > 100_000)
+        await backed_up(script, peer, text)
         begin.set()
         script.answer(await script.expect("_example.com/more"))
         script.answer(call, {"stopReason": "end_turn"})
@@ -210,14 +232,15 @@ async def test_a_handler_whose_question_is_behind_what_it_holds_up_gets_its_answ
 
 
 async def test_closing_works_while_reading_is_paused(connect, slow):
-    limits = Limits(intake=50_000, grace=0.05)
-    async with connect.as_agent(slow.handlers, limits=limits, transport=SMALL) as (script, peer):
+    text = connect.a_lot
+    limits = intake(text, grace=0.05)
+    async with connect.as_agent(slow.handlers, limits=limits, transport=small(text)) as (script, peer):
         asking = prompting(peer)
         await script.expect("session/prompt")
         for _ in range(100):
-            script.send(says(LARGE_TEXT))
+            script.send(says(text))
             await turns(2)
-        await until(lambda: script.transport.unsent > 100_000)
+        await backed_up(script, peer, text)
         await peer.close()
         await asyncio.wait([asking])
         assert asking.exception().reason == "closed"

@@ -127,7 +127,7 @@ async def test_updates_that_come_after_session_cancel_are_taken(connect):
         assert texts == ["still", "here"]
 
 
-@pytest.mark.over("memory")
+@pytest.mark.needs("nothing in between")
 async def test_a_request_that_waits_for_room_can_be_cancelled(connect):
     async with connect.as_agent(transport={"high_water": 1000}) as (script, peer):
         script.transport.pause_reading()

@@ -185,7 +185,7 @@ def answers_late(handlers, stage):
         return {"slow": True}
 
 
-@pytest.mark.over("stdio")
+@pytest.mark.needs("a process")
 async def test_what_was_asked_before_the_end_of_input_is_still_answered(connect):
     """The end of an agent's input is the end of what it receives, not of what it may send."""
     pipe = asyncio.subprocess.PIPE
@@ -291,7 +291,7 @@ async def test_a_request_that_comes_as_we_close_is_started_and_cancelled_or_neve
         assert peer.connection.statistics().handling == 0
 
 
-@pytest.mark.over("stdio")
+@pytest.mark.needs("an end of one half")
 async def test_an_agent_that_speaks_while_it_is_closed_leaves_no_handler_behind(connect):
     """While we go down the ladder the agent may still ask; nobody would be left to answer or to cancel."""
     client, log = Handlers(), []
@@ -378,7 +378,6 @@ async def test_closing_after_a_response_sends_the_response_first(connect):
         assert (await script.expect_end()).reason in ("peer_closed", "process_ended")
 
 
-@pytest.mark.over("memory")
 async def test_closing_another_connection_from_inside_a_handler_waits_for_its_end(connect):
     """An agent that uses an agent of its own has it closed, and all of it ended, when its `async with` is over."""
     inner_handlers, outer_handlers, ended = Handlers(), Handlers(), []
@@ -433,7 +432,6 @@ async def test_an_agent_may_use_an_agent_of_its_own_inside_a_handler():
         assert texts == ["inner 0", "inner 1", "inner 2", "outer"]
 
 
-@pytest.mark.over("memory")
 async def test_a_task_that_a_handler_left_behind_waits_when_it_closes(connect):
     handlers, tasks, ended = Handlers(), [], []
 
@@ -488,7 +486,6 @@ async def test_what_comes_after_an_answer_does_not_outlive_the_connection(connec
 # Bounded
 
 
-@pytest.mark.over("memory")
 async def test_closing_does_not_wait_for_ever_for_a_side_that_stopped_reading(connect):
     async with connect.as_agent(limits=QUICK) as (script, peer):
         script.transport.pause_reading()
@@ -560,7 +557,7 @@ def dies(handlers, stage):
         os._exit(params["code"])
 
 
-@pytest.mark.over("stdio")
+@pytest.mark.needs("a process")
 @pytest.mark.uvloop
 async def test_the_death_of_a_process_fails_what_waits_and_says_how_it_died(connect):
     texts = []
@@ -575,7 +572,7 @@ async def test_the_death_of_a_process_fails_what_waits_and_says_how_it_died(conn
         assert (await link.connection.closed()).exit_code == 3
 
 
-@pytest.mark.over("stdio")
+@pytest.mark.needs("a process")
 async def test_a_process_that_is_killed_says_by_which_signal(connect):
     async with connect(dies) as link:
         params = {"words": "", "signal": int(signal.SIGKILL), "code": 0}
@@ -585,7 +582,7 @@ async def test_a_process_that_is_killed_says_by_which_signal(connect):
         assert "killed by signal 9" in str(caught.value)
 
 
-@pytest.mark.over("stdio")
+@pytest.mark.needs("a process")
 @pytest.mark.uvloop
 @pytest.mark.requirement("jsonrpc.answer.exactly-one")
 async def test_an_agent_that_is_interrupted_answers_what_it_owes_and_ends(connect):
@@ -598,7 +595,7 @@ async def test_an_agent_that_is_interrupted_answers_what_it_owes_and_ends(connec
         assert end.exit_code in (130, -signal.SIGINT)
 
 
-@pytest.mark.over("stdio")
+@pytest.mark.needs("a process")
 async def test_a_program_that_cannot_be_started_says_why_and_leaves_nothing(connect):
     with pytest.raises(ConnectionClosed) as caught:
         async with Peer(ProcessTransport(["no-such-agent-anywhere"]), role="client"):
@@ -607,7 +604,7 @@ async def test_a_program_that_cannot_be_started_says_why_and_leaves_nothing(conn
     assert "no-such-agent-anywhere" in str(caught.value)
 
 
-@pytest.mark.over("stdio")
+@pytest.mark.needs("a process")
 async def test_a_process_that_ends_before_it_answered_initialize_died_at_start(connect):
     program = "import sys; sys.stdin.readline(); print('no key was given', file=sys.stderr); sys.exit(4)"
     async with Peer(ProcessTransport([sys.executable, "-c", program]), role="client") as peer:
@@ -655,7 +652,7 @@ def asks_back(handlers, stage):
         await context.peer.request_raw("_example.com/never")
 
 
-@pytest.mark.over("memory")
+@pytest.mark.needs("the agent in this program")
 async def test_a_handler_that_ends_with_its_link_is_no_failure(connect, caplog):
     async with connect.as_client(asks_back) as script:
         script.call("session/prompt", {"sessionId": "s", "prompt": []})

@@ -122,6 +122,7 @@ def closes_while_it_opens(handlers, stage):
         await forever()
 
 
+@pytest.mark.needs("a link before initialize")
 async def test_what_waits_behind_initialize_is_answered_when_the_link_ends_first(connect):
     async with connect.as_client(closes_while_it_opens, initialize=False) as script:
         script.send(ask("initialize", 1, **INITIALIZE), ask("session/new", 2, **NEW), tell("_example.com/news"))
@@ -140,10 +141,11 @@ async def test_an_initialize_whose_params_do_not_fit_leaves_the_gate_shut(connec
         await script.initialize()
 
 
+@pytest.mark.needs("a link before initialize")
 async def test_a_client_has_no_gate(connect):
     client = Handlers()
     client.on_request("_example.com/early")(lambda _: {"fine": True})
-    async with connect.as_agent(client) as (script, _):
+    async with connect.as_agent(client, initialize=False) as (script, _):
         assert await script.request("_example.com/early") == {"fine": True}
 
 
@@ -153,7 +155,7 @@ async def test_a_client_has_no_gate(connect):
 @pytest.mark.requirement("initialize.version.integer", "initialize.version.agreed-is-spoken")
 @pytest.mark.parametrize("version", [0, 2, 65535])
 async def test_a_client_refuses_a_version_that_it_did_not_offer(connect, version):
-    async with connect.as_agent() as (script, peer):
+    async with connect.as_agent(initialize=False) as (script, peer):
         opening = asyncio.create_task(peer.initialize(v1.InitializeRequest(1)))
         call = await script.expect("initialize")
         assert call["params"]["protocolVersion"] == 1
@@ -165,7 +167,7 @@ async def test_a_client_refuses_a_version_that_it_did_not_offer(connect, version
 
 
 async def test_a_version_that_is_no_number_makes_no_sense(connect):
-    async with connect.as_agent() as (script, peer):
+    async with connect.as_agent(initialize=False) as (script, peer):
         opening = asyncio.create_task(peer.initialize(v1.InitializeRequest(1)))
         script.answer(await script.expect("initialize"), {"protocolVersion": "1.0"})
         await asyncio.wait([opening])
@@ -174,7 +176,7 @@ async def test_a_version_that_is_no_number_makes_no_sense(connect):
 
 
 async def test_an_agent_may_refuse_to_open(connect):
-    async with connect.as_agent() as (script, peer):
+    async with connect.as_agent(initialize=False) as (script, peer):
         opening = asyncio.create_task(peer.initialize(v1.InitializeRequest(1)))
         script.error(await script.expect("initialize"), -32022, "no such version", {"supported": [2]})
         await asyncio.wait([opening])
@@ -218,8 +220,9 @@ async def test_both_sides_can_ask_what_the_other_declared(connect):
         assert answer == {"fs.read_text_file": True, "fs.write_text_file": False, "terminal": False}
 
 
+@pytest.mark.needs("a link before initialize")
 async def test_before_initialize_nothing_is_there(connect):
-    async with connect.as_agent() as (script, peer):
+    async with connect.as_agent(initialize=False) as (script, peer):
         assert not peer.capabilities.has("load_session")
         with pytest.raises(CapabilityMissing):
             await peer.request(v1.ListSessionsRequest())
@@ -278,7 +281,7 @@ async def test_what_is_unstable_goes_out_when_its_capability_was_declared(connec
 
 @pytest.mark.requirement("capabilities.unknown-harmless")
 async def test_capabilities_that_nobody_knows_and_bad_ones_are_harmless(connect):
-    async with connect.as_agent() as (script, peer):
+    async with connect.as_agent(initialize=False) as (script, peer):
         opening = asyncio.create_task(peer.initialize(v1.InitializeRequest(1)))
         declared = {"telepathy": {"range": 5}, "loadSession": True, "promptCapabilities": "many", "mcpCapabilities": 5}
         call = await script.expect("initialize")

@@ -140,7 +140,7 @@ async def test_what_a_def_handler_returns_to_be_awaited_keeps_its_place(connect,
 
 async def test_nothing_is_kept_of_sessions_that_are_idle(connect, seen):
     async with connect.as_agent(seen.handlers) as (script, peer):
-        script.send(*(says("x", f"session {number}") for number in range(1_000)), says("last", "other"))
+        script.send(*(says("x", f"session {number}") for number in range(100)), says("last", "other"))
         await seen.has(":last")
         await script.expect_silence()
         assert peer.connection._lanes.busy == {}
@@ -730,6 +730,7 @@ async def made():
     loop.set_task_factory(None)
 
 
+@pytest.mark.needs("delivery outside of tasks")
 async def test_a_def_handler_is_called_where_its_message_arrives_with_no_task(connect, made):
     client, tasks = Handlers(), []
 
@@ -764,7 +765,7 @@ async def test_the_async_notifications_of_a_burst_share_one_task(connect, made):
         made.clear()
         script.send(*[says("x")] * 100, says("last"))
         await done.wait()
-        assert len(tasks) == len(made) == 1
+        assert len(tasks) == made.count("Lane.run") == 1
 
 
 async def test_timeouts_and_task_groups_work_in_every_handler(connect):

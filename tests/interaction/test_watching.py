@@ -43,6 +43,7 @@ async def test_statistics_count_what_was_sent_received_and_odd(connect):
         await may_go_on.wait()
 
     async with connect.as_agent(client) as (script, peer):
+        before = peer.connection.statistics()
         asking = asyncio.create_task(peer.request_raw("_example.com/ask"))
         call = await script.receive_raw()
         script.send(says("x"), tell("_example.com/unknown"), ask("_example.com/work", 1), {"jsonrpc": "2.0"})
@@ -51,9 +52,10 @@ async def test_statistics_count_what_was_sent_received_and_odd(connect):
         await script.expect_error(None)
         await script.expect_silence()
         counted = peer.connection.statistics()
-        assert (counted.frames_in, counted.frames_out) == (7, 3)
-        assert counted.bytes_in == sum(len(frame) for way, frame in script.conversation if way == "out")
-        assert counted.bytes_out == sum(len(frame) for way, frame in script.conversation if way == "in")
+        assert (counted.frames_in - before.frames_in, counted.frames_out - before.frames_out) == (7, 3)
+        said = {way: sum(len(frame) for w, frame in script.conversation if w == way) for way in ("in", "out")}
+        assert counted.bytes_in - before.bytes_in == said["out"]
+        assert counted.bytes_out - before.bytes_out == said["in"]
         assert (counted.pending, counted.handling, counted.queued, counted.unsent) == (1, 1, 0, 0)
         assert (counted.ignored, counted.malformed, counted.pollution, counted.strays) == (1, 2, 1, 1)
         may_go_on.set()

@@ -145,7 +145,7 @@ async def test_names_are_in_camel_case_and_tags_in_snake_case_with_nothing_of_ou
         }
 
 
-@pytest.mark.over("stdio")
+@pytest.mark.needs("a process")
 @pytest.mark.requirement(
     "wire.utf-8",
     "stdio.newline-ends-message",
@@ -176,7 +176,7 @@ async def test_an_agent_s_stdout_is_one_message_a_line_in_utf_8_and_nothing_else
         assert words in stderr
 
 
-@pytest.mark.over("stdio")
+@pytest.mark.needs("a process")
 @pytest.mark.requirement(
     "stdio.stdin-only-messages", "stdio.newline-ends-message", "stdio.no-newline-inside", "wire.utf-8"
 )
@@ -199,7 +199,7 @@ async def test_what_a_client_writes_is_one_message_a_line_in_utf_8_and_nothing_e
     assert all(message["params"]["text"] == AWKWARD for message in messages)
 
 
-@pytest.mark.over("stdio")
+@pytest.mark.needs("a process")
 @pytest.mark.requirement("stdio.stderr-is-no-protocol", "stdio.client-launches-agent", "stdio.supported")
 async def test_what_an_agent_logs_and_prints_does_no_harm(connect):
     async with connect(busy) as link:
@@ -209,7 +209,7 @@ async def test_what_an_agent_logs_and_prints_does_no_harm(connect):
         assert await link.client.request_raw("_example.com/echo", {"a": 1}) == {"a": 1}
 
 
-@pytest.mark.over("stdio")
+@pytest.mark.needs("a process")
 @pytest.mark.requirement("stdio.client-closes-stdin")
 async def test_an_agent_that_is_closed_ends_by_itself(connect):
     async with connect(busy) as link:
