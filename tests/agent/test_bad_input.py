@@ -160,7 +160,10 @@ async def open_session(client):
 
 
 @pytest.mark.requirement(
-    "session.roots.malformed-refused", "session.roots.malformed-code", "config.set.invalid-refused"
+    "session.roots.none-dropped",
+    "session.roots.malformed-refused",
+    "session.roots.malformed-code",
+    "config.set.invalid-refused",
 )
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 async def test_a_wrong_call_is_refused_and_the_agent_goes_on(scripted, agent, row):
@@ -183,6 +186,7 @@ async def test_text_and_links_are_always_taken(scripted, agent):
         assert await client.expect_result(prompt) == {"stopReason": "end_turn"}
 
 
+@pytest.mark.requirement("capabilities.agent-states-its-own")
 @pytest.mark.parametrize(("kind", "block"), [("image", IMAGE), ("audio", AUDIO), ("embedded", EMBEDDED)])
 async def test_what_an_agent_accepts_is_declared_and_taken(serve, scripted, kind, block):
     agent = Agent("open", accepts=[kind])

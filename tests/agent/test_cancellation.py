@@ -230,6 +230,7 @@ async def test_what_a_forgotten_task_asks_ends_with_the_turn(serve):
             await tasks[0]
 
 
+@pytest.mark.requirement("prompt.answered-when-done")
 async def test_a_turn_waits_for_what_it_has_started(serve):
     async def later(turn):
         await asyncio.sleep(0)
@@ -472,6 +473,7 @@ async def test_a_client_that_never_answers_a_release_does_not_hold_the_turn(serv
         assert (await editor.prompt(await editor.open(), "go")).stop_reason == "end_turn"
 
 
+@pytest.mark.requirement("session.close.frees")
 async def test_closing_a_session_cancels_its_turn_and_frees_what_it_holds(serve, caplog):
     caplog.set_level(logging.CRITICAL, "accord")
     freed = []

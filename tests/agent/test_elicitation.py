@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 import pytest
 
-from accord import Agent, Handlers, PeerError, v1
+from accord import Agent, Handlers, PeerError, Unknown, v1
 
 BOTH = v1.ClientCapabilities(
     elicitation=v1.ElicitationCapabilities(v1.ElicitationFormCapabilities(), v1.ElicitationUrlCapabilities())
@@ -112,6 +112,7 @@ async def test_an_answer_that_does_not_fit_the_form_is_an_error(serve, caplog, c
 
 
 @pytest.mark.requirement(
+    "elicitation.answer-not-needed",
     "elicitation.absent-is-unsupported",
     "elicitation.goes-on-without",
     "elicitation.declared-modes-only",
@@ -197,3 +198,131 @@ async def test_a_login_s_question_names_its_request(serve):
         assert names == ["main"]
         assert "sessionId" not in asked[0]
         assert isinstance(asked[0]["requestId"], int)
+
+
+class SignIn(msgspec.Struct):
+    user: str
+    password: str
+
+
+@pytest.mark.requirement("elicitation.form.no-secrets")
+@pytest.mark.parametrize(
+    ("form", "named"),
+    [
+        (SignIn, "(password)"),
+        (v1.ElicitationSchema({"apiKey": v1.StringPropertySchema()}), "(apiKey)"),
+        (v1.ElicitationSchema({"x": v1.StringPropertySchema(title="Your access token")}), "(x)"),
+    ],
+)
+async def test_a_form_that_asks_for_a_secret_is_an_error_of_the_author(serve, caplog, form, named):
+    async def work(turn):
+        await turn.elicit("Sign in", form)
+
+    handlers, asked = accepting()
+    async with serve(agent_with(work), handlers, declare=BOTH) as editor:
+        with pytest.raises(PeerError):
+            await editor.prompt(await editor.open(), "go")
+    assert asked == []
+    assert f"a form asks for no secrets {named}" in caplog.text
+
+
+async def test_what_only_sounds_like_a_secret_is_asked_for(serve):
+    fields = {
+        "maxTokens": v1.StringPropertySchema(),
+        "remember_password": v1.BooleanPropertySchema(),
+        "by": v1.StringPropertySchema(title="Access token or password", enum=["token", "password"]),
+    }
+
+    async def work(turn):
+        await turn.elicit("How?", v1.ElicitationSchema(fields))
+
+    handlers, asked = accepting()
+    async with serve(agent_with(work), handlers, declare=FORMS) as editor:
+        await editor.prompt(await editor.open(), "go")
+    assert list(asked[0]["requestedSchema"]["properties"]) == list(fields)
+
+
+@pytest.mark.requirement("elicitation.form.own-types-underscore")
+async def test_a_field_of_a_type_of_one_s_own_has_an_underscore(serve, caplog):
+    def schema(tag):
+        return v1.ElicitationSchema({"colour": Unknown(tag, {"type": tag})})
+
+    async def work(turn):
+        await turn.elicit("Which?", schema(turn.text))
+
+    handlers, asked = accepting()
+    async with serve(agent_with(work), handlers, declare=FORMS) as editor:
+        session = await editor.open()
+        await editor.prompt(session, "_example.com/colour")
+        with pytest.raises(PeerError):
+            await editor.prompt(session, "colour")
+    assert [it["requestedSchema"]["properties"]["colour"]["type"] for it in asked] == ["_example.com/colour"]
+    assert "begins with an underscore, not 'colour'" in caplog.text
+
+
+@pytest.mark.requirement("elicitation.form.no-links")
+async def test_a_link_in_a_form_is_warned_of(serve, caplog):
+    async def work(turn):
+        await turn.elicit("Name? Or go to https://example.com/names", SCHEMA)
+
+    handlers, _ = accepting(name="main")
+    async with serve(agent_with(work), handlers, declare=FORMS) as editor:
+        await editor.prompt(await editor.open(), "go")
+    assert "use `elicit_url`" in caplog.text
+
+
+@pytest.mark.requirement("elicitation.url.https")
+@pytest.mark.parametrize(
+    ("url", "is_warned_of"),
+    [
+        ("https://example.com/connect", False),
+        ("http://localhost:8000/connect", False),
+        ("http://127.0.0.1/connect", False),
+        ("http://example.com/connect", True),
+    ],
+)
+async def test_a_page_without_encryption_is_warned_of_outside_of_development(serve, caplog, url, is_warned_of):
+    async def work(turn):
+        await turn.elicit_url("Sign in", url)
+
+    handlers, _ = answering({"action": "accept"})
+    async with serve(agent_with(work), handlers, declare=URLS) as editor:
+        await editor.prompt(await editor.open(), "go")
+    assert ("without encryption" in caplog.text) is is_warned_of
+
+
+async def test_a_url_with_a_password_in_it_is_an_error_of_the_author(serve, caplog):
+    async def work(turn):
+        await turn.elicit_url("Sign in", "https://me:hidden@example.com/")
+
+    async with serve(agent_with(work), declare=URLS) as editor:
+        with pytest.raises(PeerError):
+            await editor.prompt(await editor.open(), "go")
+    assert "holds no credentials: example.com" in caplog.text
+
+
+@pytest.mark.requirement("elicitation.complete.same-client", "elicitation.url.accept-is-consent")
+async def test_agreeing_to_a_page_completes_nothing_and_its_end_is_told_to_who_was_asked(serve):
+    visits = []
+
+    async def work(turn):
+        visits.append(await turn.elicit_url("Sign in", "https://example.com/connect"))
+
+    def client():
+        handlers, _ = answering({"action": "accept"})
+        completed = []
+        handlers.on(v1.CompleteElicitationNotification)(completed.append)
+        return handlers, completed
+
+    agent = agent_with(work)
+    (one, told_one), (two, told_two) = client(), client()
+    async with serve(agent, one, declare=URLS) as first, serve(agent, two, declare=URLS) as second:
+        for editor in (first, second):
+            await editor.prompt(await editor.open(), "go")
+        assert [visit.accepted for visit in visits] == [True, True]
+        assert told_one == told_two == []
+        await visits[0].complete()
+        for editor in (first, second):
+            await editor.open()
+        assert [it.elicitation_id for it in told_one] == [visits[0].id]
+        assert told_two == []

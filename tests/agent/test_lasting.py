@@ -115,6 +115,25 @@ async def test_a_resume_replays_nothing_and_goes_on(serve, agent):
         assert editor.text == "3: more"
 
 
+@pytest.mark.requirement("usage.after-restore")
+@pytest.mark.parametrize("way", ["load", "resume", "fork"])
+async def test_the_usage_that_was_told_last_is_told_again(serve, store, way):
+    agent = Agent("counts", store=store)
+
+    @agent.on_prompt
+    async def count(turn):
+        await turn.usage(len(turn.text), 100)
+        await turn.say('no "usage_update" of its own')
+
+    session, _ = await a_conversation(serve, agent, "one", "three")
+    request = {"load": load, "resume": v1.ResumeSessionRequest, "fork": v1.ForkSessionRequest}[way](session, CWD)
+    async with serve(agent) as editor:
+        await editor.request(request)
+        await editor.heard(v1.UsageUpdate)
+        assert editor.of(v1.UsageUpdate)[-1] == v1.UsageUpdate(5, 100)
+        assert way == "load" or len(editor.updates) == 1, "nothing else is replayed"
+
+
 # What a list says
 
 
@@ -144,7 +163,7 @@ async def test_a_list_may_be_of_one_folder(serve, agent):
         assert error.value.code == -32602
 
 
-@pytest.mark.requirement("session.list.pages-bounded", "session.list.cursor-goes-on")
+@pytest.mark.requirement("session.list.pages-bounded", "session.list.cursor-goes-on", "session.new.unique-id")
 async def test_a_long_list_comes_in_pages(serve, agent):
     async with serve(agent) as editor:
         opened = [await editor.open() for _ in range(250)]
@@ -157,6 +176,7 @@ async def test_a_long_list_comes_in_pages(serve, agent):
                 break
             request = v1.ListSessionsRequest(cursor=page.next_cursor)
         assert found == opened[::-1]
+        assert len(set(opened)) == len(opened)
 
 
 @pytest.mark.requirement("session.list.cursor-invalid")
@@ -167,13 +187,18 @@ async def test_a_cursor_that_no_page_had_is_an_error(serve, agent):
         assert error.value.code == -32602
 
 
-@pytest.mark.requirement("session.list.roots-complete", "session.roots.absent-means-none")
+@pytest.mark.requirement(
+    "session.list.roots-complete", "session.roots.absent-means-none", "session.roots.taken-everywhere"
+)
 async def test_roots_are_listed_and_never_restored_by_themselves(serve, agent):
     async with serve(agent) as editor:
         session = await editor.open(additional_directories=["/lib", "/docs"])
         (listed,) = (await editor.request(v1.ListSessionsRequest())).sessions
         assert listed.additional_directories == ["/lib", "/docs"]
         await editor.request(load(session, additional_directories=["/docs"]))
+        (listed,) = (await editor.request(v1.ListSessionsRequest())).sessions
+        assert listed.additional_directories == ["/docs"]
+        await editor.request(v1.ResumeSessionRequest(session, CWD, ["/docs"]))
         (listed,) = (await editor.request(v1.ListSessionsRequest())).sessions
         assert listed.additional_directories == ["/docs"]
         await editor.request(v1.ResumeSessionRequest(session, CWD))
@@ -296,7 +321,7 @@ async def test_what_the_user_chose_is_chosen_again(serve, agent):
             assert {it.id: it.current_value for it in answer.config_options} == {"mode": "code", "model": "large"}
 
 
-@pytest.mark.requirement("session.load.message-ids-unique")
+@pytest.mark.requirement("session.load.message-ids-unique", "message.id.on-user-messages")
 async def test_every_message_of_a_replay_has_an_id_of_its_own(serve, agent):
     session, _ = await a_conversation(serve, agent, "same", "same")
     async with serve(agent) as editor:
@@ -527,6 +552,13 @@ def waiting(store):
             await asyncio.Event().wait()
 
     return agent
+
+
+@pytest.mark.requirement("session.close.empty-result")
+async def test_a_close_is_answered_with_an_empty_object(serve, agent):
+    async with serve(agent) as editor:
+        session = await editor.open()
+        assert await editor.request_raw("session/close", {"sessionId": session}) == {}
 
 
 @pytest.mark.parametrize("ending", [v1.CloseSessionRequest, v1.DeleteSessionRequest])

@@ -57,6 +57,7 @@ async def test_raw_handlers_take_what_has_no_class(serve, agent):
         assert heard == [{"text": "hi"}]
 
 
+@pytest.mark.requirement("initialize.agent-states-capabilities", "capabilities.agent-states-its-own")
 async def test_what_is_handled_is_declared(serve, agent):
     @agent.on(v1.SetSessionTitleRequest)
     async def set_title(request, context):
@@ -69,6 +70,7 @@ async def test_what_is_handled_is_declared(serve, agent):
         assert capabilities.session_capabilities.close is not None
         assert capabilities.session_capabilities.additional_directories is not None
         assert capabilities.session_capabilities.archive is None
+        assert capabilities.load_session
         session = await editor.open()
         await editor.request(v1.SetSessionTitleRequest(session, "Talk"))
         assert editor.of(v1.SessionInfoUpdate) == [v1.SessionInfoUpdate(title="Talk")]

@@ -61,6 +61,15 @@ async def test_how_far_a_tool_is_shows_in_the_title_of_its_call(serve, caller):
         assert editor.text == "painted"
 
 
+@pytest.mark.requirement("mcp.untyped-is-stdio")
+async def test_a_server_without_a_type_is_started_as_a_process(serve, caller):
+    server = {"name": "older", "command": OLDER.command, "args": OLDER.args, "env": []}
+    async with serve(caller) as editor:
+        opened = await editor.request_raw("session/new", {"cwd": str(Path.cwd()), "mcpServers": [server]})
+        await editor.prompt(opened["sessionId"], "same")
+        assert editor.text == '"the same"'
+
+
 async def test_with_ask_the_user_decides(serve, caller):
     handlers = Handlers()
 

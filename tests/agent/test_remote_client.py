@@ -43,9 +43,11 @@ async def test_files_are_read_and_written_through_the_client(serve):
         ]
 
 
-async def test_a_client_may_answer_a_write_with_null(serve):
+@pytest.mark.requirement("files.write.empty-answers-accepted")
+@pytest.mark.parametrize("answer", [None, {}, {"_meta": {"example.com": 1}}])
+async def test_a_client_may_answer_a_write_with_null_or_an_object(serve, answer):
     handlers = Handlers()
-    handlers.on_request("fs/write_text_file")(lambda _: None)
+    handlers.on_request("fs/write_text_file")(lambda _: answer)
 
     async def work(turn):
         await turn.client.write_text_file("b.txt", "text")

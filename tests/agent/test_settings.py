@@ -82,7 +82,7 @@ async def test_setting_the_mode_changes_its_option(serve, agent):
         assert editor.text == "code code s True"
 
 
-@pytest.mark.requirement("config.modes-in-step", "config.set.whole-state")
+@pytest.mark.requirement("config.modes-in-step", "config.set.whole-state", "config.category.agent-needs-none")
 async def test_setting_the_mode_s_option_changes_the_mode(serve, agent):
     async with serve(agent) as editor:
         session = (await opened(editor)).session_id
@@ -187,6 +187,7 @@ async def test_a_choice_can_be_made_while_a_turn_runs(serve, agent):
         assert editor.text == "code l"
 
 
+@pytest.mark.requirement("config.untouched-works", "session.independent")
 async def test_settings_of_two_sessions_are_two(serve, agent):
     async with serve(agent) as editor:
         one, two = (await opened(editor)).session_id, (await opened(editor)).session_id
@@ -195,6 +196,7 @@ async def test_settings_of_two_sessions_are_two(serve, agent):
         assert editor.text == "ask ask s True"
 
 
+@pytest.mark.requirement("mode.ids-unique")
 @pytest.mark.parametrize("values", [[], ["a", "a"]], ids=["no values", "the same value twice"])
 async def test_an_option_that_cannot_be_chosen_from_is_an_error_of_the_author(serve, caplog, values):
     agent = Agent("wrong")
@@ -202,9 +204,34 @@ async def test_an_option_that_cannot_be_chosen_from_is_an_error_of_the_author(se
 
     @agent.on_session
     async def opened(session):
+        if session.cwd.name == "modes":
+            await session.modes.offer(values)
         await session.config.select("model", "Model", values)
 
     async with serve(agent) as editor:
+        for cwd in ("/project", "/modes"):
+            with pytest.raises(PeerError):
+                await editor.open(cwd)
+    assert "the option 'model' needs values, each with an id of its own" in caplog.text
+    assert "the option 'mode' needs values, each with an id of its own" in caplog.text
+
+
+@pytest.mark.requirement("config.category.own-underscore")
+async def test_a_category_of_one_s_own_begins_with_an_underscore(serve, caplog):
+    agent = Agent("sorted")
+    agent.on_prompt(lambda _: None)
+
+    @agent.on_session
+    async def opened(session):
+        category = session.cwd.name
+        await session.config.select("a", "A", ["x"], category=category)
+        await session.config.switch("b", "B", category=category)
+
+    async with serve(agent, declare=BOOLEANS) as editor:
+        answer = await editor.request(v1.NewSessionRequest("/_example.com", []))
+        assert [option.category for option in answer.config_options] == ["_example.com", "_example.com"]
+        for cwd in ("/model", "/model_config", "/thought_level"):
+            await editor.open(cwd)
         with pytest.raises(PeerError):
-            await editor.open()
-    assert "each with an id of its own" in caplog.text
+            await editor.open("/personality")
+    assert "begins with an underscore: 'personality'" in caplog.text

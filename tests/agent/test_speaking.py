@@ -2,10 +2,11 @@
 
 import sys
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
-from accord import Agent, Handlers, PeerError, v1
+from accord import Agent, CapabilityMissing, Handlers, PeerError, v1
 
 CALLS_FOR_EACH_PIECE = 7
 
@@ -101,6 +102,55 @@ async def test_usage_is_told_with_a_cost_that_has_its_currency(serve):
     ]
 
 
+@pytest.mark.requirement("usage.not-without-size")
+async def test_usage_is_not_told_while_nobody_knows_the_size_of_the_context(serve):
+    told = []
+
+    async def work(turn):
+        told.extend([await turn.usage(10, None), await turn.usage(10, 0), await turn.usage(10, 100)])
+
+    editor, _ = await prompted(serve, work)
+    assert told == [False, False, True]
+    assert editor.updates == [v1.UsageUpdate(10, 100)]
+
+
+@pytest.mark.requirement("plan.operations.only-when-advertised")
+async def test_plans_with_an_id_are_for_clients_that_declared_them(serve):
+    markdown = v1.PlanUpdate(v1.PlanMarkdown(v1.PlanId("p"), "1. Read"))
+
+    async def work(turn):
+        for update in (markdown, v1.PlanRemoved(v1.PlanId("p"))):
+            try:
+                await turn.send(update)
+            except CapabilityMissing as missing:
+                await turn.say(missing.capability)
+
+    editor, _ = await prompted(serve, work)
+    assert editor.text == "planplan"
+    assert len(editor.updates) == 2
+    editor, _ = await prompted(serve, work, declare=v1.ClientCapabilities(plan=v1.PlanCapabilities()))
+    assert editor.updates == [markdown, v1.PlanRemoved(v1.PlanId("p"))]
+
+
+@pytest.mark.requirement("capabilities.agent-takes-none")
+async def test_a_client_that_declares_nothing_at_all_is_served(scripted):
+    async def work(turn):
+        await turn.plan("Look")
+        async with turn.tool("Look") as tool:
+            await tool.text("there is nothing")
+        await turn.say(str(turn.client.can_read_files))
+
+    async with scripted(agent_with(work), initialize=False) as client:
+        await client.request("initialize", {"protocolVersion": 1})
+        session = (await client.request("session/new", {"cwd": "/project", "mcpServers": []}))["sessionId"]
+        client.call("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": "go"}]})
+        said = []
+        while "result" not in (message := await client.receive()):
+            said.append(message["params"]["update"]["sessionUpdate"])
+        assert message["result"] == {"stopReason": "end_turn"}
+        assert said == ["plan", "tool_call", "tool_call_update", "tool_call_update", "agent_message_chunk"]
+
+
 NOTICES = v1.ClientCapabilities(session=v1.ClientSessionCapabilities(notices=v1.NoticeCapabilities()))
 
 
@@ -165,10 +215,12 @@ async def test_the_session_of_a_turn_knows_its_folders_and_its_client(serve):
         await editor.prompt(session, "go")
         cwd, same, roots, agent, meta = seen[0]
         assert (str(cwd), cwd, agent, meta) == ("/project", same, "speaks", {"asked": 1})
+        assert roots.folders[0] == Path("/project")
         assert "/lib/a.txt" in roots
         assert "/etc/passwd" not in roots
 
 
+@pytest.mark.requirement("session.info.fixed-fields-absent")
 async def test_what_a_session_says_before_the_client_knows_it_comes_behind_the_answer(scripted):
     agent = Agent("early")
     agent.on_prompt(lambda _: None)
@@ -210,6 +262,7 @@ async def test_a_session_that_its_author_refuses_is_not_there(serve):
         assert raised.value.code == -32603
 
 
+@pytest.mark.requirement("prompt.context-kept")
 async def test_what_the_history_holds_is_what_was_said(serve):
     histories = []
 

@@ -287,3 +287,62 @@ async def test_ids_are_made_and_a_tool_call_divides_messages(serve):
         assert a == b
         assert len({thought, a, c}) == 3
         assert len({call.tool_call_id for call in editor.of(v1.ToolCall)}) == 2
+
+
+@pytest.mark.requirement("paths.agent-sends-absolute")
+async def test_every_path_that_a_tool_call_names_is_absolute(serve):
+    async def work(turn):
+        async with turn.tool("Edit", locations=["a.txt", v1.ToolCallLocation("b.txt", 1)]) as tool:
+            await tool.diff("a.txt", None, "new")
+            await tool.content(v1.Diff("sub/b.txt", "new", "old"))
+            await tool.ask()
+        own = v1.ToolCall(v1.ToolCallId("own"), "Mine", content=[v1.Diff("c.txt", "c")])
+        await turn.send(own)
+        await turn.send(v1.ToolCallProgress(own.tool_call_id, locations=[v1.ToolCallLocation("/etc/d.txt")]))
+
+    handlers, asked = choosing("allow_once")
+    async with serve(agent_with(work), handlers) as editor:
+        await editor.prompt(await editor.open(), "go")
+    calls = [*editor.of(v1.ToolCall), *editor.of(v1.ToolCallProgress), *(request.tool_call for request in asked)]
+    named = {it.path for call in calls for it in (*(call.locations or ()), *(call.content or ()))}
+    assert named == {"/project/a.txt", "/project/b.txt", "/project/sub/b.txt", "/project/c.txt", "/etc/d.txt"}
+
+
+@pytest.mark.requirement("lines.agent-counts-from-one")
+async def test_lines_begin_with_one(serve, caplog):
+    agent = Agent("counts")
+
+    @agent.on_prompt
+    async def work(turn):
+        if turn.text == "read":
+            await turn.client.read_text_file("a.txt", line=0)
+        place = ("a.txt", 0) if turn.text == "pair" else v1.ToolCallLocation("/a.txt", int(turn.text))
+        async with turn.tool("Look", locations=[place]):
+            pass
+
+    async with serve(agent, declare=v1.ClientCapabilities(v1.FileSystemCapabilities(read_text_file=True))) as editor:
+        session = await editor.open()
+        for wrong in ("read", "pair", "0"):
+            with pytest.raises(PeerError):
+                await editor.prompt(session, wrong)
+        assert caplog.text.count("lines are counted from 1") >= 3
+        assert editor.updates == []
+        await editor.prompt(session, "1")
+        assert editor.of(v1.ToolCall)[0].locations == [v1.ToolCallLocation("/a.txt", 1)]
+
+
+@pytest.mark.requirement("tool.diff.new-file")
+async def test_a_file_that_was_empty_has_an_old_text_and_a_new_one_has_none(scripted):
+    async def work(turn):
+        async with turn.tool("Edit") as tool:
+            await tool.diff("empty.txt", "", "text")
+            await tool.diff("new.txt", None, "text")
+
+    async with scripted(agent_with(work)) as client:
+        session = (await client.request("session/new", {"cwd": "/project", "mcpServers": []}))["sessionId"]
+        client.call("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": "go"}]})
+        diffs = {}
+        while "result" not in (message := await client.receive()):
+            diffs |= {diff["path"]: diff for diff in message["params"]["update"].get("content") or ()}
+        assert diffs["/project/empty.txt"]["oldText"] == ""
+        assert diffs["/project/new.txt"].get("oldText") is None

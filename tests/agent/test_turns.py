@@ -46,11 +46,13 @@ async def test_a_prompt_is_answered_by(serve, function):
         assert editor.text == "ab"
 
 
-async def test_a_plain_function_ends_the_turn_with_the_reason_it_returns(serve):
-    agent = Agent("refuses")
-    agent.on_prompt(lambda _: "refusal")
+@pytest.mark.requirement("prompt.stop-reason-fits")
+@pytest.mark.parametrize("reason", ["end_turn", "max_tokens", "max_turn_requests", "refusal"])
+async def test_a_plain_function_ends_the_turn_with_the_reason_it_returns(serve, reason):
+    agent = Agent("ends")
+    agent.on_prompt(lambda _: reason)
     async with serve(agent) as editor:
-        assert (await editor.prompt(await editor.open(), "hello")).stop_reason == "refusal"
+        assert (await editor.prompt(await editor.open(), "hello")).stop_reason == reason
 
 
 async def test_text_that_is_returned_instead_of_said_is_an_error_that_says_so(serve, caplog):
@@ -92,6 +94,7 @@ async def test_an_error_of_the_author_s_choosing_is_the_answer_also_from_inside_
             await editor.prompt(await editor.open(), "hello")
 
 
+@pytest.mark.requirement("session.agent-baseline")
 async def test_a_cancelled_turn_answers_cancelled_and_the_next_is_clean(serve):
     agent = Agent("slow")
 

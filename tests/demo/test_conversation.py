@@ -48,6 +48,7 @@ async def test_it_says_what_it_sees_in_the_folder(visit):
         assert "hidden" not in answer
 
 
+@pytest.mark.requirement("prompt.context-kept")
 async def test_it_remembers_a_name_in_one_session(visit):
     async with visit() as session:
         await session.say("My name is Ada.")

@@ -24,6 +24,7 @@ async def test_help_lists_every_command_that_is_advertised(visit):
         assert {feature.name for feature in FEATURES} < {command.name for command in advertised.available_commands}
 
 
+@pytest.mark.requirement("capabilities.agent-any-combination")
 @pytest.mark.parametrize("lends", [True, False])
 @pytest.mark.parametrize("feature", [feature.name for feature in FEATURES if feature.name not in ("error", "slow")])
 async def test_every_command_ends_well_and_says_something(visit, feature, lends):

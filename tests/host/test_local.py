@@ -9,7 +9,7 @@ from accord import v1
 from accord.host.files import Files
 
 
-async def prompt(agent, project, handlers=None, capabilities=None):
+async def prompt(agent, project, handlers=None, capabilities=None, roots=()):
     """One turn with a client that lends what these handlers do; the text that the agent said."""
     said = []
     handlers = handlers or accord.Handlers()
@@ -23,7 +23,7 @@ async def prompt(agent, project, handlers=None, capabilities=None):
     serving = asyncio.create_task(agent.serve(there))
     async with accord.Peer(here, handlers, role="client") as client:
         await client.initialize(v1.InitializeRequest(1, client_capabilities=capabilities or v1.ClientCapabilities()))
-        session = await client.request(v1.NewSessionRequest(str(project), []))
+        session = await client.request(v1.NewSessionRequest(str(project), [], list(roots)))
         answer = await client.request(v1.PromptRequest.of(session.session_id, "go"))
     await serving
     return "".join(said), answer.stop_reason
@@ -42,6 +42,7 @@ def worker(**options):
     return agent
 
 
+@pytest.mark.requirement("session.cwd.wins-over-spawn")
 async def test_what_the_client_does_not_lend_is_the_agent_s_own(project):
     (project / "a.txt").write_text("text")
     assert await prompt(worker(local=True), project) == ("TEXT 0 True", "end_turn")
@@ -90,6 +91,37 @@ async def test_errors_are_those_that_a_client_would_answer(project):
 
     await prompt(agent, project)
     assert errors == [("fs/read_text_file", -32002), ("fs/read_text_file", -32602)]
+
+
+@pytest.mark.requirement(
+    "session.roots.bound-tools",
+    "session.roots.escape-proof",
+    "session.roots.in-scope",
+    "session.cwd.is-a-root",
+    "session.cwd.base-of-relative-paths",
+)
+async def test_every_root_is_in_reach_and_nothing_else_is(project, tmp_path):
+    library, secrets = tmp_path / "library", tmp_path / "secrets"
+    for folder in (library, secrets):
+        folder.mkdir()
+        (folder / "a.txt").write_text(folder.name)
+    (project / "a.txt").write_text("project")
+    (library / "only-here.txt").write_text("library")
+    (library / "link").symlink_to(secrets)
+    read = {}
+    agent = accord.Agent("worker", local=True)
+
+    @agent.on_prompt
+    async def work(turn):
+        assert turn.session.roots.folders == (project, library)
+        for path in ("a.txt", library / "a.txt", "only-here.txt", library / "link" / "a.txt", secrets / "a.txt"):
+            try:
+                read[str(path)] = await turn.client.read_text_file(path)
+            except accord.PeerError as error:
+                read[str(path)] = error.code
+
+    await prompt(agent, project, roots=[str(library)])
+    assert list(read.values()) == ["project", "library", -32002, -32602, -32602]
 
 
 async def test_a_session_that_ends_ends_its_commands(project):

@@ -4,7 +4,7 @@ import json
 import os
 import sys
 
-TOOLS = ["ask", "visit", "folders", "grow", "same", "wait", "die"]
+TOOLS = ["ask", "ask for a password", "visit", "folders", "grow", "same", "wait", "die"]
 FORM = {"type": "object", "properties": {"colour": {"type": "string", "enum": ["red", "blue"]}}, "required": ["colour"]}
 ids = iter(range(1000, 2000))
 
@@ -31,6 +31,9 @@ def call(name):
     match name:
         case "ask":
             return ask("elicitation/create", {"mode": "form", "message": "Which colour?", "requestedSchema": FORM})
+        case "ask for a password":
+            form = {"type": "object", "properties": {"password": {"type": "string"}}}
+            return ask("elicitation/create", {"mode": "form", "message": "Sign in", "requestedSchema": form})
         case "visit":
             page = {"mode": "url", "message": "Sign in", "url": "https://example.com/", "elicitationId": "visit-1"}
             answer = ask("elicitation/create", page)

@@ -18,6 +18,7 @@ from accord.mcp import mcp_capabilities
 OLDER = Path(__file__).with_name("older_server.py")
 
 
+@pytest.mark.requirement("mcp.all-connected", "mcp.http-supported", "mcp.stdio-supported")
 async def test_every_way_to_a_server_offers_the_same(session_with, as_process, over_http):
     servers = [
         as_process("stdio"),
@@ -68,9 +69,29 @@ async def test_resources_and_prompts_are_read_and_filled_in(session_with, as_pro
         assert (message.role, message.content) == ("user", v1.TextContent("Say hello to Ada."))
 
 
+@pytest.mark.requirement("mcp.launched-as-told")
 async def test_a_process_runs_in_the_sessions_folder_with_its_variables(session_with, as_process, tmp_path):
     async with session_with(as_process("offering", env={"OFFERING": "fresh"})) as session:
         assert (await session.run("where")).text == f"{tmp_path.resolve()} fresh"
+
+
+@pytest.mark.requirement("mcp.headers-sent")
+@pytest.mark.parametrize("kind", [v1.McpServerHttp, v1.McpServerSse])
+async def test_a_remote_server_gets_the_headers_that_the_client_named(session_with, kind):
+    heads = []
+
+    async def refuse(reader, writer):
+        heads.append((await reader.readuntil(b"\r\n\r\n")).decode().lower())
+        writer.write(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(refuse, "127.0.0.1", 0) as server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp"
+        headers = [v1.HttpHeader("Authorization", "Bearer abc"), v1.HttpHeader("X-Team", "blue")]
+        async with session_with(kind("remote", url, headers)) as session:
+            assert await session.servers.tools() == []
+    assert heads
+    assert all("authorization: bearer abc\r\n" in head and "x-team: blue\r\n" in head for head in heads)
 
 
 # What changes
@@ -90,6 +111,7 @@ async def test_a_list_that_comes_in_pages_is_whole(session_with, as_process):
     async with session_with(as_process("server", "older_server.py")) as session:
         assert [tool.name for tool in await session.servers.tools()] == [
             "ask",
+            "ask for a password",
             "visit",
             "folders",
             "grow",
@@ -128,6 +150,13 @@ async def test_the_user_is_sent_to_a_page_and_the_client_told_when_it_is_done(se
         page, done = session.questions
         assert (page.url, page.elicitation_id) == ("https://example.com/", "visit-1")
         assert done == v1.CompleteElicitationNotification(v1.ElicitationId("visit-1"))
+
+
+async def test_a_server_s_form_that_asks_for_a_secret_is_declined(session_with, as_process):
+    server = as_process("server", "older_server.py")
+    async with session_with(server, answer=v1.ElicitationAcceptAction({"password": "hidden"})) as session:
+        assert json.loads((await session.run("ask for a password")).text)["action"] == "decline"
+        assert session.questions == []
 
 
 async def test_a_no_of_the_user_reaches_the_server(session_with, as_process):

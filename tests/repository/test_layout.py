@@ -32,7 +32,8 @@ accord.dispatch
 accord.testing
 accord.text
 accord.state
-accord.store accord.host accord.mcp
+accord.store accord.host
+accord.mcp
 accord.agent accord.client
 accord.http
 accord.connect

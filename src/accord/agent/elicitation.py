@@ -6,20 +6,27 @@ gave. So an agent that elicits goes on with every client.
 
 from __future__ import annotations
 
+import logging
+import re
 import uuid
 from typing import Any, Generic, TypeVar, overload
 from urllib.parse import urlsplit
 
 import msgspec
 
-from accord.agent.forms import Content, filled_in, schema_of
+from accord.agent.forms import Content, check, filled_in, schema_of
 from accord.agent.remote_client import ClientLink
+from accord.host.link import is_here
 from accord.schema import v1
 from accord.schema.base import Unknown
 
 T = TypeVar("T")
 
+log = logging.getLogger("accord")
+
 UNAVAILABLE = "unavailable"
+
+_LINK = re.compile(r"https?://")
 
 
 class Elicited(msgspec.Struct, Generic[T], frozen=True):
@@ -72,6 +79,8 @@ class Elicits:
     async def elicit(self, message: str, form: Any, *, fallback: Any = None) -> Elicited[Any]:
         """Ask the user to fill in a form: what a class holds, or an `ElicitationSchema`.
 
+        It is for nothing secret: what the user types passes through the client, and often through a model.
+
         >>> from dataclasses import dataclass
         >>> @dataclass
         ... class Approach:
@@ -80,6 +89,10 @@ class Elicits:
         ...     answer = await turn.elicit("How shall I go about it?", Approach, fallback=Approach())
         """
         schema = schema_of(form)
+        check(schema)
+        if _LINK.search(message):
+            # rfd-elicitation: what is meant to be clicked is no part of a form.
+            log.warning("a form's message holds a link, which clients do not make clickable: use `elicit_url`")
         if not self._can_show_forms():
             return Elicited(UNAVAILABLE, fallback)
         request = v1.ElicitationFormMode(message=message, requested_schema=schema, **self._scope)
@@ -89,9 +102,11 @@ class Elicits:
         return Elicited(_action(answer))
 
     async def elicit_url(self, message: str, url: str) -> ElicitedUrl:
-        """Ask the user to visit a URL: for what must not pass through the client, such as logging in."""
-        if not all(urlsplit(url)[:2]):
-            raise ValueError(f"not a URL: {url!r}")
+        """Ask the user to visit a URL: for what must not pass through the client, such as logging in.
+
+        The URL itself holds nothing secret: whoever sees it may follow it.
+        """
+        _check_url(url)
         elicitation_id = v1.ElicitationId(uuid.uuid4().hex)
         if not self._client.capabilities.has("elicitation.url"):
             return ElicitedUrl(self._client, UNAVAILABLE, elicitation_id)
@@ -102,6 +117,16 @@ class Elicits:
         declares = self._client.capabilities.has
         # rfd-elicitation, Client capabilities: an empty object stands for forms alone.
         return declares("elicitation.form") or (declares("elicitation") and not declares("elicitation.url"))
+
+
+def _check_url(url: str) -> None:
+    parts = urlsplit(url)
+    if not all(parts[:2]):
+        raise ValueError(f"not a URL: {url!r}")
+    if parts.username is not None or parts.password is not None:
+        raise ValueError(f"a URL that is shown to users and clients holds no credentials: {parts.hostname}")
+    if parts.scheme == "http" and not is_here(parts.hostname or ""):
+        log.warning("the user is sent to %s without encryption: use https outside of development", parts.hostname)
 
 
 def _action(answer: v1.CreateElicitationResponse) -> str:

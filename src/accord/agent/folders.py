@@ -1,11 +1,17 @@
-"""The folders that a client names for a session: `cwd`, where it works, and others that belong to it."""
+"""The folders that a client names for a session, `cwd` and others, and how files are named to the client."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
 
 from accord.errors import RequestError
+from accord.schema import v1
+
+Call = TypeVar("Call", v1.ToolCall, v1.ToolCallUpdate)
 
 
 def checked_folders(cwd: str, additional: Sequence[str] = ()) -> tuple[Path, ...]:
@@ -27,3 +33,34 @@ def absolute(path: str, place: str) -> Path:
 def _is_text(path: str) -> bool:
     # Half a surrogate pair would become a stray byte of the folder's name.
     return not any("\ud800" <= character <= "\udfff" for character in path)
+
+
+def with_absolute_paths(call: Call, cwd: Path) -> Call:
+    """What is told of a tool call, its relative paths as they are meant: from `cwd` on."""
+    # overview, Argument requirements: every path is absolute.
+    content: Sequence[Any] = call.content or ()
+    locations: Sequence[v1.ToolCallLocation] = call.locations or ()
+    paths = [it.path for it in _diffs(content)] + [it.path for it in locations]
+    if all(Path(path).is_absolute() for path in paths):
+        return call
+    changed: dict[str, Any] = {}
+    if content:
+        changed["content"] = [_from(cwd, it) if isinstance(it, v1.Diff) else it for it in content]
+    if locations:
+        changed["locations"] = [_from(cwd, it) for it in locations]
+    return msgspec.structs.replace(call, **changed)
+
+
+def _diffs(content: Sequence[Any]) -> list[v1.Diff]:
+    return [it for it in content if isinstance(it, v1.Diff)]
+
+
+def _from(cwd: Path, place: Any) -> Any:
+    return msgspec.structs.replace(place, path=str(cwd / place.path))
+
+
+def check_line(line: int | None) -> None:
+    """ValueError for a line that no file has."""
+    # overview, Argument requirements: the first line is line 1.
+    if line is not None and line < 1:
+        raise ValueError(f"lines are counted from 1: there is no line {line}")

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import inspect
 
 from accord.errors import ProtocolError
-from accord.host.form import Field
+from accord.host.form import Field, secrets_in
 from accord.schema import v1
 from accord.schema.base import Unknown
 from accord.schema.v1.elicitation import ElicitationContentValue, ElicitationPropertySchema
@@ -64,6 +64,16 @@ def filled_in(form: Any, content: Content) -> Any:
         return msgspec.convert(content, form)
     except msgspec.ValidationError as error:
         raise ProtocolError(f"the form was not filled in as it asks: {error}") from None
+
+
+def check(schema: v1.ElicitationSchema) -> None:
+    """ValueError for a form that an agent must not show."""
+    # rfd-elicitation, Restricted JSON Schema: secrets by link and never by form; types of one's own behind a `_`.
+    if secrets := secrets_in(schema):
+        raise ValueError(f"a form asks for no secrets ({', '.join(secrets)}): send the user to a page by `elicit_url`")
+    for name, asked in schema.properties.items():
+        if isinstance(asked, Unknown) and not asked.tag.startswith("_"):
+            raise ValueError(f"{name}: a type of one's own begins with an underscore, not {asked.tag!r}")
 
 
 # A class as a schema

@@ -85,6 +85,7 @@ class Lifecycle:
     async def resume(self, request: v1.ResumeSessionRequest, context: Context) -> v1.ResumeSessionResponse:
         async with self._alone(request.session_id):
             session = await self._take(request)
+            await session.tell_usage()
             await self._opened(session)
             context.after_response(session.announce)
         return v1.ResumeSessionResponse(*_choices(session))
@@ -110,6 +111,8 @@ class Lifecycle:
         """Open a session that the client does not know yet; it is forgotten if that fails."""
         session = self._session(stored, request)
         try:
+            if isinstance(request, v1.ForkSessionRequest):
+                await session.tell_usage()
             await self._opened(session)
         except BaseException:
             await self._store.delete(stored.id, owner=self._owner)

@@ -33,6 +33,8 @@ NO_HISTORY = (v1.Notice, v1.AvailableCommandsUpdate)
 APART = frozenset((*NO_HISTORY, v1.SessionInfoUpdate))
 """What is kept in another way than as an update, or not at all."""
 
+_USAGE = b'"usage_update"'
+
 TITLE_LENGTH = 80
 
 
@@ -149,6 +151,16 @@ class Record:
             await self._write(failed, NOTHING)
         for update in failed:
             peer.connection.tell(self.frame(update))
+
+    async def usage(self) -> bytes | None:
+        """The frame that tells of the usage which was told last; None if none was."""
+        latest: bytes | None = None
+        async for page in self._pages():
+            for update in reversed(page):
+                if _USAGE in update and seen(update).session_update == "usage_update":
+                    latest = update
+                    break
+        return None if latest is None else self.frame(latest)
 
     async def history(self) -> SessionState:
         """Everything that was said and done, folded."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
 import msgspec
 
+from accord.agent.folders import check_line
 from accord.capabilities import Capabilities
 from accord.errors import AccordError
 from accord.schema import v1
@@ -109,6 +110,7 @@ class RemoteClient(ClientLink):
         self, path: str | PathLike[str], *, line: int | None = None, limit: int | None = None
     ) -> str:
         """A file's text as the editor has it, or `limit` lines of it from `line` (1-based) on."""
+        check_line(line)
         wanted = self._session.resolve(path)
         return (await self._asks.request(v1.ReadTextFileRequest(self._session.id, wanted, line, limit))).content
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from accord.agent.commands import Commands
 from accord.agent.content import text_of
+from accord.agent.folders import with_absolute_paths
 from accord.agent.permission import PermissionMemory
 from accord.agent.record import Record, title_of
 from accord.agent.remote_client import Asks, RemoteClient
@@ -146,21 +147,24 @@ class Session:
         Usually a shorter way is there: `turn.say`, `turn.plan`, `session.set_title` and the like.
         """
         if update.__class__ in self._looked_at:
-            self._look_at(update)
+            update = self._fit(update)
         frame = self.record.keep_now(update) or await self.record.keep(update)
         if self._early is not None:
             self._early.append(frame)
         elif self._peer.connection.tell(frame):
             await self._peer.breathe()
 
-    def _look_at(self, update: Any) -> None:
+    def _fit(self, update: Any) -> Any:
+        """This update as it may be sent."""
         needed = update.__needs__
         if needed is not None:
             self._peer.capabilities.require(needed, update.__class__.__name__)
-            return
+            return update
+        update = with_absolute_paths(update, self.cwd)
         known = self._tool_calls.pop(update.tool_call_id, None) or ToolCallState(update.tool_call_id)
         if not (call := known.updated(update)).is_finished:
             self._tool_calls[call.id] = call
+        return update
 
     # Its life
 
@@ -181,6 +185,17 @@ class Session:
         if self.commands:
             # slash-commands, Advertising commands: once the session exists.
             await self.send(self.commands.update())
+
+    async def tell_usage(self) -> None:
+        """The client takes the session up without its past: how full the context is, it cannot know otherwise."""
+        # rfd-session-usage, Frequently asked questions. A replay has it among the rest.
+        frame = await self.record.usage()
+        if frame is None:
+            return
+        if self._early is not None:
+            self._early.append(frame)
+        else:
+            self._peer.connection.tell(frame)
 
     async def begin_turn(self, prompt: Sequence[v1.ContentBlock]) -> None:
         """The user says something. The first that is no command is the title, in a store that the author chose."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from accord.agent.session import Session
 
 MODE = "mode"
+CATEGORIES = ("mode", "model", "model_config", "thought_level")
 
 Value: TypeAlias = v1.SessionConfigSelectOption | str | tuple[str, str] | tuple[str, str, str]
 """A value to choose: its id, or its id and name, or its id, name and description."""
@@ -104,7 +105,12 @@ class Config:
         category: str | None = None,
         description: str | None = None,
     ) -> None:
-        """Offer one of several values; the first is chosen unless `value` says otherwise. Again: offer others."""
+        """Offer one of several values; the first is chosen unless `value` says otherwise. Again: offer others.
+
+        Clients show options in the order in which they were offered, so begin with what matters most. `category` is
+        one of the protocol's, or a word of your own behind an underscore.
+        """
+        _check_category(category)
         grouped = isinstance(values, Mapping)
         groups = {"": values} if not isinstance(values, Mapping) else values
         listed = {heading: [_value(it) for it in group] for heading, group in groups.items()}
@@ -131,6 +137,7 @@ class Config:
 
         A client that knows no such options sees none, and the value holds.
         """
+        _check_category(category)
         kept = self._options[option_id].value if option_id in self._options else None
         value = kept is True if value is None else value
         await self._put(Switch(option_id, name, value, category, description))
@@ -263,6 +270,12 @@ class Modes:
         if mode is None or not mode.takes(mode_id):
             raise RequestError.invalid_params("there is no such mode", modeId=mode_id)
         return mode
+
+
+def _check_category(category: str | None) -> None:
+    # session-config-options, Option Categories: names without an underscore are the protocol's.
+    if category is not None and category not in CATEGORIES and not category.startswith("_"):
+        raise ValueError(f"a category is one of {', '.join(CATEGORIES)}, or begins with an underscore: {category!r}")
 
 
 def _value(value: Value) -> v1.SessionConfigSelectOption:

@@ -22,6 +22,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
 from accord.agent.elicitation import Elicits
+from accord.agent.folders import check_line, with_absolute_paths
 from accord.agent.permission import Decision, Offered, decided, options_of
 from accord.agent.remote_client import RemoteTerminal
 from accord.errors import AccordError, ConnectionClosed
@@ -249,7 +250,7 @@ class Tool(Elicits):
             self._text = []
 
     def _as_it_is(self) -> v1.ToolCallUpdate:
-        return v1.ToolCallUpdate(
+        call = v1.ToolCallUpdate(
             self.id,
             self.title,
             self.kind,
@@ -259,12 +260,14 @@ class Tool(Elicits):
             self._raw_input,
             name=self._name,
         )
+        return with_absolute_paths(call, self._turn.session.cwd)
 
     def _location(self, location: Location) -> v1.ToolCallLocation:
-        if isinstance(location, v1.ToolCallLocation):
-            return location
-        path, line = location if isinstance(location, tuple) else (location, None)
-        return v1.ToolCallLocation(self._turn.session.resolve(fspath(path)), line)
+        if not isinstance(location, v1.ToolCallLocation):
+            path, line = location if isinstance(location, tuple) else (location, None)
+            location = v1.ToolCallLocation(self._turn.session.resolve(fspath(path)), line)
+        check_line(location.line)
+        return location
 
 
 def _size(content: v1.ToolCallContent) -> int:

@@ -166,10 +166,20 @@ class Turn(Elicits):
         async with self.tool(title, kind=kind) as tool:
             return await tool.ask(*options, about=about)
 
-    async def usage(self, used: int, size: int, cost: float | v1.Cost | None = None, currency: str = "USD") -> None:
-        """How full the model's context is, and what the session has cost so far."""
+    async def usage(
+        self, used: int, size: int | None, cost: float | v1.Cost | None = None, currency: str = "USD"
+    ) -> bool:
+        """How full the model's context is, and what the session has cost so far.
+
+        False, and nothing sent, while the size of the context is not known (None, or 0). A client that resumes the
+        session is told the latest again.
+        """
+        # rfd-session-usage, Context Window Fields: no update rather than one without a size.
+        if not size:
+            return False
         price = v1.Cost(cost, currency) if isinstance(cost, float | int) else cost
         await self._send(v1.UsageUpdate(used, size, price))
+        return True
 
     def tokens(self, input: int, output: int, *, total: int | None = None, thought: int | None = None) -> None:  # noqa: A002
         """What the model has read and written, for the turn's answer.

@@ -7,6 +7,7 @@ that nobody here knows) is left out where it may be, and otherwise the form is r
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
@@ -19,6 +20,12 @@ from accord.schema.base import Unknown
 
 Value: TypeAlias = "str | int | float | bool | list[str]"
 Content: TypeAlias = dict[str, Value]
+
+_SECRET = re.compile(
+    r"\b(pass ?(word|phrase|code)s?|passwd|credentials?|client secret|(api|access|private|secret) ?keys?"
+    r"|(access|api|auth|bearer|refresh) ?tokens?)\b"
+)
+_WORD_BREAK = re.compile(r"(?<=[a-z])(?=[A-Z])|[_\W]+")
 
 Known: TypeAlias = (
     v1.StringPropertySchema
@@ -135,6 +142,22 @@ class Field(msgspec.Struct, frozen=True):
         if text.isdecimal() and 1 <= int(text) <= len(self.choices):
             return self.choices[int(text) - 1].const
         raise ValueError("is none of the choices")
+
+
+def secrets_in(schema: v1.ElicitationSchema) -> list[str]:
+    """The fields that, by what they are called, would have the user type a secret.
+
+    >>> secrets_in(v1.ElicitationSchema({"apiKey": v1.StringPropertySchema(), "maxTokens": v1.StringPropertySchema()}))
+    ['apiKey']
+    """
+    return [
+        name
+        for name, asked in schema.properties.items()
+        if isinstance(asked, v1.StringPropertySchema)
+        and asked.enum is None
+        and asked.one_of is None
+        and any(_SECRET.search(_WORD_BREAK.sub(" ", words).lower()) for words in (name, asked.title or ""))
+    ]
 
 
 def fields_of(schema: v1.ElicitationSchema) -> list[Field]:

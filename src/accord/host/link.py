@@ -80,7 +80,7 @@ def _warnings(parts: SplitResult, domain: str) -> list[str]:
         found.append(f"what stands before the @ is not the domain: it leads to {domain}")
     if _is_address(domain):
         found.append("it leads to a bare address, not to a named site")
-    if parts.scheme == "http" and not _is_here(domain):
+    if parts.scheme == "http" and not is_here(domain):
         found.append("it is not encrypted (http)")
     return found
 
@@ -102,7 +102,8 @@ def _is_address(host: str) -> bool:
         return host.replace(".", "").isdecimal() or host.startswith("0x")
 
 
-def _is_here(host: str) -> bool:
+def is_here(host: str) -> bool:
+    """Whether this is the machine that we run on."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Any, cast
 
-from accord.errors import AccordError
+from accord.errors import AccordError, ProtocolError
+from accord.host.form import secrets_in
 from accord.mcp.surroundings import Surroundings
 from accord.schema import codec, v1
 
@@ -24,7 +25,7 @@ class Questions:
     async def ask(
         self, params: mcp_types.ElicitRequestParams, tool_call_id: v1.ToolCallId | None
     ) -> mcp_types.ElicitResult:
-        """The user's answer; what this client cannot ask is declined."""
+        """The user's answer; what this client cannot ask is declined, and so are forms that ask for secrets."""
         import mcp_types
 
         try:
@@ -60,4 +61,6 @@ def question(
         elicitation_id = v1.ElicitationId(params.elicitation_id or uuid.uuid4().hex)
         return v1.ElicitationUrlMode(**common, elicitation_id=elicitation_id, url=params.url)
     form = codec.decode(codec.encode(params.requested_schema), v1.ElicitationSchema)
+    if secrets := secrets_in(form):
+        raise ProtocolError(f"a form asks for no secrets: {', '.join(secrets)}")
     return v1.ElicitationFormMode(**common, requested_schema=form)
