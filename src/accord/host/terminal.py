@@ -103,6 +103,7 @@ class Terminal:
             if text := decoder.decode(data, self._tail.ended):
                 yield text
             if self._tail.ended and position == self._tail.total:
+                await self._exited.wait()  # a pipe may end a moment before its process
                 return
             await self._news.wait()
 
