@@ -187,6 +187,34 @@ def test_settings_are_as_the_last_update_left_them() -> None:
     assert state.timeline == ()
 
 
+@pytest.mark.requirement("commands.replaced-whole", "config.replaced-whole")
+def test_a_new_list_of_commands_or_options_replaces_the_one_before() -> None:
+    commands = [v1.AvailableCommand.of(name, name) for name in ("test", "build")]
+    options = [v1.SessionConfigBoolean(v1.SessionConfigId(name), name, current_value=True) for name in ("a", "b")]
+    state = folded(v1.AvailableCommandsUpdate(commands), v1.ConfigOptionUpdate([options[0], options[1]]))
+    state.add_all([v1.AvailableCommandsUpdate(commands[1:]), v1.ConfigOptionUpdate([options[1]])])
+    assert (state.commands, state.config) == (commands[1:], [options[1]])
+
+
+@pytest.mark.requirement("message.id.opaque")
+def test_message_ids_are_compared_and_nothing_else() -> None:
+    ids = ["2", "10", "02", "2 ", "m-2", "M-2", "msg_1", "", "é", "e\u0301"]
+    state = folded(*(agent(str(place), it) for place, it in enumerate(ids)), *(agent("!", it) for it in reversed(ids)))
+    assert [message.text for message in state.messages] == [f"{place}!" for place in range(len(ids))]
+    assert [message.id for message in state.messages] == ids
+
+
+@pytest.mark.requirement("tool.defaults")
+def test_a_tool_call_that_says_neither_kind_nor_status_is_another_one_and_pending() -> None:
+    bare = codec.decode(b'{"sessionUpdate":"tool_call","toolCallId":"1","title":"Look"}', v1.SessionUpdate)
+    state = folded(bare)
+    assert (state.tool_calls[v1.ToolCallId("1")].kind, state.tool_calls[v1.ToolCallId("1")].status) == (
+        "other",
+        "pending",
+    )
+
+
+@pytest.mark.requirement("session.info.in-order", "session.info.null-clears", "session.info.omitted-stays")
 def test_a_title_left_out_stays_and_null_clears_it() -> None:
     state = folded(v1.SessionInfoUpdate(title="A", updated_at="2026"), v1.SessionInfoUpdate(updated_at="2027"))
     assert (state.title, state.updated_at) == ("A", "2027")
@@ -207,6 +235,7 @@ def test_plans_with_an_id_come_and_go_by_themselves() -> None:
     assert state.plans == {first: v1.PlanMarkdown(first, "b")}
 
 
+@pytest.mark.requirement("update.unknown-ignored")
 def test_updates_that_nobody_here_knows_are_kept() -> None:
     hologram = Unknown("hologram", {"sessionUpdate": "hologram"})
     assert folded(agent("a"), hologram, agent("b")).unknown == [hologram]

@@ -13,6 +13,20 @@ from accord.schema.hints import Tagged, fields_of, node_of
 Path = str
 """A capability by its place in the declared object: `session_capabilities.fork`."""
 
+CONTENT_NEEDS: dict[str, Path] = {
+    "ImageContent": "prompt_capabilities.image",
+    "AudioContent": "prompt_capabilities.audio",
+    "EmbeddedResource": "prompt_capabilities.embedded_context",
+}
+"""What a block of a prompt needs, by its class; text and links need nothing."""
+
+SERVERS_NEED: dict[str, Path] = {
+    "McpServerHttp": "mcp_capabilities.http",
+    "McpServerSse": "mcp_capabilities.sse",
+    "McpServerAcp": "mcp_capabilities.acp",
+}
+"""What an MCP server needs, by its class; one that is started as a process needs nothing."""
+
 UNSTABLE_FIELDS: dict[tuple[str, str], Path] = {
     ("NewSessionRequest", "system_prompt"): "session_capabilities.system_prompt",
     ("LoadSessionRequest", "system_prompt"): "session_capabilities.system_prompt",

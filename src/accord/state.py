@@ -41,6 +41,8 @@ class Message(msgspec.Struct, frozen=True):
     content: tuple[v1.ContentBlock, ...]
     """Plain text that came in many pieces is one block."""
     id: v1.MessageId | None = None
+    refused: bool = False
+    """Whether its turn was refused: it is no part of the conversation that the agent goes on with."""
 
     @property
     def text(self) -> str:
@@ -61,6 +63,8 @@ class ToolCallState(msgspec.Struct, frozen=True):
     raw_output: Json = None
     name: str | None = None
     meta: dict[str, Json] | None = None
+    refused: bool = False
+    """Whether its turn was refused, like a message's."""
 
     @property
     def is_finished(self) -> bool:
@@ -79,6 +83,7 @@ class ToolCallState(msgspec.Struct, frozen=True):
             self.raw_output if update.raw_output is None else update.raw_output,
             update.name or self.name,
             {**(self.meta or {}), **update.meta} if update.meta else self.meta,
+            self.refused,
         )
 
 
@@ -123,7 +128,7 @@ class Compaction(GrowingContent):
 class _Growing(GrowingContent):
     """A message that may still grow."""
 
-    __slots__ = ("id", "is_ours", "place", "speaker")
+    __slots__ = ("id", "is_ours", "is_refused", "place", "speaker")
 
     def __init__(self, speaker: Speaker, message_id: v1.MessageId | None, place: int, *, is_ours: bool) -> None:
         super().__init__()
@@ -132,9 +137,16 @@ class _Growing(GrowingContent):
         self.place = place
         self.is_ours = is_ours
         """Whether it is a prompt as it was sent, which the agent has not repeated."""
+        self.is_refused = False
 
     def message(self) -> Message:
-        return Message(self.speaker, self.read(), self.id)
+        return Message(self.speaker, self.read(), self.id, self.is_refused)
+
+
+def choices_of(option: v1.SessionConfigSelect) -> list[v1.SessionConfigSelectOption]:
+    """The values that can be chosen, those of all groups."""
+    groups = ([it] if isinstance(it, v1.SessionConfigSelectOption) else it.options for it in option.options)
+    return [value for group in groups for value in group]
 
 
 class SessionState:
@@ -160,6 +172,7 @@ class SessionState:
         """Plans that have an id, each as it is now."""
         self.commands: list[v1.AvailableCommand] = []
         self.modes: list[v1.SessionMode] = []
+        """The ways in which the agent can work, whether it offers them as a config option or as modes."""
         self.mode: v1.SessionModeId | None = None
         self.config: list[v1.SessionConfigOption] = []
         self.usage: v1.UsageUpdate | None = None
@@ -176,6 +189,8 @@ class SessionState:
         self._read: list[Entry] = []
         self._changed: set[int] = set()
         self._timeline: tuple[Entry, ...] = ()
+        self._turn_begins = 0
+        """The place of the latest prompt."""
         self._last: _Growing | None = None
         """The message that the next chunk without an id may continue."""
         self._by_id: dict[tuple[Speaker, v1.MessageId], _Growing] = {}
@@ -202,14 +217,26 @@ class SessionState:
         A message id that comes again behind this is another message: there are agents that count anew in each turn.
         """
         self._by_id.clear()
+        self._turn_begins = len(self._growing)
         message = self._begin_message("user", None, is_ours=True)
         for block in content:
             message.add(block)
         self._tell(None)
 
-    def end_turn(self) -> None:
-        """What comes next is a new message, whoever speaks."""
+    def end_turn(self, *, refused: bool = False) -> None:
+        """What comes next is a new message, whoever speaks. A turn that was refused is marked from its prompt on."""
         self._last = None
+        if not refused:
+            return
+        # schema, StopReason: a refused prompt and what came behind it are not in the next one, and users are shown so.
+        for place in range(self._turn_begins, len(self._growing)):
+            entry = self._growing[place]
+            if isinstance(entry, _Growing):
+                entry.is_refused = True
+            else:
+                self.tool_calls[entry] = msgspec.structs.replace(self.tool_calls[entry], refused=True)
+            self._changed.add(place)
+        self._tell(None)
 
     def cancel_unfinished(self) -> None:
         """The turn was cancelled: its tool calls that are not finished are `cancelled`, unless the agent says more."""
@@ -227,7 +254,7 @@ class SessionState:
     def set_config(self, options: Sequence[v1.SessionConfigOption] | None) -> None:
         """The config options that the session was opened with, or that changing one gave."""
         if options is not None:
-            self.config = list(options)
+            self._take_config(list(options))
             self._tell(None)
 
     def set_mode(self, mode: v1.SessionModeId) -> None:
@@ -240,6 +267,12 @@ class SessionState:
             if not isinstance(option, Unknown) and option.id == config_id:
                 return option
         return None
+
+    @property
+    def mode_option(self) -> v1.SessionConfigSelect | None:
+        """The config option that says how the agent works; None for an older agent, which has modes alone."""
+        options = (it for it in self.config if isinstance(it, v1.SessionConfigSelect))
+        return next((it for it in options if it.category == "mode"), None)
 
     # Reading
 
@@ -383,10 +416,20 @@ class SessionState:
         self.commands = update.available_commands
 
     def _add_mode(self, update: v1.CurrentModeUpdate) -> None:
-        self.mode = update.current_mode_id
+        if self.mode_option is None:
+            self.mode = update.current_mode_id
 
     def _add_config(self, update: v1.ConfigOptionUpdate) -> None:
-        self.config = update.config_options
+        self._take_config(update.config_options)
+
+    def _take_config(self, options: list[v1.SessionConfigOption]) -> None:
+        self.config = options
+        if (option := self.mode_option) is not None:
+            # session-config-options, Relationship to Session Modes: the option counts, and modes are its older form.
+            self.mode = v1.SessionModeId(option.current_value)
+            self.modes = [
+                v1.SessionMode(v1.SessionModeId(it.value), it.name, it.description) for it in choices_of(option)
+            ]
 
     def _add_info(self, update: v1.SessionInfoUpdate) -> None:
         if update.title is not UNSET:

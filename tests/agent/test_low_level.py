@@ -2,7 +2,7 @@
 
 import pytest
 
-from accord import Agent, Model, PeerError, Request, v1
+from accord import Agent, Model, PeerError, Request, RequestError, v1
 
 
 class Greeting(Model):
@@ -74,6 +74,28 @@ async def test_what_is_handled_is_declared(serve, agent):
         session = await editor.open()
         await editor.request(v1.SetSessionTitleRequest(session, "Talk"))
         assert editor.of(v1.SessionInfoUpdate) == [v1.SessionInfoUpdate(title="Talk")]
+
+
+@pytest.mark.requirement("providers.advertised", "providers.agent-unknown-protocol")
+async def test_providers_that_are_handled_are_declared_and_may_speak_any_protocol(serve, agent):
+    asked = []
+
+    @agent.on(v1.ListProvidersRequest)
+    def providers(request):
+        return v1.ListProvidersResponse([])
+
+    @agent.on(v1.SetProviderRequest)
+    def set_provider(request):
+        asked.append(request.api_type)
+        raise RequestError.invalid_params("no such protocol")
+
+    async with serve(agent) as editor:
+        assert editor.agent.agent_capabilities.providers is not None
+        unheard_of = {"providerId": "main", "apiType": "telepathy", "baseUrl": "https://example.com", "headers": {}}
+        with pytest.raises(PeerError) as error:
+            await editor.request_raw("providers/set", unheard_of)
+        assert (error.value.code, asked) == (-32602, ["telepathy"])
+        assert (await editor.request(v1.ListProvidersRequest())).providers == []
 
 
 async def test_what_is_declared_can_be_changed(serve):

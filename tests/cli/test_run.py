@@ -107,6 +107,47 @@ def test_debug_shows_where_it_failed(tmp_path: Path) -> None:
     assert done.returncode == 1
 
 
+WANTS_A_KEY = """
+import json, os, sys
+hello = json.loads(sys.stdin.readline())
+variables = [{"name": "TEST_KEY"}, {"name": "SITE", "secret": False}]
+method = {"type": "env_var", "id": "k", "name": "Key", "vars": variables}
+def answer(call, result):
+    print(json.dumps({"jsonrpc": "2.0", "id": call["id"], "result": result}), flush=True)
+answer(hello, {"protocolVersion": 1, "authMethods": [method]})
+for line in sys.stdin:
+    call = json.loads(line)
+    if call.get("method") == "authenticate":
+        print(os.environ["TEST_KEY"], os.environ["SITE"], file=open("noted", "w"))
+        answer(call, {})
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a pseudo-terminal")
+@pytest.mark.requirement("auth.environment.secrets-hidden", "auth.environment.set-at-start")
+def test_a_secret_is_not_seen_while_it_is_typed(tmp_path: Path) -> None:
+    import os
+    import pty
+
+    (tmp_path / "agent.py").write_text(WANTS_A_KEY)
+    command = [sys.executable, "-m", "accord", "login", "--", sys.executable, "agent.py"]
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        command, stdin=theirs, stdout=theirs, stderr=theirs, cwd=tmp_path, start_new_session=True
+    )
+    os.close(theirs)
+    screen = b""
+    for prompt, typed in ((b"TEST_KEY: ", b"hush\n"), (b"SITE: ", b"here\n"), (b"Logged in", b"")):
+        while prompt not in screen:
+            screen += os.read(ours, 4096)
+        os.write(ours, typed)
+    assert process.wait(timeout=120) == 0
+    os.close(ours)
+    assert b"hush" not in screen
+    assert b"here" in screen
+    assert (tmp_path / "noted").read_text() == "hush here\n"
+
+
 def test_login_lists_the_ways_and_goes_through_the_only_one(bench: Bench) -> None:
     assert bench.accord("login", "--list").stdout == "web  In the browser\n"
     done = bench.accord("login")

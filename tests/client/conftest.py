@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -54,10 +54,15 @@ class Stage:
         self.agent.answer(prompt, {"stopReason": stop_reason})
 
 
-async def shake_hands(agent: ScriptedPeer, capabilities: Mapping[str, Any] | None = None) -> None:
+async def shake_hands(
+    agent: ScriptedPeer, capabilities: Mapping[str, Any] | None = None, methods: Sequence[Any] = ()
+) -> dict[str, Any]:
+    """What the client said in its first message, which is answered."""
     await agent.open()
     hello = await agent.expect("initialize")
-    agent.answer(hello, {"protocolVersion": 1, "agentCapabilities": dict(capabilities or {})})
+    said = {"agentCapabilities": dict(capabilities or {}), "authMethods": list(methods)}
+    agent.answer(hello, {"protocolVersion": 1, **said})
+    return hello["params"]
 
 
 @asynccontextmanager
@@ -66,12 +71,16 @@ async def staged(
     capabilities: Mapping[str, Any] | None = None,
     limits: Limits | None = None,
     restart: accord.Restart | bool = False,
+    methods: Sequence[Any] = (),
+    seen: list[dict[str, Any]] | None = None,
 ) -> AsyncGenerator[Stage]:
     target = Scripted()
 
     async def play() -> ScriptedPeer:
         agent = await target.agents.get()
-        await shake_hands(agent, capabilities)
+        hello = await shake_hands(agent, capabilities, methods)
+        if seen is not None:
+            seen.append(hello)
         return agent
 
     playing = asyncio.create_task(play())

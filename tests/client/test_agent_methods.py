@@ -10,14 +10,16 @@ from tests.client.conftest import staged
 import accord
 from accord import v1
 
-PROVIDER = {"providerId": "main", "supported": ["openai"], "required": True, "current": None}
+REQUIRED = {"providerId": "main", "supported": ["openai"], "required": True, "current": None}
+OTHER = {"providerId": "other", "supported": ["_example.com"], "required": False, "current": None}
 
 
+@pytest.mark.requirement("providers.required-kept", "providers.client-unknown-protocol")
 async def test_the_providers_of_an_agent_are_listed_set_and_disabled():
     async with staged(capabilities={"providers": {}}) as stage:
         listing = asyncio.create_task(stage.remote.providers())
-        stage.agent.answer(await stage.agent.expect("providers/list"), {"providers": [PROVIDER]})
-        assert [provider.provider_id for provider in await listing] == ["main"]
+        stage.agent.answer(await stage.agent.expect("providers/list"), {"providers": [REQUIRED, OTHER]})
+        assert [provider.provider_id for provider in await listing] == ["main", "other"]
 
         setting = asyncio.create_task(
             stage.remote.set_provider("main", "openai", "http://127.0.0.1:1/v1", {"Authorization": "Bearer x"})
@@ -32,9 +34,11 @@ async def test_the_providers_of_an_agent_are_listed_set_and_disabled():
         stage.agent.answer(call, {})
         await setting
 
-        disabling = asyncio.create_task(stage.remote.disable_provider("main"))
+        with pytest.raises(ValueError, match="cannot do without"):
+            await stage.remote.disable_provider("main")
+        disabling = asyncio.create_task(stage.remote.disable_provider("other"))
         call = await stage.agent.expect("providers/disable")
-        assert call["params"] == {"providerId": "main"}
+        assert call["params"] == {"providerId": "other"}
         stage.agent.answer(call, {})
         await disabling
 

@@ -12,6 +12,8 @@ from tests.client.conftest import shake_hands, staged
 
 import accord
 from accord import v1
+from accord.client.login import missing_variables
+from accord.schema import codec
 from accord.testing import ScriptedPeer, script_command
 
 
@@ -69,6 +71,7 @@ async def test_the_trace_holds_both_directions(tmp_path: Path) -> None:
 # Sessions
 
 
+@pytest.mark.requirement("session.list.last-page")
 async def test_sessions_are_listed_page_by_page() -> None:
     async with staged(capabilities={"sessionCapabilities": {"list": {}}}) as stage:
 
@@ -121,6 +124,7 @@ async def test_capabilities_are_questions() -> None:
         assert not offers.mcp.http
 
 
+@pytest.mark.requirement("config.boolean.set-with-type")
 async def test_modes_and_config_options_are_set_and_folded() -> None:
     async with staged() as stage:
         opening = asyncio.create_task(stage.remote.new_session("/"))
@@ -160,6 +164,7 @@ async def test_files_go_along_as_what_the_agent_takes(tmp_path: Path, embeds: bo
         assert uris == [(tmp_path / "a b.txt").as_uri(), (tmp_path / "c.txt").as_uri()]
 
 
+@pytest.mark.requirement("content.text-is-markdown")
 async def test_a_session_reads_as_markdown() -> None:
     async with staged() as stage:
         session = await stage.session()
@@ -215,6 +220,7 @@ async def wants_a_terminal(peer: ScriptedPeer) -> None:
     await peer.expect_end()
 
 
+@pytest.mark.requirement("auth.environment.set-at-start")
 async def test_logging_in_with_variables_starts_the_agent_anew_with_them() -> None:
     async with accord.connect(script_command(wants_a_key)) as remote:
         with pytest.raises(accord.AccordError, match="ACCORD_TEST_KEY"):
@@ -229,6 +235,43 @@ async def test_a_terminal_login_is_run_and_never_authenticated() -> None:
             await remote.login("no")
         with pytest.raises(accord.AccordError, match="old, no"):
             await remote.login()
+
+
+OWN_LOGIN = """
+import json, os, sys
+if "--login" in sys.argv:
+    words = [*sys.argv[1:], os.environ["USUAL"], os.environ["EXTRA"]]
+    words.append(str(os.path.samefile(os.getcwd(), os.path.dirname(sys.argv[0]))))
+    open(os.environ["NOTED"], "w").write(" ".join(words))
+    sys.exit(0)
+hello = json.loads(sys.stdin.readline())
+method = {"type": "terminal", "id": "t", "name": "T", "args": ["--login"], "env": {"EXTRA": "more"}}
+print(json.dumps({"jsonrpc": "2.0", "id": hello["id"], "result": {"protocolVersion": 1, "authMethods": [method]}}))
+sys.stdout.flush()
+sys.stdin.read()
+"""
+
+
+@pytest.mark.requirement("auth.terminal.same-program", "auth.terminal.adds-to-setup")
+async def test_a_terminal_login_is_the_agent_s_own_program_with_more_arguments_and_variables(tmp_path: Path) -> None:
+    program, noted = tmp_path / "agent.py", tmp_path / "noted"
+    program.write_text(OWN_LOGIN)
+    env = {"USUAL": "usual", "NOTED": str(noted)}
+    async with accord.connect([sys.executable, str(program), "--acp"], env=env, cwd=tmp_path) as remote:
+        await remote.login()
+    assert noted.read_text() == "--acp --login usual more True"
+
+
+@pytest.mark.requirement("auth.environment.defaults")
+def test_a_variable_is_secret_and_needed_unless_it_says_otherwise() -> None:
+    said = (
+        b'{"type":"env_var","id":"k","name":"K","vars":[{"name":"A_1"},{"name":"B_1","secret":false,"optional":true}]}'
+    )
+    method = codec.decode(said, v1.AuthMethod)
+    assert isinstance(method, v1.AuthMethodEnvVar)
+    assert [(it.secret, it.optional) for it in method.vars] == [(True, False), (False, True)]
+    assert [it.name for it in missing_variables(method, {})] == ["A_1"]
+    assert missing_variables(method, {"A_1": "x"}) == []
 
 
 # Agents that die

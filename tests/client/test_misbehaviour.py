@@ -73,7 +73,7 @@ WAYS: dict[str, Ending] = {
     "result-and-error": Ending(1, "Hello\n", "both a result and an error"),
     "answers-an-error": Ending(1, "Hello\n", "model overloaded [500] (try again)"),
     "odd-stop-reason": Ending(4, "Hello\n"),
-    "refuses": Ending(4, "Hello\n"),
+    "refuses": Ending(4, "Hello\n", "the agent refused"),
 }
 
 
@@ -112,6 +112,7 @@ def assert_one_line(stderr: bytes, says: str | None) -> None:
         assert says in text
 
 
+@pytest.mark.requirement("initialize.version.client-tells-user", "prompt.refusal.shown")
 @pytest.mark.parametrize("way", WAYS)
 def test_as_text(way: str, tmp_path: Path) -> None:
     ending, pids = WAYS[way], tmp_path / "pids"

@@ -277,6 +277,7 @@ async def test_the_wire_form_of_updates_is_what_came() -> None:
         assert [update async for update in reply.wire()] == [odd]
 
 
+@pytest.mark.requirement("permission.always-offered")
 async def test_permissions_are_refused_by_default_and_cancelled_where_nothing_rejects() -> None:
     async with staged() as stage:
         await stage.session()

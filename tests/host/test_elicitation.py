@@ -41,7 +41,9 @@ async def refused(awaitable):
     return caught.value.code
 
 
-@pytest.mark.requirement("elicitation.answer.action", "elicitation.answer.dismissed-is-cancel")
+@pytest.mark.requirement(
+    "elicitation.answer.action", "elicitation.answer.dismissed-is-cancel", "elicitation.answer.own-action-underscore"
+)
 @pytest.mark.parametrize(
     ("filled", "answer"),
     [
@@ -201,6 +203,19 @@ def test_what_no_browser_should_be_sent_to_is_refused(url):
     assert caught.value.code == -32602
 
 
+@pytest.mark.requirement("elicitation.url.not-fetched")
+async def test_a_link_is_not_fetched_before_the_user_has_agreed_nor_by_us_behind_it(session, lend):
+    visitors = []
+    async with await asyncio.start_server(lambda *both: visitors.append(both), "127.0.0.1", 0) as server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/connect"
+        async with lend(Elicitation(visit=lambda _: True), sessions=[session]) as client:
+            request = v1.ElicitationUrlMode(
+                message="Sign in", elicitation_id=v1.ElicitationId("1"), url=url, session_id=session.id
+            )
+            assert await client.request(request) == v1.ElicitationAcceptAction()
+    assert visitors == []
+
+
 # Dialogues
 
 
@@ -263,8 +278,10 @@ def test_a_permission_is_given_by_number_or_by_yes_and_no(session):
         assert talk(ask_permission(question), line)[1] is expected
 
 
+@pytest.mark.requirement("elicitation.text-not-clickable")
 def test_nothing_of_an_agent_s_text_acts_on_a_terminal(session):
-    evil = "ok\x1b]0;title\x07\x1b[2J\r\nfake prompt> \u202eabc\x9b31m"
+    link = "\x1b]8;;https://example.com\x1b\\click\x1b]8;;\x1b\\"
+    evil = link + "ok\x1b]0;title\x07\x1b[2J\r\nfake prompt> \u202eabc\x9b31m"
     question = permission(session, title=evil, kind="execute", raw_input={"command": evil})
     shown, _ = talk(ask_permission(question), "y")
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", shown)
@@ -305,6 +322,7 @@ async def shows(fd, words):
     return shown
 
 
+@pytest.mark.requirement("elicitation.url.opened-apart")
 async def test_a_user_at_a_real_terminal_answers(session, lend, terminal, within):
     ours, name = terminal
     opened = []

@@ -137,6 +137,7 @@ def way(request, monkeypatch):
     return request.param
 
 
+@pytest.mark.requirement("files.escape-proof", "files.inside-roots")
 @pytest.mark.parametrize("attack", ATTACKS)
 async def test_no_path_leads_outside(attack, world, asking, way):
     session = asking(world.root)

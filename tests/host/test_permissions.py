@@ -36,6 +36,7 @@ def never(question):
     raise AssertionError("nobody was to be asked")
 
 
+@pytest.mark.requirement("permission.selected-is-offered", "permission.user-decides")
 @pytest.mark.parametrize(
     ("choice", "expected"),
     [

@@ -170,7 +170,7 @@ async def test_what_a_child_prints_afterwards_is_kept(run, within, project):
     await eventually(lambda: terminal.text == "later\n")
 
 
-@pytest.mark.requirement("terminal.kill.keeps-terminal")
+@pytest.mark.requirement("terminal.kill.keeps-terminal", "terminal.capability-means-all")
 async def test_a_killed_command_takes_its_children_along_and_can_still_be_read(project, session, lend, nothing_is_left):
     async with lend(Terminals(), sessions=[session]) as client:
         script = "sleep 1000 & sleep 1000 | sleep 1000 & echo ready; wait"
@@ -310,6 +310,21 @@ async def test_a_display_follows_the_output_to_its_end(session, within):
     assert "".join(shown[:-1]) == "".join(f"grün {i}\n" for i in range(1, 2001))
     assert shown[-1] == v1.TerminalExitStatus(0)
     await terminals.release(session)
+
+
+@pytest.mark.requirement("tool.terminal.live", "tool.terminal.kept")
+async def test_a_display_shows_output_while_it_grows_and_still_when_the_terminal_is_released(session, within):
+    opened, released = [], asyncio.Event()
+    terminals = Terminals(on_open=lambda _, terminal: opened.append(terminal))
+    request = v1.CreateTerminalRequest(session.id, "sh", ["-c", "echo begun; exec sleep 1000"])
+    terminal = await terminals.create(session, request)
+    following = opened[0].follow()
+    assert await within(anext(following)) == "begun\n"
+    assert terminal.exit_status is None
+    await within(terminals.release(session))
+    released.set()
+    assert [text async for text in following] == []
+    assert (opened[0].text, opened[0].exit_status.signal) == ("begun\n", "SIGTERM")
 
 
 async def test_a_slow_display_misses_what_was_dropped_and_holds_nobody_up(run, within):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,7 +12,7 @@ import msgspec
 from accord.errors import RequestError
 from accord.schema import v1
 
-Call = TypeVar("Call", v1.ToolCall, v1.ToolCallUpdate)
+Call = TypeVar("Call", bound="v1.ToolCall | v1.ToolCallUpdate")
 
 
 def checked_folders(cwd: str, additional: Sequence[str] = ()) -> tuple[Path, ...]:
@@ -41,7 +42,7 @@ def with_absolute_paths(call: Call, cwd: Path) -> Call:
     content: Sequence[Any] = call.content or ()
     locations: Sequence[v1.ToolCallLocation] = call.locations or ()
     paths = [it.path for it in _diffs(content)] + [it.path for it in locations]
-    if all(Path(path).is_absolute() for path in paths):
+    if all(map(os.path.isabs, paths)):
         return call
     changed: dict[str, Any] = {}
     if content:

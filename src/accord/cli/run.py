@@ -219,8 +219,11 @@ class OneTurn:
             outcome = await self._turn(session)
             await self._output.flush()
             pollution = self._remote.peer.connection.pollution
-        if pollution:
-            print(f"accord run: the agent printed what is no message: {pollution[0][:200]!r}", file=sys.stderr)
+        remarks = [f"the agent printed what is no message: {pollution[0][:200]!r}"] if pollution else []
+        if outcome.stop_reason == "refusal":
+            remarks.append("the agent refused; it goes on without this prompt and what came behind it")
+        if remarks:
+            print(f"accord run: {'; '.join(remarks)}", file=sys.stderr)
         if self._control.count:
             return INTERRUPTED
         return ENDED_WELL if outcome.stop_reason == "end_turn" else STOPPED
@@ -263,6 +266,7 @@ class OneTurn:
 
     def _value(self, session: RemoteSession, key: str, value: str) -> str | bool:
         from accord.schema import v1
+        from accord.state import choices_of
 
         option = session.state.option(key)
         if option is None:
@@ -273,6 +277,9 @@ class OneTurn:
             ]
             raise WrongUsage(f"--set {key}: the agent has {', '.join(known) or 'no config options'}")
         if not isinstance(option, v1.SessionConfigBoolean):
+            values = [str(it.value) for it in choices_of(option)]
+            if value not in values:
+                raise WrongUsage(f"--set {key}={value}: the agent has {', '.join(values)}")
             return value
         if value not in ("true", "false"):
             raise WrongUsage(f"--set {key}: this option is true or false")

@@ -26,7 +26,8 @@ def _message(message: Message) -> str:
     text = "\n\n".join(_block(block) for block in message.content)
     if message.speaker == "agent":
         return text
-    heading = "**You:** " if message.speaker == "user" else "*Thinking:* "
+    asked = "**You** (refused; the agent goes on without this): " if message.refused else "**You:** "
+    heading = asked if message.speaker == "user" else "*Thinking:* "
     return "\n".join(f"> {line}".rstrip() for line in (heading + text).split("\n"))
 
 

@@ -18,7 +18,7 @@ from typing import Any, Self, TypeAlias, TypeVar
 
 from msgspec import Raw
 
-from accord.capabilities import AgentOffers
+from accord.capabilities import SERVERS_NEED, AgentOffers
 from accord.client import login
 from accord.client.client import Client
 from accord.client.early import Early
@@ -30,6 +30,7 @@ from accord.connection import Limits
 from accord.dispatch import Peer
 from accord.errors import AccordError, RequestError
 from accord.handlers import Handlers
+from accord.host.mcp_config import handed_over
 from accord.schema import v1
 from accord.schema.base import Json, Notification, Request
 from accord.tasks import Tasks
@@ -69,6 +70,7 @@ class RemoteAgent:
         """The sessions that are open here, by their ids."""
         self.agent = v1.InitializeResponse(VERSION)
         """What it said of itself when it was connected."""
+        self._required_providers: set[str] = set()
         self._timeout = timeout
         self._unstable = unstable
         self._observers = list(observers)
@@ -192,11 +194,14 @@ class RemoteAgent:
         additional_directories: Sequence[str | Path] = (),
         system_prompt: v1.SystemPrompt | None = None,
     ) -> RemoteSession:
-        """Start a session in a folder; in the current one if none is given."""
-        folder, more = _absolute(cwd), [str(_absolute(path)) for path in additional_directories]
-        self._check_directories(more)
-        request = v1.NewSessionRequest(str(folder), list(mcp_servers), more, system_prompt)
-        return await self._begin(request, folder, more, mcp_servers)
+        """Start a session in a folder; in the current one if none is given.
+
+        An MCP server's program may be named as a shell would find it in that folder.
+        """
+        folder = _absolute(cwd)
+        more, servers = self._directories(folder, additional_directories), self._servers(folder, mcp_servers)
+        request = v1.NewSessionRequest(str(folder), servers, more, system_prompt)
+        return await self._begin(request, folder, more, servers)
 
     async def load(
         self,
@@ -271,7 +276,9 @@ class RemoteAgent:
 
     async def providers(self) -> list[v1.ProviderInfo]:
         """The providers of models that the agent lets its client set."""
-        return (await self.request(v1.ListProvidersRequest())).providers
+        listed = (await self.request(v1.ListProvidersRequest())).providers
+        self._required_providers = {provider.provider_id for provider in listed if provider.required}
+        return listed
 
     async def set_provider(
         self, provider_id: str, api_type: str, base_url: str, headers: Mapping[str, str] | None = None
@@ -281,6 +288,9 @@ class RemoteAgent:
         await self.request(request)
 
     async def disable_provider(self, provider_id: str) -> None:
+        """No longer let the agent use a provider; ValueError for one that it was listed to need."""
+        if provider_id in self._required_providers:
+            raise ValueError(f"the agent cannot do without the provider {provider_id!r}")
         await self.request(v1.DisableProviderRequest(v1.ProviderId(provider_id)))
 
     # The low level
@@ -374,11 +384,11 @@ class RemoteAgent:
         additional_directories: Sequence[str | Path],
     ) -> RemoteSession:
         """A session whose id is known; what the agent replays has a place before the request is sent."""
-        key, more = v1.SessionId(session_id), [str(_absolute(path)) for path in additional_directories]
-        self._check_directories(more)
+        key, folder = v1.SessionId(session_id), _absolute(cwd)
+        more, servers = self._directories(folder, additional_directories), self._servers(folder, mcp_servers)
         if key in self.open_sessions:
             raise ValueError(f"the session {session_id} is open already")
-        session = self.open_sessions[key] = RemoteSession(self, key, _absolute(cwd), more, mcp_servers)
+        session = self.open_sessions[key] = RemoteSession(self, key, folder, more, servers)
         for update, params in self._early.take(key):
             session.received(update, params)
         return session
@@ -392,9 +402,20 @@ class RemoteAgent:
             raise
         return session
 
-    def _check_directories(self, directories: Sequence[str]) -> None:
-        if directories:
+    def _directories(self, cwd: Path, additional: Sequence[str | Path]) -> list[str]:
+        """The folders besides `cwd`, each once; CapabilityMissing where the agent takes none."""
+        more = dict.fromkeys(str(_absolute(path)) for path in additional)
+        more.pop(str(cwd), None)
+        if more:
             self.peer.capabilities.require("session_capabilities.additional_directories", "additional directories")
+        return list(more)
+
+    def _servers(self, cwd: Path, servers: Sequence[v1.McpServer]) -> list[v1.McpServer]:
+        """The MCP servers as the agent is told of them; CapabilityMissing for one that it cannot reach."""
+        for server in servers:
+            if (needed := SERVERS_NEED.get(server.__class__.__name__)) is not None:
+                self.peer.capabilities.require(needed, f"the MCP server {getattr(server, 'name', '')}")
+        return [handed_over(server, cwd) for server in servers]
 
 
 def _absolute(path: str | Path | None) -> Path:

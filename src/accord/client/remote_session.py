@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import msgspec
 from msgspec import Raw
 
+from accord.capabilities import CONTENT_NEEDS
 from accord.client import mentions
 from accord.client.markdown import markdown
 from accord.client.reply import Outcome, Reply
@@ -23,13 +24,15 @@ from accord.client.unread import Unread
 from accord.errors import ConnectionClosed, Overflow
 from accord.host.roots import Roots
 from accord.schema import codec, v1
-from accord.state import SessionState, ToolCallState
+from accord.state import SessionState, ToolCallState, choices_of
 
 if TYPE_CHECKING:
     from accord.client.remote_agent import RemoteAgent
 
 Content: TypeAlias = "str | Path | v1.ContentBlock"
 """What a prompt may be made of: text, files, and any block of the protocol."""
+
+_SWITCH: Sequence[str | bool] = (True, False)
 
 KEPT_OUTSIDE = 1_000
 """Updates outside of a turn that are kept for the first who asks for them."""
@@ -85,7 +88,8 @@ class RemoteSession:
         """Send a prompt now; what comes back is a `Reply`, to be iterated, awaited or left alone.
 
         A `Path` goes along as what the agent takes of it: an image, its contents, or a link; with `mentions`, so do the
-        files of the session's folders that a text names as `@path`. `timeout` is for the whole turn, `idle_timeout` for
+        files of the session's folders that a text names as `@path`. A block that the agent did not say it takes raises
+        `CapabilityMissing`. `timeout` is for the whole turn, `idle_timeout` for
         a time without a word from the agent; past one of them the turn is cancelled and the Reply fails with `Timeout`.
         With `wire`, `reply.wire()` gives the updates' JSON as it came.
         """
@@ -115,6 +119,9 @@ class RemoteSession:
                         mentions.block_for(path, takes) for path in mentions.files_in(part, self.cwd, self.roots)
                     ]
             else:
+                if (needed := CONTENT_NEEDS.get(part.__class__.__name__)) is not None:
+                    # initialization, Prompt capabilities: whoever cannot read it would refuse the prompt.
+                    self.remote.peer.capabilities.require(needed, f"{part.__class__.__name__} in a prompt")
                 blocks.append(part)
         return blocks
 
@@ -125,7 +132,7 @@ class RemoteSession:
     def _answered(self, reply: Reply, result: v1.PromptResponse | Exception) -> None:
         was_first = self._turns[0] is reply
         if was_first:
-            self.state.end_turn()
+            self.state.end_turn(refused=isinstance(result, v1.PromptResponse) and result.stop_reason == "refusal")
         reply.answered(result)
         self._turns.remove(reply)
         if was_first and self._turns:
@@ -200,13 +207,30 @@ class RemoteSession:
     # What its agent can be asked
 
     async def set_mode(self, mode: str) -> None:
-        """Change how the agent works."""
+        """Change how the agent works, to one of `state.modes`; ValueError for another.
+
+        Where the agent has a config option for it, that is set; older agents have modes alone.
+        """
+        if mode not in (offered := [it.id for it in self.state.modes]):
+            raise ValueError(f"the agent has no mode {mode!r}; it has {', '.join(offered) or 'none'}")
+        if (option := self.state.mode_option) is not None:
+            await self.set_config(option.id, mode)
+            return
         mode_id = v1.SessionModeId(mode)
         await self.remote.request(v1.SetSessionModeRequest(self.id, mode_id))
         self.state.set_mode(mode_id)
 
     async def set_config(self, option: str, value: str | bool) -> None:
-        """Choose a config option's value; all of them as they are then are in `state.config`."""
+        """Choose a config option's value; all of them as they are then are in `state.config`.
+
+        ValueError for an option or a value that the agent does not offer.
+        """
+        offered = self.state.option(option)
+        if offered is None:
+            raise ValueError(f"the agent has no config option {option!r}")
+        values = [it.value for it in choices_of(offered)] if isinstance(offered, v1.SessionConfigSelect) else _SWITCH
+        if not any(value.__class__ is it.__class__ and value == it for it in values):
+            raise ValueError(f"{option!r} has no value {value!r}; it has {', '.join(map(str, values))}")
         chosen = value if isinstance(value, bool) else v1.SessionConfigValueId(value)
         request = v1.SetSessionConfigOptionRequest.of(self.id, v1.SessionConfigId(option), chosen)
         self.state.set_config((await self.remote.request(request)).config_options)

@@ -66,6 +66,24 @@ def parse_mcp_servers(
     return servers
 
 
+def program(command: str, cwd: Path, path: str | None = None) -> str:
+    """Absolute, as the protocol wants it: found as a shell started in the session's folder would."""
+    if os.sep in command or (os.altsep and os.altsep in command):
+        return os.path.normpath(cwd / Path(command).expanduser())
+    found = shutil.which(command, path=path)
+    if found is None:
+        raise ConfigurationError(f"{command}: command not found; is it installed, and its directory on PATH?")
+    return str(Path(found).absolute())
+
+
+def handed_over(server: v1.McpServer, cwd: Path) -> v1.McpServer:
+    """This server as an agent is told of it: a program by its absolute path."""
+    if not isinstance(server, v1.McpServerStdio) or Path(server.command).is_absolute():
+        return server
+    path = next((variable.value for variable in server.env if variable.name == "PATH"), None)
+    return msgspec.structs.replace(server, command=program(server.command, cwd, path))
+
+
 def supported(servers: Iterable[v1.McpServer], capabilities: v1.McpCapabilities) -> list[v1.McpServer]:
     """Those that an agent with these capabilities can use: every agent takes stdio."""
     taken: tuple[type[Any], ...] = (v1.McpServerStdio,)
@@ -129,19 +147,10 @@ class _Reading:
         env = self._texts(fields.get("env"), "env")
         return v1.McpServerStdio(
             name,
-            self._program(self._expanded(command), env),
+            program(self._expanded(command), self._cwd, env.get("PATH") or self._environment.get("PATH")),
             [self._expanded(_text(word, "args")) for word in cast("list[Any]", arguments)],
             [v1.EnvVariable(*pair) for pair in env.items()],
         )
-
-    def _program(self, command: str, env: Mapping[str, str]) -> str:
-        """Absolute, as the protocol wants it: found as a shell started in the session's folder would."""
-        if os.sep in command or (os.altsep and os.altsep in command):
-            return os.path.normpath(self._cwd / Path(command).expanduser())
-        found = shutil.which(command, path=env.get("PATH") or self._environment.get("PATH"))
-        if found is None:
-            raise ConfigurationError(f"{command}: command not found; is it installed, and its directory on PATH?")
-        return str(Path(found).absolute())
 
     def _url(self, fields: dict[str, Any]) -> str:
         url = fields.get("url") or fields.get("serverUrl") or fields.get("httpUrl")
