@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from interop.real_agents import cache_folder, node_programs, npm
 
@@ -35,14 +38,15 @@ class Acpx:
     home: Path
 
     def __call__(self, *arguments: str) -> Said:
-        """Run one command; raises Unavailable where acpx cannot be had."""
-        program = installed() / "acpx"
-        options = ("--agent", shlex.join(self.agent), "--cwd", str(self.folder), "--ttl", IDLE_SECONDS)
-        variables = {**os.environ, "HOME": str(self.home), "PATH": f"{node_programs()}{os.pathsep}{os.environ['PATH']}"}
+        """Run one command with the agent; raises Unavailable where acpx cannot be had."""
+        return self.plain("--agent", shlex.join(self.agent), *arguments)
+
+    def plain(self, *arguments: str) -> Said:
+        """Run one command with the agents of its configuration."""
         done = subprocess.run(
-            [str(program), *options, *arguments],
+            self._command(*arguments),
             cwd=self.folder,
-            env=variables,
+            env=self._variables(),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -50,6 +54,33 @@ class Acpx:
             check=False,
         )
         return Said(done.returncode, done.stdout, done.stderr)
+
+    def configure(self, **agents: Sequence[str]) -> None:
+        """Agents by name; the first is the one that it takes when none is named."""
+        commands = {name: {"command": shlex.join(command)} for name, command in agents.items()}
+        file = self.home / ".acpx" / "config.json"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(json.dumps({"defaultAgent": next(iter(agents)), "agents": commands}))
+
+    @contextmanager
+    def following(self, *arguments: str) -> Generator[Iterator[dict[str, Any]]]:
+        """A command that goes on until it is ended, and the lines of JSON that it prints meanwhile."""
+        command = self._command("--agent", shlex.join(self.agent), "--format", "json", *arguments)
+        with subprocess.Popen(
+            command, cwd=self.folder, env=self._variables(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
+        ) as program:
+            assert program.stdout
+            try:
+                yield map(json.loads, program.stdout)
+            finally:
+                program.terminate()
+
+    def _command(self, *arguments: str) -> list[str]:
+        return [str(installed() / "acpx"), "--cwd", str(self.folder), "--ttl", IDLE_SECONDS, *arguments]
+
+    def _variables(self) -> dict[str, str]:
+        path = f"{node_programs()}{os.pathsep}{os.environ['PATH']}"
+        return {**os.environ, "HOME": str(self.home), "PATH": path}
 
 
 def installed() -> Path:

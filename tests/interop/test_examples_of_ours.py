@@ -1,21 +1,14 @@
 """The Python and TypeScript SDKs' clients with the agents of `examples/`: turns, files, refusals, restarts."""
 
-import sys
-from pathlib import Path
-
 import pytest
 from benchmarks.build import Unavailable
-from interop.frameworks import PACKAGES, python_with
+from interop.examples import FRAMEWORKS, example, framework_example
 from interop.model.replies import AFTERWARDS, CONTENT, SENTENCE
 from interop.model.server import ModelServer
 from interop.peers import SDKS, command
 from interop.script import Behaviour, run_behaviour, runs_of
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
-
-ROOT = Path(__file__).parents[2]
-EXAMPLES = ROOT / "examples"
-MODELS = ROOT / "tests" / "examples" / "models"
 
 ALLOWED, REFUSED = {"permission": "allow_once"}, {"permission": "reject_once"}
 END_OF_TURN = {"stopReason": "end_turn"}
@@ -34,16 +27,6 @@ def call(method, params, **expected):
 
 RESTART = {"restart": True}
 RESUME = call("session/resume", KNOWN_SESSION, text="")
-
-
-def started(program, *arguments, **variables):
-    """How an agent is started. The Python SDK hands no variables of ours on to an agent, so the command has them."""
-    variables = {"PYTHONPATH": str(ROOT / "src"), **variables}
-    return ["env", *(f"{name}={value}" for name, value in variables.items()), *map(str, [*program, *arguments])]
-
-
-def example(name, *arguments, **variables):
-    return started([sys.executable, EXAMPLES / name], *arguments, **variables)
 
 
 @pytest.fixture(params=["python", "typescript"])
@@ -215,14 +198,12 @@ def test_the_chat_loop_writes_a_file_when_it_is_allowed(go_through, chat_loop, l
     assert (lent / "made.txt").read_text() == CONTENT
 
 
-@pytest.fixture(params=sorted(PACKAGES))
+@pytest.fixture(params=FRAMEWORKS)
 def framework_agent(request):
-    """That framework's example, with a model that follows a script."""
     try:
-        python = python_with(request.param)
+        return framework_example(request.param)
     except Unavailable as missing:
         pytest.skip(str(missing))
-    return started([python, MODELS / f"scripted_{request.param}.py", EXAMPLES / "frameworks"], STORE="{data}/store.db")
 
 
 def test_a_framework_s_agent_streams_writes_when_allowed_and_is_resumed(go_through, framework_agent, lent):
