@@ -6,11 +6,16 @@ import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 
-from benchmarks.peers import HERE, Peer, fill
+from benchmarks.peers import HERE, Peer, Tokens, fill
+
+if sys.platform != "win32":
+    import fcntl
 
 STAMP = "built"
 STEP_SECONDS = 1800
@@ -53,16 +58,31 @@ def build(peer: Peer, say: Callable[[str], None]) -> Built:
         raise Unavailable(f"{peer.name}: no {absent[0]} here, install {peer.install}")
     folder = cache_folder() / f"{peer.name}-{peer.version}"
     folder.mkdir(parents=True, exist_ok=True)
-    for step in peer.ahead:
-        with (folder / "ahead.log").open("wb") as log:
-            if not run_step(fill(step, folder), folder, log.fileno()):
-                raise Unavailable(f"{peer.name}: `{' '.join(step)}` failed, see {log.name}")
-    if not peer.steps:
-        return Built(peer, folder)
+    with alone_in(folder):
+        for step in peer.ahead:
+            with (folder / "ahead.log").open("wb") as log:
+                if not run_step(fill(step, folder), folder, log.fileno()):
+                    raise Unavailable(f"{peer.name}: `{named(step)}` failed, see {log.name}")
+        if peer.steps:
+            make(peer, folder, say)
+    return Built(peer, folder)
+
+
+@contextmanager
+def alone_in(folder: Path) -> Generator[None]:
+    """Wait for any other process that builds here: a test run has several. (Not on Windows.)"""
+    with (folder / "lock").open("w") as lock:
+        if sys.platform != "win32":
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def make(peer: Peer, folder: Path, say: Callable[[str], None]) -> None:
+    """Take the steps, unless they were taken for just this."""
     stamp = folder / STAMP
     wanted = fingerprint(peer)
     if stamp.is_file() and stamp.read_text() == wanted:
-        return Built(peer, folder)
+        return
     say(f"building {peer.name} ({peer.package} {peer.version}) in {folder}")
     stamp.unlink(missing_ok=True)
     for source, name in peer.files.items():
@@ -72,10 +92,15 @@ def build(peer: Peer, say: Callable[[str], None]) -> Built:
     with (folder / "build.log").open("wb") as log:
         for step in peer.steps:
             if not run_step(fill(step, folder), folder, log.fileno()):
-                needs = f"; it needs {peer.install}" if peer.install else ""
-                raise Unavailable(f"{peer.name}: `{' '.join(step)}` failed, see {log.name}{needs}")
+                needs = f"{peer.install}, and a network, once" if peer.install else "a network, once"
+                raise Unavailable(f"{peer.name}: `{named(step)}` failed, see {log.name}; it needs {needs}")
     stamp.write_text(wanted)
-    return Built(peer, folder)
+
+
+def named(step: Tokens) -> str:
+    """A step in a line to be read, without the places of this machine."""
+    places = {"{python}": "python", "{venv}": "python", "{build}": "."}
+    return " ".join(reduce(lambda text, place: text.replace(*place), places.items(), token) for token in step)
 
 
 def run_step(command: list[str], folder: Path, log: int) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from benchmarks.build import build
 from benchmarks.peers import Peer, fill
+
+from interop.peers import had
 
 PACKAGES = {
     "pydantic_ai": ("pydantic-ai-slim==2.68.0",),
@@ -23,4 +24,4 @@ def python_with(framework: str) -> str:
         client=(),
         steps=(("{python}", "-m", "venv", "{build}/venv"), (*install, *PACKAGES[framework])),
     )
-    return fill(peer.agent, build(peer, lambda _: None).folder)[0]
+    return fill(peer.agent, had(peer).folder)[0]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -145,21 +144,23 @@ THEIRS = [name for name in SDKS if name != OURS.name]
 
 def built(name: str) -> Built:
     """The programs of one SDK; raises `benchmarks.build.Unavailable` with a line that says what to install."""
-    outcome = _attempt(name)
-    if isinstance(outcome, Unavailable):
-        raise outcome
-    return outcome
-
-
-@cache
-def _attempt(name: str) -> Built | Unavailable:
-    """Tried once in a run: what cannot be fetched now is not asked for again in the next test."""
     peer = SDKS[name].peer
     assert peer is not None
+    return had(peer)
+
+
+def had(peer: Peer) -> Built:
+    """The same for any peer, tried once in a run: what cannot be fetched is not asked for again by the next test."""
+    if peer.name in _missing:
+        raise _missing[peer.name]
     try:
         return build(peer, _say)
-    except Unavailable as unavailable:
-        return unavailable
+    except Unavailable as missing:
+        _missing[peer.name] = missing
+        raise
+
+
+_missing: dict[str, Unavailable] = {}
 
 
 def command(sdk: Sdk, part: Literal["client", "agent"]) -> list[str]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.build import Unavailable
+from benchmarks.build import Unavailable, alone_in
 
 HERE = Path(__file__).resolve().parent
 INSTALL_SECONDS = 900
@@ -228,7 +228,7 @@ def node_programs() -> Path:
 
 def npm(folder: Path, *packages: str) -> None:
     if not shutil.which("npm"):
-        raise Unavailable("no npm here, install Node.js with npm")
+        raise Unavailable(f"{folder.name}: no npm here, install Node.js with npm")
     if not (folder / "package.json").exists():
         (folder / "package.json").write_text('{"private": true}\n')
     quiet = ("--no-audit", "--no-fund", "--no-package-lock", "--loglevel=error")
@@ -237,23 +237,25 @@ def npm(folder: Path, *packages: str) -> None:
 
 def install(folder: Path, *steps: list[str]) -> None:
     """Once for each folder; what cannot be fetched is a reason to skip, and is not asked for again in this run."""
-    stamp = folder / STAMP
-    # A virtual environment is of use to every checkout, but to the version of Python that made it only.
-    wanted = repr(steps).replace(sys.executable, f"python {platform.python_version()}")
-    if stamp.exists() and stamp.read_text() == wanted:
-        return
     if folder in _missing:
         raise _missing[folder]
-    stamp.unlink(missing_ok=True)
-    try:
-        with (folder / "install.log").open("wb") as log:
-            options: Any = {"cwd": folder, "stdin": subprocess.DEVNULL, "stdout": log, "stderr": log}
-            for step in steps:
-                subprocess.run(step, **options, timeout=INSTALL_SECONDS, check=True)
-    except (OSError, subprocess.SubprocessError) as error:
-        _missing[folder] = Unavailable(f"{folder.name} cannot be installed ({error}), see {folder / 'install.log'}")
-        raise _missing[folder] from error
-    stamp.write_text(wanted)
+    with alone_in(folder):
+        stamp = folder / STAMP
+        # A virtual environment is of use to every checkout, but to the version of Python that made it only.
+        wanted = repr(steps).replace(sys.executable, f"python {platform.python_version()}")
+        if stamp.exists() and stamp.read_text() == wanted:
+            return
+        stamp.unlink(missing_ok=True)
+        try:
+            with (folder / "install.log").open("wb") as log:
+                options: Any = {"cwd": folder, "stdin": subprocess.DEVNULL, "stdout": log, "stderr": log}
+                for step in steps:
+                    subprocess.run(step, **options, timeout=INSTALL_SECONDS, check=True)
+        except (OSError, subprocess.SubprocessError) as error:
+            needs = f"{folder.name}: not installed, it needs a network, once; see {folder / 'install.log'}"
+            _missing[folder] = Unavailable(needs)
+            raise _missing[folder] from error
+        stamp.write_text(wanted)
 
 
 _missing: dict[Path, Unavailable] = {}

@@ -11,8 +11,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from benchmarks.build import Unavailable, build
+from benchmarks.build import Unavailable
 from benchmarks.peers import PYTHON, TYPESCRIPT, Peer, fill, venv_steps
+from interop.peers import had
 from talking import DEADLINE, an_agent, editor_of, transport_to
 
 from accord.http import serving
@@ -56,7 +57,7 @@ COUNTED = "".join(f"{number} " for number in range(200))
 @pytest.fixture(scope="session", params=[TYPESCRIPT_REMOTE, PYTHON_REMOTE], ids=["TypeScript", "Python"])
 def peer(request):
     try:
-        return build(request.param, print)
+        return had(request.param)
     except Unavailable as missing:
         pytest.skip(str(missing))
 

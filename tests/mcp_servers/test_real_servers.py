@@ -4,8 +4,9 @@ import json
 import shutil
 
 import pytest
-from benchmarks.build import Unavailable, build
+from benchmarks.build import Unavailable
 from benchmarks.peers import Peer, fill
+from interop.peers import had
 
 from accord import v1
 
@@ -49,7 +50,7 @@ TIME = from_pypi("mcp-server-time", "2026.10.19")
 
 def started(peer, *arguments):
     try:
-        built = build(peer, lambda _: None)
+        built = had(peer)
     except Unavailable as error:
         pytest.skip(str(error))
     command, *rest = [shutil.which(part) or part for part in fill(peer.agent, built.folder)]
