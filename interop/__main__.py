@@ -1,8 +1,8 @@
 """Builds the programs of the suite, or runs it and writes down how it went.
 
-python -m interop build              every SDK's client and agent, where its tools are installed, and the frameworks
-python -m interop record [--agents]  every pair (and real agents), into `results.json` and `docs/interop.md`
-python -m interop record WORD ...    only pairs with one of these words in their name, such as `go` or `demo`;
+python -m interop build              every SDK's client and agent where its tools are, frameworks, acpx and Toad
+python -m interop record [--agents]  every pair, acpx and Toad (and real agents), into `results.json` and the page
+python -m interop record WORD ...    only pairs and clients with one of these names, such as `go`, `demo` or `toad`;
                                      with --agents, real agents of this name too
 """
 
@@ -18,8 +18,9 @@ from pathlib import Path
 
 from benchmarks.build import Unavailable
 
-from interop import recordings, table
+from interop import acpx, recordings, table, toad
 from interop.frameworks import PACKAGES, python_with
+from interop.other_clients import OTHER_CLIENTS
 from interop.pairs import PAIRS, Pair
 from interop.peers import SDKS, built
 from interop.results import Results
@@ -31,11 +32,13 @@ def build() -> None:
             attempt(built, name)
     for framework in PACKAGES:
         attempt(python_with, framework)
+    attempt(acpx.installed)
+    attempt(toad.installed)
 
 
-def attempt(make: Callable[[str], object], name: str) -> None:
+def attempt(make: Callable[..., object], *arguments: str) -> None:
     try:
-        make(name)
+        make(*arguments)
     except Unavailable as missing:
         say(f"left out: {missing}")
 
@@ -48,6 +51,9 @@ def record(chosen: list[str], only: str | None, *, with_agents: bool) -> None:
             keep(Results(pairs={pair.key: outcomes(pair, only)}))
         except Unavailable as missing:
             say(f"left out: {missing}")
+    for client in OTHER_CLIENTS:
+        if not chosen or client.name in chosen:
+            keep(Results(clients={client.name: client.run(only)}))
     if with_agents:
         keep(Results(agents=asyncio.run(conversations(chosen))))
 
@@ -56,6 +62,9 @@ def keep(fresh: Results) -> None:
     results = Results.read()
     for key, found in fresh.pairs.items():
         results.pairs[key] = results.pairs.get(key, {}) | found
+    for client in OTHER_CLIENTS:
+        found = results.clients.get(client.name, {}) | fresh.clients.get(client.name, {})
+        results.clients[client.name] = {it: found[it] for it in client.sentences() if it in found}
     results.agents |= fresh.agents
     results.write()
     table.write(results)
@@ -102,7 +111,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m interop", description=__doc__)
     parser.add_argument("what", choices=["build", "record"])
     parser.add_argument("chosen", nargs="*", metavar="WORD", help="only those with one of these in their name")
-    parser.add_argument("--only", metavar="BEHAVIOUR", help="only this one")
+    parser.add_argument("--only", metavar="WHAT", help="only this behaviour, or what is shown by these words")
     parser.add_argument("--agents", action="store_true", help="real agents too")
     options = parser.parse_args()
     if options.what == "build":

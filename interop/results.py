@@ -12,9 +12,10 @@ FILE = Path(__file__).resolve().parent / "results.json"
 
 @dataclass
 class Results:
-    """The status of each behaviour of each pair, and of each part of each real agent's conversation."""
+    """The status of each behaviour of each pair, of what each other client does, of each part of a conversation."""
 
     pairs: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
+    clients: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
     agents: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
 
     @classmethod

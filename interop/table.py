@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from interop.conversation import NOT_OFFERED, PARTS, PASSED
+from interop.other_clients import OTHER_CLIENTS, SKIPPED
 from interop.outcomes import THEIR_FAULT, UNSUPPORTED, declared, rows
 from interop.pairs import PAIRS, Pair
 from interop.peers import THEIRS
@@ -26,8 +27,7 @@ This page is made by `python -m interop.table` from the last whole run of the su
 
 Each SDK has a small client and a small agent in `interop/clients` and `interop/agents`, written with what the SDK
 offers and nothing below it. The clients take the same steps from `interop/behaviours`, and the same must come of them.
-The Python and TypeScript SDKs' clients go through our `examples` too (`tests/interop/test_examples_of_ours.py`), and
-acpx through `accord demo` (`tests/interop/test_acpx.py`).
+The Python and TypeScript SDKs' clients go through our `examples` too (`tests/interop/test_examples_of_ours.py`).
 
 What our client lends is shown with the same agents once more, through `accord.connect` and its services: they read and
 write files, run commands, ask for permission, and put forms and links to the user (`tests/interop/test_lending.py`).
@@ -42,7 +42,9 @@ write files, run commands, ask for permission, and put forms and links to the us
 
 
 def page(results: Results) -> str:
-    return "\n".join([BEGINNING, *_pairs(results), *_reasons(), *_agents(results), *_agent_reasons()])
+    return "\n".join(
+        [BEGINNING, *_pairs(results), *_reasons(), *_clients(results), *_agents(results), *_agent_reasons()]
+    )
 
 
 def _pairs(results: Results) -> Iterator[str]:
@@ -76,6 +78,19 @@ def _reasons() -> Iterator[str]:
         fault = f" (`interop/faults/{row.fault}`)" if row.fault else ""
         yield _row(row.client, [row.agent, what, f"{row.why}{fault}"])
     yield ""
+
+
+def _clients(results: Results) -> Iterator[str]:
+    for client in OTHER_CLIENTS:
+        yield from (f"## {client.title}", "", f"With {client.agents} (`tests/interop/{client.tests.name}`).", "")
+        yield from (_row("shown", [""]), _row("---", ["---"]))
+        for sentence in client.sentences():
+            signs = {None: UNKNOWN, PASSED: YES, SKIPPED: UNKNOWN}
+            yield _row(sentence, [signs.get(results.clients.get(client.name, {}).get(sentence), NO)])
+        yield ""
+        for fact in client.found:
+            yield f"- {fact}."
+        yield from [""] * bool(client.found)
 
 
 def _agents(results: Results) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """The page of the suite is what its last run made of it, and nothing in it is left unexplained."""
 
 from interop.conversation import NOT_OFFERED, PARTS, PASSED
+from interop.other_clients import OTHER_CLIENTS
 from interop.outcomes import complaint, rows
 from interop.pairs import PAIRS
 from interop.real_agents import AGENTS
@@ -21,6 +22,11 @@ def test_every_pair_was_run_and_what_did_not_pass_is_declared():
         assert statuses.keys() == {behaviour.name for behaviour in pair.behaviours()}, pair.key
         for behaviour, status in statuses.items():
             assert not (wrong := complaint(pair.client.name, pair.agent.name, behaviour, Outcome(status))), wrong
+
+
+def test_everything_was_run_with_every_other_client_and_passed():
+    for client in OTHER_CLIENTS:
+        assert Results.read().clients[client.name] == dict.fromkeys(client.sentences(), PASSED), client.name
 
 
 def test_every_real_agent_got_through_its_conversation():

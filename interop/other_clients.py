@@ -1,0 +1,86 @@
+"""Clients that nobody here wrote, with our agents. What was shown of each is its tests, whose names are sentences."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+from interop import acpx, toad
+
+TESTS = Path(__file__).resolve().parent.parent / "tests" / "interop"
+PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
+
+
+@dataclass(frozen=True)
+class OtherClient:
+    """A program that drives agents."""
+
+    name: str
+    title: str
+    agents: str
+    """Those of ours that it is tried with."""
+    found: tuple[str, ...] = ()
+    """What it does that the protocol does not say."""
+
+    @property
+    def tests(self) -> Path:
+        return TESTS / f"test_{self.name}.py"
+
+    def sentences(self) -> list[str]:
+        """What its tests show, in their order."""
+        return [sentence(name) for name in re.findall(r"^def test_(\w+)", self.tests.read_text(), re.MULTILINE)]
+
+    def run(self, only: str | None) -> dict[str, str]:
+        """How each of them went, or only one; one that has several cases has to pass with all."""
+        chosen = ("-k", only.replace("'s ", "_s_").replace(" ", "_")) if only else ()
+        with tempfile.TemporaryDirectory() as folder:
+            report = Path(folder) / "report.xml"
+            command = (
+                sys.executable,
+                "-m",
+                "pytest",
+                "-m",
+                "interop",
+                *chosen,
+                f"--junitxml={report}",
+                str(self.tests),
+            )
+            subprocess.run(command, stdout=sys.stderr, check=False)
+            cases = list(ET.parse(report).iter("testcase"))
+        found: dict[str, str] = {}
+        for case in cases:
+            statement = sentence(case.attrib["name"].partition("[")[0].removeprefix("test_"))
+            found[statement] = max(found.get(statement, PASSED), status(case), key=(PASSED, SKIPPED, FAILED).index)
+        return found
+
+
+def sentence(name: str) -> str:
+    return name.replace("_s_", "'s ").replace("_", " ")
+
+
+def status(case: ET.Element) -> str:
+    if case.find("failure") is not None or case.find("error") is not None:
+        return FAILED
+    return PASSED if case.find("skipped") is None else SKIPPED
+
+
+ACPX = OtherClient(
+    "acpx",
+    f"acpx {acpx.VERSION}, from the command line",
+    "`accord demo`, and the examples with a notebook and with pydantic-ai",
+)
+TOAD = OtherClient(
+    "toad",
+    f"Toad {toad.VERSION}, in a terminal",
+    "`accord demo`, and the examples with a notebook, with pydantic-ai and with LangGraph",
+    (
+        "it answers notifications of a kind that it does not know with an error that has no id",
+        "of an error it shows only `data.details`, and calls one in mid-turn a failure to start",
+    ),
+)
+OTHER_CLIENTS = (ACPX, TOAD)
