@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.build import Unavailable, alone_in
+from benchmarks.build import IMPATIENCE, Unavailable, alone_in
 
 HERE = Path(__file__).resolve().parent
 INSTALL_SECONDS = 900
@@ -248,7 +248,14 @@ def install(folder: Path, *steps: list[str]) -> None:
         stamp.unlink(missing_ok=True)
         try:
             with (folder / "install.log").open("wb") as log:
-                options: Any = {"cwd": folder, "stdin": subprocess.DEVNULL, "stdout": log, "stderr": log}
+                environment = {**IMPATIENCE, **os.environ}
+                options: Any = {
+                    "cwd": folder,
+                    "env": environment,
+                    "stdin": subprocess.DEVNULL,
+                    "stdout": log,
+                    "stderr": log,
+                }
                 for step in steps:
                     subprocess.run(step, **options, timeout=INSTALL_SECONDS, check=True)
         except (OSError, subprocess.SubprocessError) as error:

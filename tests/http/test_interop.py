@@ -18,7 +18,7 @@ from talking import DEADLINE, an_agent, editor_of, transport_to
 
 from accord.http import serving
 
-pytestmark = [pytest.mark.interop, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 
 TYPESCRIPT_REMOTE = Peer(
     name="interop-remote-typescript",
