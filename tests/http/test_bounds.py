@@ -208,15 +208,18 @@ async def test_a_websocket_whose_client_answers_pings_stays():
 
 
 async def test_a_client_that_reads_nothing_is_given_up_on_a_websocket_too():
-    async with serving(an_agent()) as server, editor_of(transport_to(server.url, "websocket")) as editor:
-        session = await editor.open_session()
+    async with serving(an_agent()) as server, asyncio.timeout(DEADLINE):
+        reader, writer = await raw(server, HANDSHAKE)
+        await reader.readuntil(b"\r\n\r\n")
         (link,) = server.app._sockets
+        link.send([b"x" * 1_000_000] * 20)
         now = asyncio.get_running_loop().time()
-        assert link.problem(now + 10_000) is None
-        link._outgoing.add(1)
+        assert link.problem(now) is None
         assert "nothing was read" in link.problem(now + 10_000)
-        link._outgoing.written(1)
-        await editor.prompt(session, "hello")
+        await reader.readexactly(20_000_000)
+        await link.flush()
+        assert link.problem(now + 20_000) is None
+        writer.close()
 
 
 # Frames that are none

@@ -15,7 +15,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from accord.errors import INTERNAL_ERROR, ConnectionClosed
 from accord.http import judging
@@ -32,9 +32,15 @@ from accord.jsonrpc.messages import Answer, Call, Malformed, error_answer, parse
 from accord.tasks import Tasks
 from accord.transports.base import End, Transport
 
+if TYPE_CHECKING:
+    from accord.http.upgrade import ServerSocket
+
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+OWN_SOCKET = "accord.socket"
+"""The ASGI extension by which our own server gives the socket itself (`upgrade`), not events for each frame."""
 
 LOOK_EVERY = 5.0
 """Seconds between two looks for connections that nobody uses."""
@@ -81,7 +87,7 @@ class App:
         self._access = access or Access()
         self.limits = limits or Limits()
         self._links: dict[str, HttpLink] = {}
-        self._sockets: set[WebSocketLink] = set()
+        self._sockets: set[ServerSocket | WebSocketLink] = set()
         self._tasks: Tasks | None = None
         self._looking: asyncio.Task[None] | None = None
         self._closed = False
@@ -122,10 +128,10 @@ class App:
         """Somebody who has called `close` does not want to wait after all."""
         self._hurried.set()
 
-    def _open(self) -> list[HttpLink | WebSocketLink]:
+    def _open(self) -> list[HttpLink | ServerSocket | WebSocketLink]:
         return [*self._links.values(), *self._sockets]
 
-    async def _end(self, link: HttpLink | WebSocketLink, grace: float) -> None:
+    async def _end(self, link: HttpLink | ServerSocket | WebSocketLink, grace: float) -> None:
         if link.ledger.is_busy:
             idle = asyncio.Event()
             link.ledger.on_idle = idle.set
@@ -284,7 +290,9 @@ class App:
             return
         accepted = {"type": "websocket.accept", "headers": _pairs((CONNECTION_ID, exchange.connection))}
         await send(accepted)
-        link = WebSocketLink(receive, send, self.limits)
+        take = scope.get("extensions", {}).get(OWN_SOCKET)
+        link: ServerSocket | WebSocketLink
+        link = take(self.limits) if take else WebSocketLink(receive, send, self.limits)
         self._sockets.add(link)
         try:
             self._serve(link, owner, exchange.connection)

@@ -1,6 +1,6 @@
 """Serving the application: a socket, TLS, and what ends it (extra `http`).
 
-The connections are `listening`'s, and hypercorn's, which speaks HTTP/1.1, HTTP/2 and WebSocket. TCP is told to look for
+The connections are `listening`'s, which gives each to whoever speaks its protocol. TCP is told to look for
 clients that have vanished without a word.
 """
 

@@ -1,0 +1,171 @@
+"""WebSockets on the server's side: a request that asks for one becomes a `Framed` link.
+
+`websockets` judges the handshake and computes the answer; the application says whether the client may come in. The
+application asks for the socket itself, by an ASGI extension of ours: then frames go between socket and agent with no
+event, no queue and no task for each. Elsewhere, and over HTTP/2, it uses ASGI's own events (`socket_link`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+from websockets.http11 import Request
+from websockets.server import ServerProtocol
+
+from accord.http.asgi import OWN_SOCKET
+from accord.http.connection1 import App, Event, scope_of, status_line
+from accord.http.head import Fields, RequestHead, head_bytes
+from accord.http.ledger import Ledger, too_many_sessions
+from accord.http.limits import Limits
+from accord.jsonrpc.messages import Call, parse
+from accord.transports.base import End, Receiver
+from accord.transports.framed import Framed
+from accord.transports.websocket_frames import GOING_AWAY, KEEPALIVE_FAILED, NORMAL
+
+SILENT_PINGS = 2
+"""Pings without an answer after which a third interval of silence is the last."""
+
+log = logging.getLogger("accord.http")
+
+
+class ServerSocket(Framed):
+    """A WebSocket that a client has opened, and what the server keeps an eye on."""
+
+    def __init__(self, limits: Limits) -> None:
+        super().__init__(
+            limit=limits.body,
+            is_client=False,
+            ping_every=limits.heartbeat,
+            pings=SILENT_PINGS,
+            high_water=limits.unread,
+        )
+        self.limits = limits
+        self.ledger = Ledger(limits.sessions)
+        self.received = self.sent = 0
+        """Bytes of messages."""
+        self._waits_since = 0.0
+        self._waiting = 0
+
+    def send(self, frames: Sequence[bytes]) -> None:
+        for frame in frames:
+            self.ledger.said(frame)
+            self.sent += len(frame)
+        super().send(frames)
+
+    def _deliver(self, messages: Sequence[bytes], receiver: Receiver) -> None:
+        for frame in messages:
+            self.received += len(frame)
+            message = parse(frame)
+            if isinstance(message, Call) and not self.ledger.asked(message):
+                self.send([too_many_sessions(message, self.limits.sessions)])
+            else:
+                receiver.received([frame])
+
+    def _end_of(self, code: int, reason: str) -> End:  # noqa: ARG002
+        return End("peer_closed")  # clients go as they like
+
+    def _finish(self, end: End) -> None:
+        if self._end is None and self.code == KEEPALIVE_FAILED:
+            log.info("the client of a WebSocket is silent: given up")
+        super()._finish(end)
+
+    def finish(self, end: End, *, going_away: bool = False) -> None:
+        """The connection is over; idempotent. `going_away` is what its client hears where all of the server ends."""
+        self.hang_up(end, GOING_AWAY if going_away else NORMAL)
+
+    def problem(self, now: float) -> str | None:
+        """Why this connection should be given up, if it should; to be asked now and then."""
+        waiting, self._waiting = self._waiting, self.unsent
+        if not self._waiting or self._waiting < waiting or not waiting:
+            self._waits_since = now
+        elif now - self._waits_since > self.limits.stalled:
+            return f"nothing was read for {self.limits.stalled:g} seconds"
+        return None
+
+    async def run(self) -> None:
+        """Return when the socket is no more."""
+        try:
+            await self._lost.wait()
+        finally:
+            if not self._lost.is_set():
+                self._socket.abort()
+
+
+class Upgrade:
+    """One request for a WebSocket, as the application sees it."""
+
+    def __init__(self, socket: asyncio.Transport, head: RequestHead, rest: bytes) -> None:
+        self._socket = socket
+        self._head = head
+        self._rest = rest
+        self._accepting: Fields = []
+        self._refusal: Event | None = None
+        self._asked = False
+        self.link: ServerSocket | None = None
+        socket.pause_reading()
+
+    async def answer(self, app: App) -> None:
+        """Let the application decide, and serve it for as long as the link lasts."""
+        protocol = ServerProtocol()
+        protocol.receive_data(_as_it_came(self._head))
+        request = next((event for event in protocol.events_received() if isinstance(event, Request)), None)
+        if request is None or self._rest:
+            # 4.1: a client "MUST wait for a response from the server before sending any further data".
+            self._refuse(400, b"this is no request for a WebSocket")
+            return
+        response = protocol.accept(request)
+        if response.status_code != 101:
+            self._socket.write(response.serialize())
+            self._socket.close()
+            return
+
+        self._accepting = [(name.encode(), value.encode()) for name, value in response.headers.raw_items()]
+        scope = scope_of(self._head, self._socket, "websocket")
+        scope["subprotocols"] = []
+        scope["extensions"] = {"websocket.http.response": {}, OWN_SOCKET: self._take}
+        try:
+            await app(scope, self._receive, self._send)
+        except Exception:
+            log.exception("a WebSocket could not be served")
+        finally:
+            if self.link is None:
+                self._socket.close()
+            else:
+                await self.link.close(0)
+
+    def _take(self, limits: Limits) -> ServerSocket:
+        """The socket, once it is accepted."""
+        self.link = ServerSocket(limits)
+        self.link.attach(self._socket)
+        return self.link
+
+    async def _receive(self) -> Event:
+        if not self._asked:
+            self._asked = True
+            return {"type": "websocket.connect"}
+        return {"type": "websocket.disconnect", "code": 1006}
+
+    async def _send(self, event: Event) -> None:
+        match event["type"]:
+            case "websocket.accept":
+                self._socket.write(head_bytes(status_line(101), [*self._accepting, *event.get("headers", ())]))
+            case "websocket.http.response.start":
+                self._refusal = event
+            case "websocket.http.response.body" if self._refusal is not None:
+                self._refuse(self._refusal["status"], event.get("body", b""), self._refusal["headers"])
+            case "websocket.close":
+                self._refuse(403, b"")
+            case other:
+                raise RuntimeError(f"{other} is not spoken here: ask for the socket ({OWN_SOCKET})")
+
+    def _refuse(self, status: int, body: bytes, headers: Sequence[tuple[bytes, bytes]] = ()) -> None:
+        fields = [*headers, (b"content-length", b"%d" % len(body)), (b"connection", b"close")]
+        self._socket.write(head_bytes(status_line(status), fields) + body)
+        self._socket.close()
+
+
+def _as_it_came(head: RequestHead) -> bytes:
+    line = b"%b %b HTTP/1.%d\r\n" % (head.method, head.target, head.is_1_1)
+    return head_bytes(line, head.fields)

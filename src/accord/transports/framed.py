@@ -1,0 +1,278 @@
+"""A link over a WebSocket whose handshake is done, for either end: frames go straight to the socket and come from it.
+
+    send ──▶ texts ──▶ socket              no task between, and one write for all that was sent together
+    socket ──▶ Frames.feed ──▶ receiver    all that one read brought, together
+
+The client's end is `websocket.WebSocketTransport`, the server's is made where a request is upgraded. Either asks with a
+ping whether the other is there, when nothing was heard for a while, and answers those of the other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from accord.transports.base import HIGH_WATER, End, Receiver, Transport
+from accord.transports.closing import to_the_end, within
+from accord.transports.websocket_frames import (
+    ABNORMAL,
+    CLOSE,
+    GOING_AWAY,
+    KEEPALIVE_FAILED,
+    NO_STATUS,
+    NORMAL,
+    PING,
+    PONG,
+    TEXT,
+    TOO_BIG,
+    Frames,
+    Violation,
+    closed_with,
+    closing,
+    control,
+    masking,
+    texts,
+)
+
+LINGERING = 1.0
+"""Seconds that the other side has at least for its close frame, and to take ours."""
+
+
+class Framed(asyncio.Protocol, Transport):
+    """One end of a WebSocket. `attach` gives it the socket, `start` whom to deliver to."""
+
+    name = "websocket"
+
+    def __init__(
+        self, *, limit: int, is_client: bool, ping_every: float | None, pings: int = 1, high_water: int = HIGH_WATER
+    ) -> None:
+        self.code = 0
+        """With which code the link was closed, once it was."""
+        self._limit = limit
+        self._ping_every = ping_every
+        self._pings = pings
+        """How many pings may go unanswered, one after the other."""
+        self._high_water = high_water
+        self._frames = Frames(limit, masked=not is_client)
+        self._mask = masking() if is_client else None
+        self._receiver: Receiver | None = None
+        self._end: End | None = None
+        self._full = False
+        self._reads = True
+        self._drained = asyncio.Event()
+        self._lost = asyncio.Event()
+        """Set once the socket is no more."""
+        self._closing: asyncio.Task[None] | None = None
+        self._sent_close: int | None = None
+        self._heard_close = asyncio.Event()
+        self._alive = True
+        """Whether something was heard since the heart last beat."""
+        self._unanswered = 0
+        self._is_deaf = False
+        """Whether what comes is not looked at any more."""
+        self._beat: asyncio.TimerHandle | None = None
+        self._unsent_then = 0
+
+    def attach(self, socket: asyncio.Transport, rest: bytes = b"") -> None:
+        """Take over this socket; `rest` is what came behind the handshake. Nothing is read before `start`."""
+        self._loop = asyncio.get_running_loop()
+        self._socket = socket
+        socket.pause_reading()
+        socket.set_write_buffer_limits(self._high_water, self._high_water // 4)
+        socket.set_protocol(self)
+        self._early = rest
+
+    async def start(self, receiver: Receiver) -> None:
+        self._receiver = receiver
+        if self._end is not None:
+            self._loop.call_soon(receiver.ended, self._end)
+            return
+        self._expect_life()
+        self._loop.call_soon(self._read_on)
+
+    def _read_on(self) -> None:
+        if self._early:
+            early, self._early = self._early, b""
+            self.data_received(early)
+        if self._reads and not self._socket.is_closing():
+            self._socket.resume_reading()
+
+    # Out
+
+    def send(self, frames: Sequence[bytes]) -> None:
+        if frames and self._end is None:
+            self._socket.write(texts(frames, self._mask))
+            if not self._full and self._socket.get_write_buffer_size() > self._high_water:
+                self._full = True
+                if self._receiver is not None:
+                    self._receiver.paused()
+
+    @property
+    def unsent(self) -> int:
+        return 0 if self._lost.is_set() else self._socket.get_write_buffer_size()
+
+    async def flush(self) -> None:
+        while self.unsent and self._end is None:
+            self._drained.clear()
+            self._socket.set_write_buffer_limits(0)  # so that `resume_writing` comes when nothing is left
+            await self._drained.wait()
+
+    def resume_writing(self) -> None:
+        self._drained.set()
+        if not self._lost.is_set():
+            self._socket.set_write_buffer_limits(self._high_water, self._high_water // 4)
+        if self._full:
+            self._full = False
+            if self._receiver is not None and self._end is None:
+                self._receiver.resumed()
+
+    # In
+
+    def pause_reading(self) -> None:
+        self._reads = False
+        if not self._socket.is_closing():
+            self._socket.pause_reading()
+
+    def resume_reading(self) -> None:
+        self._reads = self._alive = True  # nobody can be heard while nobody listens
+        if self._receiver is not None and not self._socket.is_closing():
+            self._socket.resume_reading()
+
+    def data_received(self, data: bytes) -> None:
+        if self._is_deaf:
+            return
+        self._alive = True
+        broken: Violation | None = None
+        try:
+            arrived = self._frames.feed(data)
+        except Violation as violation:
+            arrived, broken = violation.before, violation
+        try:
+            self._arrived(arrived)
+        except Violation as violation:
+            broken = violation
+        if broken is not None:
+            self._fail(broken)
+
+    def _arrived(self, arrived: Sequence[tuple[int, bytes]]) -> None:
+        messages = [payload for kind, payload in arrived if kind == TEXT]  # "Binary frames are ignored."
+        if messages and self._end is None and self._receiver is not None:
+            self._deliver(messages, self._receiver)
+        if len(messages) != len(arrived):
+            for kind, payload in arrived:
+                self._control(kind, payload)
+
+    def _deliver(self, messages: Sequence[bytes], receiver: Receiver) -> None:
+        receiver.received(messages)
+
+    def _control(self, kind: int, payload: bytes) -> None:
+        if kind == PING and self._sent_close is None and not self._full:
+            # Not into a full buffer: who asks and does not read gets no answer, and no more of our memory.
+            self._socket.write(control(PONG, payload, self._mask))
+        elif kind == CLOSE and not self._heard_close.is_set():
+            code, reason = closed_with(payload)
+            self._heard_close.set()
+            self.code = self.code or code
+            self._say_close(NORMAL if code == NO_STATUS else code)
+            self._finish(self._end_of(code, reason))
+            self._socket.close()
+
+    def _fail(self, violation: Violation) -> None:
+        self._say_close(violation.code, str(violation))
+        if violation.code == TOO_BIG:
+            self._finish(End("broken", f"{self.name} sent a message of more than {self._limit:,} bytes"))
+        else:
+            self._finish(End("broken", f"{self.name} broke the rules of WebSocket: {violation}"))
+        # Not closed at once: what the other side still sends would reset the connection, and our close with it.
+        self._is_deaf = True
+        self._socket.resume_reading()
+        if self._socket.can_write_eof():
+            self._socket.write_eof()
+        self._loop.call_later(LINGERING, self._socket.abort)
+
+    def eof_received(self) -> bool:
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._lost.set()
+        self._heard_close.set()
+        self._drained.set()
+        if self._beat is not None:
+            self._beat.cancel()
+        self.code = self.code or ABNORMAL
+        reason = (getattr(exc, "strerror", None) or str(exc)) if exc is not None else ""
+        self._finish(self._end_of(ABNORMAL, reason))
+
+    def _end_of(self, code: int, reason: str) -> End:
+        """How the link ended, if the other side closed it with this code, or left without one."""
+        if code in (NORMAL, GOING_AWAY, NO_STATUS):
+            return End("peer_closed")
+        return End("broken", f"{self.name} ended the link with the code {code}{f': {reason}' if reason else ''}")
+
+    # Whether somebody is there
+
+    def _expect_life(self) -> None:
+        if self._ping_every is not None and not self._lost.is_set():
+            self._beat = self._loop.call_later(self._ping_every, self._look_for_life)
+
+    def _look_for_life(self) -> None:
+        # Who takes what we send is there, though a ping would stand behind megabytes of it.
+        unsent_then, self._unsent_then = self._unsent_then, self.unsent
+        if self._alive or not self._reads or self._unsent_then < unsent_then:
+            self._alive = False
+            self._unanswered = 0
+        elif self._unanswered < self._pings:
+            self._unanswered += 1
+            if self._end is None:
+                self._socket.write(control(PING, b"", self._mask))
+        else:
+            self._say_close(KEEPALIVE_FAILED)
+            seconds = (self._ping_every or 0) * self._pings
+            self._finish(End("unresponsive", f"{self.name} did not answer a ping within {seconds:g} seconds"))
+            self._socket.abort()
+            return
+        self._expect_life()
+
+    # The end
+
+    def _say_close(self, code: int, reason: str = "") -> None:
+        if self._sent_close is None and not self._lost.is_set():
+            self._sent_close = code
+            self.code = self.code or code
+            self._socket.write(control(CLOSE, closing(code, reason), self._mask))
+
+    def _finish(self, end: End) -> None:
+        if self._end is None:
+            self._end = end
+            self._drained.set()
+            if self._receiver is not None:
+                self._receiver.ended(end)
+
+    async def close(self, grace: float = 2.0) -> End:
+        if hasattr(self, "_socket"):
+            self._closing = self._closing or asyncio.create_task(self._close(grace), name=f"close {self.name}")
+            await to_the_end(self._closing)
+        return self._end or End("closed")
+
+    async def _close(self, grace: float) -> None:
+        try:
+            if self._end is None:
+                await within(grace, self.flush())
+            self.hang_up(End("closed"))
+            if self._is_deaf:
+                await within(LINGERING, self._lost.wait())
+            else:
+                await within(max(grace, LINGERING), self._heard_close.wait())
+            self._socket.close()
+            await within(LINGERING, self._lost.wait())
+        finally:
+            if not self._lost.is_set():
+                self._socket.abort()
+            await self._lost.wait()
+
+    def hang_up(self, end: End, code: int = NORMAL) -> None:
+        """Say good-bye; what is not written by now still goes first. Idempotent."""
+        self._say_close(code)
+        self._finish(end)
+        if not self._socket.is_closing():
+            self._socket.resume_reading()  # the answer may be behind what was not read
