@@ -55,6 +55,7 @@ interop-agents: $(VENV)/.test
 
 bench: $(VENV)/.test
 	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks.remote
 
 load: $(VENV)/.test
 	$(BIN)/python -m benchmarks.load

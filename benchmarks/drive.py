@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import NamedTuple, Protocol
 
-from benchmarks.contract import Command, Json, parse, run, text
+from benchmarks.contract import Command, Json, parse, percentile, run, text
 
 CANCEL_AFTER = 0.05
 PATIENCE = 20.0
@@ -151,6 +151,42 @@ async def many_sessions(link: Link, prompt: str) -> dict[str, Json]:
     }
 
 
+async def many_turns(link: Link, session: str, prompt: str) -> dict[str, Json]:
+    """Turns of one update each, one after the other: what a remote link costs when nothing can be joined."""
+    count = parse(prompt).number(0)
+    sound = True
+    times: list[float] = []
+    begun = time.perf_counter()
+    for _ in range(count):
+        line = await one_prompt(link, session, "hello")
+        times.append(line["ms"] * 1e3)
+        sound = sound and line["ok"]
+    seconds = time.perf_counter() - begun
+    return {
+        "prompt": prompt,
+        "ms": round(seconds * 1e3, 3),
+        "updates": count,
+        "perSec": round(count / seconds, 1) if seconds else 0.0,
+        "p50us": percentile(times, 0.5),
+        "p99us": percentile(times, 0.99),
+        "stopReason": None,
+        "bench": None,
+        "error": None,
+        "ok": sound,
+    }
+
+
+async def measured(link: Link, session: str, prompt: str) -> dict[str, Json]:
+    """What came of one prompt of the command line."""
+    match parse(prompt).verb:
+        case "sessions":
+            return await many_sessions(link, prompt)
+        case "turns":
+            return await many_turns(link, session, prompt)
+        case _:
+            return await one_prompt(link, session, prompt)
+
+
 async def drive(connect: Connect, prompts: Sequence[str], agent: Sequence[str], show: Callable[[Json], None]) -> int:
     """Spawn the agent, open one session and send it every prompt."""
     begun = time.perf_counter()
@@ -159,8 +195,7 @@ async def drive(connect: Connect, prompts: Sequence[str], agent: Sequence[str], 
         start_ms = round((time.perf_counter() - begun) * 1e3, 3)
         session = await link.open()
         for prompt in prompts:
-            sessions = parse(prompt).verb == "sessions"
-            line = await (many_sessions(link, prompt) if sessions else one_prompt(link, session, prompt))
+            line = await measured(link, session, prompt)
             show(line | {"startMs": start_ms})
             sound = sound and line["ok"]
     return 0 if sound else 1
@@ -183,7 +218,7 @@ def main(connect: Connect) -> int:
     if "--" in flags:
         split = flags.index("--")
         flags, agent = flags[:split], flags[split + 1 :]
-    prompts = [flag for flag in flags if flag not in {"--json", "--uvloop"}]
+    prompts = [flag for flag in flags if not flag.startswith("--")]
     if not agent or not prompts:
         print(USAGE, file=sys.stderr)
         return 2

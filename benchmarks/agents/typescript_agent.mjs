@@ -136,7 +136,7 @@ async function prompt({ params, client }) {
   return { stopReason, _meta: { bench: figures.bench() } };
 }
 
-acp
+const agent = acp
   .agent({ name: "bench-agent" })
   .onRequest(acp.methods.agent.initialize, ({ params }) => ({
     protocolVersion: params.protocolVersion,
@@ -148,5 +148,23 @@ acp
     return { sessionId };
   })
   .onRequest(acp.methods.agent.session.prompt, prompt)
-  .onNotification(acp.methods.agent.session.cancel, ({ params }) => sessions.get(params.sessionId)?.())
-  .connect(acp.ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin)));
+  .onNotification(acp.methods.agent.session.cancel, ({ params }) => sessions.get(params.sessionId)?.());
+
+// Behind a URL, as its documentation puts one there; prints the URL, and ends with its input.
+async function serve() {
+  const { createServer } = await import("node:http");
+  const { WebSocketServer } = await import("ws");
+  const { AcpServer } = await import("@agentclientprotocol/sdk/experimental/server");
+  const node = await import("@agentclientprotocol/sdk/experimental/node");
+  const server = new AcpServer({ agent });
+  const http = createServer(node.createNodeHttpHandler(server));
+  http.on("upgrade", node.createNodeWebSocketUpgradeHandler(server, new WebSocketServer({ noServer: true })));
+  http.listen(0, "127.0.0.1", () => console.log(`http://127.0.0.1:${http.address().port}/acp`));
+  process.stdin.on("end", () => process.exit(0)).resume();
+}
+
+if (process.argv.includes("--serve")) {
+  await serve();
+} else {
+  agent.connect(acp.ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin)));
+}

@@ -1,6 +1,8 @@
 // The TypeScript SDK's client, written as its README writes one: `client(...).onNotification(...).connectWith(...)`.
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { createInterface } from "node:readline";
 import { Readable, Writable } from "node:stream";
 import * as acp from "@agentclientprotocol/sdk";
 
@@ -13,7 +15,8 @@ const FILE_TEXT = `${text(63)}\n`.repeat(16);
 const split = process.argv.indexOf("--");
 const flags = process.argv.slice(2, split);
 const [command, ...commandArguments] = split < 0 ? [] : process.argv.slice(split + 1);
-const prompts = flags.filter((flag) => flag !== "--json");
+const prompts = flags.filter((flag) => !flag.startsWith("--"));
+const over = flags.find((flag) => flag.startsWith("--over="))?.slice("--over=".length);
 if (!command || prompts.length === 0) {
   console.error("usage: client [--json] PROMPT [PROMPT ...] -- AGENT [ARGUMENT ...]");
   process.exit(2);
@@ -116,6 +119,33 @@ async function manySessions(agent, pid, prompt) {
   };
 }
 
+async function manyTurns(agent, sessionId, prompt) {
+  const count = Number(words(prompt)[1]);
+  const times = [];
+  let ok = true;
+  const begun = performance.now();
+  for (let number = 0; number < count; number++) {
+    const line = await onePrompt(agent, sessionId, "hello");
+    times.push(line.ms * 1e3);
+    ok &&= line.ok;
+  }
+  const ms = performance.now() - begun;
+  times.sort((a, b) => a - b);
+  const rank = (share) => times[Math.min(count - 1, Math.floor(share * count))] ?? null;
+  return {
+    prompt,
+    ms,
+    updates: count,
+    perSec: count / (ms / 1e3),
+    p50us: rank(0.5),
+    p99us: rank(0.99),
+    stopReason: null,
+    bench: null,
+    error: null,
+    ok,
+  };
+}
+
 async function open(agent) {
   const created = await agent.request(acp.methods.agent.session.new, { cwd: process.cwd(), mcpServers: [] });
   return created.sessionId;
@@ -130,8 +160,34 @@ function show(line) {
   console.log(`${line.prompt}: ${line.ms.toFixed(1)} ms, ${line.perSec.toFixed(0)}/s, ${ended}, ok: ${line.ok}`);
 }
 
+function measured(agent, sessionId, prompt) {
+  switch (words(prompt)[0]) {
+    case "sessions":
+      return manySessions(agent, child.pid, prompt);
+    case "turns":
+      return manyTurns(agent, sessionId, prompt);
+    default:
+      return onePrompt(agent, sessionId, prompt);
+  }
+}
+
+// An agent behind a URL prints the URL first.
+async function remote(over) {
+  const [line] = await once(createInterface({ input: child.stdout }), "line");
+  if (over === "websocket") {
+    const { WebSocket } = await import("ws");
+    const { createWebSocketStream } = await import("@agentclientprotocol/sdk/experimental/ws-client");
+    return createWebSocketStream(line.replace("http", "ws"), { WebSocket });
+  }
+  const { createHttpStream } = await import("@agentclientprotocol/sdk/experimental/http-client");
+  return createHttpStream(line);
+}
+
 const begun = performance.now();
 const child = spawn(command, commandArguments, { stdio: ["pipe", "pipe", "inherit"] });
+const stream = over
+  ? await remote(over)
+  : acp.ndJsonStream(Writable.toWeb(child.stdin), Readable.toWeb(child.stdout));
 let sound = true;
 
 await acp
@@ -144,7 +200,7 @@ await acp
     const { optionId } = params.options.find((option) => option.kind === "allow_once");
     return { outcome: { outcome: "selected", optionId } };
   })
-  .connectWith(acp.ndJsonStream(Writable.toWeb(child.stdin), Readable.toWeb(child.stdout)), async (agent) => {
+  .connectWith(stream, async (agent) => {
     await agent.request(acp.methods.agent.initialize, {
       protocolVersion: acp.PROTOCOL_VERSION,
       clientCapabilities: { fs: { readTextFile: true, writeTextFile: false } },
@@ -152,12 +208,12 @@ await acp
     const startMs = performance.now() - begun;
     const sessionId = await open(agent);
     for (const prompt of prompts) {
-      const many = words(prompt)[0] === "sessions";
-      const line = await (many ? manySessions(agent, child.pid, prompt) : onePrompt(agent, sessionId, prompt));
+      const line = await measured(agent, sessionId, prompt);
       show({ ...line, startMs });
       sound &&= line.ok;
     }
   });
 
 child.stdin.end();
+if (over) setTimeout(() => process.exit(sound ? 0 : 1), 100); // its links may keep sockets open
 process.exitCode = sound ? 0 : 1;
