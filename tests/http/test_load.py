@@ -58,7 +58,7 @@ async def test_a_server_allows_itself_more_clients_than_its_shell_does():
         clients = [await asyncio.open_connection("127.0.0.1", port) for _ in range(100)]
         for reader, writer in clients:
             writer.write(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
-            assert await reader.readline() == b"HTTP/1.1 200 \r\n"
+            assert (await reader.readline()).startswith(b"HTTP/1.1 200 ")
         for _, writer in clients:
             writer.close()
             await writer.wait_closed()
