@@ -29,7 +29,6 @@ from typing import Any
 import h2.events
 import hypercorn.asyncio.tcp_server
 import hypercorn.protocol
-import hypercorn.protocol.h11
 from h2.errors import ErrorCodes
 from hypercorn.asyncio.task_group import TaskGroup
 from hypercorn.asyncio.tcp_server import TCPServer
@@ -65,11 +64,13 @@ class Settings(Config):
 
 
 def mend() -> None:
-    """Let hypercorn use what is here: it takes each by name from its own modules."""
+    """Let hypercorn use what is here: it takes each by name from its own modules.
+
+    Somebody else's hypercorn in this process gets it too, so all of it does there what hypercorn's own does.
+    """
     for module, name, ours in (
         (hypercorn.asyncio.tcp_server, "TaskGroup", Applications),
         (hypercorn.protocol, "H2Protocol", Http2),
-        (hypercorn.protocol.h11, "WSStream", Socket),
         (hypercorn_h2, "WSStream", Socket),
         (hypercorn_h2, "StreamBuffer", Buffer),
     ):
@@ -135,6 +136,8 @@ class Applications(TaskGroup):
     async def spawn_app(
         self, app: Any, config: Config, scope: Any, send: Callable[[Any], Awaitable[None]]
     ) -> Callable[[Any], Awaitable[None]]:
+        if not isinstance(config, Settings):  # somebody else's server in this process
+            return await super().spawn_app(app, config, scope, send)
         inbox = Inbox(config.max_app_queue_size)
         self.spawn(_run, app, scope, inbox, send)
         return inbox.put
