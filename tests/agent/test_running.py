@@ -64,7 +64,16 @@ async def test_when_the_client_goes_turns_are_stopped_and_sessions_freed():
     assert [line.strip() for line in program.stderr] == ["stopped", "freed"]
 
 
+@pytest.fixture
+def interruptible():
+    """Programs that are started meanwhile can be interrupted: what a shell runs in the background ignores that."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["SIGINT", "SIGTERM"])
 async def test_a_signal_ends_an_agent_in_order_and_without_a_traceback(number, code):
     async with running("slow") as program:
