@@ -43,7 +43,7 @@ class Listener:
         self._tasks = Tasks(asyncio.get_running_loop())
         self._connections: set[Connection1] = set()
         """Those that speak HTTP/1.1."""
-        self._sockets: set[asyncio.BaseTransport] = set()
+        self._sockets: set[asyncio.Transport] = set()
         """Those that speak something else by now."""
 
     @property
@@ -96,7 +96,7 @@ class Listener:
         if data:
             protocol.data_received(data)
 
-    async def _counted(self, transport: asyncio.BaseTransport, work: Coroutine[Any, Any, None]) -> None:
+    async def _counted(self, transport: asyncio.Transport, work: Coroutine[Any, Any, None]) -> None:
         self._sockets.add(transport)
         try:
             await work
@@ -115,8 +115,7 @@ class Listener:
         for connection in list(self._connections):
             connection.abort()
         for transport in list(self._sockets):
-            if isinstance(transport, asyncio.Transport):
-                transport.abort()
+            transport.abort()
         if self._tasks.running:
             await asyncio.wait(set(self._tasks.running), timeout=ENDING)
         await self._tasks.end(ENDING)

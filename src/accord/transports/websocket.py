@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from accord.errors import AccordError, ConnectionClosed
 from accord.jsonrpc.frames import LIMIT
@@ -113,9 +113,8 @@ class _Handshake(asyncio.Protocol):
         self._accepted = self._refused = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.socket = transport
-        transport.write(b"".join(self._protocol.data_to_send()))
+        self.socket = cast("asyncio.Transport", transport)  # uvloop's are of no common class
+        self.socket.write(b"".join(self._protocol.data_to_send()))
 
     def data_received(self, data: bytes) -> None:
         if self._accepted:

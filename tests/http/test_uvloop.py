@@ -1,0 +1,47 @@
+"""On uvloop, whose transports are not asyncio's: the same over every way, with TLS and without."""
+
+import asyncio
+import ssl
+
+import pytest
+from talking import WAYS, an_agent, editor_of, transport_to
+
+from accord.http import connect_transport, serving
+
+uvloop = pytest.importorskip("uvloop", reason="this test runs on uvloop, which is not for this platform")
+
+COUNTED = "".join(f"{number} " for number in range(200))
+
+
+def run(main):
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(main)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_prompts_are_answered_and_the_server_ends_in_order(way):
+    async def main():
+        async with serving(an_agent()) as server:
+            for _ in range(2):
+                async with editor_of(transport_to(server.url, way)) as editor:
+                    session = await editor.open_session()
+                    await editor.prompt(session, "count 200")
+                    assert editor.text(session) == COUNTED
+            left = editor_of(transport_to(server.url, way))
+            await left.__aenter__()
+        await left.__aexit__(None, None, None)
+
+    run(main())
+
+
+@pytest.mark.parametrize("scheme", ["https", "wss"])
+def test_a_prompt_over_tls(certificate, scheme):
+    async def main():
+        async with serving(an_agent(), certificate=certificate[0], key=certificate[1]) as server:
+            trusting = ssl.create_default_context(cafile=certificate[0])
+            async with editor_of(connect_transport(server.url.replace("https", scheme, 1), tls=trusting)) as editor:
+                session = await editor.open_session()
+                await editor.prompt(session, "count 200")
+                assert editor.text(session) == COUNTED
+
+    run(main())
