@@ -68,8 +68,6 @@ NEEDS = {
     # Memory has no limit, WebSocket ends the link (RFC 6455, code 1009), HTTP refuses with 413: tests/http shows these.
     "an end of one half": {"stdio"},
     # A side whose input has ended may still speak; all others end both ways at once.
-    "bytes that are no text": {"memory", "stdio", "http1", "http2"},
-    # WebSocket itself ends a link over them (RFC 6455, 8.1: code 1007).
     "bad text that reaches the agent": {"memory", "stdio", "websocket"},
     # Over HTTP the server answers it itself, with 400, and the agent does not hear of it.
     "a link before initialize": {"memory", "stdio", "websocket"},

@@ -154,6 +154,15 @@ def test_what_breaks_the_rules_is_told_behind_what_came_before(wrong, code):
     assert [payload for kind, payload in caught.value.before if kind == TEXT] == [b"before"]
 
 
+def test_what_is_handed_on_and_is_no_text_does_not_end_the_link():
+    # RFC 6455, 8.1: the other end would have to fail the connection over it.
+    assert Frames(1000, masked=False).feed(texts([b"caf\xc3\xa9 \xff", b"\xed\xa0\xbd", b"fine"])) == [
+        (TEXT, "caf\u00e9 \ufffd".encode()),
+        (TEXT, "\ufffd\ufffd\ufffd".encode()),
+        (TEXT, b"fine"),
+    ]
+
+
 def test_what_a_client_sends_is_masked():
     with pytest.raises(Violation):
         Frames(LIMIT, masked=True).feed(texts([b"bare"]))

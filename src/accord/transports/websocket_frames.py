@@ -157,8 +157,17 @@ def texts(messages: Sequence[bytes], mask: Masking | None = None) -> bytes:
     """Each message as a text frame, all of them as one piece."""
     parts: list[bytes] = []
     for message in messages:
-        _put(parts, TEXT, message, mask)
+        _put(parts, TEXT, message if message.isascii() else _made_text(message), mask)
     return b"".join(parts)
+
+
+def _made_text(message: bytes) -> bytes:
+    """What is handed on may be no UTF-8, which would end the link: better a message that its reader finds odd."""
+    try:
+        message.decode()
+    except UnicodeDecodeError:
+        return message.decode("utf-8", "replace").encode()
+    return message
 
 
 def control(kind: int, payload: bytes = b"", mask: Masking | None = None) -> bytes:
