@@ -245,7 +245,7 @@ async def test_a_message_in_fragments_is_one_and_a_ping_is_answered_between_them
 
 @pytest.mark.parametrize(
     ("sent", "code"),
-    [(texts([b"{}"]), 1002), (bytes([0xC1, 0x80]) + b"mask", 1002), (texts([b"\xff"], masking()), 1007)],
+    [(texts([b"{}"]), 1002), (bytes([0xC1, 0x80]) + b"mask", 1002), (control(TEXT, b"\xff", masking()), 1007)],
     ids=["not masked", "compressed", "no text"],
 )
 async def test_who_breaks_the_rules_of_websocket_is_told_with_a_code(line, server, sent, code):
