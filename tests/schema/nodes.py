@@ -4,7 +4,6 @@ import functools
 import importlib
 import inspect
 from collections.abc import Sequence
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -72,7 +71,9 @@ def shown_fields(cls: type[msgspec.Struct], *, unstable: bool = True) -> list[Fi
     stable = [field for field in fields_of(cls) if Mark.UNSTABLE not in field.marks]
     if (second := second_union(cls)) is not None:
         tags = OneWord(tuple(tag for tag, variant in second.variants if not variant.__unstable__))
-        stable = [replace(field, node=tags) if field.wire == second.tag_field else field for field in stable]
+        stable = [
+            msgspec.structs.replace(field, node=tags) if field.wire == second.tag_field else field for field in stable
+        ]
     return stable
 
 
