@@ -30,6 +30,7 @@ from accord.http.head import (
     request_head,
     values,
 )
+from accord.transports.received import Received
 
 if TYPE_CHECKING:
     from accord.http.listening import Listener
@@ -48,7 +49,7 @@ LINGERING = 1.0
 log = logging.getLogger("accord.http")
 
 
-class Connection1(asyncio.Protocol):
+class Connection1(Received):
     """One connection, for as long as it is neither HTTP/2 nor a WebSocket."""
 
     _transport: asyncio.Transport

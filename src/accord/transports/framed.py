@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 from accord.transports.base import HIGH_WATER, End, Receiver, Transport
 from accord.transports.closing import to_the_end, within
+from accord.transports.received import Received
 from accord.transports.websocket_frames import (
     ABNORMAL,
     CLOSE,
@@ -38,7 +39,7 @@ LINGERING = 1.0
 """Seconds that the other side has at least for its close frame, and to take ours."""
 
 
-class Framed(asyncio.Protocol, Transport):
+class Framed(Received, Transport):
     """One end of a WebSocket. `attach` gives it the socket, `start` whom to deliver to."""
 
     name = "websocket"

@@ -19,6 +19,7 @@ from accord.jsonrpc.frames import LIMIT
 from accord.transports.base import HIGH_WATER, Receiver
 from accord.transports.cookies import Cookies
 from accord.transports.framed import Framed
+from accord.transports.received import Received
 
 if TYPE_CHECKING:
     from websockets.client import ClientProtocol
@@ -98,7 +99,7 @@ class WebSocketTransport(Framed):
         return handshake
 
 
-class _Handshake(asyncio.Protocol):
+class _Handshake(Received):
     """Asks for a WebSocket; `done` once it is one, or with what the server had against it."""
 
     socket: asyncio.Transport
