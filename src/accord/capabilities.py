@@ -13,28 +13,14 @@ from accord.schema.hints import Tagged, fields_of, node_of
 Path = str
 """A capability by its place in the declared object: `session_capabilities.fork`."""
 
-CONTENT_NEEDS: dict[str, Path] = {
-    "ImageContent": "prompt_capabilities.image",
-    "AudioContent": "prompt_capabilities.audio",
-    "EmbeddedResource": "prompt_capabilities.embedded_context",
+FIELDS_NEED: dict[tuple[str, str], Path] = {
+    ("session/new", "system_prompt"): "session_capabilities.system_prompt",
+    ("session/load", "system_prompt"): "session_capabilities.system_prompt",
+    ("session/resume", "system_prompt"): "session_capabilities.system_prompt",
+    ("session/fork", "system_prompt"): "session_capabilities.system_prompt",
+    ("session/list", "archived"): "session_capabilities.archive",
 }
-"""What a block of a prompt needs, by its class; text and links need nothing."""
-
-SERVERS_NEED: dict[str, Path] = {
-    "McpServerHttp": "mcp_capabilities.http",
-    "McpServerSse": "mcp_capabilities.sse",
-    "McpServerAcp": "mcp_capabilities.acp",
-}
-"""What an MCP server needs, by its class; one that is started as a process needs nothing."""
-
-UNSTABLE_FIELDS: dict[tuple[str, str], Path] = {
-    ("NewSessionRequest", "system_prompt"): "session_capabilities.system_prompt",
-    ("LoadSessionRequest", "system_prompt"): "session_capabilities.system_prompt",
-    ("ResumeSessionRequest", "system_prompt"): "session_capabilities.system_prompt",
-    ("ForkSessionRequest", "system_prompt"): "session_capabilities.system_prompt",
-    ("ListSessionsRequest", "archived"): "session_capabilities.archive",
-}
-"""What the proposed fields of a message of `v1.session` need; what whole messages need stands with them."""
+"""What the proposed fields of a message need, by its method; what whole messages need stands with them."""
 
 
 @functools.cache
@@ -72,9 +58,19 @@ class Capabilities:
         # A capability is a boolean, or an object whose presence says yes.
         return value is not None and value is not False
 
+    def allow(self, value: object) -> bool:
+        """Whether this may be sent: what its class needs is declared, or it needs nothing."""
+        needed = getattr(value, "__needs__", None)
+        return needed is None or self.has(needed)
+
     def require(self, path: Path, action: str) -> None:
         if not self.has(path):
             raise CapabilityMissing(path, action)
+
+    def require_for(self, value: object, action: str) -> None:
+        """Raises CapabilityMissing unless this may be sent."""
+        if not self.allow(value):
+            raise CapabilityMissing(str(getattr(value, "__needs__", None)), action)
 
 
 class Guard:
@@ -88,9 +84,8 @@ class Guard:
         self.updates = updates_that_need() if cls.__method__ == "session/update" else None
         """The kinds of update that need something."""
         self._unstable = cls.__unstable__ and self._needs is None
-        is_ours = cls.__module__ == "accord.schema.v1.session"
         self._fields = [
-            (field.name, field.default, UNSTABLE_FIELDS.get((cls.__name__, field.name)) if is_ours else None)
+            (field.name, field.default, FIELDS_NEED.get((self._method, field.name)))
             for field in fields_of(cast("Any", cls))
             if Mark.UNSTABLE in field.marks
         ]

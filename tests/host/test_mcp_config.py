@@ -5,8 +5,9 @@ import json
 import pytest
 
 from accord import v1
+from accord.capabilities import Capabilities
 from accord.errors import ConfigurationError
-from accord.host.mcp_config import load_mcp_servers, parse_mcp_servers, supported
+from accord.host.mcp_config import load_mcp_servers, parse_mcp_servers
 
 
 def parse(servers, **environment):
@@ -129,7 +130,12 @@ def test_an_agent_gets_what_it_can_use():
         v1.McpServerSse("c", "https://c", []),
         v1.McpServerAcp("d", v1.McpServerAcpId("d")),
     ]
-    assert supported(servers, v1.McpCapabilities()) == servers[:1]
-    assert supported(servers, v1.McpCapabilities(http=True)) == servers[:2]
-    assert supported(servers, v1.McpCapabilities(sse=True)) == [servers[0], servers[2]]
-    assert supported(servers, v1.McpCapabilities(http=True, sse=True, acp=True)) == servers
+
+    def taken(**capabilities):
+        offers = Capabilities(v1.AgentCapabilities(mcp_capabilities=v1.McpCapabilities(**capabilities)))
+        return [server.name for server in servers if offers.allow(server)]
+
+    assert taken() == ["a"]
+    assert taken(http=True) == ["a", "b"]
+    assert taken(sse=True) == ["a", "c"]
+    assert taken(http=True, sse=True, acp=True) == ["a", "b", "c", "d"]

@@ -5,19 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Literal, get_args
 
+from accord.capabilities import Capabilities
 from accord.errors import RequestError
 from accord.schema import v1
 from accord.schema.base import Unknown, tag_of
 from accord.schema.v1.content import ContentBlock
 
 Accepted = Literal["image", "audio", "embedded"]
-
-_ALWAYS = (v1.TextContent, v1.ResourceLink)
-_ON_REQUEST: dict[Accepted, type] = {
-    "image": v1.ImageContent,
-    "audio": v1.AudioContent,
-    "embedded": v1.EmbeddedResource,
-}
 
 
 class Accepts:
@@ -36,13 +30,12 @@ class Accepts:
         )
 
 
-def check_prompt(prompt: Sequence[ContentBlock], declared: v1.PromptCapabilities) -> None:
+def check_prompt(prompt: Sequence[ContentBlock], declared: Capabilities) -> None:
     """RequestError for a prompt that is empty, or holds what was not declared."""
     if not prompt:
         raise RequestError.invalid_params("the prompt is empty", path="$.prompt")
-    allowed = (*_ALWAYS, *(_ON_REQUEST[kind] for kind in _declared(declared)))
     for position, block in enumerate(prompt):
-        if not isinstance(block, allowed):
+        if isinstance(block, Unknown) or not declared.allow(block):
             # initialization, Prompt capabilities: text and links are the baseline, richer types need a capability.
             raise RequestError.invalid_params(
                 "this agent takes no such content in a prompt", path=f"$.prompt[{position}]", type=_tag(block)
@@ -52,15 +45,6 @@ def check_prompt(prompt: Sequence[ContentBlock], declared: v1.PromptCapabilities
 def text_of(prompt: Sequence[ContentBlock]) -> str:
     """The texts of a prompt, in their order."""
     return "\n".join(block.text for block in prompt if isinstance(block, v1.TextContent))
-
-
-def _declared(capabilities: v1.PromptCapabilities) -> list[Accepted]:
-    declared: dict[Accepted, bool] = {
-        "image": capabilities.image,
-        "audio": capabilities.audio,
-        "embedded": capabilities.embedded_context,
-    }
-    return [kind for kind, is_declared in declared.items() if is_declared]
 
 
 def _tag(block: ContentBlock) -> str:

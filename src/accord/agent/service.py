@@ -14,6 +14,7 @@ from accord.agent.session import Session
 from accord.agent.troubles import not_found, telling
 from accord.agent.turn import Turn
 from accord.agent.turns import Place
+from accord.capabilities import Capabilities
 from accord.dispatch import Peer
 from accord.errors import StoreError
 from accord.handlers import Context, Handlers
@@ -43,6 +44,7 @@ class Service:
         self.sessions: dict[str, Session] = {}
         self.lifecycle = Lifecycle(self)
         self.declared = agent.declare()
+        self._offers = Capabilities(self.declared)
         self.client_info: v1.Implementation | None = None
         self.errands = Tasks(asyncio.get_running_loop())
         """What has to be done though nobody waits for it, such as releasing a terminal."""
@@ -123,7 +125,7 @@ class Service:
     async def _prompt(self, request: v1.PromptRequest, context: Context) -> v1.PromptResponse:
         await self.authentication.require()
         session = self.session(request.session_id)
-        check_prompt(request.prompt, self.declared.prompt_capabilities)
+        check_prompt(request.prompt, self._offers)
         turns: list[Turn] = []
 
         async def work(place: Place) -> str:

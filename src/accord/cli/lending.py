@@ -64,14 +64,11 @@ def somebody_is_there() -> bool:
 
 def taken(servers: Sequence[v1.McpServer], remote: RemoteAgent) -> list[v1.McpServer]:
     """The MCP servers that the agent can use; says which it cannot."""
-    from accord.host.mcp_config import supported
-    from accord.schema import v1
-
-    declared = remote.peer.capabilities.declared
-    capabilities = declared.mcp_capabilities if isinstance(declared, v1.AgentCapabilities) else v1.McpCapabilities()
-    usable = supported(servers, capabilities)
+    usable: list[v1.McpServer] = []
     for server in servers:
-        if server not in usable:
+        if remote.peer.capabilities.allow(server):
+            usable.append(server)
+        else:
             name = getattr(server, "name", "of unknown type")
             print(f"accord run: the agent cannot use the MCP server {name}: left out", file=sys.stderr)
     return usable

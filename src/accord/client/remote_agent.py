@@ -18,7 +18,7 @@ from typing import Any, Self, TypeAlias, TypeVar
 
 from msgspec import Raw
 
-from accord.capabilities import SERVERS_NEED, AgentOffers
+from accord.capabilities import AgentOffers
 from accord.client import login
 from accord.client.client import Client
 from accord.client.early import Early
@@ -413,8 +413,7 @@ class RemoteAgent:
     def _servers(self, cwd: Path, servers: Sequence[v1.McpServer]) -> list[v1.McpServer]:
         """The MCP servers as the agent is told of them; CapabilityMissing for one that it cannot reach."""
         for server in servers:
-            if (needed := SERVERS_NEED.get(server.__class__.__name__)) is not None:
-                self.peer.capabilities.require(needed, f"the MCP server {getattr(server, 'name', '')}")
+            self.peer.capabilities.require_for(server, f"the MCP server {getattr(server, 'name', '')}")
         return [handed_over(server, cwd) for server in servers]
 
 

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import msgspec
 from msgspec import Raw
 
-from accord.capabilities import CONTENT_NEEDS
 from accord.client import mentions
 from accord.client.markdown import markdown
 from accord.client.reply import Outcome, Reply
@@ -89,9 +88,9 @@ class RemoteSession:
 
         A `Path` goes along as what the agent takes of it: an image, its contents, or a link; with `mentions`, so do the
         files of the session's folders that a text names as `@path`. A block that the agent did not say it takes raises
-        `CapabilityMissing`. `timeout` is for the whole turn, `idle_timeout` for
-        a time without a word from the agent; past one of them the turn is cancelled and the Reply fails with `Timeout`.
-        With `wire`, `reply.wire()` gives the updates' JSON as it came.
+        `CapabilityMissing`. `timeout` is for the whole turn, `idle_timeout` for a time without a word from the agent;
+        past one of them the turn is cancelled and the Reply fails with `Timeout`. With `wire`, `reply.wire()` gives the
+        updates' JSON as it came.
         """
         blocks = self._blocks(content, with_mentions=mentions)
         peer = self.remote.peer
@@ -119,9 +118,8 @@ class RemoteSession:
                         mentions.block_for(path, takes) for path in mentions.files_in(part, self.cwd, self.roots)
                     ]
             else:
-                if (needed := CONTENT_NEEDS.get(part.__class__.__name__)) is not None:
-                    # initialization, Prompt capabilities: whoever cannot read it would refuse the prompt.
-                    self.remote.peer.capabilities.require(needed, f"{part.__class__.__name__} in a prompt")
+                # initialization, Prompt capabilities: whoever cannot read it would refuse the prompt.
+                self.remote.peer.capabilities.require_for(part, f"{part.__class__.__name__} in a prompt")
                 blocks.append(part)
         return blocks
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -82,15 +82,6 @@ def handed_over(server: v1.McpServer, cwd: Path) -> v1.McpServer:
         return server
     path = next((variable.value for variable in server.env if variable.name == "PATH"), None)
     return msgspec.structs.replace(server, command=program(server.command, cwd, path))
-
-
-def supported(servers: Iterable[v1.McpServer], capabilities: v1.McpCapabilities) -> list[v1.McpServer]:
-    """Those that an agent with these capabilities can use: every agent takes stdio."""
-    taken: tuple[type[Any], ...] = (v1.McpServerStdio,)
-    taken += (v1.McpServerHttp,) if capabilities.http else ()
-    taken += (v1.McpServerSse,) if capabilities.sse else ()
-    taken += (v1.McpServerAcp,) if capabilities.acp else ()
-    return [server for server in servers if isinstance(server, taken)]
 
 
 def _entries(document: Any, source: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from accord.schema.base import Int64, Json, Model, Open, Tolerant, ValidItems, choice
+from accord.schema.base import Int64, Json, Model, Open, Tolerant, ValidItems, choice, needs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,6 +28,7 @@ class TextContent(Model, tag_field="type", tag="text"):
     annotations: Tolerant[Annotations | None] = None
 
 
+@needs("prompt_capabilities.image")
 class ImageContent(Model, tag_field="type", tag="image"):
     """An image, in base64."""
 
@@ -47,6 +48,7 @@ class ImageContent(Model, tag_field="type", tag="image"):
         return cls.from_bytes(path.read_bytes(), mime_type_of(path) or "image/png", uri=path.as_uri())
 
 
+@needs("prompt_capabilities.audio")
 class AudioContent(Model, tag_field="type", tag="audio"):
     """A sound, in base64."""
 
@@ -114,6 +116,7 @@ else:
     )
 
 
+@needs("prompt_capabilities.embedded_context")
 class EmbeddedResource(Model, tag_field="type", tag="resource"):
     """A resource whose contents travel along."""
 

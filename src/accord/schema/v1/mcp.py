@@ -15,6 +15,7 @@ from accord.schema.base import (
     Open,
     Request,
     Shape,
+    needs,
     tagged_or,
     unstable,
 )
@@ -46,6 +47,7 @@ class McpServerStdio(Model):
     env: NullAsDefault[list[EnvVariable]]
 
 
+@needs("mcp_capabilities.http")
 class McpServerHttp(Model, tag_field="type", tag="http"):
     """A server over streamable HTTP, for agents with `mcpCapabilities.http`."""
 
@@ -54,6 +56,7 @@ class McpServerHttp(Model, tag_field="type", tag="http"):
     headers: NullAsDefault[list[HttpHeader]]
 
 
+@needs("mcp_capabilities.sse")
 class McpServerSse(Model, tag_field="type", tag="sse"):
     """A server over HTTP with server-sent events, for agents with `mcpCapabilities.sse`."""
 
@@ -63,6 +66,7 @@ class McpServerSse(Model, tag_field="type", tag="sse"):
 
 
 @unstable
+@needs("mcp_capabilities.acp")
 class McpServerAcp(Model, tag_field="type", tag="acp"):
     """A server that the client itself is, reached over this very link, for agents with `mcpCapabilities.acp`."""
 
