@@ -1,8 +1,8 @@
 """Names of a package that are loaded when they are first used (PEP 562).
 
-`accord` and `accord.schema.v1` have hundreds of names, and a program needs few of them: it pays for the modules of
-those. Type checkers see ordinary imports under `TYPE_CHECKING`; at run time a table says which module has which name.
-A test compares the two.
+`accord`, `accord.http` and `accord.schema.v1` have many names, and a program needs few of them: it pays for the
+modules of those. Type checkers see ordinary imports under `TYPE_CHECKING`; at run time a table says which module has
+which name. A test compares the two.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from accord.agent.content import Accepted, Accepts
 from accord.agent.login import Doors, Way, variables_are_set
 from accord.agent.permission import PermissionMemory, Remembered
 from accord.agent.record import Record
-from accord.agent.running import run_until_the_end
+from accord.agent.running import OWNER, run_until_the_end
 from accord.agent.service import Service, services
 from accord.agent.session import Session
 from accord.agent.turn import Turn
@@ -256,8 +256,7 @@ class Agent:
         run_until_the_end(self._serve_standard_streams(), self.info.name, uvloop=uvloop)
 
     async def _serve_standard_streams(self) -> None:
-        # Whoever hosts this process for many users says whose it is (accord.http.hosting).
-        await self.serve(StdioTransport.standard(), owner=os.environ.get("ACCORD_OWNER", ""))
+        await self.serve(StdioTransport.standard(), owner=os.environ.get(OWNER, ""))
 
     # What a service asks
 

@@ -10,6 +10,9 @@ from contextlib import suppress
 from accord.errors import StoreError
 from accord.run import run
 
+OWNER = "ACCORD_OWNER"
+"""The variable in which the program of an agent finds whose sessions these are, where it is hosted for many users."""
+
 
 def run_until_the_end(serving: Awaitable[None], name: str, *, uvloop: bool | None) -> None:
     """Run this, an agent's service, to its end. A signal ends it as its client would, and the program with its code."""

@@ -92,9 +92,9 @@ class Session:
         self._early: list[bytes] | None = []
         self._mcp: SessionServers | None = None
         self._tool_calls: dict[v1.ToolCallId, ToolCallState] = {}
+        """Those that are not finished."""
         self._prompt_title: str | None = None
         """The title that the latest prompt gave."""
-        """Those that are not finished."""
 
     @property
     def agent(self) -> str:

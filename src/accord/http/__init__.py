@@ -11,8 +11,9 @@ the thin shells: `asgi` and `link` on the server's side, `transport` over `http1
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from accord.loading import on_first_use
 
 if TYPE_CHECKING:
     from accord.http.access import Access as Access
@@ -36,11 +37,5 @@ _HOMES = {
 
 __all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
 
-
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"accord.http has no {name!r}")
-    value = getattr(importlib.import_module(f"accord.http.{home}"), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:
+    __getattr__ = on_first_use(__name__, _HOMES)

@@ -8,16 +8,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from accord.agent.running import OWNER
 from accord.transports.base import End, Transport
 from accord.transports.process import ProcessTransport
 from accord.transports.relay import relay
 
 if TYPE_CHECKING:
     from accord.agent.agent import Agent
-
-OWNER = "ACCORD_OWNER"
-"""The variable in which an agent's process finds whose connection it serves. Agents written with Accord keep the
-sessions of each owner apart by it; where another agent keeps its sessions, and who sees them, is its own affair."""
 
 Hosted: TypeAlias = "Agent | Sequence[str] | Host"
 """An agent, or the command of one."""
