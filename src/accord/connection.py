@@ -39,7 +39,7 @@ from accord.serving import EMPTY, MISFITS, Owed, Serving
 from accord.tasks import Tasks, is_awaitable, pass_on
 from accord.trace import IN, Observer, Watch
 from accord.transports.base import End, Transport
-from accord.transports.closing import to_the_end
+from accord.transports.closing import first_of, to_the_end
 
 log = logging.getLogger("accord")
 
@@ -496,11 +496,7 @@ class Connection:
     async def _deliver(self, end: End, grace: float) -> None:
         """Let what was received be handled."""
         self._asking.fail_from_inside(end)
-        quiet = asyncio.ensure_future(self._quiet())
-        hurry = asyncio.ensure_future(self._hurry.wait())
-        await asyncio.wait([quiet, hurry], timeout=grace, return_when=asyncio.FIRST_COMPLETED)
-        for waiting in (quiet, hurry):
-            waiting.cancel()
+        await first_of(self._quiet(), self._hurry.wait(), seconds=grace)
 
     async def _quiet(self) -> None:
         """Wait until no handler runs and no lane has anything in it."""

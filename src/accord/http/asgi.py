@@ -31,6 +31,7 @@ from accord.http.wire import CONNECTION_ID, EVENTS, JSON, NUMBERED, SESSION_ID
 from accord.jsonrpc.messages import Answer, Call, Malformed, error_answer, parse
 from accord.tasks import Tasks
 from accord.transports.base import End, Transport
+from accord.transports.closing import first_of
 
 if TYPE_CHECKING:
     from accord.http.upgrade import ServerSocket
@@ -140,16 +141,7 @@ class App:
         link.finish(End("closed"), going_away=True)
 
     async def _unless_hurried(self, awaitable: Awaitable[object], seconds: float) -> None:
-        halves: list[asyncio.Future[Any]] = [
-            asyncio.ensure_future(awaitable),
-            asyncio.ensure_future(self._hurried.wait()),
-        ]
-        try:
-            await asyncio.wait(halves, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for half in halves:
-                half.cancel()
-            await asyncio.gather(*halves, return_exceptions=True)
+        await first_of(awaitable, self._hurried.wait(), seconds=seconds)
 
     @property
     def connections(self) -> int:
@@ -241,15 +233,10 @@ class App:
         link = self._link(exchange, headers, exchange.user)
         reader = link.read(headers.get(SESSION_ID) or None, judging.last_event(headers))
         exchange.status = 200
-        writing = asyncio.ensure_future(self._write(exchange, reader, send))
-        watching = asyncio.ensure_future(_gone(receive))
         try:
-            await asyncio.wait([writing, watching], return_when=asyncio.FIRST_COMPLETED)
+            await first_of(self._write(exchange, reader, send), _gone(receive))
         finally:
             reader.leave()
-            for half in (writing, watching):
-                half.cancel()
-            await asyncio.gather(writing, watching, return_exceptions=True)
 
     async def _write(self, exchange: Exchange, reader: Reader, send: Send) -> None:
         # Proxies that buffer would keep a stream until it ends: X-Accel-Buffering is nginx's switch for that.
@@ -378,16 +365,10 @@ async def _gone(receive: Receive) -> None:
 async def _unless_gone(receive: Receive, work: Coroutine[Any, Any, Result]) -> Result:
     """Do this for as long as its client is there."""
     doing = asyncio.ensure_future(work)
-    watching = asyncio.ensure_future(_gone(receive))
-    try:
-        await asyncio.wait([doing, watching], return_when=asyncio.FIRST_COMPLETED)
-        if not doing.done():
-            raise Refusal(400, "the client has left")
-        return doing.result()
-    finally:
-        for half in (doing, watching):
-            half.cancel()
-        await asyncio.gather(doing, watching, return_exceptions=True)
+    await first_of(doing, _gone(receive))
+    if doing.cancelled():
+        raise Refusal(400, "the client has left")
+    return doing.result()
 
 
 async def _respond(

@@ -1,6 +1,6 @@
 """What a connection has open: its sessions, of which it may have so many, and the prompts being answered. PURE.
 
-    asked ──▶ a session more, if there may be one; a prompt that is owed its answer
+    hear  ──▶ a session more, if there may be one; a prompt that is owed its answer
     said  ──▶ an answer: the session is open, or closed; the prompt is done
 
 What an agent sends is mostly updates. Those are told apart by how they begin, and only the rest is read.
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from accord.errors import INVALID_REQUEST
 from accord.http.wire import session_of
 from accord.jsonrpc.frames import RequestId
-from accord.jsonrpc.messages import Answer, Call, error_answer, parse
+from accord.jsonrpc.messages import Answer, Call, Malformed, Message, error_answer, parse
 
 MAKES_A_SESSION = frozenset({"session/new", "session/fork"})
 OPENS_A_SESSION = frozenset({"session/load", "session/resume"})
@@ -23,18 +23,14 @@ PROMPT = "session/prompt"
 NO_ANSWER = b'{"jsonrpc":"2.0","method":'
 
 
-def too_many_sessions(call: Call, most: int) -> bytes:
-    """The answer to a request that would open one more."""
-    return error_answer(call.id, INVALID_REQUEST, f"a connection has at most {most:,} sessions: close one")
-
-
 class Ledger:
     """The sessions and the prompts of one connection.
 
     >>> ledger = Ledger(sessions=1)
     >>> ask = b'{"jsonrpc":"2.0","id":%d,"method":"session/new","params":{"cwd":"/","mcpServers":[]}}'
-    >>> ledger.asked(parse(ask % 1)), ledger.asked(parse(ask % 2))
-    (True, False)
+    >>> ledger.hear(parse(ask % 1))
+    >>> ledger.hear(parse(ask % 2))
+    b'{"jsonrpc":"2.0","id":2,"error":{"code":-32600,"message":"a connection has at most 1 sessions: close one"}}'
     """
 
     def __init__(self, sessions: int) -> None:
@@ -56,8 +52,13 @@ class Ledger:
         """The sessions that are open, and those that somebody waits for."""
         return len(self._open) + len(self._opening)
 
-    def asked(self, call: Call) -> bool:
-        """The client asks this: False if it may not, as it would open one session too many."""
+    def hear(self, message: Message | Malformed) -> bytes | None:
+        """The client sends this: what to answer instead of handing it on, if it would open one session too many."""
+        if not isinstance(message, Call) or self._may(message):
+            return None
+        return error_answer(message.id, INVALID_REQUEST, f"a connection has at most {self._most:,} sessions: close one")
+
+    def _may(self, call: Call) -> bool:
         method = call.method
         if method == PROMPT:
             self._prompts.add(call.id)

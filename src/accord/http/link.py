@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from accord.errors import ProtocolError
 from accord.http.events import ALIVE, announcement, event
 from accord.http.judging import Posted, Refusal
-from accord.http.ledger import Ledger, too_many_sessions
+from accord.http.ledger import Ledger
 from accord.http.limits import Limits
 from accord.http.ordering import Once
 from accord.http.outbound import Gone, Outbound, Stream
@@ -160,8 +160,8 @@ class HttpLink(Transport):
         if isinstance(posted.message, Call):
             self._check_streams(posted.session)
             self.outbound.asked(posted.message, posted.session)
-            if not self.ledger.asked(posted.message):
-                self.send([too_many_sessions(posted.message, self.limits.sessions)])
+            if (refusal := self.ledger.hear(posted.message)) is not None:
+                self.send([refusal])
                 return
         elif isinstance(posted.message, Answer):
             self.outbound.answered(posted.message.id)

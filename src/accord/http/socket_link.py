@@ -9,14 +9,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any
 
-from accord.http.ledger import Ledger, too_many_sessions
+from accord.http.ledger import Ledger
 from accord.http.limits import Limits
-from accord.jsonrpc.messages import Call, parse
+from accord.jsonrpc.messages import parse
 from accord.transports.base import End, Receiver, Transport
-from accord.transports.closing import within
+from accord.transports.closing import first_of, within
 from accord.transports.outgoing import Outgoing
-
-NORMAL, GOING_AWAY, ABNORMAL = 1000, 1001, 1006
+from accord.transports.websocket_frames import ABNORMAL, GOING_AWAY, NORMAL
 
 
 class WebSocketLink(Transport):
@@ -97,17 +96,13 @@ class WebSocketLink(Transport):
 
     async def run(self) -> None:
         """Read and write until the connection is over, and close the socket."""
-        halves = [asyncio.ensure_future(half) for half in (self._read(), self._write(), self._over.wait())]
         try:
-            await asyncio.wait(halves, return_when=asyncio.FIRST_COMPLETED)
+            await first_of(self._read(), self._write(), self._over.wait())
             if not self._gone:
                 self.code = GOING_AWAY if self._going_away else NORMAL
                 await within(1.0, self._send_event({"type": "websocket.close", "code": self.code}))
         finally:
             self.finish(End("peer_closed"))
-            for half in halves:
-                half.cancel()
-            await asyncio.gather(*halves, return_exceptions=True)
 
     async def _read(self) -> None:
         await self._started.wait()
@@ -127,11 +122,10 @@ class WebSocketLink(Transport):
 
     def _received(self, frame: bytes, receiver: Receiver) -> None:
         self.received += len(frame)
-        message = parse(frame)
-        if isinstance(message, Call) and not self.ledger.asked(message):
-            self.send([too_many_sessions(message, self.limits.sessions)])
-        else:
+        if (refusal := self.ledger.hear(parse(frame))) is None:
             receiver.received([frame])
+        else:
+            self.send([refusal])
 
     async def _write(self) -> None:
         while frames := await self._outgoing.take():

@@ -17,11 +17,11 @@ from websockets.server import ServerProtocol
 from accord.http.asgi import OWN_SOCKET
 from accord.http.connection1 import App, Event, scope_of, status_line
 from accord.http.head import Fields, RequestHead, head_bytes
-from accord.http.ledger import Ledger, too_many_sessions
+from accord.http.ledger import Ledger
 from accord.http.limits import Limits
-from accord.jsonrpc.messages import Call, parse
+from accord.jsonrpc.messages import parse
 from accord.transports.base import End, Receiver
-from accord.transports.framed import Framed
+from accord.transports.framed import Framed, Progress
 from accord.transports.websocket_frames import GOING_AWAY, KEEPALIVE_FAILED, NORMAL
 
 SILENT_PINGS = 2
@@ -45,8 +45,8 @@ class ServerSocket(Framed):
         self.ledger = Ledger(limits.sessions)
         self.received = self.sent = 0
         """Bytes of messages."""
-        self._waits_since = 0.0
-        self._waiting = 0
+        self._waits_since = asyncio.get_running_loop().time()
+        self._reading = Progress()
 
     def send(self, frames: Sequence[bytes]) -> None:
         for frame in frames:
@@ -57,11 +57,10 @@ class ServerSocket(Framed):
     def _deliver(self, messages: Sequence[bytes], receiver: Receiver) -> None:
         for frame in messages:
             self.received += len(frame)
-            message = parse(frame)
-            if isinstance(message, Call) and not self.ledger.asked(message):
-                self.send([too_many_sessions(message, self.limits.sessions)])
-            else:
+            if (refusal := self.ledger.hear(parse(frame))) is None:
                 receiver.received([frame])
+            else:
+                self.send([refusal])
 
     def _end_of(self, code: int, reason: str) -> End:  # noqa: ARG002
         return End("peer_closed")  # clients go as they like
@@ -77,8 +76,7 @@ class ServerSocket(Framed):
 
     def problem(self, now: float) -> str | None:
         """Why this connection should be given up, if it should; to be asked now and then."""
-        waiting, self._waiting = self._waiting, self.unsent
-        if not self._waiting or self._waiting < waiting or not waiting:
+        if self._reading.look(self._written, self.unsent) or not self.unsent:
             self._waits_since = now
         elif now - self._waits_since > self.limits.stalled:
             return f"nothing was read for {self.limits.stalled:g} seconds"

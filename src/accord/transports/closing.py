@@ -17,6 +17,20 @@ async def within(seconds: float, awaitable: Awaitable[object]) -> bool:
     return True
 
 
+async def first_of(*awaitables: Awaitable[Any], seconds: float | None = None) -> None:
+    """Wait until one of these is done, or for so long, and cancel the rest: all have come to their end then.
+
+    Whoever needs to know which it was, or its error, gives a future and looks at it.
+    """
+    doing = [asyncio.ensure_future(awaitable) for awaitable in awaitables]
+    try:
+        await asyncio.wait(doing, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for one in doing:
+            one.cancel()
+        await asyncio.gather(*doing, return_exceptions=True)
+
+
 async def to_the_end(task: asyncio.Task[Any]) -> None:
     """Wait until `task` is done, whatever happens to the caller: a cancellation comes through, but only then.
 

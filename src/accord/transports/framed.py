@@ -39,6 +39,24 @@ LINGERING = 1.0
 """Seconds that the other side has at least for its close frame, and to take ours."""
 
 
+class Progress:
+    """Whether the other side takes what waits for it, told from look to look.
+
+    What goes out while nothing waits says nothing: the operating system takes megabytes for somebody who is not there.
+    """
+
+    def __init__(self) -> None:
+        self._waited = False
+        self._taken = 0
+
+    def look(self, written: int, waiting: int) -> bool:
+        """Whether some of what waited at the last look has gone; `written` is all that there ever was, with it."""
+        taken = written - waiting
+        takes = self._waited and taken > self._taken
+        self._waited, self._taken = waiting > 0, taken
+        return takes
+
+
 class Framed(Received, Transport):
     """One end of a WebSocket. `attach` gives it the socket, `start` whom to deliver to."""
 
@@ -72,7 +90,9 @@ class Framed(Received, Transport):
         self._is_deaf = False
         """Whether what comes is not looked at any more."""
         self._beat: asyncio.TimerHandle | None = None
-        self._unsent_then = 0
+        self._written = 0
+        """Bytes that were given to the socket."""
+        self._progress = Progress()
 
     def attach(self, socket: asyncio.Transport, rest: bytes = b"") -> None:
         """Take over this socket; `rest` is what came behind the handshake. Nothing is read before `start`."""
@@ -102,11 +122,15 @@ class Framed(Received, Transport):
 
     def send(self, frames: Sequence[bytes]) -> None:
         if frames and self._end is None:
-            self._socket.write(texts(frames, self._mask))
+            self._write(texts(frames, self._mask))
             if not self._full and self._socket.get_write_buffer_size() > self._high_water:
                 self._full = True
                 if self._receiver is not None:
                     self._receiver.paused()
+
+    def _write(self, data: bytes) -> None:
+        self._written += len(data)
+        self._socket.write(data)
 
     @property
     def unsent(self) -> int:
@@ -169,7 +193,7 @@ class Framed(Received, Transport):
     def _control(self, kind: int, payload: bytes) -> None:
         if kind == PING and self._sent_close is None and not self._full:
             # Not into a full buffer: who asks and does not read gets no answer, and no more of our memory.
-            self._socket.write(control(PONG, payload, self._mask))
+            self._write(control(PONG, payload, self._mask))
         elif kind == CLOSE and not self._heard_close.is_set():
             code, reason = closed_with(payload)
             self._heard_close.set()
@@ -218,14 +242,14 @@ class Framed(Received, Transport):
 
     def _look_for_life(self) -> None:
         # Who takes what we send is there, though a ping would stand behind megabytes of it.
-        unsent_then, self._unsent_then = self._unsent_then, self.unsent
-        if self._alive or not self._reads or self._unsent_then < unsent_then:
+        takes = self._progress.look(self._written, self.unsent)
+        if self._alive or not self._reads or takes:
             self._alive = False
             self._unanswered = 0
         elif self._unanswered < self._pings:
             self._unanswered += 1
             if self._end is None:
-                self._socket.write(control(PING, b"", self._mask))
+                self._write(control(PING, b"", self._mask))
         else:
             self._say_close(KEEPALIVE_FAILED)
             seconds = (self._ping_every or 0) * self._pings
@@ -240,7 +264,7 @@ class Framed(Received, Transport):
         if self._sent_close is None and not self._lost.is_set():
             self._sent_close = code
             self.code = self.code or code
-            self._socket.write(control(CLOSE, closing(code, reason), self._mask))
+            self._write(control(CLOSE, closing(code, reason), self._mask))
 
     def _finish(self, end: End) -> None:
         if self._end is None:
