@@ -10,11 +10,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from tests.waiting import wait_until
 
 BAD_AGENT = str(Path(__file__).with_name("bad_agent.py"))
 DEADLINE = 120
@@ -186,10 +186,7 @@ def test_a_second_ctrl_c_ends_an_agent_that_does_not_stop(tmp_path: Path) -> Non
 
 def wait_for(word: str, noted: Path) -> None:
     """Until the agent has noted this: two processes have only the file in common."""
-    deadline = time.monotonic() + DEADLINE
-    while word not in noted.read_text().split():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until(lambda: word in noted.read_text().split())
 
 
 def test_a_closed_stdout_ends_it(tmp_path: Path) -> None:

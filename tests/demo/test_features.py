@@ -1,6 +1,5 @@
 """Everything that `/help` lists does what it says, whether its client lends everything or nothing."""
 
-import asyncio
 import base64
 import io
 import struct
@@ -8,6 +7,7 @@ import wave
 import zlib
 
 import pytest
+from tests.waiting import eventually
 
 from accord import PeerError, v1
 from accord.demo.agent import FEATURES
@@ -280,14 +280,10 @@ async def test_slow_work_that_is_let_finish_does(visit):
 async def test_a_cancel_in_the_middle_of_a_command_releases_the_terminal(visit):
     async with visit() as session:
         prompt = session.sending("/run sleep 600")
-        async with asyncio.timeout(30):
-            while not session.client.terminals:  # noqa: ASYNC110  nothing else tells
-                await asyncio.sleep(0.01)
+        await eventually(lambda: session.client.terminals)
         await session.cancel()
         assert (await prompt).stop_reason == "cancelled"
-        async with asyncio.timeout(30):
-            while session.client.terminals:  # noqa: ASYNC110  nothing else tells
-                await asyncio.sleep(0.01)
+        await eventually(lambda: not session.client.terminals)
 
 
 async def test_a_session_that_is_kept_is_known_to_the_next_process(visit, tmp_path):

@@ -12,6 +12,7 @@ import uuid
 from pathlib import Path
 
 import pytest
+from tests.waiting import eventually
 
 import accord
 from accord import v1
@@ -56,13 +57,6 @@ def descriptors():
         with contextlib.suppress(OSError):
             found.append(str(entry.readlink()).partition(":[")[0])
     return sorted(found)
-
-
-async def eventually(condition):
-    """What no event tells, such as the end of somebody else's process."""
-    async with asyncio.timeout(DEADLINE):
-        while not condition():  # noqa: ASYNC110
-            await asyncio.sleep(0.005)
 
 
 @pytest.fixture(autouse=True)

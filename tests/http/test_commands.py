@@ -112,7 +112,7 @@ def test_a_url_that_is_none_is_one_line(url):
 
 @pytest.mark.parametrize("arguments", [["bridge", "http://127.0.0.1:1/acp"], ["serve", "--port", "0"]])
 def test_a_missing_extra_is_one_line_that_says_what_to_install(arguments):
-    without = "import sys; sys.modules.update(dict.fromkeys(['h2', 'h11', 'hypercorn', 'websockets'])); "
+    without = "import sys; sys.modules.update(dict.fromkeys(['h2', 'hypercorn', 'websockets'])); "
     script = f"{without}from accord.cli import main; sys.exit(main({arguments!r}))"
     done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1

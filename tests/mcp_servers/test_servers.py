@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.waiting import eventually
 
 import accord
 from accord import v1
@@ -144,9 +145,7 @@ async def test_the_user_is_sent_to_a_page_and_the_client_told_when_it_is_done(se
     server = as_process("server", "older_server.py")
     async with session_with(server, answer=v1.ElicitationAcceptAction()) as session:
         assert json.loads((await session.run("visit")).text)["action"] == "accept"
-        async with asyncio.timeout(30):
-            while len(session.questions) < 2:  # noqa: ASYNC110  nothing else tells
-                await asyncio.sleep(0.01)
+        await eventually(lambda: len(session.questions) == 2)
         page, done = session.questions
         assert (page.url, page.elicitation_id) == ("https://example.com/", "visit-1")
         assert done == v1.CompleteElicitationNotification(v1.ElicitationId("visit-1"))
@@ -264,8 +263,7 @@ async def test_a_call_that_is_cancelled_leaves_the_server_at_work_for_others(ses
     async with session_with(as_process("older", "older_server.py")) as session:
         [link] = session.servers._links
         call = asyncio.create_task(session.run("wait"))
-        while not link._calls:  # noqa: ASYNC110  nothing else tells
-            await asyncio.sleep(0.01)
+        await eventually(lambda: link._calls)
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
             await call

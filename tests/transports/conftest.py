@@ -5,7 +5,6 @@ import contextlib
 import gc
 import sys
 import threading
-import time
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -14,10 +13,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from accord.transports.process import ProcessTransport
+from tests.waiting import DEADLINE, eventually
 
-DEADLINE = 30.0
-"""Seconds until a wait for something that should happen is a failure; generous, as machines are shared."""
+from accord.transports.process import ProcessTransport
 
 MARK = "ACCORD_TEST_RUN"
 """An environment variable that everything a test starts inherits, so that whatever is left of it can be found."""
@@ -87,40 +85,6 @@ def recorder():
     return Recorder
 
 
-def _attempts():
-    """Moments to look at what no event tells us, such as the end of somebody else's process."""
-    deadline = time.monotonic() + DEADLINE
-    while time.monotonic() < deadline:
-        yield 0.005
-    pytest.fail(f"still not so after {DEADLINE:.0f} s")
-
-
-async def _eventually(condition):
-    for pause in _attempts():
-        if condition():
-            return
-        await asyncio.sleep(pause)
-
-
-@pytest.fixture
-def eventually():
-    """Waits until a condition holds, while the event loop goes on."""
-    return _eventually
-
-
-@pytest.fixture
-def wait_until():
-    """Waits until a condition holds, where there is no event loop."""
-
-    def wait_until(condition):
-        for pause in _attempts():
-            if condition():
-                return
-            time.sleep(pause)
-
-    return wait_until
-
-
 def _descriptors():
     """The open descriptors and what they are; without the number, as an event loop may replace its own sockets."""
     found = {}
@@ -167,7 +131,7 @@ async def nothing_is_left(run):
     assert asyncio.all_tasks() - {asyncio.current_task()} <= tasks
     assert set(threading.enumerate()) <= threads
     assert _descriptors() == descriptors
-    await _eventually(lambda: not _left_of(run))
+    await eventually(lambda: not _left_of(run))
     gc.collect()  # finds what nobody awaited
     assert not errors
 

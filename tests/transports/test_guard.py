@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.waiting import eventually, wait_until
 
 from accord.transports import guard, guard_process
 from accord.transports.process import ProcessTransport
@@ -88,7 +89,7 @@ def driver(started):
         os.kill(pid, signal.SIGKILL)
 
 
-def test_killing_us_ends_an_agent_that_ignores_both_sigterm_and_the_end_of_its_input(driver, started, wait_until):
+def test_killing_us_ends_an_agent_that_ignores_both_sigterm_and_the_end_of_its_input(driver, started):
     it = driver("asyncio.run(run(agent(READY)))")
     assert it.named() in started()
     it.kill()
@@ -103,7 +104,7 @@ asyncio.run(run(wrapped(agent(READY)), wrapped(wrapped(agent(READY))), agent(REA
 """
 
 
-def test_killing_us_ends_wrappers_and_grandchildren_of_all_agents(driver, started, wait_until):
+def test_killing_us_ends_wrappers_and_grandchildren_of_all_agents(driver, started):
     it = driver(WRAPPERS)
     assert {it.named() for _ in range(3)} < started()
     it.kill()
@@ -121,7 +122,7 @@ asyncio.run(main())
 """
 
 
-def test_killing_us_before_we_could_end_what_a_leader_has_left_ends_it(driver, started, wait_until):
+def test_killing_us_before_we_could_end_what_a_leader_has_left_ends_it(driver, started):
     it = driver(LEADER_IS_GONE)
     agent = it.named()
     assert it.said() == "ended"
@@ -140,7 +141,7 @@ asyncio.run(run(agent()))
 """
 
 
-def test_killing_us_between_an_agents_start_and_telling_the_guard_ends_it(driver, started, wait_until):
+def test_killing_us_between_an_agents_start_and_telling_the_guard_ends_it(driver, started):
     it = driver(KILLED_BEFORE_TELLING)
     assert it.named() in started()
     it.kill()
@@ -157,7 +158,7 @@ asyncio.run(main())
 
 
 @pytest.mark.parametrize("how", ["os._exit(0)", "sys.exit(0)", "return", "raise KeyboardInterrupt"])
-def test_leaving_without_closing_ends_the_agents(driver, started, wait_until, how):
+def test_leaving_without_closing_ends_the_agents(driver, started, how):
     it = driver(LEAVING.replace("HOW", how))
     assert it.said().startswith("ready")
     it.process.wait(DEADLINE)
@@ -170,7 +171,7 @@ asyncio.run(run(agent(READY)))
 """
 
 
-def test_ctrl_c_at_our_terminal_leaves_the_guard_and_the_agents_alone(driver, started, wait_until):
+def test_ctrl_c_at_our_terminal_leaves_the_guard_and_the_agents_alone(driver, started):
     it = driver(CTRL_C)
     agent = it.named()
     os.killpg(it.pid, signal.SIGINT)
@@ -196,7 +197,7 @@ asyncio.run(main())
 """
 
 
-def test_other_children_of_ours_do_not_keep_the_guard_waiting(driver, started, wait_until):
+def test_other_children_of_ours_do_not_keep_the_guard_waiting(driver, started):
     it = driver(OTHER_CHILDREN)
     agent, *others = it.named(), it.named(), it.named()
     assert agent in started()
@@ -215,7 +216,7 @@ asyncio.run(main())
 """
 
 
-def test_a_forked_child_can_have_agents_and_a_guard_of_its_own(driver, started, wait_until):
+def test_a_forked_child_can_have_agents_and_a_guard_of_its_own(driver, started):
     it = driver(FORKED)
     parents_agent, childs_agent = it.named(), it.named()
     wait_until(lambda: len(started("guard_process")) == 2)
@@ -243,7 +244,7 @@ async def agents(recorder):
 
 
 @pytest.fixture
-def the_guard(started, eventually):
+def the_guard(started):
     """The one guard there is, once it runs: until then its command line cannot be read."""
 
     async def the_guard():
@@ -271,7 +272,7 @@ def descriptors_of(pid):
     return sorted(found)
 
 
-async def test_the_guard_holds_nothing_but_its_pipe(agents, the_guard, eventually):
+async def test_the_guard_holds_nothing_but_its_pipe(agents, the_guard):
     await agents()
     await agents()
     guard = await the_guard()
@@ -283,7 +284,7 @@ async def test_the_guard_holds_nothing_but_its_pipe(agents, the_guard, eventuall
     await eventually(holds_only_its_pipe)
 
 
-async def test_a_killed_guard_is_replaced_and_its_successor_knows_everybody(agents, started, the_guard, eventually):
+async def test_a_killed_guard_is_replaced_and_its_successor_knows_everybody(agents, started, the_guard):
     one = await agents()
     guard = await the_guard()
     os.kill(guard, signal.SIGKILL)
@@ -297,7 +298,7 @@ async def test_a_killed_guard_is_replaced_and_its_successor_knows_everybody(agen
     assert started("guard_process") == set()
 
 
-async def test_a_killed_guard_disturbs_nobody(agents, started, the_guard, eventually):
+async def test_a_killed_guard_disturbs_nobody(agents, started, the_guard):
     transport = await agents()
     os.kill(await the_guard(), signal.SIGKILL)
     await eventually(lambda: not started("guard_process"))

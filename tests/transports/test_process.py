@@ -9,6 +9,7 @@ import termios
 
 import pytest
 from children import DEAF, ECHO, FOREVER, READY, pid_of, python, shell
+from tests.waiting import eventually
 
 from accord.jsonrpc.frames import Oversized
 from accord.transports import group, process
@@ -53,7 +54,7 @@ def waiting_in(pipe):
     return int.from_bytes(count, sys.byteorder)
 
 
-async def test_pausing_stops_the_agent_and_resuming_lets_it_go_on(start, eventually):
+async def test_pausing_stops_the_agent_and_resuming_lets_it_go_on(start):
     # More than all the buffers on the way hold, so the agent can only finish when we read.
     many = "for number in range(20_000): os.write(1, b'%0100d\\n' % number)\nos.write(2, b'finished')\n"
     finished = asyncio.Event()

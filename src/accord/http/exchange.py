@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import ssl
 from collections.abc import AsyncGenerator, Callable, Sequence
+from typing import cast
 
 from accord.errors import AccordError
+from accord.transports.closing import within
+from accord.transports.received import Received
+
+UNREAD = 256 * 1024
+"""Bytes that may wait to be read before no more are taken from the socket."""
 
 
 class Broken(AccordError):
@@ -18,57 +23,118 @@ class Broken(AccordError):
         self.was_sent = was_sent
 
 
-class Wire:
-    """A TCP or TLS connection, whose troubles are Broken."""
+class Wire(Received):
+    """A TCP or TLS connection, whose troubles are Broken. What comes waits here until it is read, up to a bound."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader = reader
-        self._writer = writer
+    _transport: asyncio.Transport
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._has_ended = False
+        self._error: Exception | None = None
+        self._waiter: asyncio.Future[None] | None = None
+        self._room = asyncio.Event()
+        self._room.set()
+        self._lost = asyncio.Event()
 
     @classmethod
-    async def open(cls, host: str, port: int, tls: ssl.SSLContext | None, within: float) -> Wire:
+    async def open(cls, host: str, port: int, tls: ssl.SSLContext | None, patience: float) -> Wire:
         try:
-            async with asyncio.timeout(within):
-                return cls(*await asyncio.open_connection(host, port, ssl=tls, limit=256 * 1024))
+            async with asyncio.timeout(patience):
+                _, wire = await asyncio.get_running_loop().create_connection(cls, host, port, ssl=tls)
         except (OSError, TimeoutError, ValueError) as error:
             # asyncio's own text names every address that it tried; the operating system's word is enough
             reason = "it did not answer in time" if isinstance(error, TimeoutError) else _reason(error)
             raise Broken(f"{host}:{port} cannot be reached: {reason}", was_sent=False) from error
+        return wire
 
     @property
     def speaks(self) -> str | None:
         """The protocol that TLS has agreed upon."""
-        encrypted = self._writer.get_extra_info("ssl_object")
+        encrypted = self._transport.get_extra_info("ssl_object")
         return None if encrypted is None else encrypted.selected_alpn_protocol()
 
     @property
-    def has_ended(self) -> bool:
-        return self._reader.at_eof() or self._writer.is_closing()
+    def is_open(self) -> bool:
+        return not (self._has_ended or self._transport.is_closing())
 
-    async def read(self, size: int) -> bytes:
-        try:
-            return await self._reader.read(size)
-        except OSError as error:
-            raise Broken(f"the connection broke: {_reason(error)}") from error
+    @property
+    def is_quiet(self) -> bool:
+        """Whether it is open, and nothing has come that was not read."""
+        return self.is_open and not self._parts
+
+    async def read(self) -> bytes:
+        """What has come; nothing at the end."""
+        while not self._parts:
+            if self._error is not None:
+                raise Broken(f"the connection broke: {_reason(self._error)}") from self._error
+            if self._has_ended:
+                return b""
+            self._waiter = asyncio.get_running_loop().create_future()
+            await self._waiter
+        data = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+        self._parts.clear()
+        if self._size > UNREAD and not self._transport.is_closing():
+            self._transport.resume_reading()
+        self._size = 0
+        return data
+
+    @property
+    def unsent(self) -> int:
+        return self._transport.get_write_buffer_size()
 
     def put(self, data: bytes) -> None:
-        """Write without waiting: for a few bytes."""
-        self._writer.write(data)
+        """Write without waiting. Whether the connection still lives is told by `read`."""
+        if not self._transport.is_closing():
+            self._transport.write(data)
 
     async def write(self, data: bytes) -> None:
-        try:
-            self._writer.write(data)
-            await self._writer.drain()
-        except (OSError, RuntimeError) as error:
-            raise Broken(f"the connection broke: {_reason(error)}") from error
+        """Write, and wait until there is room for more."""
+        self.put(data)
+        await self._room.wait()
 
     def close(self) -> None:
-        self._writer.close()
+        if self.unsent:  # nobody may ever take it
+            self._transport.abort()
+        else:
+            self._transport.close()
 
     async def wait_closed(self) -> None:
-        with contextlib.suppress(OSError, TimeoutError):
-            async with asyncio.timeout(1.0):
-                await self._writer.wait_closed()
+        await within(1.0, self._lost.wait())
+
+    # The socket's side
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's are of no common class
+
+    def data_received(self, data: bytes) -> None:
+        self._parts.append(data)
+        before, self._size = self._size, self._size + len(data)
+        if before <= UNREAD < self._size:
+            self._transport.pause_reading()
+        self._wake()
+
+    def eof_received(self) -> None:
+        self._has_ended = True
+        self._wake()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._has_ended = True
+        self._error = exc
+        self._lost.set()
+        self._room.set()
+        self._wake()
+
+    def pause_writing(self) -> None:
+        self._room.clear()
+
+    def resume_writing(self) -> None:
+        self._room.set()
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
 
 
 class Response:

@@ -1,20 +1,18 @@
-"""HTTP/1.1 as a client, over asyncio's streams: one exchange at a time on each connection. h11 knows the protocol."""
+"""HTTP/1.1 as a client: one exchange at a time on each connection. `head` knows the protocol."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
-from typing import Any
-
-import h11
 
 from accord.http.exchange import Broken, Response, Wire
-
-READ = 64 * 1024
+from accord.http.head import LONGEST, Bad, Body, ResponseHead, body_of_response, head_bytes, keeps, response_head
 
 IDLE = 3.0
 """Seconds after which a connection is not used again: servers close idle ones, many after 5, and a request that
 crosses that may have been received or not."""
+
+CHANGES_PROTOCOL = 101
 
 
 class Http1:
@@ -22,64 +20,90 @@ class Http1:
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
-        self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=256 * 1024)
         self.busy = False
         self._clock = asyncio.get_running_loop().time
         self._idle_since = self._clock()
+        self._keep = True
+        self._rest = b""
+        """What was read behind the head of an answer."""
 
     @property
     def is_usable(self) -> bool:
         """Whether another request can be sent: the last answer was read, and the server has no reason to hang up."""
         is_fresh = self._clock() - self._idle_since < IDLE
-        return not self.busy and is_fresh and self._http.our_state is h11.IDLE and not self._wire.has_ended
+        return not (self.busy or self._rest) and is_fresh and self._wire.is_quiet
 
     async def request(self, method: str, path: str, headers: Sequence[tuple[str, str]], body: bytes) -> Response:
         """Send this, and wait for the head of the answer; raises Broken."""
         self.busy = True
         try:
-            encoded = [(name.encode(), value.encode()) for name, value in headers]
-            head = h11.Request(method=method, target=path, headers=encoded)
-            data = [self._http.send(head), self._http.send(h11.Data(data=body)) if body else b""]
-            data.append(self._http.send(h11.EndOfMessage()))
-            await self._wire.write(b"".join(part or b"" for part in data))
-            answer = await self._answer()
-        except h11.LocalProtocolError as error:
+            fields = [(name.encode(), value.encode()) for name, value in headers]
+            head = head_bytes(f"{method} {path} HTTP/1.1\r\n".encode(), fields)
+        except ValueError as error:
+            self.busy = False
             raise Broken(f"the request cannot be written: {error}", was_sent=False) from error
+        try:
+            self._wire.put(head + body)
+            answer = await self._head()
+            rest = body_of_response(answer, method)
+        except Bad as bad:
+            self.close()
+            raise Broken(f"what the server sent is no HTTP: {bad}") from bad
         except BaseException:
             self.close()
             raise
-        found = [(name.decode("latin-1").lower(), value.decode("utf-8", "replace")) for name, value in answer.headers]
-        return Response(answer.status_code, found, self._chunks(), self._leave)
+        # A server that answers before it has all of the request may not read the rest of it.
+        self._keep = keeps(answer.fields, is_1_1=answer.is_1_1) and not self._wire.unsent
+        if rest.is_over:
+            self._done()
+        found = [(name.decode("latin-1"), value.decode("utf-8", "replace")) for name, value in answer.fields]
+        return Response(answer.status, found, self._chunks(rest), self._leave)
 
-    async def _answer(self) -> h11.Response:
+    async def _head(self) -> ResponseHead:
+        data = b""
         while True:
-            event = await self._next()
-            if isinstance(event, h11.Response):
-                return event
-            if not isinstance(event, h11.InformationalResponse):
-                raise Broken("the server closed the connection before it answered")
+            end = data.find(b"\r\n\r\n")
+            if end < 0:
+                if len(data) > LONGEST:
+                    raise Bad("the head of an answer is too long")
+                data += await self._more("the server closed the connection before it answered")
+                continue
+            head, data = response_head(data[: end + 2]), data[end + 4 :]
+            if head.status == CHANGES_PROTOCOL:
+                raise Bad("another protocol, for which nobody has asked")
+            if head.status >= 200:  # those below say that an answer will come
+                self._rest = data
+                return head
 
-    async def _chunks(self) -> AsyncGenerator[bytes]:
-        while True:
-            event = await self._next()
-            if isinstance(event, h11.Data):
-                yield bytes(event.data)
-            elif isinstance(event, h11.EndOfMessage):
-                if self._http.their_state is h11.DONE and self._http.our_state is h11.DONE:
-                    self._http.start_next_cycle()
-                self.busy = False
-                self._idle_since = self._clock()
+    async def _more(self, otherwise: str) -> bytes:
+        if data := await self._wire.read():
+            return data
+        raise Broken(otherwise)
+
+    async def _chunks(self, body: Body) -> AsyncGenerator[bytes]:
+        is_over = body.is_over
+        while not is_over:
+            data, self._rest = self._rest or await self._wire.read(), b""
+            if not data:
+                if not body.end():
+                    raise Broken("the connection ended in the middle of an answer")
+                self._done()
                 return
-            else:
-                raise Broken("the connection ended in the middle of an answer")
+            try:
+                part, self._rest = body.feed(data)
+            except Bad as bad:
+                raise Broken(f"what the server sent is no HTTP: {bad}") from bad
+            if is_over := body.is_over:
+                self._done()
+            if part:
+                yield part
 
-    async def _next(self) -> Any:
-        try:
-            while (event := self._http.next_event()) is h11.NEED_DATA:
-                self._http.receive_data(await self._wire.read(READ))
-        except h11.RemoteProtocolError as error:
-            raise Broken(f"what the server sent is no HTTP: {error}") from error
-        return event
+    def _done(self) -> None:
+        """The answer has been read."""
+        self.busy = False
+        self._idle_since = self._clock()
+        if not self._keep:
+            self.close()
 
     def _leave(self) -> None:
         if self.busy:  # what is left of the answer will not be read

@@ -1,4 +1,4 @@
-"""HTTP/2 as a client, over asyncio's streams: many exchanges at a time on one connection. h2 knows the protocol.
+"""HTTP/2 as a client: many exchanges at a time on one connection. h2 knows the protocol.
 
 One task reads and hands events to the exchanges. What a stream brings counts against its window until it is taken, so
 a reader that stops makes the server stop, and the other streams go on.
@@ -19,7 +19,6 @@ import h2.settings
 
 from accord.http.exchange import Broken, Response, Wire
 
-READ = 64 * 1024
 STREAM_WINDOW = 1024 * 1024
 CONNECTION_WINDOW = 2**31 - 1
 """What all streams together may bring unread. Each has a bound of its own: one that stops must not stop the others."""
@@ -64,7 +63,7 @@ class Http2:
 
     @property
     def is_usable(self) -> bool:
-        return self._ended is None and not self._wire.has_ended
+        return self._ended is None and self._wire.is_open
 
     @property
     def has_room(self) -> bool:
@@ -162,7 +161,7 @@ class Http2:
     async def _read(self) -> None:
         try:
             await self._flush()
-            while data := await self._wire.read(READ):
+            while data := await self._wire.read():
                 for event in self._http.receive_data(data):
                     self._handle(event)
                 await self._flush()

@@ -48,7 +48,7 @@ def _checked(url: str) -> str:
     parts = urlsplit(url)
     if parts.scheme not in SCHEMES or not parts.hostname:
         raise AccordError(f"{url} is no URL of an agent: it begins with {', '.join(f'{it}://' for it in SCHEMES)}")
-    if find_spec("h2") is None or find_spec("h11") is None or find_spec("websockets") is None:
+    if find_spec("h2") is None or find_spec("websockets") is None:
         raise AccordError(EXTRA_MISSING)
     return parts.scheme
 

@@ -1,0 +1,166 @@
+"""What the HTTP/1.1 client makes of answers, good and bad: real sockets, and a server that says what it is told to."""
+
+import asyncio
+from contextlib import asynccontextmanager
+
+import pytest
+from tests.waiting import eventually
+
+from accord.http.exchange import UNREAD, Broken, Wire
+from accord.http.http1 import Http1
+
+GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-One:  1 \r\n\r\nhello"
+CHUNKED = (
+    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX-One: 1\r\n\r\n2\r\nhe\r\n3;x=y\r\nllo\r\n0\r\nT: 1\r\n\r\n"
+)
+
+
+@asynccontextmanager
+async def serving(serve):
+    """A connection to a server that does this with each."""
+    tasks = set()
+
+    async def until_it_ends(reader, writer):
+        tasks.add(asyncio.current_task())
+        try:
+            await serve(reader, writer)
+        except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass
+        finally:
+            writer.transport.abort() if writer.transport.get_write_buffer_size() else writer.close()
+
+    async with await asyncio.start_server(until_it_ends, "127.0.0.1", 0) as listening:
+        connection = Http1(await Wire.open("127.0.0.1", listening.sockets[0].getsockname()[1], None, 10))
+        try:
+            yield connection
+        finally:
+            connection.close()
+            await connection.wait_closed()
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks)
+
+
+def server(*answers, cut=0, hang_up=True):
+    """A connection to a server that says one of these after another, each when it has read a request."""
+
+    async def serve(reader, writer):
+        for answer in answers:
+            head = await reader.readuntil(b"\r\n\r\n")
+            if b"content-length: " in head:
+                await reader.readexactly(int(head.split(b"content-length: ")[1].split(b"\r\n")[0]))
+            for start in range(0, len(answer), cut or len(answer) or 1):
+                writer.write(answer[start : start + (cut or len(answer))])
+                await writer.drain()
+        if not hang_up:
+            await reader.read()
+
+    return serving(serve)
+
+
+async def ask(connection, body=b"", method="POST"):
+    headers = [("host", "here"), ("content-length", str(len(body)))]
+    response = await connection.request(method, "/acp", headers, body)
+    return response, await response.body(1_000_000)
+
+
+@pytest.mark.parametrize("cut", [0, 1, 7])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        GOOD,
+        b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\nLink: x\r\n\r\n" + GOOD,
+        CHUNKED,
+        b"HTTP/1.1 200 OK\r\nX-One: 1\r\n\r\nhello",
+        b"HTTP/1.0 200 OK\r\nX-One: 1\r\nContent-Length: 5\r\n\r\nhello",
+    ],
+)
+async def test_an_answer_is_read_however_it_comes(answer, cut):
+    async with server(answer, cut=cut) as connection:
+        response, body = await ask(connection, b"x")
+        assert (response.status, response.header("x-one"), body) == (200, "1", b"hello")
+
+
+async def test_a_connection_serves_again_and_again():
+    answers = [GOOD, b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n", b"HTTP/1.1 204 No Content\r\n\r\n", GOOD]
+    async with server(*answers, hang_up=False) as connection:
+        for answer in answers:
+            assert connection.is_usable
+            response, body = await ask(connection, b"x" * 1000)
+            assert (b"%d" % response.status in answer, body in answer) == (True, True)
+        assert connection.is_usable
+
+
+@pytest.mark.parametrize("closing", [b"HTTP/1.1 200 OK\r\nConnection: close\r\n", b"HTTP/1.0 200 OK\r\n"])
+async def test_a_connection_that_the_server_will_close_is_not_used_again(closing):
+    async with server(closing + b"Content-Length: 2\r\n\r\nok", hang_up=False) as connection:
+        assert (await ask(connection))[1] == b"ok"
+        assert not connection.is_usable
+
+
+@pytest.mark.parametrize("more", [b"HTTP/1.1 408 Request Timeout\r\n\r\n", b"x"])
+async def test_a_connection_on_which_nobody_knows_what_comes_is_not_used_again(more):
+    async with server(GOOD + more, hang_up=False) as connection:
+        assert (await ask(connection))[1] == b"hello"
+        assert not connection.is_usable
+
+
+async def test_an_answer_that_is_left_takes_its_connection_with_it():
+    async with server(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\nhello", hang_up=False) as connection:
+        response = await connection.request("GET", "/acp", [("host", "here")], b"")
+        await response.close()
+        assert not connection.is_usable
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        (b"", "closed the connection before it answered"),
+        (b"HTTP/1.1 200 OK\r\nContent-Le", "closed the connection before it answered"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello", "ended in the middle of an answer"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", "ended in the middle of an answer"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nhello\r\n", "no HTTP: a piece of a body"),
+        (b"SSH-2.0-OpenSSH_9.9\r\n\r\n", "no HTTP: the status line is none"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello", "no HTTP: the length of the body"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nhello", "no HTTP: a body is sent as it is, or in chunks"),
+        (b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", "no HTTP: another protocol"),
+        (b"HTTP/1.1 200 OK\r\nX: " + b"x" * 100_000, "no HTTP: the head of an answer is too long"),
+    ],
+)
+async def test_what_is_no_whole_answer_is_told(answer, problem):
+    async with server(answer) as connection:
+        with pytest.raises(Broken, match=problem):
+            await ask(connection, b"x")
+        assert not connection.is_usable
+
+
+async def test_an_answer_may_come_before_the_request_was_taken():
+    async def serve(reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\n\r\nno!")
+        await asyncio.get_running_loop().create_future()  # and reads no more
+
+    async with serving(serve) as connection:
+        response, body = await ask(connection, b"x" * 30_000_000)
+        assert (response.status, body) == (413, b"no!")
+        assert not connection.is_usable
+
+
+async def test_a_field_does_not_break_out_of_its_line():
+    async with server(GOOD) as connection:
+        with pytest.raises(Broken, match="cannot be written") as caught:
+            await connection.request("GET", "/acp", [("x", "a\r\nb: c")], b"")
+        assert not caught.value.was_sent
+        assert (await ask(connection))[1] == b"hello"
+
+
+async def test_who_reads_nothing_makes_the_server_wait():
+    size = 30_000_000
+    async with server(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % size + b"x" * size) as connection:
+        response = await connection.request("GET", "/acp", [("host", "here")], b"")
+        wire = connection._wire
+        await eventually(lambda: wire._size > UNREAD)
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert wire._size <= 2 * UNREAD  # one read more than the bound
+        assert sum([len(chunk) async for chunk in response.chunks]) == size
