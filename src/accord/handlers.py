@@ -60,11 +60,22 @@ class Context:
         """Whether the other side no longer wants the answer."""
         return self._owed is not None and self._owed.cancelled
 
+    def answer(self, result: Any) -> None:
+        """Answer now. The handler may go on; what it returns or raises is not sent any more."""
+        self._request().home.answer_now(self._request(), result)
+
+    def on_cancel(self, do: Callable[[], None]) -> None:
+        """Call this when the other side no longer wants the answer, instead of cancelling the handler's task."""
+        self._request().on_cancel = do
+
     def after_response(self, do: Callable[..., Awaitable[Any] | None], *arguments: Any) -> None:
         """Call this once the answer is on its way: what it sends comes behind the answer."""
+        self._request().after(lambda: do(*arguments))
+
+    def _request(self) -> Owed:
         if self._owed is None:
-            raise TypeError("a notification has no answer to wait for")
-        self._owed.after(lambda: do(*arguments))
+            raise TypeError("a notification has no answer")
+        return self._owed
 
 
 class Handlers:

@@ -50,6 +50,8 @@ class Owed:
         "in_lane",
         "lane",
         "method",
+        "on_cancel",
+        "route",
         "running",
         "stepped",
         "task",
@@ -68,6 +70,10 @@ class Owed:
         """Whether the handler's task has had its first step."""
         self.task: asyncio.Task[None] | None = None
         self._begin: Callable[[], None] | None = None
+        self.route: Route | None = None
+        """The way to its answer."""
+        self.on_cancel: Callable[[], None] | None = None
+        """Called instead of cancelling the task, where the handler has asked for that."""
         self.after_answer: list[Callable[[], Awaitable[Any] | None]] | None = None
 
     holding_up = None  # a request's handler never holds up an answer, so nobody need know when it waits
@@ -96,7 +102,13 @@ class Owed:
     def _cancel_task(self) -> None:
         if self.task is not None:
             # The task's first step is already in the loop's queue; this comes behind it.
-            asyncio.get_running_loop().call_soon(self.task.cancel)
+            asyncio.get_running_loop().call_soon(self._cancel_now, self.task)
+
+    def _cancel_now(self, task: asyncio.Task[None]) -> None:
+        if self.on_cancel is not None:
+            self.on_cancel()
+        else:
+            task.cancel()
 
     def after(self, do: Callable[[], Awaitable[Any] | None]) -> None:
         """Do this once the answer is on its way; now, if it is."""
@@ -145,6 +157,7 @@ class Serving:
         if route is None:
             self._answer_error(owed, METHOD_NOT_FOUND, "Method not found", {"method": message.method})
             return True
+        owed.route = route
         raw = message.params or EMPTY
         try:
             params = route.decode(raw)
@@ -261,6 +274,11 @@ class Serving:
             self._succeed(owed, route, result)
 
     # Answering
+
+    def answer_now(self, owed: Owed, result: Any) -> None:
+        """Answer with this, though the handler goes on."""
+        assert owed.route is not None
+        self._succeed(owed, owed.route, result)
 
     def _succeed(self, owed: Owed, route: Route, result: Any) -> None:
         try:

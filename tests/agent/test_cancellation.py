@@ -104,6 +104,33 @@ async def test_a_turn_that_does_not_end_is_answered_after_a_grace(serve, caplog)
     assert editor.text == "working"
 
 
+async def test_a_turn_that_does_not_end_keeps_nobody_waiting(scripted):
+    """Neither who has cancelled its request, nor the next prompt of its session."""
+    let_go = asyncio.Event()
+
+    async def work(turn):
+        await turn.say(turn.text)
+        while turn.text == "stubborn" and not let_go.is_set():
+            try:
+                await let_go.wait()
+            except asyncio.CancelledError:
+                continue
+
+    async with scripted(agent_with(work, cancel_grace=0.01)) as client:
+        session = (await client.request("session/new", {"cwd": "/project", "mcpServers": []}))["sessionId"]
+
+        def prompt(text):
+            return client.call("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": text}]})
+
+        first, second = prompt("stubborn"), prompt("next")
+        await client.expect("session/update")
+        client.tell("$/cancel_request", {"requestId": first})
+        assert await client.expect_result(first) == {"stopReason": "cancelled"}
+        await client.expect("session/update")
+        assert await client.expect_result(second) == {"stopReason": "end_turn"}
+        let_go.set()
+
+
 @pytest.mark.requirement("prompt.cancel.updates-before-answer")
 async def test_what_a_turn_says_while_it_unwinds_comes_before_the_answer(serve):
     async def work(turn):

@@ -135,9 +135,9 @@ class Clock:
     async def advance(self, seconds):
         """Put the clock forward, and let happen what is due."""
         self._loop.ahead += seconds
-        due = self._loop.create_future()
-        self._loop.call_later(0, due.set_result, None)
-        await due
+        due = asyncio.Event()
+        self._loop.call_later(0, due.set)
+        await due.wait()
 
 
 @pytest.fixture

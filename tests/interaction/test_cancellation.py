@@ -198,6 +198,25 @@ def worker(handlers, stage):
         asyncio.current_task().cancel()
         await asyncio.sleep(0)
 
+    @handlers.on_request("_example.com/hasty")
+    async def hasty(params, context):
+        context.after_response(stage.tell, "answered")
+        context.answer({"hasty": True})
+        context.answer({"hasty": "twice"})
+        await stage.cue("finish")
+        stage.tell("finished")
+        if params["fails"]:
+            raise ValueError("nobody hears of this")
+        return {"hasty": "still"}
+
+    @handlers.on_request("_example.com/decides")
+    async def decides(params, context):
+        wanted = asyncio.Event()
+        context.on_cancel(wanted.set)
+        stage.tell("started")
+        await wanted.wait()
+        return {"stopped": True, "known": context.cancelled}
+
     @handlers.on_request("_example.com/quick")
     def quick(params):
         return {"done": True}
@@ -242,6 +261,29 @@ async def test_a_handler_may_finish_in_spite_of_being_cancelled_more_than_once(c
             assert await script.told("cancelled") == {"known": True}
         script.cue("finish")
         assert await script.expect_result(asked) == {"done": True}
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_a_handler_may_answer_before_it_ends_and_is_answered_for_once(connect, fails):
+    async with connect.as_client(worker) as script:
+        for _ in range(2):  # the id is free again once the answer is there
+            script.send(ask("_example.com/hasty", 7, fails=fails))
+            assert await script.expect_result(7) == {"hasty": True}
+            await script.told("answered")
+        script.cue("finish")
+        await script.told("finished")
+        await script.expect_silence()
+
+
+async def test_a_handler_may_see_to_its_cancellation_itself(connect):
+    async with connect.as_client(worker) as script:
+        asked = script.call("_example.com/decides")
+        await script.told("started")
+        script.tell("$/cancel_request", {"requestId": asked})
+        assert await script.expect_result(asked) == {"stopped": True, "known": True}
+        # In one breath as well: it decides as soon as it has begun.
+        script.send(ask("_example.com/decides", 8), tell("$/cancel_request", requestId=8))
+        assert await script.expect_result(8) == {"stopped": True, "known": True}
 
 
 async def test_a_request_that_is_cancelled_in_the_same_breath_is_started_and_then_cancelled(connect):

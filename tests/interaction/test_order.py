@@ -709,7 +709,7 @@ async def test_what_is_asked_for_when_the_answer_is_out_already_happens_at_once(
 async def test_a_notification_has_no_answer_to_come_after(connect):
     async with connect.as_client(announcing) as script:
         script.tell("_example.com/note")
-        assert await script.told("refused") == {"why": "a notification has no answer to wait for"}
+        assert await script.told("refused") == {"why": "a notification has no answer"}
 
 
 # Rule 7

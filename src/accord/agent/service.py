@@ -12,8 +12,8 @@ from accord.agent.login import Authentication
 from accord.agent.remote_client import ClientLink
 from accord.agent.session import Session
 from accord.agent.troubles import not_found, telling
-from accord.agent.turn import Turn
-from accord.agent.turns import Place
+from accord.agent.turn import Turn, meant_by
+from accord.agent.turns import CANCELLED
 from accord.capabilities import Capabilities
 from accord.dispatch import Peer
 from accord.errors import StoreError
@@ -126,34 +126,41 @@ class Service:
         await self.authentication.require()
         session = self.session(request.session_id)
         check_prompt(request.prompt, self._offers)
-        turns: list[Turn] = []
-
-        async def work(place: Place) -> str:
-            turns.append(turn := Turn(session, request, context, place))
-            return await self._work(turn)
-
+        place = session.turns.join()
+        turn = Turn(session, request, context, place)
+        context.on_cancel(place.cancel)
         with telling(session.id):
             try:
-                stop_reason = await session.turns.take(work)
+                stop_reason = await place.live(lambda: self._work(turn), lambda: self._give_up(turn))
             except StoreError as error:
                 if error.reason in ("taken", "gone"):
                     await self.lifecycle.let_go(session)
                 raise
-        meta = (turns[0].answer_meta or None) if turns else None
-        usage = turns[0].spent if turns and self.agent.unstable else None
-        return v1.PromptResponse(cast("StopReason", stop_reason), usage, meta=meta)
+        return self._response(turn, stop_reason)
+
+    def _response(self, turn: Turn, stop_reason: str) -> v1.PromptResponse:
+        usage = turn.spent if self.agent.unstable else None
+        return v1.PromptResponse(cast("StopReason", stop_reason), usage, meta=turn.answer_meta or None)
 
     async def _work(self, turn: Turn) -> str:
         await turn.session.begin_turn(turn.prompt)
         try:
-            async with turn.lasting():
-                stop_reason = await self.agent.answer(turn)
+            try:
+                async with turn.tasks:
+                    stop_reason = await self.agent.answer(turn)
+            except BaseExceptionGroup as group:
+                raise meant_by(group) from None
             if stop_reason == REFUSAL:
                 await turn.session.forget_turn()
         finally:
             turn.end()
             await turn.session.save()
         return stop_reason
+
+    def _give_up(self, turn: Turn) -> None:
+        """Answer a prompt whose work does not end though it was cancelled."""
+        turn.end()
+        turn.context.answer(self._response(turn, CANCELLED))
 
     def _cancel(self, notification: v1.CancelNotification) -> None:
         session = self.sessions.get(notification.session_id)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -65,7 +64,8 @@ class Turn(Elicits):
         self._client = self.client
         self._scope = {"session_id": session.id}
         self._place = place
-        self._tasks = asyncio.TaskGroup()
+        self.tasks = asyncio.TaskGroup()
+        """What runs beside what the turn does (see `start`)."""
         self._asking: set[asyncio.Task[Any]] = set()
         self._send: Callable[[v1.SessionUpdate], Coroutine[Any, Any, None]] = session.send
         self._speaker: type[object] | None = None
@@ -190,22 +190,13 @@ class Turn(Elicits):
 
     def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Do this beside what the turn does. The turn ends only when it is done, and a cancel ends both."""
-        return self._tasks.create_task(work)
+        return self.tasks.create_task(work)
 
     # Its life
 
-    @asynccontextmanager
-    async def lasting(self) -> AsyncGenerator[None]:
-        """Until this ends, and what was started in it."""
-        try:
-            async with self._tasks:
-                yield
-        except BaseExceptionGroup as group:
-            raise _meant_by(group) from None
-
     async def request(self, request: Request[ResultT], *, force: bool = False) -> ResultT:
         """Ask the client anything; given up when the turn ends, in whichever task it was asked."""
-        if self._place.is_cancelled() and isinstance(request, _ASKS_THE_USER):
+        if self._place.is_cancelled and isinstance(request, _ASKS_THE_USER):
             # prompt-turn, Cancellation: the client has answered what was open, and its user is through with this.
             raise asyncio.CancelledError
         return await self._while_it_lasts(self.session.asks.request(request, force=force))
@@ -234,7 +225,7 @@ class Turn(Elicits):
                 task.cancel()
 
 
-def _meant_by(group: BaseExceptionGroup[BaseException]) -> BaseException:
+def meant_by(group: BaseExceptionGroup[BaseException]) -> BaseException:
     """What an author raised, without what task groups put around it; an answer of his choosing before all else."""
     return next((error for error in _each(group) if isinstance(error, RequestError)), group.exceptions[0])
 

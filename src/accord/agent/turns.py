@@ -1,8 +1,8 @@
 """A session's turns: one at a time, what happens to a second prompt, and cancelling.
 
-Each prompt has a `Place` from its arrival until its answer. The first in the line runs, in a task of its own; the
-prompt's handler waits for that task and is never stopped by it: whatever comes out of a cancelled turn, and if nothing
-ever does, the answer is `cancelled`.
+Each prompt has a `Place` from its arrival until its answer. The first in the line is worked on, where its prompt is
+handled; the others wait. Whatever comes out of a cancelled turn, its answer is `cancelled`; if nothing comes within the
+grace, it is answered all the same, and the next in the line has its turn.
 """
 
 from __future__ import annotations
@@ -27,63 +27,81 @@ CANCELLED = "cancelled"
 
 
 class Place:
-    """One prompt's place in the line."""
+    """One prompt's place in the line. Whoever joins the line has to `live` at once."""
 
-    def __init__(self, grace: float) -> None:
-        loop = asyncio.get_running_loop()
+    __slots__ = ("_give_up", "_grace", "_task", "_timer", "_turn_comes", "_turns", "is_cancelled")
+
+    def __init__(self, turns: Turns, grace: float) -> None:
+        self.is_cancelled = False
+        self._turns = turns
         self._grace = grace
-        self._turn_comes: asyncio.Future[None] = loop.create_future()
-        self._stopping: asyncio.Future[None] = loop.create_future()
-        self._task: asyncio.Task[str] | None = None
+        self._turn_comes: asyncio.Future[None] | None = None
+        """What it waits for while it is not the first."""
+        self._task: asyncio.Task[Any] | None = None
+        """Who works on it."""
+        self._timer: asyncio.TimerHandle | None = None
+        self._give_up: Callable[[], None] | None = None
+
+    def wait(self) -> None:
+        """There are others before it."""
+        self._turn_comes = asyncio.get_running_loop().create_future()
 
     def come(self) -> None:
         """It is this one's turn now."""
-        if not self._turn_comes.done():
+        if self._turn_comes is not None and not self._turn_comes.done():
             self._turn_comes.set_result(None)
-
-    def is_cancelled(self) -> bool:
-        return self._stopping.done()
 
     def cancel(self) -> None:
         """Stop, or do not begin. A second time does nothing."""
-        if self.is_cancelled():
+        if self.is_cancelled:
             return
-        self._stopping.set_result(None)
+        self.is_cancelled = True
         self.come()
         if self._task is not None:
             self._task.cancel()
+            self._timer = asyncio.get_running_loop().call_later(self._grace, self._run_away)
 
-    async def live(self, work: Work) -> str:
-        """Wait for the turn, do the work, and give the stop reason."""
-        await self._wait_for(self._turn_comes, self._stopping)
-        if self.is_cancelled():
-            return CANCELLED
-        self._task = asyncio.get_running_loop().create_task(work(), name="accord turn")
-        await self._wait_for(self._task, self._stopping)
-        if not self.is_cancelled():
-            return self._task.result()
-        await self._wait_for(self._task, timeout=self._grace)
-        self._look_at_the_end(self._task)
+    async def live(self, work: Work, give_up: Callable[[], None]) -> str:
+        """Wait for the turn, do the work, and give the stop reason.
+
+        `give_up` is called where work that was cancelled does not end: the prompt has to be answered without it.
+        """
+        try:
+            if self._turn_comes is not None:
+                await self._turn_comes
+            if self.is_cancelled:
+                return CANCELLED
+            self._give_up = give_up
+            self._task = asyncio.current_task()
+            return await self._do(work)
+        finally:
+            self._task = None
+            if self._timer is not None:
+                self._timer.cancel()
+            self._turns.leave(self)
+
+    async def _do(self, work: Work) -> str:
+        # prompt-turn, Cancellation: errors that cancelling causes are answered with the stop reason all the same.
+        try:
+            stop_reason = await work()
+        except asyncio.CancelledError:
+            if not self.is_cancelled:
+                raise
+        except Exception as error:
+            if not self.is_cancelled:
+                raise
+            # Not the client's concern, but an author may want to know.
+            log.info("a cancelled turn ended with an error", exc_info=error)
+        else:
+            if not self.is_cancelled:
+                return stop_reason
         return CANCELLED
 
-    async def _wait_for(self, *any_of: asyncio.Future[Any], timeout: float | None = None) -> None:  # noqa: ASYNC109
-        """Wait; that nobody wants the answer any more (`$/cancel_request`) is a cancel like `session/cancel`."""
-        deadline = None if timeout is None else asyncio.get_running_loop().time() + timeout
-        while not any(it.done() for it in any_of):
-            left = None if deadline is None else deadline - asyncio.get_running_loop().time()
-            if left is not None and left <= 0:
-                return
-            try:
-                await asyncio.wait(any_of, timeout=left, return_when=asyncio.FIRST_COMPLETED)
-            except asyncio.CancelledError:
-                self.cancel()
-
-    def _look_at_the_end(self, task: asyncio.Task[str]) -> None:
-        if not task.done():
-            log.warning("a turn does not end when it is cancelled; it was answered all the same")
-            task.add_done_callback(_forget)
-        else:
-            _forget(task)
+    def _run_away(self) -> None:
+        log.warning("a turn does not end when it is cancelled; it was answered all the same")
+        self._turns.leave(self)
+        if self._give_up is not None:
+            self._give_up()
 
 
 class Turns:
@@ -113,33 +131,25 @@ class Turns:
             self._empty = self._empty or asyncio.get_running_loop().create_future()
             await asyncio.shield(self._empty)
 
-    async def take(self, work: Callable[[Place], Coroutine[Any, Any, str]]) -> str:
-        """Do this when its turn has come; gives the stop reason."""
-        place = self._join()
-        try:
-            return await place.live(lambda: work(place))
-        finally:
-            self._line.remove(place)
-            if self._line:
-                self._line[0].come()
-            elif self._empty is not None:
-                self._empty.set_result(None)
-                self._empty = None
-
-    def _join(self) -> Place:
+    def join(self) -> Place:
+        """A prompt's place in the line; raises RequestError where there is none for a second one."""
         if self._line and self._second_prompt == "reject":
             raise RequestError.invalid_request("this session is working on another prompt")
         if self._second_prompt == "cancel_first":
             self.cancel()
-        place = Place(self._grace)
+        place = Place(self, self._grace)
+        if self._line:
+            place.wait()
         self._line.append(place)
-        if self._line[0] is place:
-            place.come()
         return place
 
-
-def _forget(task: asyncio.Task[str]) -> None:
-    """What came out of a cancelled turn is not the client's concern, but an author may want to know."""
-    # prompt-turn, Cancellation: errors that cancelling causes are answered with the stop reason all the same.
-    if not task.cancelled() and (error := task.exception()) is not None:
-        log.info("a cancelled turn ended with an error", exc_info=error)
+    def leave(self, place: Place) -> None:
+        """This prompt is done with; a second time does nothing."""
+        if place not in self._line:
+            return
+        self._line.remove(place)
+        if self._line:
+            self._line[0].come()
+        elif self._empty is not None:
+            self._empty.set_result(None)
+            self._empty = None
