@@ -7,7 +7,7 @@ import asyncio
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import NamedTuple, Protocol
 
@@ -98,8 +98,9 @@ async def one_prompt(link: Link, session: str, prompt: str) -> dict[str, Json]:
     refused: Refused | None = None
     link.seen = 0
     begun = time.perf_counter()
-    answer = asyncio.ensure_future(link.prompt(session, sent))
+    answer: Awaitable[Turn] = link.prompt(session, sent)
     if command.verb == "wait":
+        answer = asyncio.ensure_future(answer)
         await asyncio.sleep(CANCEL_AFTER)
         await link.cancel(session)
     try:

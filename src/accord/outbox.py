@@ -1,8 +1,9 @@
 """Output: written at once when nothing waits, joined when there is more, and a brake for senders.
 
-The first frame of a turn of the event loop goes out at once, for the sake of latency; what follows in the same turn is
-gathered and goes out at its end, or as soon as there is enough of it for a write of its own. While a delivery is being
-handled everything is gathered (`corked`), so that a hundred answers are one write.
+The first frame of a turn of the event loop goes out at once, for the sake of latency, and so does its first answer,
+which is most often the last that is said; what else there is in the same turn is gathered and goes out at its end, or
+as soon as there is enough of it for a write of its own. While a delivery is being handled everything is gathered
+(`corked`), so that a hundred answers are one write.
 
 A call that is the first thing to be said after a delivery is most often all that is said: who asks waits for the
 answer. It goes out without a look at the end of the turn, which would cost a dialogue a turn of the loop a question.
@@ -25,6 +26,7 @@ class Outbox:
     __slots__ = (
         "_askers",
         "_due",
+        "_has_answered",
         "_has_the_word",
         "_intake",
         "_loop",
@@ -49,6 +51,7 @@ class Outbox:
         self._intake = intake
         self._loop = loop
         self._due = False
+        self._has_answered = False
         self._has_the_word = True
         """Whether nothing was asked since something was received."""
         self._size = 0
@@ -66,10 +69,19 @@ class Outbox:
                 return self.full
             self.flush()
             return True
+        self.flush()
         self._due = True
         self._loop.call_soon(self._end_of_turn)
-        self.flush()
         return self.full
+
+    def answer(self, frame: bytes) -> None:
+        """Send an answer."""
+        if self.corked or self._has_answered:
+            self.put(frame)
+        else:
+            self._has_answered = True
+            self.put(frame)
+            self.flush()  # what was gathered before it as well
 
     def ask(self, frame: bytes) -> bool:
         """Send the frame of a call. True if there is no room."""
@@ -100,7 +112,7 @@ class Outbox:
             self.flush()
 
     def _end_of_turn(self) -> None:
-        self._due = False
+        self._due = self._has_answered = False
         self.flush()
 
     async def breathe(self) -> None:

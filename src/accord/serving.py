@@ -310,7 +310,7 @@ class Serving:
         owed.running = False
         if not self._endpoint.pay(owed.id):
             return
-        self._outbox.put(frame)
+        self._outbox.answer(frame)
         if self.on_answered is not None:
             self.on_answered(owed, well)
         if owed.after_answer is not None:

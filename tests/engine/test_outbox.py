@@ -71,6 +71,29 @@ async def test_each_turn_has_its_first_frame(outbox, wire):
     assert wire.writes == [[b"1"], [b"2"]]
 
 
+async def test_the_first_answer_goes_at_once_with_what_was_gathered_before_it(outbox, wire):
+    for frame in (b"1", b"2"):
+        outbox.put(frame)
+    for answer in (b"3", b"4"):
+        outbox.answer(answer)
+    assert wire.writes == [[b"1"], [b"2", b"3"]]
+    await settle()
+    assert wire.writes == [[b"1"], [b"2", b"3"], [b"4"]]
+    outbox.answer(b"5")
+    outbox.answer(b"6")
+    assert wire.writes[3:] == [[b"5"]]
+
+
+async def test_answers_of_a_delivery_are_one_write_and_the_next_one_is_the_first_of_its_turn(outbox, wire):
+    outbox.corked = True
+    for answer in (b"1", b"2"):
+        outbox.answer(answer)
+    assert wire.writes == []
+    outbox.uncork()
+    outbox.answer(b"3")
+    assert wire.writes == [[b"1", b"2"], [b"3"]]
+
+
 async def test_while_a_delivery_is_handled_everything_is_one_write(outbox, wire):
     outbox.corked = True
     for frame in (b"1", b"2", b"3"):

@@ -11,7 +11,7 @@ from accord.agent.lifecycle import Lifecycle
 from accord.agent.login import Authentication
 from accord.agent.remote_client import ClientLink
 from accord.agent.session import Session
-from accord.agent.troubles import not_found, telling
+from accord.agent.troubles import not_found, told
 from accord.agent.turn import Turn, meant_by
 from accord.agent.turns import CANCELLED
 from accord.capabilities import Capabilities
@@ -129,13 +129,14 @@ class Service:
         place = session.turns.join()
         turn = Turn(session, request, context, place)
         context.on_cancel(place.cancel)
-        with telling(session.id):
-            try:
-                stop_reason = await place.live(lambda: self._work(turn), lambda: self._give_up(turn))
-            except StoreError as error:
-                if error.reason in ("taken", "gone"):
-                    await self.lifecycle.let_go(session)
+        try:
+            stop_reason = await place.live(lambda: self._work(turn), lambda: self._give_up(turn))
+        except StoreError as error:
+            if error.reason in ("taken", "gone"):
+                await self.lifecycle.let_go(session)
+            if (seen := told(error, session.id)) is None:
                 raise
+            raise seen from error
         return self._response(turn, stop_reason)
 
     def _response(self, turn: Turn, stop_reason: str) -> v1.PromptResponse:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -70,7 +69,6 @@ class Turn(Elicits):
         self._send: Callable[[v1.SessionUpdate], Coroutine[Any, Any, None]] = session.send
         self._speaker: type[object] | None = None
         self._message_id = v1.MessageId("")
-        self._name = secrets.token_hex(4)
         self._made = 0
 
     @property
@@ -130,7 +128,7 @@ class Turn(Elicits):
 
     def _new_id(self, kind: str) -> str:
         self._made += 1
-        return f"{self._name}-{kind}{self._made}"
+        return self.session.record.message_id(f"{kind}{self._made}")
 
     # Working
 

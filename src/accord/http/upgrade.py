@@ -49,18 +49,21 @@ class ServerSocket(Framed):
         self._reading = Progress()
 
     def send(self, frames: Sequence[bytes]) -> None:
+        super().send(frames)
         for frame in frames:
             self.ledger.said(frame)
             self.sent += len(frame)
-        super().send(frames)
 
     def _deliver(self, messages: Sequence[bytes], receiver: Receiver) -> None:
+        passed: list[bytes] = []
         for frame in messages:
             self.received += len(frame)
             if (refusal := self.ledger.hear(parse(frame))) is None:
-                receiver.received([frame])
+                passed.append(frame)
             else:
                 self.send([refusal])
+        if passed:
+            receiver.received(passed)
 
     def _end_of(self, code: int, reason: str) -> End:  # noqa: ARG002
         return End("peer_closed")  # clients go as they like

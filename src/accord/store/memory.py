@@ -107,7 +107,7 @@ class MemoryStore(Store):
 
     async def write(self, session: StoredSession, updates: Sequence[bytes] = (), changes: Changes = NOTHING) -> None:
         kept = self._held(session)
-        if changes is not NOTHING:
+        if changes != NOTHING:
             kept.session = _detached(changes.apply(kept.session))
         kept.updates += updates
         kept.touch(self._clock())
