@@ -84,9 +84,9 @@ def test_the_prompt_can_come_from_standard_input(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--mode", "fly"], "the agent has ask, code"),
-        (["--set", "slow=true"], "the agent has fast"),
-        (["--set", "fast=perhaps"], "true or false"),
+        (["--mode", "fly"], "--mode fly: the agent has no mode 'fly'; it has ask, code"),
+        (["--set", "slow=true"], "--set slow=true: the agent has no config option 'slow'; it has fast"),
+        (["--set", "fast=perhaps"], "--set fast=perhaps: 'fast' has no value 'perhaps'; it has true, false"),
         (["--set", "fast"], "KEY=VALUE"),
         (["--cwd", "nowhere"], "no such folder"),
         (["--mcp", "nowhere.json"], "nowhere.json"),

@@ -13,8 +13,8 @@ import asyncio
 import logging
 import os
 import sys
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -168,6 +168,27 @@ def _stdout() -> int:
         return os.open(os.devnull, os.O_WRONLY)
 
 
+@contextmanager
+def _as_given(option: str) -> Generator[None]:
+    """What the agent does not offer is what the user has misspelled."""
+    try:
+        yield
+    except ValueError as error:
+        raise WrongUsage(f"{option}: {error}") from None
+
+
+def _value(session: RemoteSession, key: str, text: str) -> str | bool:
+    """What a text on the command line means for this option."""
+    from accord.schema import v1
+
+    if isinstance(session.state.option(key), v1.SessionConfigBoolean) and text in _BOOLEANS:
+        return _BOOLEANS[text]
+    return text
+
+
+_BOOLEANS = {"true": True, "false": False}
+
+
 class OneTurn:
     """A turn, from the connection to its exit code."""
 
@@ -256,34 +277,12 @@ class OneTurn:
 
     async def _settings(self, session: RemoteSession) -> None:
         if (mode := self._options.mode) is not None:
-            modes = [str(known.id) for known in session.state.modes]
-            if mode not in modes:
-                raise WrongUsage(f"--mode {mode}: the agent has {', '.join(modes) or 'no modes'}")
-            await session.set_mode(mode)
+            with _as_given(f"--mode {mode}"):
+                await session.set_mode(mode)
         for setting in self._options.settings:
             key, _, value = setting.partition("=")
-            await session.set_config(key, self._value(session, key, value))
-
-    def _value(self, session: RemoteSession, key: str, value: str) -> str | bool:
-        from accord.schema import v1
-        from accord.state import choices_of
-
-        option = session.state.option(key)
-        if option is None:
-            known = [
-                str(it.id)
-                for it in session.state.config
-                if isinstance(it, v1.SessionConfigSelect | v1.SessionConfigBoolean)
-            ]
-            raise WrongUsage(f"--set {key}: the agent has {', '.join(known) or 'no config options'}")
-        if not isinstance(option, v1.SessionConfigBoolean):
-            values = [str(it.value) for it in choices_of(option)]
-            if value not in values:
-                raise WrongUsage(f"--set {key}={value}: the agent has {', '.join(values)}")
-            return value
-        if value not in ("true", "false"):
-            raise WrongUsage(f"--set {key}: this option is true or false")
-        return value == "true"
+            with _as_given(f"--set {setting}"):
+                await session.set_config(key, _value(session, key, value))
 
     async def _turn(self, session: RemoteSession) -> Outcome:
         options = self._options

@@ -23,6 +23,7 @@ from accord.client.unread import Unread
 from accord.errors import ConnectionClosed, Overflow
 from accord.host.roots import Roots
 from accord.schema import codec, v1
+from accord.schema.base import Unknown
 from accord.state import SessionState, ToolCallState, choices_of
 
 if TYPE_CHECKING:
@@ -225,10 +226,12 @@ class RemoteSession:
         """
         offered = self.state.option(option)
         if offered is None:
-            raise ValueError(f"the agent has no config option {option!r}")
+            known = [it.id for it in self.state.config if not isinstance(it, Unknown)]
+            raise ValueError(f"the agent has no config option {option!r}; it has {', '.join(known) or 'none'}")
         values = [it.value for it in choices_of(offered)] if isinstance(offered, v1.SessionConfigSelect) else _SWITCH
         if not any(value.__class__ is it.__class__ and value == it for it in values):
-            raise ValueError(f"{option!r} has no value {value!r}; it has {', '.join(map(str, values))}")
+            shown = [str(it).lower() if isinstance(it, bool) else it for it in values]
+            raise ValueError(f"{option!r} has no value {value!r}; it has {', '.join(shown)}")
         chosen = value if isinstance(value, bool) else v1.SessionConfigValueId(value)
         request = v1.SetSessionConfigOptionRequest.of(self.id, v1.SessionConfigId(option), chosen)
         self.state.set_config((await self.remote.request(request)).config_options)
