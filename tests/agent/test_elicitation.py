@@ -159,14 +159,21 @@ async def test_a_url_has_an_id_that_its_completion_names(serve):
         assert [it.elicitation_id for it in completed] == [asked[0]["elicitationId"]]
 
 
-async def test_what_is_no_url_is_an_error_of_the_author(serve, caplog):
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        ("example.com", "not a URL: 'example.com'"),
+        ("https://me:hidden@example.com/", "holds no credentials: example.com"),
+    ],
+)
+async def test_what_is_no_url_to_send_anybody_to_is_an_error_of_the_author(serve, caplog, url, problem):
     async def work(turn):
-        await turn.elicit_url("Sign in", "example.com")
+        await turn.elicit_url("Sign in", url)
 
     async with serve(agent_with(work), declare=URLS) as editor:
         with pytest.raises(PeerError):
             await editor.prompt(await editor.open(), "go")
-    assert "not a URL: 'example.com'" in caplog.text
+    assert problem in caplog.text
 
 
 @pytest.mark.requirement("elicitation.scope")
@@ -289,16 +296,6 @@ async def test_a_page_without_encryption_is_warned_of_outside_of_development(ser
     async with serve(agent_with(work), handlers, declare=URLS) as editor:
         await editor.prompt(await editor.open(), "go")
     assert ("without encryption" in caplog.text) is is_warned_of
-
-
-async def test_a_url_with_a_password_in_it_is_an_error_of_the_author(serve, caplog):
-    async def work(turn):
-        await turn.elicit_url("Sign in", "https://me:hidden@example.com/")
-
-    async with serve(agent_with(work), declare=URLS) as editor:
-        with pytest.raises(PeerError):
-            await editor.prompt(await editor.open(), "go")
-    assert "holds no credentials: example.com" in caplog.text
 
 
 @pytest.mark.requirement("elicitation.complete.same-client", "elicitation.url.accept-is-consent")

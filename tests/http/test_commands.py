@@ -2,14 +2,13 @@
 
 import asyncio
 import dataclasses
-import os
-import re
 import signal
 import subprocess
 import sys
 from contextlib import asynccontextmanager
 
 import pytest
+from programs import ACCORD, accord_once, serving_process
 from talking import DEADLINE, an_agent, editor_of, nobody_is_connected, transport_to
 
 import accord
@@ -17,33 +16,15 @@ from accord import v1
 from accord.http import Access, Limits, serving
 from accord.transports.process import ProcessTransport
 
-ACCORD = [sys.executable, "-m", "accord"]
-UNKNOWN = {name: value for name, value in os.environ.items() if name != "ACCORD_TOKEN"}
-
-
-def accord_once(*arguments, **more):
-    return subprocess.run(
-        [*ACCORD, *arguments], check=False, capture_output=True, text=True, timeout=60, env={**UNKNOWN, **more}
-    )
-
 
 @asynccontextmanager
 async def served(*arguments, **more):
     """The URL of `accord serve`, which ends well when it is told to."""
-    process = await asyncio.create_subprocess_exec(
-        *ACCORD, "serve", "--port", "0", *arguments, env={**UNKNOWN, **more}, stdout=subprocess.PIPE
-    )
-    try:
-        async with asyncio.timeout(DEADLINE):
-            line = (await process.stdout.readline()).decode()
-        yield re.search(r"http\S+", line)[0]  # what is done with it has deadlines of its own
+    async with serving_process(*arguments, **more) as (process, url):
+        yield url
         process.send_signal(signal.SIGTERM)
         async with asyncio.timeout(DEADLINE):
             assert await process.wait() == 0
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
 
 
 async def test_the_built_in_agent_is_served_until_it_is_told_to_end(way):

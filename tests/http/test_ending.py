@@ -1,14 +1,13 @@
 """How a server ends: prompts are finished, clients are told, and nobody waits for ever."""
 
 import asyncio
-import os
 import signal
 import subprocess
 import sys
 
 import pytest
+from programs import serving_process
 from talking import DEADLINE, an_agent, editor_of, transport_to
-from test_commands import ACCORD, UNKNOWN
 from websockets.asyncio.client import connect
 
 import accord
@@ -123,45 +122,33 @@ async def test_a_server_whose_clients_have_streams_open_ends_in_order_and_comple
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
 async def test_told_once_it_waits_for_prompts_and_told_twice_it_ends(number):
-    process = await asyncio.create_subprocess_exec(
-        *(*ACCORD, "serve", "--port", "0", "--grace", "3600", "--", sys.executable, "-c", LASTING),
-        env=UNKNOWN,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
+    arguments = ("--grace", "3600", "--", sys.executable, "-c", LASTING)
+    async with (
+        serving_process(*arguments, stderr=subprocess.DEVNULL) as (process, url),
+        editor_of(transport_to(url, "http1")) as editor,
+    ):
+        session = await editor.open_session()
+        turn = asyncio.create_task(editor.prompt(session, "wait"))
+        await editor.first_words.wait()
+        process.send_signal(number)
         async with asyncio.timeout(DEADLINE):
-            url = (await process.stdout.readline()).decode().split()[-1]
-        async with editor_of(transport_to(url, "http1")) as editor:
-            session = await editor.open_session()
-            turn = asyncio.create_task(editor.prompt(session, "wait"))
-            await editor.first_words.wait()
-            process.send_signal(number)
-            async with asyncio.timeout(DEADLINE):
-                while await status_of(url.replace("/acp", "/healthz")) != 503:
-                    pass
-            assert process.returncode is None
-            assert not turn.done()
-            process.send_signal(number)
-            async with asyncio.timeout(DEADLINE):
-                assert await process.wait() == 0
-            with pytest.raises(accord.ConnectionClosed):
-                await turn
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
+            while await status_of(url.replace("/acp", "/healthz")) != 503:
+                pass
+        assert process.returncode is None
+        assert not turn.done()
+        process.send_signal(number)
+        async with asyncio.timeout(DEADLINE):
+            assert await process.wait() == 0
+        with pytest.raises(accord.ConnectionClosed):
+            await turn
 
 
 async def test_a_server_that_is_killed_takes_its_agents_with_it_and_its_clients_notice(way):
-    process = await asyncio.create_subprocess_exec(
-        *(*ACCORD, "serve", "--port", "0"), env=UNKNOWN, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-    )
-    async with asyncio.timeout(DEADLINE):
-        url = (await process.stdout.readline()).decode().split()[-1]
     options = {} if way == "websocket" else {"reconnect_within": 0}
-    async with editor_of(transport_to(url, way, **options)) as editor:
+    async with (
+        serving_process(stderr=subprocess.DEVNULL) as (process, url),
+        editor_of(transport_to(url, way, **options)) as editor,
+    ):
         await editor.open_session()
-        os.kill(process.pid, signal.SIGKILL)
+        process.kill()
         assert (await editor.connection.closed()).reason in ("peer_closed", "broken")
-    await process.wait()

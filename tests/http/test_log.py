@@ -8,8 +8,8 @@ import subprocess
 from contextlib import asynccontextmanager
 
 import pytest
+from programs import serving_process
 from talking import DEADLINE, an_agent, editor_of, nobody_is_connected, transport_to
-from test_commands import ACCORD, UNKNOWN
 
 import accord
 from accord.http import Access, connect_transport, serving
@@ -23,15 +23,8 @@ async def logged(*arguments, tmp_path):
     """`accord serve`, a prompt to it in each way, and what it wrote on standard error by its end."""
     tokens = tmp_path / "tokens"
     tokens.write_text(f"{SECRET} ada\n")
-    process = await asyncio.create_subprocess_exec(
-        *(*ACCORD, "serve", "--port", "0", "--token-file", str(tokens), *arguments),
-        env=UNKNOWN,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    try:
-        async with asyncio.timeout(DEADLINE):
-            url = (await process.stdout.readline()).decode().split()[-1]
+    arguments = ("--token-file", str(tokens), *arguments)
+    async with serving_process(*arguments, stderr=subprocess.PIPE) as (process, url):
         for scheme in "http", "ws":
             target = f"{url.replace('http', scheme, 1)}?{QUERY}"
             async with editor_of(connect_transport(target, token=SECRET)) as editor:
@@ -43,10 +36,6 @@ async def logged(*arguments, tmp_path):
         async with asyncio.timeout(DEADLINE):
             _, written = await process.communicate()
         yield written.decode().splitlines()
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
 
 
 async def test_text_is_one_line_for_each_request(tmp_path):

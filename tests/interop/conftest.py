@@ -3,4 +3,17 @@
 import sys
 from pathlib import Path
 
+import pytest
+
 sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from benchmarks.build import Unavailable
+from interop.examples import FRAMEWORKS, framework_example
+
+
+@pytest.fixture(params=FRAMEWORKS)
+def framework_agent(request):
+    try:
+        return framework_example(request.param)
+    except Unavailable as missing:
+        pytest.skip(str(missing))

@@ -2,7 +2,7 @@
 
 import pytest
 from benchmarks.build import Unavailable
-from interop.examples import FRAMEWORKS, example, framework_example
+from interop.examples import example
 from interop.model.replies import AFTERWARDS, CONTENT, SENTENCE
 from interop.model.server import ModelServer
 from interop.peers import SDKS, command
@@ -196,14 +196,6 @@ def test_the_chat_loop_writes_a_file_when_it_is_allowed(go_through, chat_loop, l
     )
     assert [path.name for path in lent.iterdir()] == ["made.txt"]
     assert (lent / "made.txt").read_text() == CONTENT
-
-
-@pytest.fixture(params=FRAMEWORKS)
-def framework_agent(request):
-    try:
-        return framework_example(request.param)
-    except Unavailable as missing:
-        pytest.skip(str(missing))
 
 
 def test_a_framework_s_agent_streams_writes_when_allowed_and_is_resumed(go_through, framework_agent, lent):

@@ -7,7 +7,7 @@ import uuid
 import pytest
 from benchmarks.build import Unavailable
 from interop.conversation import MARK, PASSED, nothing_left
-from interop.examples import FRAMEWORKS, example, framework_example
+from interop.examples import example
 from interop.peers import DEMO, command
 from interop.tap import runs, tapped
 
@@ -192,14 +192,6 @@ def test_a_session_is_resumed_after_both_have_ended(toad, wire):
         assert screen.quit() == 0
     assert [it["sessionId"] for it in wire.asked("session/load")] == [created["sessionId"]]
     assert wire.text().endswith("1. milk\n2. bread\n")
-
-
-@pytest.fixture(params=FRAMEWORKS)
-def framework_agent(request):
-    try:
-        return framework_example(request.param)
-    except Unavailable as missing:
-        pytest.skip(str(missing))
 
 
 def test_a_framework_s_agent_streams_asks_and_is_cancelled(toad, wire, framework_agent):
