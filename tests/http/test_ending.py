@@ -1,6 +1,7 @@
 """How a server ends: prompts are finished, clients are told, and nobody waits for ever."""
 
 import asyncio
+import os
 import signal
 import subprocess
 import sys
@@ -150,5 +151,6 @@ async def test_a_server_that_is_killed_takes_its_agents_with_it_and_its_clients_
         editor_of(transport_to(url, way, **options)) as editor,
     ):
         await editor.open_session()
-        process.kill()
+        os.kill(process.pid, signal.SIGKILL)  # asyncio is to see it end, and no Popen before it
         assert (await editor.connection.closed()).reason in ("peer_closed", "broken")
+        await process.wait()

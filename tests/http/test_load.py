@@ -87,11 +87,20 @@ async def test_an_agent_that_is_killed_takes_only_its_own_connection_with_it(way
         with pytest.raises(accord.ConnectionClosed) as told:
             await turns[0]
         assert told.value.reason == "peer_closed"
+        assert "the agent's process ended (killed by signal 9)" in str(told.value)
         heard = numbers(victim, of_victim)
         assert heard == list(range(len(heard)))
         assert (await turns[1]).stop_reason == "end_turn"
         assert numbers(other, of_other) == list(range(3000))
         assert server.app.connections == 1
+
+
+async def test_who_comes_when_the_agent_cannot_be_started_is_told(way, caplog):
+    async with serving(["/no/such/agent"]) as server:
+        with pytest.raises(accord.AccordError, match="the agent could not be started"):
+            async with editor_of(transport_to(server.url, way)):
+                pass
+    assert "/no/such/agent" in caplog.text  # for those who run it
 
 
 # Readers that stop

@@ -46,6 +46,9 @@ OWN_SOCKET = "accord.socket"
 LOOK_EVERY = 5.0
 """Seconds between two looks for connections that nobody uses."""
 
+ENDED = 1_000
+"""Connections that have ended whose client can still be told why."""
+
 ENDING, AT_ONCE = 5.0, 0.5
 """Seconds that agents have to end when their connections have."""
 
@@ -88,6 +91,8 @@ class App:
         self._access = access or Access()
         self.limits = limits or Limits()
         self._links: dict[str, HttpLink] = {}
+        self._ended: dict[tuple[str, str], str] = {}
+        """What became of the latest connections that have ended, by their owner and id."""
         self._sockets: set[ServerSocket | WebSocketLink] = set()
         self._tasks: Tasks | None = None
         self._looking: asyncio.Task[None] | None = None
@@ -255,9 +260,10 @@ class App:
         link.finish(End("peer_closed"))
 
     def _link(self, exchange: Exchange, headers: Headers, owner: str) -> HttpLink:
-        link = self._links.get(judging.connection_id(headers))
+        connection_id = judging.connection_id(headers)
+        link = self._links.get(connection_id)
         if link is None or link.owner != owner or link.end is not None:
-            raise Refusal(404, "no such connection")
+            raise Refusal(404, self._ended.get((owner, connection_id), "no such connection"))
         exchange.connection = link.id
         return link
 
@@ -315,7 +321,14 @@ class App:
             log.exception("connection %s: serving failed", connection_id[:8])
         finally:
             await link.close(0)
-            self._links.pop(connection_id, None)
+            if isinstance(link, HttpLink):
+                self._note_the_end(link)
+
+    def _note_the_end(self, link: HttpLink) -> None:
+        self._links.pop(link.id, None)
+        self._ended[link.owner, link.id] = link.why
+        while len(self._ended) > ENDED:
+            del self._ended[next(iter(self._ended))]
 
     async def _look(self) -> None:
         while True:

@@ -57,6 +57,8 @@ class HttpLink(Transport):
         self._drained.set()
         self._initializing: RequestId | None = None
         self._initialized: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self.why = "the agent has ended"
+        """What a client is told that comes too late."""
         self._readers: dict[str | None, Reader] = {}
         self._requests = 0
         self._loop = asyncio.get_running_loop()
@@ -126,6 +128,9 @@ class HttpLink(Transport):
         self.finish(End("closed"))
         return self.end or End("closed")
 
+    def explain(self, why: str) -> None:
+        self.why = why
+
     def finish(self, end: End, *, going_away: bool = False) -> None:  # noqa: ARG002 - there are no two ways to say so
         """The connection is over; idempotent."""
         if self.end is not None:
@@ -142,6 +147,9 @@ class HttpLink(Transport):
         if self._receiver is not None:
             self._receiver.ended(end)
 
+    def _too_late(self) -> Refusal:
+        return Refusal(502 if self._initialized.cancelled() else 404, self.why)
+
     # The client's side: requests
 
     async def initialize(self, call: Call, body: bytes) -> bytes:
@@ -152,7 +160,7 @@ class HttpLink(Transport):
             return await asyncio.shield(self._initialized)
         except asyncio.CancelledError:
             if self._initialized.cancelled():
-                raise Refusal(502, "the agent ended before it answered") from None
+                raise self._too_late() from None
             raise
 
     async def deliver(self, posted: Posted, body: bytes, number: int | None = None) -> None:
@@ -189,7 +197,7 @@ class HttpLink(Transport):
             while not self._may_deliver.is_set():
                 await self._may_deliver.wait()
             if self.end is not None or self._receiver is None:
-                raise Refusal(404, "the connection has ended")
+                raise self._too_late()
             # Only now: whoever waited here and was cancelled has not handed anything over.
             if number is None or self.once.take(number):
                 self._receiver.received([body])

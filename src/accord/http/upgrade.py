@@ -22,7 +22,7 @@ from accord.http.limits import Limits
 from accord.jsonrpc.messages import parse
 from accord.transports.base import End, Receiver
 from accord.transports.framed import Framed, Progress
-from accord.transports.websocket_frames import GOING_AWAY, KEEPALIVE_FAILED, NORMAL
+from accord.transports.websocket_frames import GOING_AWAY, NORMAL
 
 SILENT_PINGS = 2
 """Pings without an answer after which a third interval of silence is the last."""
@@ -69,7 +69,7 @@ class ServerSocket(Framed):
         return End("peer_closed")  # clients go as they like
 
     def _finish(self, end: End) -> None:
-        if self._end is None and self.code == KEEPALIVE_FAILED:
+        if self._end is None and end.reason == "unresponsive":
             log.info("the client of a WebSocket is silent: given up")
         super()._finish(end)
 

@@ -87,6 +87,9 @@ class Transport(ABC):
     @abstractmethod
     def resume_reading(self) -> None: ...
 
+    def explain(self, why: str) -> None:  # noqa: B027 - most links have no words for it
+        """Tell the other side this when the link is closed, where there are words for it on the wire."""
+
     @abstractmethod
     async def close(self, grace: float = 2.0) -> End:
         """End the link: flush while the other side still reads, then close; bounded by about `grace` a step.

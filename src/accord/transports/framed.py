@@ -19,6 +19,7 @@ from accord.transports.websocket_frames import (
     ABNORMAL,
     CLOSE,
     GOING_AWAY,
+    INTERNAL_ERROR,
     KEEPALIVE_FAILED,
     NO_STATUS,
     NORMAL,
@@ -90,6 +91,8 @@ class Framed(Received, Transport):
         self._is_deaf = False
         """Whether what comes is not looked at any more."""
         self._beat: asyncio.TimerHandle | None = None
+        self._why = ""
+        """What the other side is to hear of the end."""
         self._written = 0
         """Bytes that were given to the socket."""
         self._progress = Progress()
@@ -232,7 +235,10 @@ class Framed(Received, Transport):
         """How the link ended, if the other side closed it with this code, or left without one."""
         if code in (NORMAL, GOING_AWAY, NO_STATUS):
             return End("peer_closed")
-        return End("broken", f"{self.name} ended the link with the code {code}{f': {reason}' if reason else ''}")
+        return End(
+            "peer_closed" if code == INTERNAL_ERROR else "broken",
+            f"{self.name} ended the link with the code {code}{f': {reason}' if reason else ''}",
+        )
 
     # Whether somebody is there
 
@@ -295,9 +301,15 @@ class Framed(Received, Transport):
                 self._socket.abort()
             await self._lost.wait()
 
+    def explain(self, why: str) -> None:
+        self._why = why
+
     def hang_up(self, end: End, code: int = NORMAL) -> None:
         """Say good-bye; what is not written by now still goes first. Idempotent."""
-        self._say_close(code)
+        if self._why and code == NORMAL:
+            self._say_close(INTERNAL_ERROR, self._why)
+        else:
+            self._say_close(code)
         self._finish(end)
         if not self._socket.is_closing():
             self._socket.resume_reading()  # the answer may be behind what was not read

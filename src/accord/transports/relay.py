@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from accord.errors import INVALID_REQUEST
+from accord.errors import INVALID_REQUEST, ConnectionClosed
 from accord.jsonrpc.frames import Oversized
 from accord.jsonrpc.messages import error_answer
 from accord.transports.base import End, Receiver, Transport
@@ -64,15 +64,22 @@ async def relay(near: Transport, far: Transport, grace: float = 2.0) -> tuple[Tr
     ended: asyncio.Future[tuple[Transport, End]] = asyncio.get_running_loop().create_future()
     from_near, from_far = Side(near, far, ended), Side(far, near, ended)
     try:
-        await far.start(from_far)
+        try:
+            await far.start(from_far)
+        except ConnectionClosed:
+            near.explain("the agent could not be started")
+            raise
         await near.start(from_near)
         from_near.open()
         from_far.open()
         first, end = await ended
+        if first is far:
+            if end.reason in ("process_ended", "peer_closed"):
+                end = await far.close(grace)  # which knows by then what its process said
+            # Its last words are for those who run it.
+            near.explain(str(ConnectionClosed(end.reason, exit_code=end.exit_code)))
     finally:
         await _close_both(near, far, grace)
-    if first is far and end.reason in ("process_ended", "peer_closed"):
-        end = await far.close(grace)  # which knows by now what its process said
     return first, end
 
 

@@ -25,6 +25,9 @@ NORMAL, GOING_AWAY, PROTOCOL_ERROR, NO_STATUS, ABNORMAL, NOT_UTF8, TOO_BIG, KEEP
     1011,
 )
 
+INTERNAL_ERROR = KEEPALIVE_FAILED
+"""What a server says that cannot go on (7.4.1), and whoever gets no answer to its pings."""
+
 _FIN, _MASKED, _LENGTH = 0x80, 0x80, 0x7F
 _MOST_IN_CONTROL = 125
 
