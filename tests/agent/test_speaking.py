@@ -1,12 +1,16 @@
 """What a turn tells beside text and tools, and what goes along with a prompt and its answer."""
 
+import asyncio
+import json
 import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from tests.waiting import DEADLINE
 
-from accord import Agent, CapabilityMissing, Handlers, PeerError, v1
+from accord import Agent, CapabilityMissing, Handlers, PeerError, memory_pair, v1
+from accord.testing import ScriptedPeer
 
 CALLS_FOR_EACH_PIECE = 7
 
@@ -311,3 +315,35 @@ async def test_saying_something_makes_few_calls(serve):
 
     await prompted(serve, work)
     assert calls.total() <= 100 * CALLS_FOR_EACH_PIECE, calls
+
+
+async def test_a_prompt_may_come_in_the_same_instant_as_the_answer_that_opens_its_session():
+    """The update is not kept for later, when the prompt is answered already."""
+
+    async def work(turn):
+        await turn.say("here")
+
+    here, there = memory_pair()
+    loop, send, receivers = asyncio.get_running_loop(), there.send, []
+
+    def start(receiver, started=there.start):
+        receivers.append(receiver)
+        return started(receiver)
+
+    def answered_by_a_client_that_is_quicker_than_we_are(frames):
+        send(frames)
+        for frame in frames:
+            if b'"result":{"sessionId"' in frame:
+                session = json.loads(frame)["result"]["sessionId"]
+                params = {"sessionId": session, "prompt": [{"type": "text", "text": "go"}]}
+                prompt = {"jsonrpc": "2.0", "id": "prompt", "method": "session/prompt", "params": params}
+                loop.call_soon(receivers[0].received, [json.dumps(prompt).encode()])
+
+    there.start, there.send = start, answered_by_a_client_that_is_quicker_than_we_are
+    serving = asyncio.create_task(agent_with(work).serve(there))
+    async with ScriptedPeer(here, deadline=DEADLINE) as client:
+        await client.request("initialize", {"protocolVersion": 1})
+        await client.request("session/new", {"cwd": "/project", "mcpServers": []})
+        assert (await client.expect("session/update"))["params"]["update"]["content"]["text"] == "here"
+        assert await client.expect_result("prompt") == {"stopReason": "end_turn"}
+    await asyncio.wait_for(serving, DEADLINE)

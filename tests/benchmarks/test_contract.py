@@ -179,7 +179,10 @@ class Fake:
             self.cancelled = asyncio.Event()
             await self.cancelled.wait()
             return Turn("cancelled", None)
-        asyncio.get_running_loop().call_soon(self.late)  # the answer overtakes the update
+        if text == "hello":
+            asyncio.get_running_loop().call_soon(self.late)  # the answer overtakes the update
+        else:
+            self.late()
         return Turn("end_turn", {"bench": {"n": 1, "p50us": 7, "p99us": 8}})
     def late(self):
         self.seen += 1

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from programs import serving_process
+from processes import serving_process
 from talking import DEADLINE, an_agent, editor_of, transport_to
 from websockets.asyncio.client import connect
 

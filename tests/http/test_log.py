@@ -8,7 +8,7 @@ import subprocess
 from contextlib import asynccontextmanager
 
 import pytest
-from programs import serving_process
+from processes import serving_process
 from talking import DEADLINE, an_agent, editor_of, nobody_is_connected, transport_to
 
 import accord

@@ -75,6 +75,7 @@ class Service:
         session = self.sessions.get(session_id)
         if session is None:
             raise not_found(session_id)
+        session.known()  # who names it has its id: that can be here before the task that would say so
         return session
 
     def _handlers(self) -> Handlers:
