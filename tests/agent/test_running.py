@@ -81,8 +81,7 @@ async def test_a_signal_ends_an_agent_in_order_and_without_a_traceback(number, c
         await asyncio.wait_for(program.heard.get(), DEADLINE)
         os.kill(program.pid, number)
         end = await program.peer.connection.closed()
-        await asyncio.wait([asking])
-        asking.exception()
+        assert (await asking).stop_reason == "cancelled"
     assert end.exit_code == code
     assert [line.strip() for line in program.stderr] == ["stopped", "freed"]
 

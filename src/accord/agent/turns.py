@@ -66,26 +66,19 @@ class Place:
 
         `give_up` is called where work that was cancelled does not end: the prompt has to be answered without it.
         """
+        # prompt-turn, Cancellation: errors that cancelling causes are answered with the stop reason all the same.
+        task = asyncio.current_task()
         try:
             if self._turn_comes is not None:
                 await self._turn_comes
             if self.is_cancelled:
                 return CANCELLED
             self._give_up = give_up
-            self._task = asyncio.current_task()
-            return await self._do(work)
-        finally:
-            self._task = None
-            if self._timer is not None:
-                self._timer.cancel()
-            self._turns.leave(self)
-
-    async def _do(self, work: Work) -> str:
-        # prompt-turn, Cancellation: errors that cancelling causes are answered with the stop reason all the same.
-        try:
+            self._task = task
             stop_reason = await work()
         except asyncio.CancelledError:
-            if not self.is_cancelled:
+            # Also when the agent is ended; what the author has cancelled himself is an error like any other.
+            if not self.is_cancelled and (task is None or not task.cancelling()):
                 raise
         except Exception as error:
             if not self.is_cancelled:
@@ -95,6 +88,11 @@ class Place:
         else:
             if not self.is_cancelled:
                 return stop_reason
+        finally:
+            self._task = None
+            if self._timer is not None:
+                self._timer.cancel()
+            self._turns.leave(self)
         return CANCELLED
 
     def _run_away(self) -> None:
