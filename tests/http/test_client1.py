@@ -156,7 +156,8 @@ async def test_a_field_does_not_break_out_of_its_line():
 
 async def test_who_reads_nothing_makes_the_server_wait():
     size = 30_000_000
-    async with server(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % size + b"x" * size) as connection:
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % size + b"x" * size
+    async with server(answer, hang_up=False) as connection:
         response = await connection.request("GET", "/acp", [("host", "here")], b"")
         wire = connection._wire
         await eventually(lambda: wire._size > UNREAD)
