@@ -47,7 +47,7 @@ LOOK_EVERY = 5.0
 """Seconds between two looks for connections that nobody uses."""
 
 ENDED = 1_000
-"""Connections that have ended whose client can still be told why."""
+"""Connections whose agent has ended, and whose client can still be told."""
 
 ENDING, AT_ONCE = 5.0, 0.5
 """Seconds that agents have to end when their connections have."""
@@ -92,7 +92,7 @@ class App:
         self.limits = limits or Limits()
         self._links: dict[str, HttpLink] = {}
         self._ended: dict[tuple[str, str], str] = {}
-        """What became of the latest connections that have ended, by their owner and id."""
+        """What became of the latest agents that ended by themselves, by the owner and the id of their connection."""
         self._sockets: set[ServerSocket | WebSocketLink] = set()
         self._tasks: Tasks | None = None
         self._looking: asyncio.Task[None] | None = None
@@ -326,9 +326,10 @@ class App:
 
     def _note_the_end(self, link: HttpLink) -> None:
         self._links.pop(link.id, None)
-        self._ended[link.owner, link.id] = link.why
-        while len(self._ended) > ENDED:
-            del self._ended[next(iter(self._ended))]
+        if link.why:
+            self._ended[link.owner, link.id] = link.why
+            if len(self._ended) > ENDED:
+                del self._ended[next(iter(self._ended))]
 
     async def _look(self) -> None:
         while True:

@@ -57,8 +57,6 @@ class HttpLink(Transport):
         self._drained.set()
         self._initializing: RequestId | None = None
         self._initialized: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-        self.why = "the agent has ended"
-        """What a client is told that comes too late."""
         self._readers: dict[str | None, Reader] = {}
         self._requests = 0
         self._loop = asyncio.get_running_loop()
@@ -128,9 +126,6 @@ class HttpLink(Transport):
         self.finish(End("closed"))
         return self.end or End("closed")
 
-    def explain(self, why: str) -> None:
-        self.why = why
-
     def finish(self, end: End, *, going_away: bool = False) -> None:  # noqa: ARG002 - there are no two ways to say so
         """The connection is over; idempotent."""
         if self.end is not None:
@@ -148,7 +143,9 @@ class HttpLink(Transport):
             self._receiver.ended(end)
 
     def _too_late(self) -> Refusal:
-        return Refusal(502 if self._initialized.cancelled() else 404, self.why)
+        if self._initialized.cancelled():
+            return Refusal(502, self.why or "the agent ended before it answered")
+        return Refusal(404, self.why or "the connection has ended")
 
     # The client's side: requests
 

@@ -45,7 +45,6 @@ class WebSocketLink(Transport):
         self._over = asyncio.Event()
         self._end: End | None = None
         self._going_away = False
-        self._why = ""
         self._taken = asyncio.get_running_loop().time()
         self._gone = False
         """Whether the other side has left, so that there is nobody to say good-bye to."""
@@ -83,9 +82,6 @@ class WebSocketLink(Transport):
         self.finish(End("closed"))
         return self._end or End("closed")
 
-    def explain(self, why: str) -> None:
-        self._why = why
-
     def finish(self, end: End, *, going_away: bool = False) -> None:
         """The connection is over; idempotent. `going_away` is what its client hears where all of the server ends."""
         if self._end is None:
@@ -103,8 +99,8 @@ class WebSocketLink(Transport):
         try:
             await first_of(self._read(), self._write(), self._over.wait())
             if not self._gone:
-                self.code = GOING_AWAY if self._going_away else INTERNAL_ERROR if self._why else NORMAL
-                closing = {"type": "websocket.close", "code": self.code, "reason": self._why}
+                self.code = GOING_AWAY if self._going_away else INTERNAL_ERROR if self.why else NORMAL
+                closing = {"type": "websocket.close", "code": self.code, "reason": self.why}
                 await within(1.0, self._send_event(closing))
         finally:
             self.finish(End("peer_closed"))

@@ -63,6 +63,9 @@ class Transport(ABC):
     name: str
     """What people see in errors and traces: `stdio`, `process gemini --acp`, `memory`."""
 
+    why = ""
+    """What the other side is told when the link is closed, where there are words for it on the wire."""
+
     @abstractmethod
     async def start(self, receiver: Receiver) -> None:
         """Open the way; raises ConnectionClosed (or OSError's kind of trouble as one) when it cannot be opened."""
@@ -86,9 +89,6 @@ class Transport(ABC):
 
     @abstractmethod
     def resume_reading(self) -> None: ...
-
-    def explain(self, why: str) -> None:  # noqa: B027 - most links have no words for it
-        """Tell the other side this when the link is closed, where there are words for it on the wire."""
 
     @abstractmethod
     async def close(self, grace: float = 2.0) -> End:

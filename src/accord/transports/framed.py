@@ -91,8 +91,6 @@ class Framed(Received, Transport):
         self._is_deaf = False
         """Whether what comes is not looked at any more."""
         self._beat: asyncio.TimerHandle | None = None
-        self._why = ""
-        """What the other side is to hear of the end."""
         self._written = 0
         """Bytes that were given to the socket."""
         self._progress = Progress()
@@ -301,13 +299,10 @@ class Framed(Received, Transport):
                 self._socket.abort()
             await self._lost.wait()
 
-    def explain(self, why: str) -> None:
-        self._why = why
-
     def hang_up(self, end: End, code: int = NORMAL) -> None:
         """Say good-bye; what is not written by now still goes first. Idempotent."""
-        if self._why and code == NORMAL:
-            self._say_close(INTERNAL_ERROR, self._why)
+        if self.why and code == NORMAL:
+            self._say_close(INTERNAL_ERROR, self.why)
         else:
             self._say_close(code)
         self._finish(end)

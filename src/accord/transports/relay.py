@@ -67,7 +67,7 @@ async def relay(near: Transport, far: Transport, grace: float = 2.0) -> tuple[Tr
         try:
             await far.start(from_far)
         except ConnectionClosed:
-            near.explain("the agent could not be started")
+            near.why = "the agent could not be started"
             raise
         await near.start(from_near)
         from_near.open()
@@ -77,7 +77,7 @@ async def relay(near: Transport, far: Transport, grace: float = 2.0) -> tuple[Tr
             if end.reason in ("process_ended", "peer_closed"):
                 end = await far.close(grace)  # which knows by then what its process said
             # Its last words are for those who run it.
-            near.explain(str(ConnectionClosed(end.reason, exit_code=end.exit_code)))
+            near.why = str(ConnectionClosed(end.reason, exit_code=end.exit_code))
     finally:
         await _close_both(near, far, grace)
     return first, end
