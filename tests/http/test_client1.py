@@ -146,10 +146,11 @@ async def test_an_answer_may_come_before_the_request_was_taken():
         assert not connection.is_usable
 
 
-async def test_a_field_does_not_break_out_of_its_line():
+@pytest.mark.parametrize(("target", "value"), [("/acp", "a\r\nb: c"), ("/a cp", "a"), ("/a\r\nb: c", "a"), ("/ä", "a")])
+async def test_nothing_breaks_out_of_its_line(target, value):
     async with server(GOOD) as connection:
         with pytest.raises(Broken, match="cannot be written") as caught:
-            await connection.request("GET", "/acp", [("x", "a\r\nb: c")], b"")
+            await connection.request("GET", target, [("x", value)], b"")
         assert not caught.value.was_sent
         assert (await ask(connection))[1] == b"hello"
 

@@ -219,6 +219,14 @@ def keeps(fields: Fields, *, is_1_1: bool) -> bool:
     return is_1_1 and b"close" not in values(fields, b"connection")
 
 
+def request_line(method: str, target: str) -> bytes:
+    """The line that a request begins with. Raises ValueError for a target that would be read as something else."""
+    line = f"{method} {target} HTTP/1.1\r\n".encode()
+    if _REQUEST.fullmatch(line) is None:
+        raise ValueError(f"{target!r} is no target of a request")
+    return line
+
+
 def head_bytes(line: bytes, fields: Sequence[tuple[bytes, bytes]]) -> bytes:
     """A head with its empty line. Raises ValueError rather than let a value break out of its line."""
     parts = [line]

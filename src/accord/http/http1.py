@@ -6,7 +6,17 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 
 from accord.http.exchange import Broken, Response, Wire
-from accord.http.head import LONGEST, Bad, Body, ResponseHead, body_of_response, head_bytes, keeps, response_head
+from accord.http.head import (
+    LONGEST,
+    Bad,
+    Body,
+    ResponseHead,
+    body_of_response,
+    head_bytes,
+    keeps,
+    request_line,
+    response_head,
+)
 
 IDLE = 3.0
 """Seconds after which a connection is not used again: servers close idle ones, many after 5, and a request that
@@ -38,7 +48,7 @@ class Http1:
         self.busy = True
         try:
             fields = [(name.encode(), value.encode()) for name, value in headers]
-            head = head_bytes(f"{method} {path} HTTP/1.1\r\n".encode(), fields)
+            head = head_bytes(request_line(method, path), fields)
         except ValueError as error:
             self.busy = False
             raise Broken(f"the request cannot be written: {error}", was_sent=False) from error
