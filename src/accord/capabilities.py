@@ -69,8 +69,8 @@ class Capabilities:
 
     def require_for(self, value: object, action: str) -> None:
         """Raises CapabilityMissing unless this may be sent."""
-        if not self.allow(value):
-            raise CapabilityMissing(str(getattr(value, "__needs__", None)), action)
+        if (needed := getattr(value, "__needs__", None)) is not None:
+            self.require(needed, action)
 
 
 class Guard:

@@ -17,6 +17,16 @@ def agent_with(work, **options):
     return agent
 
 
+async def opened(client):
+    """A new session's id, by a script."""
+    return (await client.request("session/new", {"cwd": "/project", "mcpServers": []}))["sessionId"]
+
+
+def prompted(client, session, text):
+    """A prompt's request, by a script: its id."""
+    return client.call("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": text}]})
+
+
 async def cancelled_prompt(editor, *, when=v1.AgentMessageChunk):
     """Prompt, cancel once this has been heard, and give the answer."""
     session = await editor.open()
@@ -117,12 +127,8 @@ async def test_a_turn_that_does_not_end_keeps_nobody_waiting(scripted):
                 continue
 
     async with scripted(agent_with(work, cancel_grace=0.01)) as client:
-        session = (await client.request("session/new", {"cwd": "/project", "mcpServers": []}))["sessionId"]
-
-        def prompt(text):
-            return client.call("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": text}]})
-
-        first, second = prompt("stubborn"), prompt("next")
+        session = await opened(client)
+        first, second = prompted(client, session, "stubborn"), prompted(client, session, "next")
         await client.expect("session/update")
         client.tell("$/cancel_request", {"requestId": first})
         assert await client.expect_result(first) == {"stopReason": "cancelled"}
@@ -179,8 +185,8 @@ async def test_cancelling_the_request_cancels_the_turn(scripted):
         await asyncio.Event().wait()
 
     async with scripted(agent_with(work)) as client:
-        session = (await client.request("session/new", {"cwd": "/project", "mcpServers": []}))["sessionId"]
-        prompt = client.call("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": "go"}]})
+        session = await opened(client)
+        prompt = prompted(client, session, "go")
         await client.expect("session/update")
         client.tell("$/cancel_request", {"requestId": prompt})
         assert await client.expect_result(prompt) == {"stopReason": "cancelled"}
@@ -213,8 +219,8 @@ async def test_what_a_cancelled_turn_has_asked_is_cancelled_too(scripted):
         await turn.ask("Push")
 
     async with scripted(agent_with(work)) as client:
-        session = (await client.request("session/new", {"cwd": "/project", "mcpServers": []}))["sessionId"]
-        prompt = client.call("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": "go"}]})
+        session = await opened(client)
+        prompt = prompted(client, session, "go")
         await client.expect("session/update")  # the tool call
         asked = await client.expect("session/request_permission")
         client.tell("session/cancel", {"sessionId": session})
@@ -347,12 +353,8 @@ async def test_a_cancel_is_for_all_prompts_that_came_before_it(serve):
 async def test_a_waiting_prompt_whose_request_is_cancelled_gives_up_its_place(scripted):
     stage = Stage("queue")
     async with scripted(stage.agent) as client:
-        session = (await client.request("session/new", {"cwd": "/project", "mcpServers": []}))["sessionId"]
-
-        def prompt(text):
-            return client.call("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": text}]})
-
-        first, second = prompt("one"), prompt("two")
+        session = await opened(client)
+        first, second = prompted(client, session, "one"), prompted(client, session, "two")
         await client.expect("session/update")
         client.tell("$/cancel_request", {"requestId": second})
         assert await client.expect_result(second) == {"stopReason": "cancelled"}

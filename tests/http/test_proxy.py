@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from talking import DEADLINE, an_agent, editor_of, nobody_is_connected
+from tests.waiting import eventually
 
 from accord.http import Limits, connect_transport, serving
 
@@ -57,16 +58,9 @@ def free_ports(count):
     return ports
 
 
-async def until_it_listens(port):
-    async with asyncio.timeout(DEADLINE):
-        while True:
-            try:
-                _, writer = await asyncio.open_connection("127.0.0.1", port)
-            except ConnectionRefusedError:
-                await asyncio.sleep(0.01)
-            else:
-                writer.close()
-                return
+def listens(port):
+    with socket.socket() as it:
+        return it.connect_ex(("127.0.0.1", port)) == 0
 
 
 @asynccontextmanager
@@ -82,7 +76,7 @@ async def proxy_of(server, folder, certificate):
         NGINX, "-c", folder / "nginx.conf", "-e", folder / "errors", stderr=asyncio.subprocess.DEVNULL
     )
     try:
-        await until_it_listens(tls)
+        await eventually(lambda: listens(tls))
         yield plain, tls
     finally:
         process.terminate()

@@ -50,7 +50,7 @@ class Record:
         self._append = store.appending(stored)
         self._name = secrets.token_hex(4)
         """What tells the prompts of this opening from those of earlier ones."""
-        self.prompts = 0
+        self._prompts = 0
         """How many there were since."""
         identifier = msgspec.json.encode(stored.id).decode()
         self._head = (
@@ -82,8 +82,8 @@ class Record:
     async def keep_prompt(self, prompt: Sequence[ContentBlock], title: str | None = None) -> bytes | None:
         """Keep what the user says, and the title that it gives the session; the frame that tells of the title."""
         # prompt-turn, Message IDs: the chunks of one message share an id.
-        self.prompts += 1
-        message_id = v1.MessageId(self.message_id("user"))
+        self._prompts += 1
+        message_id = v1.MessageId(self.id_for("user"))
         updates = [encoded_update(v1.UserMessageChunk(block, message_id)) for block in prompt]
         if title is None:
             await self._write(updates, Changes())  # the user's words are activity at this very moment
@@ -93,13 +93,13 @@ class Record:
         await self._write(updates, _changes(named))
         return self.frame(updates[-1])
 
-    def message_id(self, kind: str) -> str:
-        """An id that nothing in the session has, for what has to do with the latest prompt."""
-        return f"{self._name}-{self.prompts}-{kind}"
+    def id_for(self, what: str) -> str:
+        """The id of something of the latest prompt: the same for the same, and no other's in the session."""
+        return f"{self._name}-{self._prompts}-{what}"
 
     async def forget_prompt(self) -> None:
         """Forget the latest prompt and what came behind it: no later prompt builds on it, no load tells of it."""
-        sign = self.message_id("user").encode()
+        sign = self.id_for("user").encode()
         place = 0
         async for page in self._pages():
             for update in page:

@@ -128,7 +128,7 @@ class Turn(Elicits):
 
     def _new_id(self, kind: str) -> str:
         self._made += 1
-        return self.session.record.message_id(f"{kind}{self._made}")
+        return self.session.record.id_for(f"{kind}{self._made}")
 
     # Working
 

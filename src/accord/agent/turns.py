@@ -59,7 +59,7 @@ class Place:
         self.come()
         if self._task is not None:
             self._task.cancel()
-            self._timer = asyncio.get_running_loop().call_later(self._grace, self._run_away)
+            self._timer = asyncio.get_running_loop().call_later(self._grace, self._grace_is_over)
 
     async def live(self, work: Work, give_up: Callable[[], None]) -> str:
         """Wait for the turn, do the work, and give the stop reason.
@@ -95,7 +95,7 @@ class Place:
             self._turns.leave(self)
         return CANCELLED
 
-    def _run_away(self) -> None:
+    def _grace_is_over(self) -> None:
         log.warning("a turn does not end when it is cancelled; it was answered all the same")
         self._turns.leave(self)
         if self._give_up is not None:
