@@ -102,7 +102,7 @@ def test_params_and_results_are_not_copied(form):
     finally:
         tracemalloc.stop()
     assert not isinstance(message, Malformed)
-    assert peak < 10_000
+    assert peak < len(text) / 10
 
 
 def test_ids_keep_their_type():
@@ -355,7 +355,7 @@ def test_a_reply_is_an_error_answer():
 
 # Deep nesting
 
-DEEP = [b"[" * 100_000 + b"]" * 100_000, b'{"a":' * 100_000 + b"1" + b"}" * 100_000, b"[" * 100_000]
+DEEP = [b"[" * 50_000 + b"]" * 50_000, b'{"a":' * 50_000 + b"1" + b"}" * 50_000, b"[" * 50_000]
 
 
 @pytest.mark.parametrize("deep", DEEP, ids=["arrays", "objects", "unclosed"])

@@ -10,7 +10,8 @@ SOURCE = Path(__file__).parents[2] / "src"
 ORDER = """
 accord.loading accord.errors accord.masking
 accord.requirements
-accord.jsonrpc.frames
+accord.jsonrpc.frames accord.jsonrpc.bounds
+accord.jsonrpc.members
 accord.jsonrpc.messages accord.jsonrpc.endpoint
 accord.schema.base
 accord.schema.hints accord.schema.legacy

@@ -143,7 +143,8 @@ class Outline:
 
     It takes its text in pieces cut anywhere, holds a few KB whatever comes, and works in blocks. A block that lies
     within a nested value, as nearly all of a giant does, is passed as a whole: without its escapes the quotes tell
-    strings from the rest, and of the rest only the brackets matter. The others are walked from mark to mark.
+    strings from the rest, and of the rest only the brackets matter. The others are halved until they are small, and
+    those that are still not nested are walked from mark to mark.
     """
 
     def __init__(self) -> None:
@@ -162,8 +163,7 @@ class Outline:
             backslashes = len(block) - len(block.rstrip(b"\\"))
             self._backslash = b"\\" * (backslashes % 2)
             block = block.removesuffix(self._backslash)
-            if not self._pass_nested(block):
-                self._walk(block)
+            self._take(block)
 
     def members(self) -> dict[str, Any]:
         """The members of the object by name; none when it was no object, or had too many to be kept."""
@@ -172,6 +172,29 @@ class Outline:
         except ValueError:
             return {}
         return cast("dict[str, Any]", members) if isinstance(members, dict) else {}
+
+    def unfinished(self) -> dict[str, Any]:
+        """The members so far, of an object whose end has not come: the value that was begun last counts as closed."""
+        kept = self._kept.decode("utf-8-sig", "replace")
+        for end in ("}}", "]}", '"}', "}"):
+            try:
+                members: Any = json.loads(kept + end)
+            except ValueError:
+                continue
+            return cast("dict[str, Any]", members) if isinstance(members, dict) else {}
+        return {}
+
+    def _take(self, block: bytes) -> None:
+        """Pass this block, or halve it: only the few bytes around a mark of the top level are walked."""
+        if self._full or self._pass_nested(block):
+            return
+        if len(block) <= _WALKED:
+            self._walk(block)
+            return
+        middle = len(block) // 2
+        middle += (middle - len(block[:middle].rstrip(b"\\"))) % 2  # an escape is not cut
+        self._take(block[:middle])
+        self._take(block[middle:])
 
     def _pass_nested(self, block: bytes) -> bool:
         """Pass this block if all of it is nested; else leave everything as it was."""
@@ -188,7 +211,7 @@ class Outline:
 
     def _walk(self, block: bytes) -> None:
         at = 0
-        while at < len(block):
+        while at < len(block) and not self._full:
             at = self._walk_string(block, at) if self._in_string else self._walk_to_mark(block, at)
 
     def _walk_to_mark(self, block: bytes, at: int) -> int:
@@ -268,6 +291,8 @@ _LONG_STRING = 1024
 _FULL = 4096
 """Bytes of top level beyond which this is no message, and is given up."""
 _BLOCK = 64 * 1024
+_WALKED = 512
+"""Bytes that are walked at most without another try to pass them."""
 
 _QUOTE = ord('"')
 _SPACE = b" \t\r\n"

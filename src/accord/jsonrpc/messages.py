@@ -1,11 +1,12 @@
 """JSON text into messages and back.
 
     frame ──▶ parse ──┬─ one strict decoder ──────────────▶ Call | Tell | Answer
-                      └─ refused ──▶ read with care ──┬───▶ the same, its text repaired
-                                                      └───▶ Malformed, which carries its reply
+                      ├─ refused ──▶ read with care ──┬───▶ the same, its text repaired
+                      │                               └───▶ Malformed, which carries its reply
+                      └─ past the bounds (see `bounds`) ──▶ Malformed
 
 `parse` takes any bytes, never raises, and looks no further than the envelope: params and results stay raw JSON, as
-views of the frame, until somebody asks for them typed.
+views of the frame, until they are decoded to their types. Its work is linear in the bytes, with or without care.
 
 What is read liberally, because peers send it:
 
@@ -20,20 +21,16 @@ What is read liberally, because peers send it:
 from __future__ import annotations
 
 import json
-import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from accord.errors import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR
-from accord.jsonrpc.frames import Outline, RequestId, as_id, skip
-
-if TYPE_CHECKING:
-    RawOrNone: TypeAlias = Raw | None
-else:
-    RawOrNone = Raw  # msgspec keeps a value raw only where the type is Raw alone
+from accord.jsonrpc.bounds import SMALL, excess
+from accord.jsonrpc.frames import RequestId, as_id
+from accord.jsonrpc.members import Members, RawOrNone, members_of, outline
 
 
 class ErrorObject(msgspec.Struct, frozen=True, gc=False):
@@ -100,6 +97,8 @@ def parse(frame: bytes) -> Message | Malformed:
     >>> parse(b"[]").problem
     'ACP has no batches; send each message on its own'
     """
+    if len(frame) > SMALL and (problem := excess(frame)):
+        return _unreadable(frame, problem)
     # Streams are tells, mostly spelled with the method as their second member: those need no envelope. A call that
     # starts like one is refused here and read below.
     try:
@@ -110,7 +109,7 @@ def parse(frame: bytes) -> Message | Malformed:
     try:
         envelope = _decode(frame)
     except RecursionError:
-        return _too_deep(frame)
+        return _unreadable(frame, "nested too deeply")
     except _REFUSALS:
         return _parse_with_care(frame)
     method, request_id = envelope.method, envelope.id
@@ -209,45 +208,30 @@ class _Envelope(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     error: ErrorObject | None = None
 
 
-class _Member(msgspec.Struct, gc=False):
-    value: Any
-    text: str
-
-    def raw(self) -> Raw:
-        return Raw(self.text.encode())
-
-
 def _parse_with_care(frame: bytes) -> Message | Malformed:
-    text = frame.decode("utf-8-sig", "replace")
     try:
-        value = _JSON.decode(text)
-        if isinstance(value, dict):
-            return _parse_object(_members(text))
+        members = members_of(frame)
     except RecursionError:
-        return _too_deep(frame)
-    except ValueError as error:
-        return Malformed(PARSE_ERROR, str(error), pending=_pending(_outline(frame)))
-    if isinstance(value, list):
-        return Malformed(INVALID_REQUEST, "ACP has no batches; send each message on its own")
-    return Malformed(INVALID_REQUEST, "a message is an object")
-
-
-def _too_deep(frame: bytes) -> Malformed:
-    members = _outline(frame)
-    problem = "nested too deeply"
-    if _is_answer(members):
-        return Malformed(INVALID_REQUEST, problem, answerable=False, pending=_pending(members))
-    return Malformed(INVALID_REQUEST, problem, id=as_id(members.get("id")), pending=_pending(members))
-
-
-def _parse_object(members: dict[str, _Member]) -> Message | Malformed:
-    values = {name: member.value for name, member in members.items()}
+        return _unreadable(frame, "nested too deeply")
+    except msgspec.DecodeError as error:
+        return Malformed(PARSE_ERROR, str(error), pending=_pending(outline(frame)))
+    if members is None:
+        is_batch = frame.removeprefix(_BOM).lstrip()[:1] == b"["
+        return Malformed(INVALID_REQUEST, _NO_BATCHES if is_batch else "a message is an object")
+    values = members.values()
     if _is_answer(values):
         return _read_answer(values, members)
     return _read_request(values, members)
 
 
-def _read_request(values: dict[str, Any], members: dict[str, _Member]) -> Call | Tell | Malformed:
+def _unreadable(frame: bytes, problem: str) -> Malformed:
+    members = outline(frame)
+    if _is_answer(members):
+        return Malformed(INVALID_REQUEST, problem, answerable=False, pending=_pending(members))
+    return Malformed(INVALID_REQUEST, problem, id=as_id(members.get("id")), pending=_pending(members))
+
+
+def _read_request(values: dict[str, Any], members: Members) -> Call | Tell | Malformed:
     request_id = as_id(values.get("id"))
     method: Any = values.get("method")
     params: Any = values.get("params")
@@ -260,11 +244,11 @@ def _read_request(values: dict[str, Any], members: dict[str, _Member]) -> Call |
     )
     if problem:
         return Malformed(INVALID_REQUEST, problem, pending=_pending(values))
-    raw = None if params is None else members["params"].raw()
+    raw = None if params is None else members.params
     return Tell(method, raw) if request_id is None else Call(request_id, method, raw)
 
 
-def _read_answer(values: dict[str, Any], members: dict[str, _Member]) -> Answer | Malformed:
+def _read_answer(values: dict[str, Any], members: Members) -> Answer | Malformed:
     request_id, result, error = as_id(values.get("id")), values.get("result"), values.get("error")
     # JSON-RPC, Response object: the id is null if the other side could not tell it from what we sent.
     unread = error is not None and values.get("id") is None
@@ -278,7 +262,7 @@ def _read_answer(values: dict[str, Any], members: dict[str, _Member]) -> Answer 
         return Malformed(INVALID_REQUEST, problem, answerable=False, pending=request_id)
     if error is not None:
         return Answer(request_id, error=_error_object(error))
-    return Answer(request_id, members["result"].raw())
+    return Answer(request_id, members.result)
 
 
 def _error_object(error: Any) -> ErrorObject:
@@ -314,38 +298,6 @@ def _first_of(*checks: tuple[bool, str]) -> str | None:
     return next((problem for is_wrong, problem in checks if is_wrong), None)
 
 
-def _outline(frame: bytes) -> dict[str, Any]:
-    outline = Outline()
-    outline.feed(frame)
-    return outline.members()
-
-
-def _members(text: str) -> dict[str, _Member]:
-    """The members of an object, in text that is known to be JSON."""
-    members: dict[str, _Member] = {}
-    at = text.index("{") + 1
-    while text[at := skip(_SEPARATORS, text, at)] != "}":
-        name, at = _JSON.raw_decode(text, at)
-        start = skip(_SEPARATORS, text, at)
-        value, at = _JSON.raw_decode(text, start)
-        members[name] = _Member(value, text[start:at])
-    return members
-
-
-def _integer(digits: str) -> int | float:
-    try:
-        return int(digits)
-    except ValueError:  # more digits than Python converts; JSON sets no bound
-        return float(digits)
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
-_JSON = json.JSONDecoder(parse_int=_integer, parse_constant=_no_constant)
-_SEPARATORS = re.compile(r"[ \t\n\r,:]*")
-
 _decode_tell = cast("msgspec.json.Decoder[Tell]", msgspec.json.Decoder(Tell | _NoTell)).decode
 _decode = msgspec.json.Decoder(_Envelope).decode
 _REFUSALS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -364,5 +316,7 @@ _ID = b'{"jsonrpc":"2.0","id":'
 _PARAMS = b',"params":'
 _RESULT = b',"result":'
 
+_BOM = b"\xef\xbb\xbf"
+_NO_BATCHES = "ACP has no batches; send each message on its own"
 _WRONG_VERSION = 'jsonrpc must be "2.0"'
 _TITLES = {PARSE_ERROR: "Parse error", INVALID_REQUEST: "Invalid request"}

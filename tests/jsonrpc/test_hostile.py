@@ -1,0 +1,184 @@
+"""Whatever shape a message has, reading it takes work and memory in proportion to its bytes.
+
+Time is not measured. What is counted is the calls that the interpreter makes, and the bytes that are allocated at the
+same time: values that a decoder makes show up there.
+"""
+
+from __future__ import annotations
+
+import sys
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from msgspec import Raw
+
+from accord.errors import INVALID_REQUEST, PARSE_ERROR
+from accord.jsonrpc import bounds
+from accord.jsonrpc.members import HEAD
+from accord.jsonrpc.messages import Answer, Call, Malformed, Message, Tell, parse
+
+MIB = 1024 * 1024
+
+
+def filled(unit: bytes, size: int = MIB) -> bytes:
+    return unit * (size // len(unit))
+
+
+def listed(unit: bytes, size: int = MIB) -> bytes:
+    return b"[" + filled(unit + b",", size) + b"1]"
+
+
+VALUES = {
+    "arrays nested 900 deep": listed(b"[" * 900 + b"]" * 900),
+    "objects nested 900 deep": listed(b'{"":' * 900 + b"1" + b"}" * 900),
+    "one array that never ends": b"[" * MIB,
+    "empty arrays": listed(b"[]"),
+    "empty objects": listed(b"{}"),
+    "small integers": listed(b"1"),
+    "floats": listed(b"1e9"),
+    "integers of 4,000 digits": listed(b"9" * 4000),
+    "one integer of a million digits": b"9" * MIB,
+    "one fraction of a million digits": b"0." + b"3" * MIB,
+    "empty strings": listed(b'""'),
+    "halves of emoji": listed(b'"\\ud83d"'),
+    "one string of halves": b'"' + filled(b"\\ud83d") + b'"',
+    "one string of escaped quotes": b'"' + filled(b'\\"') + b'"',
+    "one string of backslashes": b'"' + filled(b"\\\\") + b'"',
+    "one string of brackets and a half": b'"' + filled(b"[{") + b'\\ud83d"',
+    "one string of brackets and escapes": b'"' + filled(b'[\\"') + b'"',
+    "one string that is no UTF-8": b'"' + filled(b"\xff") + b'"',
+    "half a character of UTF-8": b'"' + filled(b"\xe2\x82") + b'"',
+    "one name many times": b"{" + filled(b'"a":1,') + b'"b":1}',
+    "many names": b"{" + b"".join(b'"%d":1,' % number for number in range(100_000)) + b'"b":1}',
+    "spaces": b"[" + filled(b" \n") + b"]",
+    "quotes alone": filled(b'"'),
+    "commas alone": filled(b","),
+    "letters": filled(b"x"),
+}
+
+PLACES = {
+    "unknown member": b'{"jsonrpc":"2.0","id":7,"method":"m","z":%b}',
+    "unknown member first": b'{"z":%b,"jsonrpc":"2.0","id":7,"method":"m"}',
+    "params": b'{"jsonrpc":"2.0","method":"m","params":{"a":%b}}',
+    "params and a half": b'{"jsonrpc":"2.0","method":"m","params":{"a":%b},"\\ud83d":1}',
+    "result": b'{"jsonrpc":"2.0","id":7,"result":%b}',
+    "result before a wrong constant": b'{"jsonrpc":"2.0","id":7,"result":[%b,NaN]}',
+    "error": b'{"jsonrpc":"2.0","id":7,"error":%b}',
+    "data of an error": b'{"jsonrpc":"2.0","id":7,"error":{"code":1,"message":"\\ud83d","data":%b}}',
+    "id": b'{"jsonrpc":"2.0","method":"m","id":%b}',
+    "method": b'{"jsonrpc":"2.0","id":7,"method":%b}',
+    "version": b'{"jsonrpc":%b,"id":7,"method":"m"}',
+    "batch": b"[%b]",
+    "everything": b"%b",
+}
+
+
+def counted(work: Callable[[], Any]) -> tuple[int, int, Any]:
+    """How many calls this makes, how many bytes it has allocated at most, and what it returns."""
+    calls = 0
+
+    def count(frame: object, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    tracemalloc.start()
+    sys.setprofile(count)
+    try:
+        result = work()
+    finally:
+        sys.setprofile(None)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    return calls, peak, result
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("shape", VALUES)
+def test_reading_a_message_of_any_shape_takes_few_calls_and_little_memory(shape: str, place: str) -> None:
+    frame = PLACES[place] % VALUES[shape]
+    calls, peak, parsed = counted(lambda: parse(frame))
+    assert isinstance(parsed, Call | Tell | Answer | Malformed)
+    assert calls < 5 * HEAD + len(frame) / 1024  # of what is refused, the start is walked for its id
+    assert peak < 16 * MIB + 16 * len(frame)
+    if isinstance(parsed, Malformed):
+        assert len(parsed.problem) < 200
+
+
+def test_a_small_unknown_member_costs_one_pass_however_deep_it_is() -> None:
+    frames = [b'{"jsonrpc":"2.0","id":1,"method":"m","z":%b}' % (b"[" * n + b"]" * n) for n in (1, 400)]
+    calls = [counted(lambda frame=frame: parse(frame))[0] for frame in frames]
+    assert calls[0] == calls[1]
+    assert parse(frames[1]) == Call(1, "m")
+
+
+# The bounds
+
+
+def message_with(value: bytes) -> Message | Malformed:
+    return parse(b'{"jsonrpc":"2.0","id":7,"method":"m","params":{"a":%b}}' % value)
+
+
+def test_a_message_of_as_many_values_as_are_allowed_is_read() -> None:
+    for value in (
+        b"[" + b"[]," * (bounds.MOST_CONTAINERS - 4) + b"1]",
+        b"[" + b"1," * (bounds.MOST_VALUES - 10) + b"1]",
+    ):
+        assert isinstance(message_with(value), Call)
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        (b"[" + b"[]," * bounds.MOST_CONTAINERS + b"1]", "more than 100,000 arrays and objects in one message"),
+        (b"[" + b"1," * bounds.MOST_VALUES + b"1]", "more than 1,000,000 values in one message"),
+    ],
+)
+def test_a_message_of_more_values_is_refused_under_its_own_id(value: bytes, problem: str) -> None:
+    refused = message_with(value)
+    assert refused == Malformed(INVALID_REQUEST, f"{problem}: send fewer", id=7)
+    answer = parse(b'{"jsonrpc":"2.0","id":7,"result":%b}' % value)
+    assert answer == Malformed(INVALID_REQUEST, f"{problem}: send fewer", answerable=False, pending=7)
+
+
+@pytest.mark.parametrize("text", [b"[{,", b'[{,\\"', b"[{,\\\\", b"[{,\\n\xc3\xa4"])
+def test_what_stands_in_strings_does_not_count(text: bytes) -> None:
+    text = text * bounds.MOST_VALUES
+    assert message_with(b'"%b"' % text) == Call(7, "m", Raw(b'{"a":"%b"}' % text))
+
+
+@pytest.mark.parametrize("shift", range(4))
+def test_strings_are_told_apart_wherever_a_block_is_cut(shift: int) -> None:
+    block = bounds._BLOCK
+    for end in (b'\\"', b"\\\\", b'\\\\\\"', b'","'):
+        padding = b"x" * (block - shift - len(b'["')) + end
+        text = b'["' + padding + b"[" * (bounds.MOST_CONTAINERS * 2) + b'"]'
+        assert bounds.excess(text) is None
+
+
+# The id of what cannot be read
+
+
+@pytest.mark.parametrize("deep", [b"[" * 90_000 + b"]" * 90_000, listed(b"[]")], ids=["too deep", "too much"])
+def test_the_id_of_an_unreadable_message_is_found_at_its_start_and_at_its_end(deep: bytes) -> None:
+    assert len(deep) > HEAD
+    for id_, text in ((7, b"7"), ("a", b'"a"'), (-1, b" -1 ")):
+        first = parse(b'{"id":%b,"jsonrpc":"2.0","method":"m","params":{"a":%b}}' % (text, deep))
+        last = parse(b'{"jsonrpc":"2.0","method":"m","params":{"a":%b},"id":%b}' % (deep, text))
+        assert isinstance(first, Malformed)
+        assert isinstance(last, Malformed)
+        assert (first.id, first.pending) == (last.id, last.pending) == (id_, None)
+        answer = parse(b'{"jsonrpc":"2.0","result":%b,"id":%b}' % (deep, text))
+        assert isinstance(answer, Malformed)
+        assert (answer.answerable, answer.pending) == (False, id_)
+
+
+def test_a_giant_answer_that_is_not_quite_json_still_fails_its_request() -> None:
+    for form in (
+        b'{"jsonrpc":"2.0","id":5,"result":{"text":"%b","n":NaN}}',
+        b'{"result":{"text":"%b","n":NaN},"id":5}',
+    ):
+        parsed = parse(form % (b"x" * MIB))
+        assert isinstance(parsed, Malformed)
+        assert (parsed.code, parsed.pending) == (PARSE_ERROR, 5)
