@@ -114,16 +114,8 @@ def strict_decoder(type: Any) -> Callable[[bytes | msgspec.Raw], Any]:
 
 
 def _decoder(type: Any) -> msgspec.json.Decoder[Any]:
-    made: msgspec.json.Decoder[Any] = msgspec.json.Decoder(type, dec_hook=_choose)
-    _decoders[type] = made
+    made = _decoders[type] = tolerant.decoder_of(type)
     return made
-
-
-def _choose(type: Any, value: Json) -> Any:
-    """msgspec's hook for types that are not its own: our choices among variants."""
-    if issubclass(type, Choice):
-        return tolerant.strictly(type, value)
-    raise NotImplementedError
 
 
 def _encode_special(value: Any) -> Any:

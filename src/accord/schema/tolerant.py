@@ -17,6 +17,7 @@ The work is bounded: a reader never goes deeper than the types do, and looks at 
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -65,16 +66,36 @@ def reader(hint: Any) -> Reader:
     return _reader(node_of(hint))
 
 
-def strictly(choice: type[Choice], value: Json) -> Any:
+def strictly(choice: type[Any], value: Json) -> Any:
     """msgspec's hook for a choice: the chosen variant, read strictly; the tolerant way follows if that fails."""
+    if not issubclass(choice, Choice):
+        raise NotImplementedError
     chosen = choice.__choose__(value)
     if chosen is None:
         raise ValueError("no variant is meant")
     return _convert(value, chosen)
 
 
+def decoder_of(type: Any) -> msgspec.json.Decoder[Any]:
+    """A strict decoder for this type; for one type at a time, whichever thread asks.
+
+    msgspec notes on a class what it finds out about it, and begins to do so before it is done. A second thread that
+    comes in between uses the unfinished note and crashes the interpreter. What is noted once is only read.
+    """
+    with _one_at_a_time:
+        made = msgspec.json.Decoder(type, dec_hook=strictly)
+        _noted.add(type)
+    return made
+
+
 def _convert(value: Json, type: Any) -> Any:
+    if type not in _noted:
+        decoder_of(type)
     return msgspec.convert(value, type, dec_hook=strictly)
+
+
+_one_at_a_time = threading.RLock()
+_noted: set[Any] = set()
 
 
 def _reader(node: Node, *, whole: bool = False) -> Reader:
@@ -224,7 +245,7 @@ def _object_reader(cls: type[msgspec.Struct]) -> Reader:
     def read(value: Json) -> Any:
         raw = _object(value)
         if not readers:  # made at first need: a type may hold itself
-            readers.extend((field, _reader(field.node)) for field in fields_of(cls))
+            readers[:] = [(field, _reader(field.node)) for field in fields_of(cls)]  # at once: threads share it
         raw = legacy.rewritten(cls, raw)
         values: dict[str, Any] = {}
         for field, read_field in readers:
