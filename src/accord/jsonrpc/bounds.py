@@ -22,24 +22,26 @@ SMALL = MOST_CONTAINERS
 """Bytes up to which a message is within the bounds whatever it holds: each container takes one byte at least."""
 
 
-def excess(text: bytes) -> str | None:
+def excess(text: bytes, most_values: int = MOST_VALUES) -> str | None:
     """What this JSON text has too much of; None if it is within the bounds.
 
     >>> excess(b"[" * 200_000)
     'more than 100,000 arrays and objects in one message: send fewer'
     """
-    return None if _exceeds(_marks(text)) is None else _exceeds(_marks_outside_strings(text))
+    if _exceeds(_marks(text), most_values) is None:
+        return None
+    return _exceeds(_marks_outside_strings(text), most_values)
 
 
-def _exceeds(blocks: Iterator[tuple[int, bytes]]) -> str | None:
+def _exceeds(blocks: Iterator[tuple[int, bytes]], most_values: int) -> str | None:
     containers = values = 0
     for strings, marks in blocks:
         containers += marks.count(b"[") + marks.count(b"{")
         values += strings + len(marks)
         if containers > MOST_CONTAINERS:
             return f"more than {MOST_CONTAINERS:,} arrays and objects in one message: send fewer"
-        if values > MOST_VALUES:
-            return f"more than {MOST_VALUES:,} values in one message: send fewer"
+        if values > most_values:
+            return f"more than {most_values:,} values in one message: send fewer"
     return None
 
 

@@ -11,7 +11,8 @@ says for each field what then happens (see the markers in `base`), and this is w
    `Misfit`. A union that has one variant so far is read without its tag too, as msgspec does.
 4. `1.0` is an integer; an unknown word of a `ReadOpen` set is kept.
 
-The work is bounded: a reader never goes deeper than the types do, and looks at each value once for each list above it.
+The work is bounded: a reader never goes deeper than the types do, looks at each value once for each list above it, and
+gives up a message in which `MOST_REPAIRS` values are damaged or unknown.
 """
 
 from __future__ import annotations
@@ -45,7 +46,23 @@ from accord.schema.hints import (
     second_union,
 )
 
+MOST_REPAIRS = 10_000
+"""Values of one message that may be damaged, or of a variant that is not known here. Each takes about 5 us."""
+
 Reader: TypeAlias = Callable[[Json], Any]
+
+
+class TooManyRepairs(Exception):
+    """So much of a message is damaged that reading the rest of it is not worth the time."""
+
+
+class _Repairs(threading.local):
+    left = MOST_REPAIRS
+
+    def one_more(self) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise TooManyRepairs
 
 
 class Misfit(Exception):
@@ -53,11 +70,20 @@ class Misfit(Exception):
 
     def __init__(self, problem: str, *steps: str) -> None:
         super().__init__(problem)
+        _repairs.one_more()
         self.problem = problem
         self.steps = list(steps)
 
     def path(self) -> str:
-        return "$" + "".join(reversed(self.steps))
+        return "$" + "".join(
+            step if len(step) <= _LONGEST_STEP else f"{step[:_LONGEST_STEP]}…" for step in self.steps[::-1]
+        )
+
+
+def read(hint: Any, value: Json) -> Any:
+    """This value as that type; raises Misfit, TooManyRepairs or RecursionError."""
+    _repairs.left = MOST_REPAIRS
+    return reader(hint)(value)
 
 
 @functools.cache
@@ -94,6 +120,8 @@ def _convert(value: Json, type: Any) -> Any:
     return msgspec.convert(value, type, dec_hook=strictly)
 
 
+_repairs = _Repairs()
+_LONGEST_STEP = 80
 _one_at_a_time = threading.RLock()
 _noted: set[Any] = set()
 
@@ -180,7 +208,7 @@ def _word(word: OneWord, value: Json) -> str:
     if not isinstance(value, str):
         raise Misfit(f"expected {_expected(word)}, got {kind(value)}")
     if value not in word.known and not word.open and not word.read_open:
-        raise Misfit(f"expected {_expected(word)}, got {value!r:.60}")
+        raise Misfit(f"expected {_expected(word)}, got {value[:60]!r}")
     return value
 
 
@@ -188,7 +216,7 @@ def _foreign(type: Any, value: Json) -> Any:
     try:
         return _convert(value, type)
     except (msgspec.ValidationError, ValueError, TypeError, RecursionError) as error:
-        raise Misfit(str(error)) from None
+        raise Misfit(f"{error!s:.200}") from None
 
 
 # Lists and maps
@@ -279,6 +307,7 @@ def _whole_object_reader(cls: type[msgspec.Struct]) -> Reader:
         try:
             return _convert(value, cls)
         except (msgspec.ValidationError, ValueError, RecursionError):
+            _repairs.one_more()
             return walk(value)
 
     return read
@@ -327,10 +356,11 @@ def _tagged(variants: _Variants, value: Json) -> Any:
     if union.open:
         return _unknown(union, tag, raw)
     known_tags = ", ".join(repr(known) for known, _ in union.variants)
-    raise Misfit(f"expected one of {known_tags}, got {tag!r:.60}", f".{union.tag_field}")
+    raise Misfit(f"expected one of {known_tags}, got {tag[:60]!r}", f".{union.tag_field}")
 
 
 def _unknown(union: Tagged, tag: str, raw: dict[str, Json]) -> Unknown:
+    _repairs.one_more()
     for name in union.every:
         if name not in raw:
             raise Misfit("is missing", f".{name}")
