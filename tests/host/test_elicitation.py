@@ -95,6 +95,48 @@ async def test_what_is_declared_is_what_there_is_a_function_for(session, lend):
     assert Elicitation().declare(v1.ClientCapabilities()) == v1.ClientCapabilities()
 
 
+async def test_what_the_form_did_not_ask_for_is_not_passed_on(session, lend):
+    async with lend(Elicitation(lambda _: {"name": "ok", "apiKey": "s3cret"}), sessions=[session]) as client:
+        assert (await client.request(form(session))).content == {"name": "ok"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "word"),
+    [
+        (v1.ElicitationSchema({"apiKey": v1.StringPropertySchema()}, ["apiKey"]), "secrets"),
+        (v1.ElicitationSchema({"x": v1.StringPropertySchema(title="Your password")}), "secrets"),
+        (v1.ElicitationSchema({"x": v1.StringPropertySchema(enum=["a"] * 8_000)}), "at most 5,000"),
+        (v1.ElicitationSchema({str(n): v1.BooleanPropertySchema() for n in range(300)}), "at most 200"),
+        (v1.ElicitationSchema(title="x" * 300_000), "at most 200,000"),
+    ],
+    ids=["a key", "a password", "choices", "fields", "text"],
+)
+async def test_a_form_that_must_not_be_shown_is_refused_without_asking_the_user(session, lend, schema, word):
+    asked = []
+    async with lend(Elicitation(asked.append), sessions=[session]) as client:
+        with pytest.raises(accord.PeerError, match=word) as caught:
+            await client.request(form(session, schema))
+    assert caught.value.code == -32602
+    assert asked == []
+
+
+async def test_a_question_of_a_long_message_is_refused(session, lend):
+    long = "x" * 20_001
+    async with lend(Elicitation(lambda _: None, lambda _: None), sessions=[session]) as client:
+        for asked in (
+            v1.ElicitationFormMode(long, session.id, requested_schema=SCHEMA),
+            v1.ElicitationUrlMode(long, session.id, elicitation_id=v1.ElicitationId("e"), url="https://example.com/"),
+        ):
+            assert await refused(client.request(asked)) == -32602
+
+
+async def test_a_slow_pattern_with_a_default_holds_nothing_up(session, lend, within):
+    slow = v1.StringPropertySchema(pattern="^" + "a?" * 100 + "a" * 100 + "$", default="a" * 100)
+    async with lend(Elicitation(lambda question: question.content), sessions=[session]) as client:
+        answer = await within(client.request(form(session, v1.ElicitationSchema({"it": slow}))))
+    assert answer.content == {"it": "a" * 100}
+
+
 async def test_a_question_may_belong_to_a_request_and_no_session(session, lend):
     async with lend(Elicitation(lambda question: {"name": str(question.session)}), sessions=[]) as client:
         asked = v1.ElicitationFormMode("?", request_id=7, requested_schema=SCHEMA)

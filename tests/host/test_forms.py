@@ -1,6 +1,8 @@
 """What may be filled into a form is what JSON Schema says; what is typed means what it looks like."""
 
 import contextlib
+import subprocess
+import sys
 
 import jsonschema
 import pytest
@@ -10,6 +12,7 @@ import accord
 from accord import v1
 from accord.host import formats
 from accord.host.form import defaults, fields_of, problems
+from accord.host.form_bounds import excess, secrets_in
 from accord.host.formats import has_format, matches
 from accord.schema import codec
 
@@ -28,7 +31,7 @@ def options(values):
 
 
 CHOICES = st.lists(WORDS, min_size=1, max_size=4, unique=True)
-PATTERNS = st.sampled_from(["^a", "b$", "[0-9]+", "^(a|b)*$", "(?!a)", "a{2,3}"])
+PATTERNS = st.sampled_from(["^a", "b$", "[0-9]+", "^(a|b)*$", "a{2,3}"])
 TEXTS = some(
     {"type": st.just("string")},
     **TITLES,
@@ -194,14 +197,163 @@ def test_formats(name, right, wrong):
     assert [text for text in wrong if has_format(text, name)] == []
 
 
-def test_a_pattern_that_takes_for_ever_is_given_up(monkeypatch):
-    monkeypatch.setattr(formats, "DEADLINE", 0.3)
-    for pattern in ("^(a+)+$", "^(a|aa)+$", "(.*a){30}$", r"(a*)*\1b"):
-        assert matches(pattern, "a" * 60 + "!") in (None, False)
-    assert matches("^(a+)+$", "aaa") is True
-    assert matches("^[a-z]+(-[a-z]+)*$", "a-slug-1") is False
+# Patterns
+
+SLOW = [
+    ("^" + "a?" * 100 + "a" * 100 + "$", "a" * 100, True),
+    ("(?:a|a)" * 50 + "b", "a" * 50 + "c", False),
+    ("(?:a|aa)" * 50 + "b", "a" * 100 + "c", False),
+    ("^(a+)+$", "a" * 60 + "!", False),
+    ("^(a|aa)+$", "a" * 60 + "!", False),
+    ("(.*a){15}$", "a" * 60 + "!", False),
+    ("^[a-z]+(-[a-z]+)*$", "a-slug-1", False),
+    ("(?<year>[0-9]{4})", "in 2026", True),
+]
 
 
-def test_what_is_no_pattern_here_is_left_to_the_agent():
-    assert matches("[", "x") is None
-    assert matches("(?<year>[0-9]{4})", "in 2026") is True
+@pytest.mark.parametrize(("pattern", "text", "found"), SLOW)
+def test_a_pattern_on_which_a_backtracking_engine_never_ends_is_matched(pattern, text, found):
+    assert matches(pattern, text) is found
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        ("[", "x"),
+        ("(?!a)", "b"),
+        (r"(a*)*\1b", "aab"),
+        ("(((a{1,100}){1,100}){1,100})", "a"),
+        (r"\pL{1,900}" * 10, "a"),
+        ("a" * (formats.LONGEST_PATTERN + 1), "a"),
+        ("[a-z]{0,500}$", "a" * 1_000_000),
+        ("\ud83d", "a"),
+        ("a", "\ud83d"),
+    ],
+)
+def test_a_pattern_that_cannot_be_matched_in_few_steps_is_left_to_the_agent(pattern, text):
+    assert matches(pattern, text) is None
+
+
+def test_without_re2_patterns_are_left_to_the_agent_and_none_is_sent():
+    program = """
+import sys
+sys.modules["re2"] = None
+from accord import v1
+from accord.agent.forms import check
+from accord.host.form import problems
+from accord.host.formats import matches
+schema = v1.ElicitationSchema({"it": v1.StringPropertySchema(pattern="^(a+)+$")})
+assert matches("a", "b") is None
+assert problems(schema, {"it": "a" * 60 + "!"}) == {}
+try:
+    check(schema)
+except ValueError as error:
+    assert "pip install 'accord[patterns]'" in str(error), error
+else:
+    raise SystemExit("the form was sent")
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_problem_shows_a_pattern_as_plain_and_short_text():
+    patterns = {"^\x1b]0;T\x07\u202e\u2028$": "^�]0;T���$", "b" * 500: f"{'b' * 80}…"}
+    for pattern, shown in patterns.items():
+        [field] = fields_of(v1.ElicitationSchema({"it": v1.StringPropertySchema(pattern=pattern)}))
+        assert field.problem("wrong") == f"must match {shown}"
+
+
+# Bounds
+
+
+class CountedText(str):
+    """A text that counts how often it is hashed or compared."""
+
+    __slots__ = ()
+    looks = 0
+
+    def __hash__(self):
+        CountedText.looks += 1
+        return str.__hash__(self)
+
+    def __eq__(self, other):
+        CountedText.looks += 1
+        return str.__eq__(self, other)
+
+
+@pytest.mark.parametrize("titled", [False, True])
+def test_many_choices_are_looked_at_once_each(titled):
+    def looks(count):
+        names = [CountedText(f"choice {number}") for number in range(count)]
+        options = [v1.EnumOption(name, name) for name in names]
+        items = v1.TitledMultiSelectItems(options) if titled else v1.StringMultiSelectItems(names)
+        form = v1.ElicitationSchema({"it": v1.MultiSelectPropertySchema(items, default=[str(name) for name in names])})
+        CountedText.looks = 0
+        assert len(defaults(form)["it"]) == count
+        assert fields_of(form)[0].parse(",".join(names)) == names
+        return CountedText.looks
+
+    assert looks(2_000) <= 20 * 2_000
+
+
+@pytest.mark.parametrize(
+    ("schema", "problem"),
+    [
+        (
+            v1.ElicitationSchema({str(number): v1.BooleanPropertySchema() for number in range(201)}),
+            "the form has 201 fields, at most 200 are allowed: ask in several forms",
+        ),
+        (v1.ElicitationSchema(required=[""] * 500), "the form has 500 fields"),
+        (
+            v1.ElicitationSchema({"it": v1.StringPropertySchema(enum=[""] * 5_001, one_of=[])}),
+            "the form has 5,001 choices, at most 5,000",
+        ),
+        (
+            v1.ElicitationSchema(
+                {"it": v1.MultiSelectPropertySchema(v1.StringMultiSelectItems(["a"]), default=["a"] * 5_000)}
+            ),
+            "the form has 5,001 choices",
+        ),
+        (v1.ElicitationSchema(title="x" * 200_001), "the form has 200,001 characters, at most 200,000"),
+        (v1.ElicitationSchema({"x" * 300_000: v1.BooleanPropertySchema()}), "the form has 300,000 characters"),
+        (
+            v1.ElicitationSchema({"a": v1.StringPropertySchema(pattern="x" * 100_000, default="x" * 100_000)}),
+            "the form has 200,001 characters",
+        ),
+    ],
+)
+def test_a_form_past_its_bounds_is_refused_and_says_what_is_allowed(schema, problem):
+    assert excess(schema).startswith(problem)
+
+
+def test_a_large_form_of_an_honest_agent_is_within_the_bounds():
+    countries = [v1.EnumOption(f"c{number}", f"Country {number}", description="x" * 20) for number in range(300)]
+    fields = {f"f{number}": v1.StringPropertySchema(one_of=countries, description="x" * 200) for number in range(10)}
+    assert excess(v1.ElicitationSchema(fields)) is None
+
+
+@pytest.mark.parametrize("value", [10**400, -(10**400), float("nan"), float("inf")])
+def test_a_number_of_any_size_is_judged(value):
+    schema = v1.ElicitationSchema({"it": v1.NumberPropertySchema(maximum=10, minimum=-10)})
+    assert problems(schema, {"it": value})["it"].startswith("must be")
+
+
+def test_a_uri_of_any_length_is_read_without_going_back():
+    assert has_format("a:" + "b%20" * 100_000, "uri")
+    assert not has_format("a:" + "b%20" * 100_000 + " ", "uri")
+
+
+@pytest.mark.parametrize(
+    ("name", "title", "secret"),
+    [
+        ("apiKey", None, True),
+        ("token", None, True),
+        ("x", "PIN", True),
+        ("x", "Client secret", True),
+        ("maxTokens", None, False),
+        ("pinned", "Keep it pinned", False),
+        ("key", "Sort key", False),
+    ],
+)
+def test_a_field_for_a_secret_is_known_by_its_name(name, title, secret):
+    schema = v1.ElicitationSchema({name: v1.StringPropertySchema(title=title)})
+    assert secrets_in(schema) == [name] * secret

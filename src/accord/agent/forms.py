@@ -14,7 +14,9 @@ import msgspec
 from msgspec import inspect
 
 from accord.errors import ProtocolError
-from accord.host.form import Field, secrets_in
+from accord.host.form import Field, asked_for
+from accord.host.form_bounds import excess, secrets_in
+from accord.host.formats import EXTRA, LONGEST_PATTERN, can_match
 from accord.schema import v1
 from accord.schema.base import Unknown
 from accord.schema.v1.elicitation import ElicitationContentValue, ElicitationPropertySchema
@@ -55,6 +57,7 @@ def filled_in(form: Any, content: Content) -> Any:
     ProtocolError for what the form does not allow.
     """
     schema = schema_of(form)
+    content = asked_for(schema, content)
     problems = [f"{name}: {problem}" for name, problem in _problems(schema, content)]
     if problems:
         raise ProtocolError(f"the form was not filled in as it asks: {'; '.join(problems)}")
@@ -71,7 +74,14 @@ def check(schema: v1.ElicitationSchema) -> None:
     # rfd-elicitation, Restricted JSON Schema: secrets by link and never by form; types of one's own behind a `_`.
     if secrets := secrets_in(schema):
         raise ValueError(f"a form asks for no secrets ({', '.join(secrets)}): send the user to a page by `elicit_url`")
+    if (problem := excess(schema)) is not None:
+        raise ValueError(problem)
     for name, asked in schema.properties.items():
+        if isinstance(asked, v1.StringPropertySchema) and asked.pattern is not None and not can_match(asked.pattern):
+            raise ValueError(
+                f"{name}: answers cannot be checked against the pattern {asked.pattern[:80]!r}: "
+                f"write it in the syntax of RE2, in at most {LONGEST_PATTERN:,} characters, and install RE2 ({EXTRA})"
+            )
         if isinstance(asked, Unknown) and not asked.tag.startswith("_"):
             raise ValueError(f"{name}: a type of one's own begins with an underscore, not {asked.tag!r}")
 

@@ -20,7 +20,8 @@ import msgspec
 
 from accord.errors import RequestError
 from accord.handlers import Handlers
-from accord.host.form import Content, Field, defaults, fields_of, problems
+from accord.host.form import Field, asked_for, defaults, fields_of, problems
+from accord.host.form_bounds import excess, secrets_in
 from accord.host.link import Link
 from accord.host.service import HostedSession, Service, SessionOf
 from accord.schema import v1
@@ -28,6 +29,12 @@ from accord.schema.base import Unknown
 
 KEPT = 1_000
 """Links that are waited for at most, on one connection."""
+
+LONGEST_MESSAGE = 20_000
+"""Characters that the message of a question may have."""
+
+LONGEST_NAME = 80
+"""Characters of a field's name that an error quotes."""
 
 PATIENCE = 1.0
 """Seconds that a question has to go away once nobody waits for its answer."""
@@ -74,6 +81,9 @@ class Elicitation(Service):
     `fill(question)` returns what was filled in, False for a user who declines, None for one who goes away; what does
     not fit the schema is asked again, with its problems. `visit(question)` returns whether the user agreed to visit the
     link, and sees to it that it is opened then. `on_complete(question)` hears that it is done.
+
+    What the form did not ask for is left out of the answer. A form that asks for a secret, or has more fields, choices
+    or text than `accord.host.form_bounds` allows, is refused without asking the user.
 
         async def fill(question: accord.FormQuestion):
             return await my_window.form(question.message, question.fields, question.content, question.problems)
@@ -133,12 +143,14 @@ class Elicitation(Service):
         self, fill: Fill, request: v1.ElicitationFormMode, session: HostedSession | None
     ) -> v1.CreateElicitationResponse:
         schema = request.requested_schema
-        question = FormQuestion(request.message, schema, session, defaults(schema))
+        _refuse_unfit(request.message, schema)
+        # A pattern may take milliseconds for each default: the other sessions need not wait for them.
+        question = FormQuestion(request.message, schema, session, await asyncio.to_thread(defaults, schema))
         while True:
             filled = await self._answered(session, fill, question)
             if filled is None or isinstance(filled, bool):
                 return v1.ElicitationCancelAction() if filled is None else v1.ElicitationDeclineAction()
-            content: Content = dict(filled)
+            content = asked_for(schema, filled)
             wrong = await asyncio.to_thread(problems, schema, content)
             if not wrong:
                 return v1.ElicitationAcceptAction(content)
@@ -153,6 +165,7 @@ class Elicitation(Service):
         session: HostedSession | None,
         waited_for: dict[v1.ElicitationId, LinkQuestion],
     ) -> v1.CreateElicitationResponse:
+        _refuse_long(request.message)
         question = LinkQuestion(request.message, Link.of(request.url), session)
         # Before the user is asked: the agent may be faster than the answer to it.
         waited_for[request.elicitation_id] = question
@@ -183,6 +196,23 @@ class Elicitation(Service):
             if not asking.done():
                 asking.cancel()
                 await asyncio.wait([asking], timeout=PATIENCE)
+
+
+def _refuse_unfit(message: str, schema: v1.ElicitationSchema) -> None:
+    """Raises RequestError for a form that is not shown."""
+    _refuse_long(message)
+    if (problem := excess(schema)) is not None:
+        raise RequestError.invalid_params(problem)
+    # rfd-elicitation, Restricted JSON Schema: what is typed into a form passes through the agent, and often a model.
+    if secrets := secrets_in(schema):
+        problem = "a form must not ask for secrets: send the user to a page by a question of mode 'url'"
+        raise RequestError.invalid_params(problem, fields=[name[:LONGEST_NAME] for name in secrets])
+
+
+def _refuse_long(message: str) -> None:
+    if len(message) > LONGEST_MESSAGE:
+        problem = f"the message has {len(message):,} characters, at most {LONGEST_MESSAGE:,} are allowed"
+        raise RequestError.invalid_params(problem)
 
 
 async def _said(ask: Callable[[Any], Any], question: Any) -> Any:

@@ -7,9 +7,8 @@ that nobody here knows) is left out where it may be, and otherwise the form is r
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias, TypeGuard, cast
 
 import msgspec
 
@@ -21,11 +20,8 @@ from accord.schema.base import Unknown
 Value: TypeAlias = "str | int | float | bool | list[str]"
 Content: TypeAlias = dict[str, Value]
 
-_SECRET = re.compile(
-    r"\b(pass ?(word|phrase|code)s?|passwd|credentials?|client secret|(api|access|private|secret) ?keys?"
-    r"|(access|api|auth|bearer|refresh) ?tokens?)\b"
-)
-_WORD_BREAK = re.compile(r"(?<=[a-z])(?=[A-Z])|[_\W]+")
+_LONGEST_SHOWN = 80
+_MOST_DIGITS = 9
 
 Known: TypeAlias = (
     v1.StringPropertySchema
@@ -77,6 +73,24 @@ class Field(msgspec.Struct, frozen=True):
             return None if isinstance(value, bool) else "must be yes or no"
         return _number_problem(schema, value)
 
+    @property
+    def choice_count(self) -> int:
+        """How many choices the agent gave for it, those that are chosen to begin with counted twice."""
+        enum, default = getattr(self.schema, "enum", None), self.schema.default
+        return len(self.choices) + len(enum or ()) + (len(default) if isinstance(default, list) else 0)
+
+    @property
+    def characters(self) -> int:
+        """Characters of all texts that the agent gave for it."""
+        schema = self.schema
+        texts = [self.name, schema.title, schema.description]
+        texts += [text for choice in self.choices for text in (choice.const, choice.title, choice.description)]
+        if isinstance(schema, v1.StringPropertySchema):
+            texts += [schema.pattern, schema.default, *(schema.enum or ())]
+        elif isinstance(schema, v1.MultiSelectPropertySchema):
+            texts += schema.default or ()
+        return sum(len(text) for text in texts if text)
+
     def _text_problem(self, schema: v1.StringPropertySchema, value: Any) -> str | None:
         if not isinstance(value, str):
             return "must be a text"
@@ -91,16 +105,15 @@ class Field(msgspec.Struct, frozen=True):
         if schema.format is not None and not has_format(value, schema.format):
             return _FORMAT_PROBLEMS.get(schema.format, f"must be a {schema.format}")
         if schema.pattern is not None and matches(schema.pattern, value) is False:
-            return f"must match {schema.pattern}"
+            return f"must match {_shown(schema.pattern)}"
         return None
 
     def _selection_problem(self, schema: v1.MultiSelectPropertySchema, value: Any) -> str | None:
         if not isinstance(value, list):
             return "must be a list"
         chosen = cast("list[Any]", value)
-        if any(it not in {choice.const for choice in self.choices} for it in chosen if isinstance(it, str)) or not all(
-            isinstance(it, str) for it in chosen
-        ):
+        offered = {choice.const for choice in self.choices}
+        if not all(isinstance(it, str) and it in offered for it in chosen):
             return "has something that is none of the choices"
         if schema.min_items is not None and len(chosen) < schema.min_items:
             return f"must have at least {schema.min_items} of the choices"
@@ -118,9 +131,10 @@ class Field(msgspec.Struct, frozen=True):
     def _meant(self, text: str) -> Value:
         schema = self.schema
         if isinstance(schema, v1.MultiSelectPropertySchema):
-            return list(dict.fromkeys(self._choice(part.strip()) for part in text.split(",") if part.strip()))
+            choose = _chooser(self.choices)
+            return list(dict.fromkeys(choose(part.strip()) for part in text.split(",") if part.strip()))
         if isinstance(schema, v1.StringPropertySchema):
-            return self._choice(text) if self.choices else text
+            return _chooser(self.choices)(text) if self.choices else text
         if isinstance(schema, v1.BooleanPropertySchema):
             if (meant := _YES_AND_NO.get(text.lower())) is None:
                 raise ValueError("must be yes or no")
@@ -131,33 +145,28 @@ class Field(msgspec.Struct, frozen=True):
             whole = "a whole number" if isinstance(schema, v1.IntegerPropertySchema) else "a number"
             raise ValueError(f"must be {whole}") from None
 
-    def _choice(self, text: str) -> str:
-        """A choice by its value, its title, or its number in the list."""
-        for choice in self.choices:
-            if text == choice.const:
-                return choice.const
-        for choice in self.choices:
-            if text.lower() == choice.title.lower():
-                return choice.const
-        if text.isdecimal() and 1 <= int(text) <= len(self.choices):
-            return self.choices[int(text) - 1].const
+
+def _chooser(choices: Sequence[v1.EnumOption]) -> Callable[[str], str]:
+    """Finds a choice by its value, its title, or its number in the list; ValueError for what is none of them."""
+    values = {choice.const for choice in choices}
+    titles = {choice.title.lower(): choice.const for choice in reversed(choices)}
+
+    def choose(text: str) -> str:
+        if text in values:
+            return text
+        if (const := titles.get(text.lower())) is not None:
+            return const
+        if text.isdecimal() and len(text) <= _MOST_DIGITS and 1 <= int(text) <= len(choices):
+            return choices[int(text) - 1].const
         raise ValueError("is none of the choices")
 
+    return choose
 
-def secrets_in(schema: v1.ElicitationSchema) -> list[str]:
-    """The fields that, by what they are called, would have the user type a secret.
 
-    >>> secrets_in(v1.ElicitationSchema({"apiKey": v1.StringPropertySchema(), "maxTokens": v1.StringPropertySchema()}))
-    ['apiKey']
-    """
-    return [
-        name
-        for name, asked in schema.properties.items()
-        if isinstance(asked, v1.StringPropertySchema)
-        and asked.enum is None
-        and asked.one_of is None
-        and any(_SECRET.search(_WORD_BREAK.sub(" ", words).lower()) for words in (name, asked.title or ""))
-    ]
+def _shown(text: str) -> str:
+    """A text of the agent's that stands in a problem: printable, and not long."""
+    shown = "".join(it if it.isprintable() else "\N{REPLACEMENT CHARACTER}" for it in text[:_LONGEST_SHOWN])
+    return shown if len(text) <= _LONGEST_SHOWN else f"{shown}…"
 
 
 def fields_of(schema: v1.ElicitationSchema) -> list[Field]:
@@ -165,12 +174,22 @@ def fields_of(schema: v1.ElicitationSchema) -> list[Field]:
     required = set(schema.required or ())
     fields: list[Field] = []
     for name, declared in schema.properties.items():
-        if isinstance(declared, Unknown) or isinstance(getattr(declared, "items", None), Unknown):
+        if not is_drawn(declared):
             if name in required:
                 raise RequestError.invalid_params("a required field is of a type that is not known here", field=name)
             continue
         fields.append(Field(name, declared, name in required))
     return fields
+
+
+def is_drawn(asked: v1.ElicitationPropertySchema) -> TypeGuard[Known]:
+    """Whether a field of this type can be shown."""
+    return not isinstance(asked, Unknown) and not isinstance(getattr(asked, "items", None), Unknown)
+
+
+def asked_for(schema: v1.ElicitationSchema, content: Mapping[str, Value]) -> Content:
+    """What a form asks for, of what was filled in: a form's answer holds nothing else."""
+    return {name: value for name, value in content.items() if name in schema.properties}
 
 
 def problems(schema: v1.ElicitationSchema, content: Mapping[str, Any]) -> dict[str, str]:
@@ -198,7 +217,9 @@ def _untitled(values: Sequence[str]) -> list[v1.EnumOption]:
 
 
 def _number_problem(schema: v1.NumberPropertySchema | v1.IntegerPropertySchema, value: Any) -> str | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return "must be a number"
+    if isinstance(value, float) and not math.isfinite(value):
         return "must be a number"
     if isinstance(schema, v1.IntegerPropertySchema) and value != int(value):
         return "must be a whole number"

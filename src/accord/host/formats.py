@@ -1,24 +1,29 @@
-"""Formats and patterns of texts in forms. Pure, but for one thing: a pattern that could take for ever runs elsewhere.
+"""Formats and patterns of texts in forms. Pure.
 
-A pattern comes from an agent, and a few characters are enough for one that takes years (`(a+)+$`). Python's regular
-expressions cannot be stopped. So one that could be slow is run in a process of its own, for a second at most; what was
-not decided by then is left to the agent, which checks what it gets anyway.
+A pattern comes from an agent, and a few characters are enough for one that Python's `re` works on for years
+(`(a+)+$`). So no pattern is given to `re`. RE2 matches in linear time; it is the extra `patterns`. Without it, and for
+patterns that RE2 does not take (looking ahead, references back), a client leaves the pattern unchecked: the agent has
+to check what it gets anyway. An agent does not send a form whose answers it could not check.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-import math
+import functools
+import importlib
 import re
-import subprocess
-import sys
+from typing import Any
 
-DEADLINE = 1.0
-STEPS = 1_000_000
-"""How many steps of a match may be waited for here."""
+EXTRA = "pip install 'accord[patterns]'"
+
+LONGEST_PATTERN = 1_000
+"""Characters of a pattern that is checked."""
+MOST_STEPS = 1_000_000
+"""Steps that a match may take: characters of the text times instructions of the pattern. That many take 15 ms."""
+_PATTERN_MEMORY = 128 * 1024
 
 _DATE_TIME = re.compile(r"(\d{4}-\d\d-\d\d)[Tt](\d\d):(\d\d):(\d\d)(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
-_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+")
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]++|%[0-9A-Fa-f]{2})++")
 _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _EMAIL = re.compile(rf"{_ATOM}(?:\.{_ATOM})*@{_LABEL}(?:\.{_LABEL})*")
@@ -65,44 +70,43 @@ _FORMATS = {"email": _is_email, "uri": _is_uri, "date": _is_date, "date-time": _
 
 
 def matches(pattern: str, text: str) -> bool | None:
-    """Whether a pattern occurs in a text; None when it is no pattern here, or takes too long."""
-    named = re.sub(r"\(\?<(?![=!])", "(?P<", pattern)  # as JSON Schema's patterns name groups
-    try:
-        compiled = re.compile(named)
-    except (re.error, OverflowError, RecursionError):
+    """Whether a pattern occurs in a text; None when that cannot be told here in linear time.
+
+    >>> matches("^(a+)+$", "a" * 60 + "!")
+    False
+    """
+    compiled = _compiled(pattern)
+    if compiled is None or compiled.programsize * len(text) > MOST_STEPS:
         return None
-    if _steps(named, len(text)) <= STEPS:
+    try:
         return compiled.search(text) is not None
-    return _matches_elsewhere(named, text)
-
-
-_PIECE = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[*+{]|\)[*+{]|.", re.DOTALL)
-
-
-def _steps(pattern: str, length: int) -> float:
-    """How many steps a match may take at worst: each repetition may try every length, and a repeated group more."""
-    pieces = _PIECE.findall(pattern)
-    if any(piece in (")*", ")+", "){") or re.fullmatch(r"\\[1-9]", piece) for piece in pieces) or "(?P=" in pattern:
-        return math.inf
-    repetitions = sum(piece in ("*", "+", "{") for piece in pieces)
-    return float(max(length, 2)) ** min(repetitions + 1, 50)  # one more, as a match may begin anywhere
-
-
-_SEARCH = """
-import re, sys
-pattern, text = sys.stdin.buffer.read().decode("utf-8", "surrogatepass").split(chr(0))
-sys.exit(0 if re.search(pattern, text) else 9)
-"""
-
-
-def _matches_elsewhere(pattern: str, text: str) -> bool | None:
-    if "\0" in pattern or "\0" in text or not sys.executable or getattr(sys, "frozen", False):
+    except UnicodeEncodeError:  # half of an emoji, which RE2 has no bytes for
         return None
-    data = f"{pattern}\0{text}".encode("utf-8", "surrogatepass")
+
+
+def can_match(pattern: str) -> bool:
+    """Whether `matches` can tell for texts of moderate length."""
+    return _compiled(pattern) is not None
+
+
+@functools.lru_cache(maxsize=64)
+def _compiled(pattern: str) -> Any:
+    """The pattern as RE2 has it; None without RE2, or for what it does not take."""
+    re2 = _engine()
+    if re2 is None or len(pattern) > LONGEST_PATTERN:
+        return None
+    options = re2.Options()
+    options.max_mem, options.log_errors, options.never_capture = _PATTERN_MEMORY, False, True
     try:
-        done = subprocess.run(
-            [sys.executable, "-I", "-S", "-c", _SEARCH], input=data, capture_output=True, timeout=DEADLINE, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        return re2.compile(pattern, options)
+    except (re2.error, UnicodeEncodeError):
         return None
-    return {0: True, 9: False}.get(done.returncode)
+
+
+@functools.cache
+def _engine() -> Any:
+    try:
+        engine = importlib.import_module("re2")
+    except ImportError:
+        return None
+    return engine if hasattr(engine, "Options") else None  # another package has this name, too

@@ -6,7 +6,8 @@ import uuid
 from typing import TYPE_CHECKING, Any, cast
 
 from accord.errors import AccordError, ProtocolError
-from accord.host.form import secrets_in
+from accord.host.form import asked_for, problems
+from accord.host.form_bounds import excess, secrets_in
 from accord.mcp.surroundings import Surroundings
 from accord.schema import codec, v1
 
@@ -39,6 +40,10 @@ class Questions:
         if isinstance(asked, v1.ElicitationUrlMode):
             self._pages.add(asked.elicitation_id)
         content = cast("dict[str, Any] | None", answer.content)
+        if isinstance(asked, v1.ElicitationFormMode) and content is not None:
+            content = cast("dict[str, Any]", asked_for(asked.requested_schema, content))
+            if problems(asked.requested_schema, content):
+                return mcp_types.ElicitResult(action="decline")
         return mcp_types.ElicitResult(action="accept", content=content)
 
     async def completed(self, elicitation_id: str) -> None:
@@ -61,6 +66,8 @@ def question(
         elicitation_id = v1.ElicitationId(params.elicitation_id or uuid.uuid4().hex)
         return v1.ElicitationUrlMode(**common, elicitation_id=elicitation_id, url=params.url)
     form = codec.decode(codec.encode(params.requested_schema), v1.ElicitationSchema)
+    if (problem := excess(form)) is not None:
+        raise ProtocolError(problem)
     if secrets := secrets_in(form):
         raise ProtocolError(f"a form asks for no secrets: {', '.join(secrets)}")
     return v1.ElicitationFormMode(**common, requested_schema=form)
