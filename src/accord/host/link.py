@@ -7,11 +7,16 @@ letters which look the same do not stand for each other.
 from __future__ import annotations
 
 import ipaddress
+import re
 import unicodedata
 from dataclasses import dataclass
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, quote, urlsplit
 
 from accord.errors import RequestError
+from accord.host.domains import in_ascii, readable
+
+LONGEST_URL = 8_192
+"""Characters that a URL may have: browsers and servers take few that are longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +42,34 @@ class Link:
 
     @property
     def marked(self) -> tuple[str, str, str]:
-        """The whole URL in three parts: before the domain, the domain as it is written, and behind it."""
-        host = urlsplit(self.url).hostname or ""
-        start = self.url.lower().find(host, self.url.index("//") + 2 + self._behind_user())
-        return self.url[:start], self.url[start : start + len(host)], self.url[start + len(host) :]
+        """The whole URL in three parts: before the domain, the domain, and behind it.
 
-    def _behind_user(self) -> int:
-        return urlsplit(self.url).netloc.rfind("@") + 1
+        The domain is as it is written if no letter of it can be taken for another, and else in ASCII. The rest is in
+        ASCII, as it is sent.
+        """
+        start = self.url.index("//") + 2 + urlsplit(self.url).netloc.rfind("@") + 1
+        written = _HOST.match(self.url, start)
+        start, end = written.span("host") if written else (start, start)
+        host = self.url[start:end]
+        shown = host if host.isascii() or readable(self.domain) == host.lower() else self.domain
+        return _as_sent(self.url[:start]), shown, _as_sent(self.url[end:])
+
+
+_HOST = re.compile(r"\[?(?P<host>(?<=\[)[^]]*|[^:/?#\[]*)")
+_ASCII = "".join(map(chr, range(0x21, 0x7F)))
+
+
+def _as_sent(part: str) -> str:
+    return part if part.isascii() else quote(part, safe=_ASCII)
 
 
 def _taken_apart(url: str) -> SplitResult:
-    if any(character.isspace() or unicodedata.category(character) in ("Cc", "Cf", "Cs") for character in url):
+    if len(url) > LONGEST_URL:
+        problem = f"the URL has {len(url):,} characters, at most {LONGEST_URL:,} are allowed"
+        raise RequestError.invalid_params(problem, url=ascii(url[:100]))
+    if any(
+        character.isspace() or unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Cn") for character in url
+    ):
         raise RequestError.invalid_params("the URL has characters that cannot be shown", url=ascii(url)[:300])
     try:
         parts = urlsplit(url)
@@ -60,22 +82,18 @@ def _taken_apart(url: str) -> SplitResult:
 
 
 def _in_ascii(host: str) -> str:
-    if host.isascii():
-        return host
     try:
-        return ".".join(_label_in_ascii(label) for label in unicodedata.normalize("NFKC", host).lower().split("."))
+        return in_ascii(host)
     except UnicodeError as error:
-        raise RequestError.invalid_params("the URL's domain cannot be one", domain=host[:300]) from error
-
-
-def _label_in_ascii(label: str) -> str:
-    return label if label.isascii() else "xn--" + label.encode("punycode").decode()
+        raise RequestError.invalid_params("the URL's domain cannot be one", domain=ascii(host[:300])) from error
 
 
 def _warnings(parts: SplitResult, domain: str) -> list[str]:
     found: list[str] = []
     if "xn--" in domain:
-        found.append(f"the domain has letters of other alphabets: it reads “{_readable(domain)}”")
+        letters = readable(domain)
+        reads = _MISTAKABLE if letters is None else f": it reads “{letters}”"
+        found.append(f"the domain has letters of other alphabets{reads}")
     if parts.username is not None or parts.password is not None:
         found.append(f"what stands before the @ is not the domain: it leads to {domain}")
     if _is_address(domain):
@@ -85,14 +103,7 @@ def _warnings(parts: SplitResult, domain: str) -> list[str]:
     return found
 
 
-def _readable(domain: str) -> str:
-    labels: list[str] = []
-    for label in domain.split("."):
-        try:
-            labels.append(label[4:].encode().decode("punycode") if label.startswith("xn--") else label)
-        except UnicodeError:
-            labels.append(label)
-    return ".".join(labels)
+_MISTAKABLE = " that may be taken for those of another domain"
 
 
 def _is_address(host: str) -> bool:
