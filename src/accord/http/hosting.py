@@ -16,6 +16,9 @@ from accord.transports.relay import relay
 if TYPE_CHECKING:
     from accord.agent.agent import Agent
 
+TOKEN = "ACCORD_TOKEN"
+"""The variable that holds the way in to this server, or to another one. Agents are started without it."""
+
 Hosted: TypeAlias = "Agent | Sequence[str] | Host"
 """An agent, or the command of one."""
 
@@ -53,7 +56,7 @@ class CommandHost(Host):
         self.name = shlex.join(command)
         self._command = list(command)
         self._cwd = cwd
-        self._env = dict(env or {})
+        self._env = {TOKEN: None, **(env or {})}
 
     async def serve(self, transport: Transport, owner: str) -> End | None:
         process = ProcessTransport(self._command, cwd=self._cwd, env={**self._env, OWNER: owner or None})
