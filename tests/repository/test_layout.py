@@ -8,7 +8,7 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src"
 
 ORDER = """
-accord.loading accord.errors accord.masking
+accord.loading accord.errors accord.masking accord.printable
 accord.requirements
 accord.jsonrpc.frames
 accord.jsonrpc.messages accord.jsonrpc.endpoint
