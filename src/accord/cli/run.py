@@ -18,8 +18,8 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accord.cli import lending, mcp_file, target, tokens
-from accord.cli.endings import ENDED_WELL, INTERRUPTED, STOPPED, WrongUsage, exit_code, one_line
+from accord.cli import lending, mcp_file, printing, target, tokens
+from accord.cli.endings import ENDED_WELL, INTERRUPTED, STOPPED, OutputLost, WrongUsage, exit_code, one_line
 
 if TYPE_CHECKING:
     from accord.cli.interrupts import Interrupts
@@ -41,7 +41,8 @@ examples:
 exit codes:
   0 the turn ended well       3 it took too long
   1 the agent failed          4 it stopped for another reason (max_tokens, refusal, ...)
-  2 wrong usage               130 interrupted
+  2 wrong usage               5 standard output could not be written
+  130 interrupted
 
 To an agent behind a URL the variable ACCORD_TOKEN is sent as its bearer token.
 Ctrl-C asks the agent to stop; a second one ends it at once."""
@@ -136,8 +137,9 @@ async def _run(options: argparse.Namespace) -> int:
         closed = asyncio.ensure_future(output.closed.wait())
         try:
             await asyncio.wait([turn, closed], return_when=asyncio.FIRST_COMPLETED)
-            if not turn.done():
-                raise BrokenPipeError
+            problem = None if output.problem is None else printing.lost(output.problem)
+            if problem is not None and (not turn.done() or isinstance(problem, OutputLost)):
+                raise problem
             return turn.result()
         except asyncio.CancelledError:
             if control.count:
@@ -214,7 +216,7 @@ class OneTurn:
                 await self._print_json(_error(error))
             await self._output.flush()
             if not self._options.debug:
-                print(f"accord run: {one_line(error)}", file=sys.stderr)
+                printing.complain(f"accord run: {one_line(error)}")
                 return exit_code(error)
             raise error from None
 
@@ -224,7 +226,7 @@ class OneTurn:
             self._remote.hurry()
 
     async def _play(self) -> int:
-        with lending.lent(self._options) as client:
+        with lending.lent(self._options, self._output.held) as client:
             return await self._with(client)
 
     async def _with(self, client: Client) -> int:
@@ -244,7 +246,7 @@ class OneTurn:
         if outcome.stop_reason == "refusal":
             remarks.append("the agent refused; it goes on without this prompt and what came behind it")
         if remarks:
-            print(f"accord run: {'; '.join(remarks)}", file=sys.stderr)
+            printing.complain(f"accord run: {'; '.join(remarks)}")
         if self._control.count:
             return INTERRUPTED
         return ENDED_WELL if outcome.stop_reason == "end_turn" else STOPPED
