@@ -20,7 +20,7 @@ accord.schema.v1
 accord.schema.v2
 accord.schema.methods
 accord.schema.describe accord.schema.conversion
-accord.transports
+accord.transports accord.redaction
 accord.trace accord.tasks accord.routes
 accord.intake accord.lanes accord.gate
 accord.outbox

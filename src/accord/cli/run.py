@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from accord.client.remote_agent import RemoteAgent
     from accord.client.remote_session import RemoteSession
     from accord.client.reply import Outcome, Reply
+    from accord.trace import JsonLines
 
 SUMMARY = "Ask an agent one thing, and print what it says."
 EPILOG = """\
@@ -88,6 +89,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="what the agent may do when it asks, and what it is lent (default: ask at a terminal, else none)",
     )
     parser.add_argument("--trace", metavar="FILE", help="record the wire in this file, as JSON lines")
+    parser.add_argument("--trace-secrets", action="store_true", help="do not mask secrets in what --trace records")
     parser.add_argument("--mcp", metavar="FILE", help="MCP servers for the session, as JSON")
     parser.add_argument("agent", nargs="*", default=[], metavar="AGENT", help=target.HELP)
 
@@ -118,8 +120,6 @@ def _check(options: argparse.Namespace) -> None:
         if "=" not in setting:
             raise WrongUsage(f"--set {setting}: write KEY=VALUE")
     options.servers = mcp_file.read(options.mcp, options.cwd) if options.mcp else []
-    if options.trace and not Path(options.trace).parent.is_dir():
-        raise WrongUsage(f"--trace {options.trace}: its folder does not exist")
     if options.prompt == "-":
         options.prompt = sys.stdin.buffer.read().decode("utf-8", "replace") if sys.stdin is not None else ""
     if not options.prompt.strip():
@@ -226,16 +226,38 @@ class OneTurn:
             self._remote.hurry()
 
     async def _play(self) -> int:
-        with lending.lent(self._options, self._output.held) as client:
-            return await self._with(client)
+        with lending.lent(self._options, self._output.held) as client, self._recording() as trace:
+            return await self._with(client, trace)
 
-    async def _with(self, client: Client) -> int:
+    @contextmanager
+    def _recording(self) -> Generator[JsonLines | None]:
+        """The trace file. The turn goes on without it when it cannot be written any more, and its exit code stays."""
+        from accord.errors import AccordError
+        from accord.trace import JsonLines
+
+        options = self._options
+        if options.trace is None:
+            yield None
+            return
+        try:
+            trace = JsonLines(options.trace, role="client", secrets=options.trace_secrets)
+        except AccordError as error:
+            raise WrongUsage(f"--trace: {error}") from error
+        try:
+            yield trace
+        finally:
+            trace.close()
+            if trace.problem is not None:
+                problem = trace.problem.strerror or trace.problem
+                printing.complain(f"accord run: --trace {options.trace} is not complete: {problem}")
+
+    async def _with(self, client: Client, trace: JsonLines | None) -> int:
         from accord.connect import START_WITHIN, connect
 
         options = self._options
         where = target.agent_of(options)
         start = START_WITHIN if self._left() is None else min(START_WITHIN, self._left() or 0.0)
-        async with connect(where, client, token=tokens.token(None), timeout=start, trace=options.trace) as self._remote:
+        async with connect(where, client, token=tokens.token(None), timeout=start, trace=trace) as self._remote:
             async with self._setup():
                 session = await self._session(self._remote)
                 await self._settings(session)
