@@ -1,9 +1,9 @@
 """Secrets out of recorded messages: a copy of a frame in which they are masked. PURE.
 
-The values of `env` and `headers` in a message are not for those who read its record later. Nor are members with the name
-of a secret (`apiKey`), the answer to a login or a form, and parts of URLs. Their values become `***`, wherever in the message they
-stand; names, and everything else, stay. Most frames hold none of this: a search for the words tells, and such a frame
-is recorded byte for byte.
+The values of `env` and `headers` in a message are not for those who read its record later. Nor are members with the
+name of a secret (`apiKey`), the answer to a login or a form, and parts of URLs. Their values become `***`, wherever in
+the message they stand; names, and everything else, stay. Most frames hold none of this: a search for the words tells,
+and such a frame is recorded byte for byte.
 
 What cannot be recognised stays: a secret in a prompt, in an agent's answer, in a file or among the arguments of a
 command.

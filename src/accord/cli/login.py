@@ -28,8 +28,8 @@ them later, put them into its environment."""
 
 LISTED = 50
 """Ways to log in, and variables, that are shown at a terminal; agents offer a few."""
-COLUMNS = 79
-"""Of a line that shows what an agent calls something."""
+COLUMNS = 160
+"""Of what an agent calls something, or says of it, at a terminal."""
 LONGEST_LINK = 2_000
 
 
@@ -76,7 +76,7 @@ def _list(methods: Sequence[v1.AuthMethod], agent: str) -> None:
         printing.say(f"{label(agent, COLUMNS)} offers no way to log in; it may need none.")
     elif sys.stdout is not None and sys.stdout.isatty():
         for method in methods[:LISTED]:
-            printing.say(label(_described(method), COLUMNS))
+            printing.say(_cut(method))
         _count(methods)
     else:
         printing.say("\n".join(map(_described, methods)))
@@ -88,8 +88,20 @@ def _count(methods: Sequence[v1.AuthMethod]) -> None:
 
 
 def _described(method: v1.AuthMethod) -> str:
-    name, description = getattr(method, "name", ""), getattr(method, "description", None)
-    return f"{_id(method)}  {name}" + (f": {description}" if description else "")
+    return _line(*_words(method))
+
+
+def _cut(method: v1.AuthMethod) -> str:
+    """The same for a terminal."""
+    return _line(*(label(words, COLUMNS) for words in _words(method)))
+
+
+def _line(method_id: str, name: str, description: str) -> str:
+    return f"{method_id}  {name}" + (f": {description}" if description else "")
+
+
+def _words(method: v1.AuthMethod) -> tuple[str, str, str]:
+    return _id(method), str(getattr(method, "name", "")), str(getattr(method, "description", None) or "")
 
 
 def _id(method: v1.AuthMethod) -> str:
@@ -103,7 +115,7 @@ def _chosen(methods: Sequence[v1.AuthMethod]) -> str:
     if not sys.stdin.isatty():
         raise WrongUsage(f"which way? Say --method with one of {', '.join(map(_id, methods[:LISTED]))}")
     for number, method in enumerate(methods[:LISTED], 1):
-        printing.say(label(f"{number}. {_described(method)}", COLUMNS))
+        printing.say(f"{number}. {_cut(method)}")
     _count(methods)
     answer = input("Which way? ").strip()
     return _id(methods[int(answer) - 1]) if answer.isdecimal() and 0 < int(answer) <= len(methods) else answer
