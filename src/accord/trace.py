@@ -33,7 +33,6 @@ import msgspec
 
 from accord.errors import AccordError, DecodeError
 from accord.jsonrpc.messages import Answer, Call, Malformed, Tell, parse
-from accord.redaction import masked, masked_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -123,7 +122,10 @@ class JsonLines:
         self._own = isinstance(target, str | PathLike)
         self._name = str(target) if isinstance(target, str | PathLike) else "the trace"
         self._file: IO[bytes] = _private(target) if isinstance(target, str | PathLike) else target
-        self._secrets = secrets
+        from accord.redaction import masked, masked_text  # every connection loads this module; few are recorded
+
+        self._masked = None if secrets else masked
+        self._masked_text = None if secrets else masked_text
         self._started = time.monotonic()
         header: dict[str, Any] = {
             "accord-trace": FORMAT,
@@ -139,11 +141,11 @@ class JsonLines:
         start = b'{"t":%.6f,"dir":"%b",' % (event.time - self._started, event.direction.encode())
         frame = event.frame
         if frame is None:
-            note = event.note if self._secrets or event.note is None else masked_text(event.note)
+            note = event.note if self._masked_text is None or event.note is None else self._masked_text(event.note)
             self._write(start + b'"note":' + msgspec.json.encode(note) + b"}")
             return
-        if not self._secrets:
-            frame = masked(frame) or frame
+        if self._masked is not None:
+            frame = self._masked(frame) or frame
         if _is_json(frame):
             self._write(start + b'"frame":' + frame.strip().replace(b"\n", b" ") + b"}")
         else:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import TextIO
 
 from accord.cli.endings import OutputLost
+from accord.masking import mask_urls
 from accord.printable import printable
 
 
@@ -37,10 +38,14 @@ def _write(text: str, stream: TextIO) -> None:
 
 
 def complain(text: str) -> None:
-    """Print on standard error, for people: as a terminal can be sent it, wherever it goes."""
+    """Print on standard error, for people: without secrets of URLs, and as a terminal can be sent it."""
     with suppress(OSError, OutputLost):  # there is nowhere left to say so
         if sys.stderr is not None:
-            _write(printable(text) + "\n", sys.stderr)
+            _write(_for_people(text) + "\n", sys.stderr)
+
+
+def _for_people(text: str) -> str:
+    return printable(mask_urls(text))
 
 
 def lost(error: OSError) -> OSError | OutputLost:
@@ -59,7 +64,7 @@ class PrintableLog(logging.Formatter):
     """A line of a log for people: what a peer said in it does not act on their terminal."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return printable(super().format(record))
+        return _for_people(super().format(record))
 
 
 def clean_last_resort() -> None:
