@@ -100,7 +100,7 @@ SAID = {
     "an error that ends the turn": (["run", "hi"], "prompt", "session/prompt: bad ␛]0;PWNED"),
     "an error as JSON": (["run", "hi", "--json"], "prompt", '"type":"error"'),
     "a traceback": (["--debug", "run", "hi"], "prompt", "Traceback"),
-    "its last words on standard error": (["run", "hi"], "stderr", "over␈␈␈␐+q544e"),
+    "its last words on standard error": (["run", "hi"], "stderr", "over␈␈␈␛P+q544e"),
     "what is no message": (["run", "hi"], "pollution", "what is no message: 'not json"),
     "the modes that it has": (["run", "hi", "--mode", "no"], "text", "the agent has no mode 'no'; it has ␛]0;PWNED"),
     "the options that it has": (["run", "hi", "--set", "no=1"], "text", "the agent has no config option"),
