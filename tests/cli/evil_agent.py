@@ -1,11 +1,14 @@
 """An agent whose every text would act on a terminal.
 
-python evil_agent.py WHERE
+python evil_agent.py WHERE [FILE]
 """
 
 import json
+import os
+import select
 import sys
 import time
+from pathlib import Path
 
 EVIL = (
     "\x1b]0;PWNED TITLE\x07\x1b]52;c;ZXZpbA==\x07\x1b[31mred\x1b[0m\x1b[2J\x9b31m\u202egpj.exe\u2028\r"
@@ -19,9 +22,31 @@ def out(message):
     sys.stdout.flush()
 
 
+def update(text):
+    said = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}}
+    message = {"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": EVIL, "update": said}}
+    return json.dumps(message).encode() + b"\n"
+
+
 def say(text):
-    update = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}}
-    out({"method": "session/update", "params": {"sessionId": EVIL, "update": update}})
+    sys.stdout.buffer.write(update(text))
+    sys.stdout.flush()
+
+
+def flood(most, noted):
+    """Say as much as the client takes, and note how much that was when it takes no more."""
+    os.set_blocking(1, False)
+    frame = update("x" * 100_000)
+    written, rest = 0, b""
+    while written < most and select.select([], [1], [], 2.0)[1]:
+        rest = rest or frame
+        size = os.write(1, rest)
+        written, rest = written + size, rest[size:]
+    Path(noted).with_suffix(".new").write_text(str(written))
+    Path(noted).with_suffix(".new").replace(noted)
+    os.set_blocking(1, True)
+    while rest:
+        rest = rest[os.write(1, rest) :]
 
 
 def hello(call, where):
@@ -62,7 +87,7 @@ def opened(call, where):
 
 
 def prompted(call, where):
-    if where == "permission":
+    if where in ("permission", "flood"):
         options = [
             {"optionId": "y", "name": "No, and do not ask again", "kind": "allow_always"},
             {"optionId": "n", "name": f"{EVIL} {' ' * 4000}Yes", "kind": "reject_once"},
@@ -71,6 +96,8 @@ def prompted(call, where):
         params = {"sessionId": EVIL, "toolCall": tool, "options": options}
         say("before ")
         out({"id": 900, "method": "session/request_permission", "params": params})
+        if where == "flood":
+            flood(200_000_000, sys.argv[2])
         for _ in range(20):
             say(FAKE)
             time.sleep(0.01)  # so that some of it comes while the question is open
@@ -83,8 +110,8 @@ def prompted(call, where):
     else:
         thought = {"sessionUpdate": "agent_thought_chunk", "content": {"type": "text", "text": EVIL}}
         tool = {"sessionUpdate": "tool_call", "toolCallId": "t", "title": EVIL, "status": "completed"}
-        for update in (thought, tool):
-            out({"method": "session/update", "params": {"sessionId": EVIL, "update": update}})
+        for said in (thought, tool):
+            out({"method": "session/update", "params": {"sessionId": EVIL, "update": said}})
         text = f"hello {EVIL} bye"
         for place in range(0, len(text), 3):  # each sequence is cut somewhere
             say(text[place : place + 3])

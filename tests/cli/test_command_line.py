@@ -111,3 +111,12 @@ def test_a_closed_pipe_is_silence(arguments):
     done = subprocess.run([*ACCORD, *arguments], check=False, stdout=theirs, stderr=subprocess.PIPE, timeout=60)
     os.close(theirs)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_warning_that_no_handler_takes_is_printed_without_what_acts_on_a_terminal_and_without_secrets():
+    script = (
+        "import logging, sys; from accord.cli import main; code = main(['schema']); "
+        "logging.getLogger('accord').warning('it said %s', '\\x1b[2J\\u202e at https://ada:s3cret@e.example/?k=s3cret')"
+    )
+    done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True, timeout=60)
+    assert done.stderr == "it said ␛[2J<U+202E> at https://***@e.example/?k=***\n"

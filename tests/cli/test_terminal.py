@@ -7,6 +7,7 @@ import fcntl
 import os
 import re
 import runpy
+import shlex
 import socketserver
 import struct
 import subprocess
@@ -35,14 +36,16 @@ ACTS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u2028-\u202e\u2066-\u2069\
 class Terminal:
     """A program at a pseudo-terminal of 80 columns and 24 lines."""
 
-    def __init__(self, *arguments: str, cwd: Path, **environment: str) -> None:
+    def __init__(self, *arguments: str, cwd: Path, output: str = "", **environment: str) -> None:
         self.raw = b""
         self.screen = pyte.Screen(80, 24)
         self._stream = pyte.ByteStream(self.screen)
         self.fd, theirs = os.openpty()
         fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
         # Who opens a terminal first, without having one, has it for its own: /dev/tty is this one.
-        own = ["/bin/sh", "-c", 'exec "$@" <"$0" >"$0" 2>"$0"', os.ttyname(theirs)]
+        to = shlex.quote(output) if output else '"$0"'
+        redirect = f'exec "$@" <"$0" 2>"$0" >{to}'
+        own = ["/bin/sh", "-c", redirect, os.ttyname(theirs)]
         self.process = subprocess.Popen(
             [*own, *ACCORD, *arguments],
             stdin=theirs,
@@ -191,3 +194,20 @@ def test_a_question_is_whole_on_the_screen_and_nothing_is_printed_over_it(termin
     assert before.startswith("before \n")
     assert behind.count("README.md") == 20
     assert "the answer was n" in behind
+
+
+def test_what_an_agent_says_while_a_question_is_open_is_kept_within_bounds_and_printed_after_it(terminal, tmp_path):
+    noted, output = tmp_path / "noted", tmp_path / "output"
+    asked = terminal("run", "hi", "--", *AGENT, "flood", str(noted), output=str(output))
+    asked.shows("└ Choose 1 to 2")
+    wait_until(noted.exists)
+    taken = int(noted.read_text())
+    assert taken < 64 * 1024 * 1024
+    assert output.read_text() in ("", "before ")
+    asked.types("2\n")
+    asked.to_the_end()
+    printed = output.read_bytes().decode()
+    assert printed.startswith("before xxx")
+    assert printed.count("x") >= taken - taken // 100
+    assert "the answer was n" in printed
+    assert asked.process.returncode == 0
