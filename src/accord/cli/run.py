@@ -2,8 +2,8 @@
 
     PROMPT ──▶ connect ──▶ session (new, or one taken up) ──▶ mode, config ──▶ Reply ──▶ text, or JSON lines, on stdout
 
-Whatever the agent does, it ends in bounded time, with what arrived on stdout, at most one line on stderr, an exit code
-that says how it went, and no process left behind.
+Whatever the agent does, it ends in bounded time, with what arrived on stdout, what went wrong on one line on stderr (a
+trace that could not be written has one of its own), an exit code that says how it went, and no process left behind.
 """
 
 from __future__ import annotations
