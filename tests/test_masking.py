@@ -23,3 +23,8 @@ from accord.masking import mask_urls
 )
 def test_urls_in_texts_lose_their_secrets_and_keep_their_place(text, masked):
     assert mask_urls(text) == masked
+
+
+def test_many_starts_of_urls_cost_no_more_than_their_length():
+    text = "://" * 100_000  # minutes, if each start looked for its query up to the end of the text
+    assert mask_urls(text) == text

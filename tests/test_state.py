@@ -15,7 +15,7 @@ from accord import v1
 from accord.schema import codec
 from accord.schema.base import Unknown
 from accord.state import Message, SessionState, ToolCallState
-from accord.text import JoinedText, mended
+from accord.text import JoinedText, mended, whole
 
 THUMB = "\U0001f44d"
 HIGH, LOW = "\ud83d", "\udc4d"
@@ -393,15 +393,17 @@ def test_any_updates_fold_as_the_simple_fold_says_whenever_they_are_read(updates
 @given(st.text(alphabet=["a", "é", THUMB, "\u200d", "\U0001f680"], max_size=10), st.data())
 def test_text_cut_anywhere_in_utf_16_is_whole_again(text: str, data: st.DataObject) -> None:
     units = [chr(int.from_bytes(pair, "little")) for pair in zip(*[iter(text.encode("utf-16-le"))] * 2, strict=True)]
-    joined, streamed = JoinedText(), ""
+    joined, streamed, half = JoinedText(), "", ""
     while units:
         size = data.draw(st.integers(1, len(units)))
         piece = (
             "".join(units[:size]).encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass") if size else ""
         )
         units = units[size:]
-        streamed += joined.add(piece)
-    assert joined.read() == text == streamed + joined.rest()
+        said, half = whole(half, piece)
+        assert joined.add(piece) == said
+        streamed += said
+    assert joined.read() == text == streamed + half == streamed + joined.rest()
 
 
 def test_a_message_id_that_comes_again_in_another_turn_is_another_message() -> None:

@@ -8,7 +8,8 @@ MASK = "***"
 
 _USER_INFO = re.compile(r"(?<=://)[^/?#\s]*@")
 # A query without names (`?TOKEN`) is masked whole; with names, each value is.
-_QUERY = re.compile(r"(://[^?#\s]*)\?([^#\s'\"<>]*)")
+# Each match takes the whole URL, also one without a query: no character is looked at again from the next `://`.
+_QUERY = re.compile(r"(://[^?#\s]*)(?:\?([^#\s'\"<>]*))?")
 _VALUE = re.compile(r"=[^&;]*")
 
 
@@ -25,4 +26,6 @@ def mask_urls(text: str) -> str:
 
 def _masked_query(found: re.Match[str]) -> str:
     before, query = found.groups()
+    if query is None:
+        return before
     return f"{before}?{_VALUE.sub(f'={MASK}', query) if '=' in query else MASK}"

@@ -46,6 +46,15 @@ class JoinedText:
         return self._buffer.getvalue() + self._half
 
 
+def whole(half: str, piece: str) -> tuple[str, str]:
+    """What is whole of a piece of text, behind the half of an emoji that waited for it, and the half that waits now."""
+    if half:
+        piece = mended(half, piece)
+    if piece and "\ud800" <= piece[-1] <= "\udbff":
+        return piece[:-1], piece[-1]
+    return piece, ""
+
+
 def mended(first: str, second: str) -> str:
     """Two pieces of text as one; an emoji that was cut in two between them is whole again."""
     if first and second and "\ud800" <= first[-1] <= "\udbff" and "\udc00" <= second[0] <= "\udfff":

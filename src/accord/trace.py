@@ -9,22 +9,29 @@ that the events stand in the order of the wire; a frame that was not simply hand
     {"accord-trace": 1, "started": "2026-11-21T09:00:00.000+00:00", "role": "client", "peer": "process agent"}
 
 and each other one is an event: `t`, seconds since the start; `dir`, `in` or `out` as the recording side sees it; and
-one of `frame` (the message as JSON, byte for byte), `text` (a frame that is not plain JSON, as a string) or `note`.
+one of `frame` (the message as JSON, byte for byte unless it held secrets), `text` (a frame that is not plain JSON, as a
+string) or `note`.
+
+A trace holds what was said, which is private: only its owner can read the file, and secrets that can be recognised are
+masked in it (`redaction`). The wire itself is not changed.
 """
 
 from __future__ import annotations
 
 import io
 import logging
+import os
+import stat
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from os import PathLike
 from typing import IO, TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 
-from accord.errors import DecodeError
+from accord.errors import AccordError, DecodeError
 from accord.jsonrpc.messages import Answer, Call, Malformed, Tell, parse
 
 if TYPE_CHECKING:
@@ -99,33 +106,105 @@ class Watch:
 class JsonLines:
     """An observer that writes the file format; give it a path, or a binary file that is open.
 
-    Each line is flushed, so that a crash loses nothing.
+    Secrets are masked: values of `env` and `headers`, members such as `apiKey`, answers to logins and forms, and URLs;
+    `secrets=True` records all. Each line is flushed, so that a crash loses nothing.
+
+    A path is created for its owner alone. AccordError says why one cannot be recorded in: a symbolic link, or a file
+    that others may write. When writing fails later (a full disk), the recording ends and the connection goes on:
+    `problem` says why.
     """
 
-    def __init__(self, target: str | Path | IO[bytes], *, role: str = "", peer: str = "") -> None:
+    def __init__(
+        self, target: str | Path | IO[bytes], *, role: str = "", peer: str = "", secrets: bool = False
+    ) -> None:
+        self.problem: OSError | None = None
+        """Why nothing is recorded any more."""
         self._own = isinstance(target, str | PathLike)
-        self._file: IO[bytes] = open(target, "wb") if isinstance(target, str | PathLike) else target  # noqa: SIM115, PTH123
+        self._name = str(target) if isinstance(target, str | PathLike) else "the trace"
+        self._file: IO[bytes] = _private(target) if isinstance(target, str | PathLike) else target
+        from accord.redaction import masked, masked_text  # every connection loads this module; few are recorded
+
+        self._masked = None if secrets else masked
+        self._masked_text = None if secrets else masked_text
         self._started = time.monotonic()
-        header = {"accord-trace": FORMAT, "started": datetime.now(UTC).isoformat(timespec="milliseconds")}
+        header: dict[str, Any] = {
+            "accord-trace": FORMAT,
+            "started": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        }
         header |= {key: value for key, value in (("role", role), ("peer", peer)) if value}
+        header |= {} if secrets else {"masked": True}
         self._write(msgspec.json.encode(header))
 
     def __call__(self, event: Event) -> None:
+        if self.problem is not None:
+            return
         start = b'{"t":%.6f,"dir":"%b",' % (event.time - self._started, event.direction.encode())
-        if event.frame is None:
-            self._write(start + b'"note":' + msgspec.json.encode(event.note) + b"}")
-        elif _is_json(event.frame):
-            self._write(start + b'"frame":' + event.frame.strip().replace(b"\n", b" ") + b"}")
+        frame = event.frame
+        if frame is None:
+            note = event.note if self._masked_text is None or event.note is None else self._masked_text(event.note)
+            self._write(start + b'"note":' + msgspec.json.encode(note) + b"}")
+            return
+        if self._masked is not None:
+            frame = self._masked(frame) or frame
+        if _is_json(frame):
+            self._write(start + b'"frame":' + frame.strip().replace(b"\n", b" ") + b"}")
         else:
-            self._write(start + b'"text":' + msgspec.json.encode(event.frame.decode("utf-8", "replace")) + b"}")
+            self._write(start + b'"text":' + msgspec.json.encode(frame.decode("utf-8", "replace")) + b"}")
 
     def close(self) -> None:
         if self._own:
-            self._file.close()
+            with suppress(OSError):  # each line was flushed: what fails now has failed before
+                self._file.close()
 
     def _write(self, line: bytes) -> None:
-        self._file.write(line + b"\n")
-        self._file.flush()
+        try:
+            self._file.write(line + b"\n")
+            self._file.flush()
+        except OSError as error:
+            self.problem = error
+            log.warning("cannot write %s: %s; the recording has ended", self._name, error.strerror or error)
+
+
+def _private(path: str | Path) -> IO[bytes]:
+    """Open a file to record in, that is no other's and that nobody else reads.
+
+    In a folder that others may write to, the name may be a link that was put there to have us overwrite a file of ours,
+    or a file of theirs. So the opened descriptor is judged, not the name, and emptied after that.
+    """
+    # Not blocking: a named pipe that has no reader is an error, and does not stop the program.
+    flags = os.O_WRONLY | os.O_CREAT
+    flags |= sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
+    try:
+        fd = os.open(path, flags, 0o600)
+    except OSError as error:
+        is_link = os.path.islink(path)  # noqa: PTH114
+        problem = "it is a symbolic link; name the file itself" if is_link else error.strerror
+        raise AccordError(f"cannot record in {path}: {problem}") from error
+    file = os.fdopen(fd, "wb")
+    found = os.fstat(fd)
+    if problem := _not_private(found):
+        file.close()
+        raise AccordError(f"cannot record in {path}: {problem}")
+    if os.name == "posix":
+        os.set_blocking(fd, True)
+        if stat.S_ISREG(found.st_mode):
+            os.fchmod(fd, 0o600)
+    if stat.S_ISREG(found.st_mode):
+        os.ftruncate(fd, 0)
+    return file
+
+
+def _not_private(found: os.stat_result) -> str | None:
+    """Why this cannot be trusted with a trace; None if it can. A device, such as /dev/null, keeps nothing."""
+    if stat.S_ISCHR(found.st_mode) or not hasattr(os, "geteuid"):
+        return None
+    if found.st_uid != os.geteuid():
+        return "it belongs to another user; choose a file of your own"
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return "others may write it; chmod go-w, or choose another file"
+    if stat.S_ISREG(found.st_mode) and found.st_nlink > 1:
+        return "it has a second name; choose another file"
+    return None
 
 
 def _is_json(frame: bytes) -> bool:

@@ -1,8 +1,10 @@
 """`accord` as people and scripts run it."""
 
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -66,3 +68,55 @@ def test_a_reader_that_goes_away_is_no_error():
     assert process.wait(timeout=60) == 0
     assert process.stderr.read() == b""
     process.stderr.close()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
+@pytest.mark.parametrize("buffered", [True, False])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["schema"],
+        ["--help"],
+        ["run", "--help"],
+        ["--version"],
+        ["login", "--list"],
+        ["run", "Say hello"],
+        ["run", "Say hello", "--json"],
+        ["serve", "--port", "0"],
+    ],
+    ids=" ".join,
+)
+def test_output_that_cannot_be_written_is_an_error_of_its_own(arguments, buffered):
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    environment |= {} if buffered else {"PYTHONUNBUFFERED": "1"}
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [*ACCORD, *arguments],
+            check=False,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+            timeout=60,
+        )
+    assert done.returncode == 5
+    assert done.stderr.count("\n") == 1
+    assert "cannot write to standard output: No space left on device" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [["schema"], ["--help"], ["run", "Say hello"], ["login", "--list"]], ids=" ".join)
+def test_a_closed_pipe_is_silence(arguments):
+    ours, theirs = os.pipe()
+    os.close(ours)
+    done = subprocess.run([*ACCORD, *arguments], check=False, stdout=theirs, stderr=subprocess.PIPE, timeout=60)
+    os.close(theirs)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_warning_that_no_handler_takes_is_printed_without_what_acts_on_a_terminal_and_without_secrets():
+    script = (
+        "import logging, sys; from accord.cli import main; code = main(['schema']); "
+        "logging.getLogger('accord').warning('it said %s', '\\x1b[2J\\u202e at https://ada:s3cret@e.example/?k=s3cret')"
+    )
+    done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True, timeout=60)
+    assert done.stderr == "it said ␛[2J<U+202E> at https://***@e.example/?k=***\n"

@@ -1,19 +1,25 @@
 """Questions of an agent's reach the user, safely, and answers come back right or not at all."""
 
 import asyncio
+import fcntl
 import os
 import re
+import struct
+import termios
 import tty
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 
 import pytest
 
 import accord
 from accord import v1
-from accord.host.dialogue import ask_permission, consider_link, fill_in, plain
+from accord.host.dialogue import ask_permission, consider_link, fill_in
 from accord.host.elicitation import Elicitation, FormQuestion, LinkQuestion
 from accord.host.link import Link
 from accord.host.question import PermissionQuestion
 from accord.host.terminal_user import TerminalUser
+from accord.printable import columns
 from accord.state import ToolCallState
 
 SCHEMA = v1.ElicitationSchema(
@@ -314,25 +320,123 @@ def test_a_permission_is_given_by_number_or_by_yes_and_no(session):
     question = permission(session, title="Run tests", kind="execute", raw_input={"command": "npm test"})
     shown, answer = talk(ask_permission(question), "7", "1")
     assert answer == question.options[0]
-    assert "$ npm test" in shown
-    assert "1. Allow" in shown
+    assert "command   npm test" in shown
+    assert "1. allow once     “Allow”" in shown
     for line, expected in (("y", True), ("no", False), (None, False)):
         assert talk(ask_permission(question), line)[1] is expected
 
 
+EVIL = (
+    "\x1b]8;;https://example.com\x1b\\click\x1b]8;;\x1b\\ok\x1b]0;title\x07\x1b[2J\r\nfake prompt> \u202eabc\x9b31m"
+    "\u2028\ud83d\ue000\u200b" + "z" + "\u0301" * 100
+)
+ACTS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b\u2028-\u202e\u2066-\u2069\ud800-\udfff\ue000]|\u0301{9}")
+OURS = ("┌ ", "│ ", "├ ", "└ ", "! ")
+
+
+def dialogues(evil, *, many=1):
+    """Each dialogue, with this text wherever an agent can put one."""
+    session = Evil(evil)
+    options = [v1.PermissionOption(evil, evil, "allow_once")] * many
+    locations = [v1.ToolCallLocation("/" + evil.replace("\ud83d", ""))] * many
+    call = ToolCallState(
+        v1.ToolCallId("t"), title=evil, kind="execute", raw_input={"command": [evil]}, locations=locations
+    )
+    yield ask_permission(PermissionQuestion(session, call, options)), ("/more", "what?")
+    fields = {
+        evil: v1.StringPropertySchema(description=evil, enum=[evil] * many),
+        "pattern": v1.StringPropertySchema(title=evil, pattern=f"^{re.escape(evil)}$", default=evil),
+        "several": v1.MultiSelectPropertySchema(
+            v1.TitledMultiSelectItems([v1.EnumOption(evil, evil, description=evil)] * many), title=evil
+        ),
+    }
+    schema = v1.ElicitationSchema(fields, [evil, "pattern", "several"], title=evil)
+    form = FormQuestion(evil, schema, session, {"pattern": evil}, {evil: evil, "several": evil})
+    yield fill_in(form), ("/more", "no", "1", "/more", "no", "", "/more", "no")
+    readable = "xn--" + "a\u202egpj".encode("punycode").decode()
+    link = Link.of(f"https://user@{readable}.example/" + "x" * 3_000)
+    yield consider_link(LinkQuestion(evil, link, session)), ("/more", "what?")
+
+
+def screen(dialogue, *lines):
+    """All that was shown, as the terminal shows it: what the user types ends with a new line."""
+    shown = [next(dialogue)]
+    with suppress(StopIteration):
+        shown += [dialogue.send(line) for line in lines]
+    return "\n".join(shown)
+
+
+class Evil:
+    def __init__(self, name):
+        self.agent = name
+        self.cwd = Path("/")
+        self.id = v1.SessionId("s")
+
+
 @pytest.mark.requirement("elicitation.text-not-clickable")
-def test_nothing_of_an_agent_s_text_acts_on_a_terminal(session):
-    link = "\x1b]8;;https://example.com\x1b\\click\x1b]8;;\x1b\\"
-    evil = link + "ok\x1b]0;title\x07\x1b[2J\r\nfake prompt> \u202eabc\x9b31m"
-    question = permission(session, title=evil, kind="execute", raw_input={"command": evil})
-    shown, _ = talk(ask_permission(question), "y")
-    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", shown)
-    assert shown.count("fake prompt") == 2
-    assert not any(line.startswith("fake") for line in shown.splitlines())
-    schema = v1.ElicitationSchema({evil: v1.StringPropertySchema(description=evil, enum=[evil])}, title=evil)
-    shown, _ = talk(fill_in(FormQuestion(evil, schema, session)), "1")
-    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", shown)
-    assert plain("x" * 10_000).endswith("x…")
+@pytest.mark.parametrize("evil", [EVIL, EVIL * 100, f"x\n{'┌ An agent asks for permission'}\n1. Yes\nChoose 1 to 2: "])
+def test_nothing_of_an_agent_s_text_acts_on_a_terminal_or_stands_outside_of_its_frame(evil):
+    for dialogue, lines in dialogues(evil):
+        shown = screen(dialogue, *lines)
+        assert not ACTS.search(shown)
+        assert [line for line in shown.splitlines() if line and not line.startswith(OURS)] == []
+
+
+def test_no_line_of_a_question_is_so_long_that_the_terminal_breaks_it():
+    for text in (
+        "x" * 100_000,
+        "日" * 100_000,
+        " " * 75 + "Choose 1 to 2: " + " " * 4_000,
+        "e\u0301" * 5_000,
+        "\x1b" * 5_000,
+    ):
+        for dialogue, lines in dialogues(text):
+            shown = screen(dialogue, *lines)
+            assert max(map(columns, shown.splitlines())) < 80
+
+
+def test_a_permission_question_fits_on_a_screen_whatever_the_agent_puts_into_it():
+    for text in ("x" * 100_000, "line\n" * 10_000, EVIL * 100):
+        for dialogue, _ in dialogues(text, many=200):
+            assert next(dialogue).count("\n") < 80  # a form's choices may scroll
+        question, _ = next(dialogues(text, many=200))
+        shown = next(question)
+        assert shown.count("\n") < 24
+        assert "192 more options not shown; /more shows all" in shown
+
+
+@pytest.mark.parametrize("path", ["/x\0y", "/half \ud83d"])
+def test_a_location_that_no_file_can_have_is_refused(session, path):
+    call = ToolCallState(v1.ToolCallId("t"), locations=[v1.ToolCallLocation(path)])
+    with pytest.raises(accord.RequestError, match="a location is not a path"):
+        _ = PermissionQuestion(session, call, []).paths
+
+
+def test_what_was_cut_is_shown_when_the_user_asks_for_it(session):
+    command = "\n".join(f"echo {number}" for number in range(40)) + "\nrm -rf ~"
+    options = [v1.PermissionOption(v1.PermissionOptionId(str(it)), f"No. {it}", "reject_once") for it in range(12)]
+    call = ToolCallState(v1.ToolCallId("t"), title="t" * 200, kind="execute", raw_input={"command": command})
+    dialogue = ask_permission(PermissionQuestion(session, call, options))
+    assert "rm -rf ~" not in next(dialogue)
+    assert "rm -rf ~" not in dialogue.send("12")
+    shown = dialogue.send("/more")
+    assert "rm -rf ~" in shown
+    assert "No. 11" in shown
+    assert "".join(re.findall("t{9,}", shown)) == "t" * 200
+    with pytest.raises(StopIteration) as end:
+        dialogue.send("12")
+    assert end.value.value is options[11]
+
+
+def test_what_an_option_does_is_said_in_our_words_whatever_it_is_called(session):
+    names = {"allow_always": "No, and never ask again", "reject_once": "Yes, just this once"}
+    options = [v1.PermissionOption(v1.PermissionOptionId(kind), name, kind) for kind, name in names.items()]
+    question = PermissionQuestion(session, ToolCallState(v1.ToolCallId("t"), title="x"), options)
+    shown, answer = talk(ask_permission(question), "1")
+    assert "1. allow always   “No, and never ask again”" in shown
+    assert "2. reject once    “Yes, just this once”" in shown
+    assert "y to allow always, n to reject once" in shown
+    assert answer is options[0]
 
 
 # A real terminal
@@ -410,3 +514,64 @@ async def test_questions_at_a_terminal_are_asked_one_at_a_time(session, terminal
         os.write(ours, b"2\n")
         assert await within(first) is True
         assert (await within(second)).kind == "reject_once"
+
+
+async def test_what_was_typed_before_a_question_is_no_answer_to_it(session, terminal, within):
+    ours, name = terminal
+    with TerminalUser(name) as user:
+        os.write(ours, b"1\n1\n")  # as a user does who believes a question that the agent has painted
+        asking = asyncio.create_task(user.permit(permission(session, title="First")))
+        await shows(ours, "Choose")
+        os.write(ours, b"2\n")
+        assert (await within(asking)).kind == "reject_once"
+
+
+async def test_a_program_can_be_still_while_a_question_is_open(session, terminal, within):
+    ours, name = terminal
+    seen = []
+
+    @asynccontextmanager
+    async def still():
+        seen.append("open")
+        try:
+            yield
+        finally:
+            seen.append("closed")
+
+    with TerminalUser(name, while_asking=still) as user:
+        asking = asyncio.create_task(user.permit(permission(session, title="First")))
+        await shows(ours, "Choose")
+        assert seen == ["open"]
+        os.write(ours, b"y\n")
+        await within(asking)
+        assert seen == ["open", "closed"]
+        asking = asyncio.create_task(user.permit(permission(session, title="Second")))
+        await shows(ours, "Choose")
+        asking.cancel()
+        await within(asyncio.wait([asking]))
+        assert seen == ["open", "closed"] * 2
+
+
+async def test_the_frame_of_a_question_is_drawn_as_no_text_can_be(session, terminal, within, monkeypatch):
+    ours, name = terminal
+    monkeypatch.setenv("TERM", "xterm")
+    with TerminalUser(name) as user:
+        asking = asyncio.create_task(user.permit(permission(session, title="x\x1b[7m│\x1b[27m y")))
+        shown = await shows(ours, "Choose")
+        os.write(ours, b"y\n")
+        await within(asking)
+    lines = shown.splitlines()[1:]
+    assert all(re.match("\x1b\\[7m[┌│├└]\x1b\\[27m ", line) for line in lines)
+    assert shown.count("\x1b") == 2 * len(lines)
+
+
+async def test_a_question_is_as_wide_as_its_terminal(session, terminal, within):
+    ours, name = terminal
+    fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 50, 0, 0))
+    with TerminalUser(name) as user:
+        asking = asyncio.create_task(user.permit(permission(session, title="x" * 500)))
+        shown = await shows(ours, "reject once:")
+        os.write(ours, b"y\n")
+        await within(asking)
+    *framed, _ = re.sub("\x1b\\[2?7m", "", shown).splitlines()
+    assert max(map(columns, framed)) == 49

@@ -8,7 +8,7 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src"
 
 ORDER = """
-accord.loading accord.errors accord.masking
+accord.loading accord.errors accord.masking accord.printable
 accord.requirements
 accord.jsonrpc.frames accord.jsonrpc.bounds
 accord.jsonrpc.members
@@ -21,7 +21,7 @@ accord.schema.v1
 accord.schema.v2
 accord.schema.methods
 accord.schema.describe accord.schema.conversion
-accord.transports
+accord.transports accord.redaction
 accord.trace accord.tasks accord.routes
 accord.intake accord.lanes accord.gate
 accord.outbox

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import argparse
 import sys
+import traceback
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from accord import __version__
-from accord.cli import bridge, demo, login, run, schema, serve, target
-from accord.cli.endings import ENDED_WELL, INTERRUPTED, WRONG_USAGE, exit_code, one_line
+from accord.cli import bridge, demo, login, printing, run, schema, serve, target
+from accord.cli.endings import ENDED_WELL, FAILED, INTERRUPTED, WRONG_USAGE, OutputLost, exit_code, one_line
 from accord.errors import AccordError
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 
 class Command(NamedTuple):
@@ -33,8 +37,29 @@ COMMANDS: dict[str, Command] = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the result is the process's exit code."""
+    printing.clean_last_resort()
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        code = _run(given)
+        printing.write_out()
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        printing.silence()
+        return ENDED_WELL
+    except OutputLost as error:  # of the parser, or at the end
+        printing.silence()
+        printing.complain(f"accord: {one_line(error)}")
+        return exit_code(error)
+    except Exception:  # a mistake of ours, which may quote what an agent said
+        printing.complain(traceback.format_exc().rstrip())
+        return FAILED
+    return code
+
+
+def _run(arguments: Sequence[str]) -> int:
     parser = _parser()
-    before, agent = target.split(sys.argv[1:] if arguments is None else arguments)
+    before, agent = target.split(arguments)
     options = parser.parse_args(before)
     if agent and not hasattr(options, "agent"):
         parser.error(f"accord {options.command or 'COMMAND'} takes no agent behind --")
@@ -46,20 +71,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return WRONG_USAGE
     try:
         return COMMANDS[options.command].run(options)
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    except BrokenPipeError:
-        _silence_stdout()
-        return ENDED_WELL
+    except OutputLost as error:
+        printing.silence()
+        printing.complain(f"accord {options.command}: {one_line(error)}")
+        return exit_code(error)
     except AccordError as error:
         if options.debug:
             raise
-        print(f"accord {options.command}: {one_line(error)}", file=sys.stderr)
+        printing.complain(f"accord {options.command}: {one_line(error)}")
         return exit_code(error)
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="accord",
         description="The Agent Client Protocol, from the command line.",
         epilog="accord COMMAND --help explains a command.",
@@ -74,14 +98,19 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says it when its help cannot be written."""
+
+    def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
+        if file is sys.stdout:
+            printing.write_out(message)
+        else:
+            super()._print_message(message, file)
+
+
 class _Formatter(argparse.HelpFormatter):
     """Lists the commands without a line that says only COMMAND."""
 
     def _format_action(self, action: argparse.Action) -> str:
         text = super()._format_action(action)
         return text.partition("\n")[2] if action.nargs == argparse.PARSER else text
-
-
-def _silence_stdout() -> None:
-    """Whoever read our output has gone; without this, Python complains when it flushes at exit."""
-    sys.stdout = None

@@ -15,10 +15,11 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import TYPE_CHECKING, Literal
 
+from accord.cli import printing
 from accord.cli.endings import WrongUsage
 
 if TYPE_CHECKING:
@@ -30,8 +31,10 @@ ALLOW = ["all", "reads", "ask", "none"]
 
 
 @contextmanager
-def lent(options: argparse.Namespace) -> Generator[Client]:
-    """The client, for as long as it may ask."""
+def lent(
+    options: argparse.Namespace, while_asking: Callable[[], AbstractAsyncContextManager[object]]
+) -> Generator[Client]:
+    """The client, for as long as it may ask; `while_asking` is entered while a question is open."""
     from accord.client.client import Client
     from accord.host.files import Files
     from accord.host.question import ALLOWANCES
@@ -47,7 +50,7 @@ def lent(options: argparse.Namespace) -> Generator[Client]:
     from accord.host.terminal_user import TerminalUser
 
     try:
-        user = TerminalUser()
+        user = TerminalUser(while_asking=while_asking)
     except OSError as error:
         raise WrongUsage("--allow ask: there is no terminal to ask at") from error
     with user:
@@ -70,5 +73,5 @@ def taken(servers: Sequence[v1.McpServer], remote: RemoteAgent) -> list[v1.McpSe
             usable.append(server)
         else:
             name = getattr(server, "name", "of unknown type")
-            print(f"accord run: the agent cannot use the MCP server {name}: left out", file=sys.stderr)
+            printing.complain(f"accord run: the agent cannot use the MCP server {name}: left out")
     return usable

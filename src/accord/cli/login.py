@@ -9,8 +9,9 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from accord.cli import target, tokens
+from accord.cli import printing, target, tokens
 from accord.cli.endings import ENDED_WELL, WrongUsage
+from accord.printable import label
 
 if TYPE_CHECKING:
     from accord.schema import v1
@@ -24,6 +25,12 @@ examples:
 
 The agent keeps the login, not Accord. Variables that you type here are used for this login only; to start an agent with
 them later, put them into its environment."""
+
+LISTED = 50
+"""Ways to log in, and variables, that are shown at a terminal; agents offer a few."""
+COLUMNS = 160
+"""Of what an agent calls something, or says of it, at a terminal."""
+LONGEST_LINK = 2_000
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,12 +56,12 @@ async def _login(options: argparse.Namespace) -> int:
     async with connect(target.agent_of(options), token=tokens.token(None)) as remote:
         methods = [method for method in remote.auth_methods if not isinstance(method, _unknown())]
         if options.list or not methods:
-            print("\n".join(map(_described, methods)) or f"{remote.name} offers no way to log in; it may need none.")
+            _list(methods, remote.name)
             return ENDED_WELL
         method = login.method_of(methods, options.method or _chosen(methods))
         variables = _asked(method) if isinstance(method, v1.AuthMethodEnvVar) else {}
         await remote.login(_id(method), env=variables)
-        print(f"Logged in to {remote.name}.")
+        printing.say(f"Logged in to {label(remote.name, COLUMNS)}.")
     return ENDED_WELL
 
 
@@ -64,9 +71,37 @@ def _unknown() -> type:
     return Unknown
 
 
+def _list(methods: Sequence[v1.AuthMethod], agent: str) -> None:
+    if not methods:
+        printing.say(f"{label(agent, COLUMNS)} offers no way to log in; it may need none.")
+    elif sys.stdout is not None and sys.stdout.isatty():
+        for method in methods[:LISTED]:
+            printing.say(_cut(method))
+        _count(methods)
+    else:
+        printing.say("\n".join(map(_described, methods)))
+
+
+def _count(methods: Sequence[v1.AuthMethod]) -> None:
+    if len(methods) > LISTED:
+        printing.say(f"… and {len(methods) - LISTED:,} more")
+
+
 def _described(method: v1.AuthMethod) -> str:
-    name, description = getattr(method, "name", ""), getattr(method, "description", None)
-    return f"{_id(method)}  {name}" + (f": {description}" if description else "")
+    return _line(*_words(method))
+
+
+def _cut(method: v1.AuthMethod) -> str:
+    """The same for a terminal."""
+    return _line(*(label(words, COLUMNS) for words in _words(method)))
+
+
+def _line(method_id: str, name: str, description: str) -> str:
+    return f"{method_id}  {name}" + (f": {description}" if description else "")
+
+
+def _words(method: v1.AuthMethod) -> tuple[str, str, str]:
+    return _id(method), str(getattr(method, "name", "")), str(getattr(method, "description", None) or "")
 
 
 def _id(method: v1.AuthMethod) -> str:
@@ -78,9 +113,10 @@ def _chosen(methods: Sequence[v1.AuthMethod]) -> str:
     if len(methods) == 1:
         return _id(methods[0])
     if not sys.stdin.isatty():
-        raise WrongUsage(f"which way? Say --method with one of {', '.join(map(_id, methods))}")
-    for number, method in enumerate(methods, 1):
-        print(f"{number}. {_described(method)}")
+        raise WrongUsage(f"which way? Say --method with one of {', '.join(map(_id, methods[:LISTED]))}")
+    for number, method in enumerate(methods[:LISTED], 1):
+        printing.say(f"{number}. {_cut(method)}")
+    _count(methods)
     answer = input("Which way? ").strip()
     return _id(methods[int(answer) - 1]) if answer.isdecimal() and 0 < int(answer) <= len(methods) else answer
 
@@ -91,13 +127,13 @@ def _asked(method: v1.AuthMethodEnvVar) -> dict[str, str]:
 
     missing = missing_variables(method, {})
     if missing and not sys.stdin.isatty():
-        raise WrongUsage(f"set {', '.join(wanted.name for wanted in missing)} in the environment")
+        raise WrongUsage(f"set {', '.join(wanted.name for wanted in missing[:LISTED])} in the environment")
     if missing and method.link:
-        print(f"See {method.link}")
+        printing.say(f"See {label(method.link, LONGEST_LINK)}")
     given = {wanted.name: os.environ[wanted.name] for wanted in method.vars if wanted.name in os.environ}
     return given | {wanted.name: _typed(wanted) for wanted in missing}
 
 
 def _typed(wanted: v1.AuthEnvVar) -> str:
-    question = f"{wanted.label or wanted.name}: "
+    question = f"{label(wanted.label or wanted.name, COLUMNS)}: "
     return getpass.getpass(question) if wanted.secret else input(question)

@@ -1,7 +1,10 @@
 """Standard output that may be slow, or close, without holding up anything else.
 
-A thread writes, so that the event loop goes on hearing the agent and Ctrl-C. Whoever prints waits while more than a
+A thread writes, so that the event loop goes on reading from the agent and from Ctrl-C. `write` waits while more than a
 little is unwritten: that is how a slow reader of our output slows the agent down.
+
+To a terminal go only characters that do not act on it, and nothing at all while a question is open there: what an agent
+says could look like a part of the question. It is kept, within the same bound, and printed after the answer.
 """
 
 from __future__ import annotations
@@ -9,11 +12,16 @@ from __future__ import annotations
 import asyncio
 import os
 import queue
+import select
 import threading
 from collections import deque
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from accord.printable import Printable
 
 ENOUGH = 64 * 1024
-"""Bytes that may be unwritten before who prints waits."""
+"""Bytes that may be unwritten before `write` waits."""
 
 
 class Output:
@@ -21,9 +29,13 @@ class Output:
 
     def __init__(self, fd: int) -> None:
         self.closed = asyncio.Event()
-        """Set when nobody reads our output any more."""
+        """Set when nothing can be written any more; `problem` says why."""
+        self.problem: OSError | None = None
         self.unwritten = 0
         self._fd = fd
+        self._printable = Printable() if os.isatty(fd) else None
+        self._held = 0
+        self._is_over = False
         self._loop = asyncio.get_running_loop()
         self._waiting: deque[bytes] = deque()
         self._work: queue.SimpleQueue[bytes] = queue.SimpleQueue()
@@ -33,6 +45,8 @@ class Output:
         threading.Thread(target=self._write_all, name="accord output", daemon=True).start()
 
     async def write(self, data: bytes) -> None:
+        if self._printable is not None:
+            data = self._printable.add(data.decode("utf-8", "replace")).encode("utf-8", "replace")
         if not data or self.closed.is_set():
             return
         self._waiting.append(data)
@@ -41,8 +55,22 @@ class Output:
         while self.unwritten > ENOUGH and not self.closed.is_set():
             await self._change()
 
+    @asynccontextmanager
+    async def held(self) -> AsyncGenerator[None]:
+        """Write nothing meanwhile. A terminal shows first what is being written."""
+        self._held += 1
+        try:
+            while self._printable is not None and self._busy and not self.closed.is_set():
+                await self._change()
+            yield
+        finally:
+            self._held -= 1
+            self._hand_over()
+
     async def flush(self) -> None:
-        """Wait until all is written, or nobody reads it."""
+        """Wait until all is written, or cannot be. The end of a turn comes before the end of a question in it."""
+        self._is_over = True
+        self._hand_over()
         while self.unwritten and not self.closed.is_set():
             await self._change()
 
@@ -51,7 +79,7 @@ class Output:
         await self._less.wait()
 
     def _hand_over(self) -> None:
-        if not self._busy and self._waiting:
+        if not self._busy and self._waiting and (self._is_over or not self._held):
             self._busy = True
             self._work.put(b"".join(self._waiting))
             self._waiting.clear()
@@ -59,21 +87,29 @@ class Output:
     def _write_all(self) -> None:
         while True:
             data = memoryview(self._work.get())
-            size, problem = len(data), False
+            size, problem = len(data), None
             try:
                 while data:
-                    data = data[os.write(self._fd, data) :]
-            except OSError:
-                problem = True
+                    data = data[self._write_some(data) :]
+            except OSError as error:
+                problem = error
             try:
                 self._loop.call_soon_threadsafe(self._written, size, problem)
             except RuntimeError:  # the loop is closed: nobody waits
                 return
 
-    def _written(self, size: int, problem: bool) -> None:
+    def _write_some(self, data: memoryview) -> int:
+        try:
+            return os.write(self._fd, data)
+        except BlockingIOError:  # the descriptor is shared with a program that made it non-blocking
+            select.select([], [self._fd], [])
+            return 0
+
+    def _written(self, size: int, problem: OSError | None) -> None:
         self._busy = False
         self.unwritten -= size
-        if problem:
+        if problem is not None:
+            self.problem = problem
             self.unwritten = 0
             self._waiting.clear()
             self.closed.set()

@@ -2,8 +2,8 @@
 
     PROMPT ──▶ connect ──▶ session (new, or one taken up) ──▶ mode, config ──▶ Reply ──▶ text, or JSON lines, on stdout
 
-Whatever the agent does, it ends in bounded time, with what arrived on stdout, at most one line on stderr, an exit code
-that says how it went, and no process left behind.
+Whatever the agent does, it ends in bounded time, with what arrived on stdout, what went wrong on one line on stderr (a
+trace that could not be written has one of its own), an exit code that says how it went, and no process left behind.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accord.cli import lending, mcp_file, target, tokens
-from accord.cli.endings import ENDED_WELL, INTERRUPTED, STOPPED, WrongUsage, exit_code, one_line
+from accord.cli import lending, mcp_file, printing, target, tokens
+from accord.cli.endings import ENDED_WELL, INTERRUPTED, STOPPED, OutputLost, WrongUsage, exit_code, one_line
 
 if TYPE_CHECKING:
     from accord.cli.interrupts import Interrupts
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from accord.client.remote_agent import RemoteAgent
     from accord.client.remote_session import RemoteSession
     from accord.client.reply import Outcome, Reply
+    from accord.trace import JsonLines
 
 SUMMARY = "Ask an agent one thing, and print what it says."
 EPILOG = """\
@@ -41,7 +42,8 @@ examples:
 exit codes:
   0 the turn ended well       3 it took too long
   1 the agent failed          4 it stopped for another reason (max_tokens, refusal, ...)
-  2 wrong usage               130 interrupted
+  2 wrong usage               5 standard output could not be written
+  130 interrupted
 
 To an agent behind a URL the variable ACCORD_TOKEN is sent as its bearer token.
 Ctrl-C asks the agent to stop; a second one ends it at once."""
@@ -87,6 +89,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="what the agent may do when it asks, and what it is lent (default: ask at a terminal, else none)",
     )
     parser.add_argument("--trace", metavar="FILE", help="record the wire in this file, as JSON lines")
+    parser.add_argument("--trace-secrets", action="store_true", help="do not mask secrets in what --trace records")
     parser.add_argument("--mcp", metavar="FILE", help="MCP servers for the session, as JSON")
     parser.add_argument("agent", nargs="*", default=[], metavar="AGENT", help=target.HELP)
 
@@ -117,8 +120,6 @@ def _check(options: argparse.Namespace) -> None:
         if "=" not in setting:
             raise WrongUsage(f"--set {setting}: write KEY=VALUE")
     options.servers = mcp_file.read(options.mcp, options.cwd) if options.mcp else []
-    if options.trace and not Path(options.trace).parent.is_dir():
-        raise WrongUsage(f"--trace {options.trace}: its folder does not exist")
     if options.prompt == "-":
         options.prompt = sys.stdin.buffer.read().decode("utf-8", "replace") if sys.stdin is not None else ""
     if not options.prompt.strip():
@@ -136,8 +137,9 @@ async def _run(options: argparse.Namespace) -> int:
         closed = asyncio.ensure_future(output.closed.wait())
         try:
             await asyncio.wait([turn, closed], return_when=asyncio.FIRST_COMPLETED)
-            if not turn.done():
-                raise BrokenPipeError
+            problem = None if output.problem is None else printing.lost(output.problem)
+            if problem is not None and (not turn.done() or isinstance(problem, OutputLost)):
+                raise problem
             return turn.result()
         except asyncio.CancelledError:
             if control.count:
@@ -214,7 +216,7 @@ class OneTurn:
                 await self._print_json(_error(error))
             await self._output.flush()
             if not self._options.debug:
-                print(f"accord run: {one_line(error)}", file=sys.stderr)
+                printing.complain(f"accord run: {one_line(error)}")
                 return exit_code(error)
             raise error from None
 
@@ -224,16 +226,38 @@ class OneTurn:
             self._remote.hurry()
 
     async def _play(self) -> int:
-        with lending.lent(self._options) as client:
-            return await self._with(client)
+        with lending.lent(self._options, self._output.held) as client, self._recording() as trace:
+            return await self._with(client, trace)
 
-    async def _with(self, client: Client) -> int:
+    @contextmanager
+    def _recording(self) -> Generator[JsonLines | None]:
+        """The trace file. The turn goes on without it when it cannot be written any more, and its exit code stays."""
+        from accord.errors import AccordError
+        from accord.trace import JsonLines
+
+        options = self._options
+        if options.trace is None:
+            yield None
+            return
+        try:
+            trace = JsonLines(options.trace, role="client", secrets=options.trace_secrets)
+        except AccordError as error:
+            raise WrongUsage(f"--trace: {error}") from error
+        try:
+            yield trace
+        finally:
+            trace.close()
+            if trace.problem is not None:
+                problem = trace.problem.strerror or trace.problem
+                printing.complain(f"accord run: --trace {options.trace} is not complete: {problem}")
+
+    async def _with(self, client: Client, trace: JsonLines | None) -> int:
         from accord.connect import START_WITHIN, connect
 
         options = self._options
         where = target.agent_of(options)
         start = START_WITHIN if self._left() is None else min(START_WITHIN, self._left() or 0.0)
-        async with connect(where, client, token=tokens.token(None), timeout=start, trace=options.trace) as self._remote:
+        async with connect(where, client, token=tokens.token(None), timeout=start, trace=trace) as self._remote:
             async with self._setup():
                 session = await self._session(self._remote)
                 await self._settings(session)
@@ -244,7 +268,7 @@ class OneTurn:
         if outcome.stop_reason == "refusal":
             remarks.append("the agent refused; it goes on without this prompt and what came behind it")
         if remarks:
-            print(f"accord run: {'; '.join(remarks)}", file=sys.stderr)
+            printing.complain(f"accord run: {'; '.join(remarks)}")
         if self._control.count:
             return INTERRUPTED
         return ENDED_WELL if outcome.stop_reason == "end_turn" else STOPPED

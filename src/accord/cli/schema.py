@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
+
+from accord.cli import printing
 
 SUMMARY = "Print the JSON Schema of the protocol's types, under their official names."
 
@@ -17,7 +18,5 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     from accord.schema.describe import json_schema
 
-    json.dump(json_schema(options.version, unstable=options.unstable), sys.stdout, indent=2, ensure_ascii=False)
-    sys.stdout.write("\n")
-    sys.stdout.flush()
+    printing.say(json.dumps(json_schema(options.version, unstable=options.unstable), indent=2, ensure_ascii=False))
     return 0

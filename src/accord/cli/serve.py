@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from accord.cli import tokens
+from accord.cli import printing, tokens
 from accord.cli.endings import ENDED_WELL, WrongUsage
 
 if TYPE_CHECKING:
@@ -202,4 +202,4 @@ def _hosted(agent: list[str] | None) -> Hosted:
 
 def _say_where(server: Server) -> None:
     name = " ".join(server.app.host.name.split())  # a command may have lines
-    print(f"Serving {name} at {server.url}", flush=True)
+    printing.say(f"Serving {name} at {server.url}")

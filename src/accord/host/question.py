@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
 
+from accord.errors import RequestError
 from accord.host.service import HostedSession
 from accord.schema import v1
 from accord.state import ToolCallState
@@ -47,7 +48,13 @@ class PermissionQuestion:
         """The files that it says it works on, by their real paths."""
         named = [location.path for location in self.tool_call.locations]
         named += [part.path for part in self.tool_call.content if isinstance(part, v1.Diff)]
-        return tuple(dict.fromkeys(Path(os.path.realpath(self.session.cwd / path)) for path in named))
+        return tuple(dict.fromkeys(self._real(path) for path in named))
+
+    def _real(self, path: str) -> Path:
+        try:
+            return Path(os.path.realpath(self.session.cwd / path))
+        except ValueError as error:  # a null character, or half of an emoji: no file can have such a name
+            raise RequestError.invalid_params("a location is not a path", path=ascii(path)[:300]) from error
 
     @property
     def command(self) -> str | Sequence[str] | None:

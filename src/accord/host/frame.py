@@ -1,0 +1,126 @@
+"""The frame around a question to the user: what stands in it is an agent's, and only we can draw it. Pure.
+
+    ┌ An agent asks for permission
+    │ agent     nice
+    │ wants to  execute: clean up
+    │ command   rm -rf build
+    │ 1. allow once    “Yes”
+    ├ 2 more options not shown; /more shows all
+    └ Choose 1 to 8, y to allow once, n to reject once:
+
+A user who is asked reads an agent's words: its title, its command, the names of its options. Each line of them stands
+behind our bar, wrapped before the terminal wraps it, so that no text makes a line of its own that looks like ours. Each
+is cut, so that the question's start is still on the screen when its end is. What was cut is counted at the frame's
+edge, where no text of the agent's can stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from accord.printable import columns, label, printable, wrapped
+
+COLUMNS = 80
+"""Columns of a terminal that does not say how many it has."""
+LEAST_COLUMNS, LEAST_NAME = 30, 4
+
+END = "└ "
+"""What the prompt begins with."""
+
+MORE = "/more"
+"""What a user types to see what was cut."""
+
+
+class Room(NamedTuple):
+    """How much of an agent's text a question shows."""
+
+    lines: int
+    """Of one text."""
+    items: int
+    """Of one list, such as paths."""
+    options: int
+    choices: int
+    characters: int
+    """Of one text; what goes past it is not even looked at."""
+    name: int
+    """Columns of the name of an agent, an option or a choice."""
+
+
+BRIEF = Room(lines=5, items=3, options=8, choices=50, characters=4_000, name=56)
+"""A screen of 24 lines takes all of a permission question."""
+FULL = Room(lines=1_000, items=1_000, options=1_000, choices=1_000, characters=64_000, name=1_000)
+"""What `/more` shows."""
+
+
+class Frame:
+    """Gathers the lines of a question.
+
+    >>> frame = Frame("An agent asks for permission", BRIEF, 40)
+    >>> frame.text("command", "echo one\\necho two")
+    >>> print(frame)
+    ┌ An agent asks for permission
+    │ command  echo one
+    │          echo two
+    """
+
+    def __init__(self, heading: str, room: Room, width: int) -> None:
+        self.room = room
+        self._width = max(width, LEAST_COLUMNS) - 1  # terminals differ in what they do at the last column
+        self._lines: list[str] = []
+        self._rows("┌", "  ", heading)
+
+    def text(self, name: str, text: str) -> None:
+        """A text of the agent's, of several lines perhaps, behind what we call it."""
+        self._text(f"{name}  " if name else "", text, self.room.characters, self.room.lines)
+
+    def whole(self, text: str, characters: int) -> None:
+        """A text of the agent's of which every line counts, such as a URL."""
+        self._text("", text, characters, characters)
+
+    def _text(self, start: str, text: str, characters: int, most: int) -> None:
+        kept = text[:characters]
+        lines = list(wrapped(printable(kept), self._inside - len(start)))
+        shown = lines[:most]
+        for number, line in enumerate(shown):
+            self._lines.append(f"│ {start if number == 0 else ' ' * len(start)}{line}")
+        left_out = len(text) - len(kept) + sum(len(line) + 1 for line in lines[len(shown) :])
+        self.cut(left_out, "character")
+
+    def item(self, start: str, theirs: str, end: str = "") -> None:
+        """One of several: the agent's words, on as few lines as we give it, between ours."""
+        room = min(self.room.name, self._inside - columns(start) - columns(end))
+        if self.room is not FULL:
+            self._lines.append(f"│ {start}{label(theirs, max(room, LEAST_NAME))}{end}")
+            return
+        kept = label(theirs, self.room.name)
+        for number, line in enumerate(wrapped(kept, max(self._inside - columns(start) - columns(end), LEAST_NAME))):
+            self._lines.append(f"│ {start if number == 0 else ' ' * columns(start)}{line}{end if number == 0 else ''}")
+
+    def texts(self, name: str, texts: Sequence[str]) -> None:
+        """A list of the agent's, as much of it as there is room for."""
+        for number, text in enumerate(texts[: self.room.items]):
+            self.item(f"{name}  " if number == 0 else " " * (len(name) + 2), text)
+        self.cut(len(texts) - self.room.items, name.strip())
+
+    def cut(self, number: int, what: str) -> None:
+        """Say at the edge what is not shown."""
+        if number > 0:
+            hint = f"; {MORE} shows all" if self.room is not FULL else ""
+            self.say(f"{number:,} more {what}{'' if number == 1 else 's'} not shown{hint}")
+
+    def say(self, ours: str) -> None:
+        """Words of ours, at the edge."""
+        self._rows("├", "│ ", ours)
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines)
+
+    @property
+    def _inside(self) -> int:
+        return self._width - 2
+
+    def _rows(self, edge: str, continued: str, ours: str) -> None:
+        rows: Iterable[str] = wrapped(ours, self._inside)
+        for number, row in enumerate(rows):
+            self._lines.append(f"{f'{edge} ' if number == 0 else continued}{row}")

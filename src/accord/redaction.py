@@ -1,0 +1,153 @@
+"""Secrets out of recorded messages: a copy of a frame in which they are masked. PURE.
+
+The values of `env` and `headers` in a message are not for those who read its record later. Nor are members with the
+name of a secret (`apiKey`), the answer to a login or a form, and parts of URLs. Their values become `***`, wherever in
+the message they stand; names, and everything else, stay. Most frames hold none of this: a search for the words tells,
+and such a frame is recorded byte for byte.
+
+What cannot be recognised stays: a secret in a prompt, in an agent's answer, in a file or among the arguments of a
+command.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, cast
+
+import msgspec
+
+from accord.masking import MASK, mask_urls
+
+HIDDEN = "a frame of {length:,} bytes, not recorded: it is not plain JSON, and may hold secrets"
+
+_PAIRS = frozenset({"env", "headers"})
+"""Members that hold names and values, as a list of both or as an object."""
+
+_NAMES = frozenset(
+    {
+        "accesstoken",
+        "apikey",
+        "authorization",
+        "bearertoken",
+        "clientsecret",
+        "cookie",
+        "credential",
+        "credentials",
+        "idtoken",
+        "passphrase",
+        "password",
+        "privatekey",
+        "refreshtoken",
+        "secret",
+        "token",
+    }
+)
+"""Members whose value is a secret, in small letters and without `-` and `_`."""
+
+_WORDS = re.compile(
+    rb"(?i)\"(?:env|headers|authenticate|accept|access[-_]?token|api[-_]?key|authorization|bearer[-_]?token"
+    rb"|client[-_]?secret|cookie|credentials?|id[-_]?token|pass(?:phrase|word)|private[-_]?key|refresh[-_]?token"
+    rb"|secret|token)\""
+    rb"|\\u00[2-7]"  # a letter that is written as its number: the word may be one of these
+)
+
+
+def masked(frame: bytes) -> bytes | None:
+    """This frame with its secrets masked; None where it holds none, and can be recorded as it is.
+
+    >>> masked(b'{"params":{"env":[{"name":"KEY","value":"s3cret"}]}}')
+    b'{"params":{"env":[{"name":"KEY","value":"***"}]}}'
+    """
+    if not _may_hold_secrets(frame):
+        return None
+    try:
+        message = msgspec.json.decode(frame)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return _masked_oddity(frame)
+    return msgspec.json.encode(message) if _mask(message) else None
+
+
+def masked_text(text: str) -> str:
+    """A remark on a frame, with the URLs in it masked."""
+    return mask_urls(text)
+
+
+def _may_hold_secrets(frame: bytes) -> bool:
+    may_hold_url = (b"://" in frame or b":\\/" in frame) and (b"@" in frame or b"?" in frame)
+    return may_hold_url or _WORDS.search(frame) is not None
+
+
+def _masked_oddity(frame: bytes) -> bytes:
+    """What is not quite JSON, such as half of an emoji in it, by a decoder that takes more."""
+    try:
+        message = json.loads(frame.decode("utf-8", "replace"))
+        _mask(message)
+        return json.dumps(message).encode()
+    except (ValueError, RecursionError):
+        return HIDDEN.format(length=len(frame)).encode()
+
+
+def _mask(message: Any) -> bool:
+    """Mask what is in there, in place; whether there was anything."""
+    found = _mask_answers(message)
+    waiting: list[Any] = [message]
+    while waiting:  # no recursion: a message may be nested more deeply than Python's stack
+        value = waiting.pop()
+        for key, member in _members(value):
+            if isinstance(key, str) and _is_secret(key, member):
+                found |= _mask_values(value, key)
+            elif isinstance(member, str):
+                if "://" in member and (shown := mask_urls(member)) != member:
+                    value[key] = shown
+                    found = True
+            elif isinstance(member, dict | list):
+                waiting.append(member)
+    return found
+
+
+def _members(value: Any) -> list[tuple[Any, Any]]:
+    if isinstance(value, dict):
+        return list(cast("dict[Any, Any]", value).items())
+    return list(enumerate(cast("list[Any]", value))) if isinstance(value, list) else []
+
+
+def _is_secret(name: str, value: Any) -> bool:
+    if name in _PAIRS:
+        return isinstance(value, dict | list)
+    return isinstance(value, str) and name.lower().replace("_", "").replace("-", "") in _NAMES
+
+
+def _mask_answers(message: Any) -> bool:
+    """What a user gave: to `authenticate`, beside the method's id, and to a form."""
+    if not isinstance(message, dict):
+        return False
+    call = cast("dict[str, Any]", message)
+    params, result = call.get("params"), call.get("result")
+    found = False
+    if call.get("method") == "authenticate" and isinstance(params, dict):
+        for name, _ in _members(params):
+            if name != "methodId":
+                params[name] = MASK
+                found = True
+    if isinstance(result, dict) and cast("dict[str, Any]", result).get("action") == "accept":
+        found |= _mask_values(result, "content")
+    return found
+
+
+def _mask_values(holder: Any, key: str) -> bool:
+    """Mask a member: a text, the values of an object, or of a list of names and values."""
+    value = holder.get(key)
+    if isinstance(value, str):
+        holder[key] = MASK
+    elif isinstance(value, dict):
+        holder[key] = {name: MASK for name, _ in _members(value)}
+    elif isinstance(value, list):
+        holder[key] = [_masked_pair(pair) for _, pair in _members(value)]
+    return bool(holder.get(key) != value)
+
+
+def _masked_pair(pair: Any) -> Any:
+    if not isinstance(pair, dict):
+        return MASK
+    return {name: value if name == "name" else MASK for name, value in _members(pair)}
