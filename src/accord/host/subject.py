@@ -62,9 +62,10 @@ def command_of(tool_call: ToolCallState) -> str | Sequence[str] | None:
 
 
 def _words(tool_call: ToolCallState) -> str | list[Any] | None:
-    if not isinstance(tool_call.raw_input, Mapping):
+    given: Any = tool_call.raw_input
+    if not isinstance(given, Mapping):
         return None
-    fields = cast("Mapping[str, Any]", tool_call.raw_input)
+    fields = cast("Mapping[str, Any]", given)
     command = fields.get("command", fields.get("cmd"))
     if isinstance(command, str) and command:
         arguments = fields.get("args")
