@@ -10,8 +10,10 @@ in the order in which they are read.
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -68,7 +70,7 @@ def prepare(path: Path, safety: Safety, patience: float) -> sqlite3.Connection:
     try:
         _make_ready(connection, path, patience)
         return _safe(connection, safety)
-    except sqlite3.Error as error:
+    except FAILURES as error:
         connection.close()
         raise trouble(error, path) from error
     except BaseException:
@@ -78,7 +80,37 @@ def prepare(path: Path, safety: Safety, patience: float) -> sqlite3.Connection:
 
 def connect(path: Path, safety: Safety) -> sqlite3.Connection:
     """A second connection to a file that is ready; it waits for nobody."""
-    return _safe(sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False), safety)
+    try:
+        return _safe(sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False), safety)
+    except FAILURES as error:
+        raise trouble(error, path) from error
+
+
+class OpenedFile:
+    """The file that was opened, to notice when its path no longer leads to it.
+
+    What is written to a file that was deleted, or that another file has replaced, is lost once the process ends, and
+    SQLite does not say so.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = os.fspath(path)
+        self._identity = self._look()
+
+    def must_be_there(self) -> None:
+        if self._look() != self._identity:
+            raise StoreError(
+                "replaced",
+                f"the store {self._path} was deleted or replaced while it was open; what was written since is lost, "
+                "so put the file back or restart the program",
+            )
+
+    def _look(self) -> tuple[int, int] | None:
+        try:
+            found = os.stat(self._path)  # noqa: PTH116  (the quickest, as commits wait for it)
+        except FileNotFoundError:
+            return None
+        return found.st_dev, found.st_ino
 
 
 def _safe(connection: sqlite3.Connection, safety: Safety) -> sqlite3.Connection:
@@ -86,16 +118,46 @@ def _safe(connection: sqlite3.Connection, safety: Safety) -> sqlite3.Connection:
     return connection
 
 
-def trouble(error: sqlite3.Error, path: Path) -> StoreError:
+FAILURES = (sqlite3.Error, UnicodeDecodeError)
+"""What SQLite's functions raise; a damaged file may break the text of an error too."""
+
+NO_ROOM = 1024 * 1024
+"""Free bytes on a disk below which an error of input or output is taken for a full disk: SQLite tells only some."""
+
+_REASONS: dict[int, StoreTrouble] = {
+    sqlite3.SQLITE_NOTADB: "not_a_store",
+    sqlite3.SQLITE_CORRUPT: "damaged",
+    sqlite3.SQLITE_FULL: "full",
+}
+
+
+def trouble(error: Exception, path: Path) -> StoreError:
     """What went wrong, in the words of a store."""
-    reasons: dict[int, StoreTrouble] = {sqlite3.SQLITE_NOTADB: "not_a_store", sqlite3.SQLITE_CORRUPT: "not_a_store"}
+    if isinstance(error, StoreError):
+        return error
     if is_busy(error):
         return StoreError("busy", f"the store {path} was locked by others for too long")
-    reason = reasons.get(_primary_code(error), "failed")
+    if isinstance(error, UnicodeDecodeError):
+        return damaged(path, "it has bytes that are not text")
+    code = _primary_code(error)
+    reason = _REASONS.get(code, "failed")
+    if code == sqlite3.SQLITE_IOERR and _is_full(path):
+        reason = "full"
     return StoreError(reason, f"the store {path} cannot be used: {error}")
 
 
-def is_busy(error: sqlite3.Error) -> bool:
+def damaged(path: Path | None, why: str) -> StoreError:
+    return StoreError("damaged", f"the store {'' if path is None else f'{path} '}is damaged: {why}")
+
+
+def _is_full(path: Path) -> bool:
+    try:
+        return shutil.disk_usage(path.parent).free < NO_ROOM
+    except OSError:
+        return False
+
+
+def is_busy(error: Exception) -> bool:
     return _primary_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
@@ -108,14 +170,16 @@ def whole(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _primary_code(error: sqlite3.Error) -> int:
+def _primary_code(error: Exception) -> int:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest says more than we want to know
 
 
 def _make_file(path: Path) -> None:
     """Conversations are private: folder and file are made for their user only."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    # A file that is there is not opened: closing it again would end the locks of this process's other connections.
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def _make_ready(connection: sqlite3.Connection, path: Path, patience: float) -> None:
@@ -145,6 +209,8 @@ def _check(connection: sqlite3.Connection, path: Path) -> int:
             f"the store {path} was written by a newer Accord: it has format {written}, "
             f"and this one knows formats up to {FORMAT}",
         )
+    if written < 0 or (tables and not written):
+        raise damaged(path, f"it has tables of format {written}, and formats begin with 1")
     return int(written)
 
 

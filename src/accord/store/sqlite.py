@@ -122,9 +122,14 @@ class SqliteStore(Store):
         held = self._open
         if held is None:
             held = await self._ready()
+
+        def work(connection: sqlite3.Connection) -> T:
+            held.file.must_be_there()
+            return do(connection)
+
         try:
-            return await asyncio.wrap_future(held.submit(do))
-        except sqlite3.Error as error:
+            return await asyncio.wrap_future(held.submit(work))
+        except database.FAILURES as error:
             raise database.trouble(error, self.path) from error
 
     async def _ready(self) -> _Open:
@@ -148,7 +153,8 @@ class _Open:
         self.worker = worker
         self.patient = patient
         self.quick = quick
-        self.journal = Journal(quick, self.submit, path, clock)
+        self.file = database.OpenedFile(path)
+        self.journal = Journal(quick, self.submit, self.file, path, clock)
 
     @classmethod
     async def at(cls, path: Path, survives: Safety, patience: float, clock: Clock) -> _Open:
@@ -162,8 +168,13 @@ class _Open:
             raise
         quick = None
         if survives == "process":
-            quick = database.connect(path, survives)
-            quick.execute("PRAGMA wal_autocheckpoint = 0")  # that waits for the disk: the worker does it
+            try:
+                quick = database.connect(path, survives)
+                quick.execute("PRAGMA wal_autocheckpoint = 0")  # that waits for the disk: the worker does it
+            except BaseException:
+                worker.submit(patient.close)
+                worker.shutdown(wait=False)
+                raise
         return cls(worker, patient, quick, path, clock)
 
     def submit(self, do: Callable[[sqlite3.Connection], T]) -> Future[T]:
