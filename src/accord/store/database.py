@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -31,6 +33,8 @@ Safety = Literal["process", "power"]
 """What a committed update survives: the death of the process, or the loss of power as well."""
 
 _SYNCHRONOUS: dict[Safety, str] = {"process": "NORMAL", "power": "FULL"}
+
+_making = threading.Lock()
 
 _TABLES = f"""
 CREATE TABLE sessions (
@@ -113,9 +117,14 @@ def _primary_code(error: sqlite3.Error) -> int:
 
 
 def _make_file(path: Path) -> None:
-    """Conversations are private: folder and file are made for their user only."""
+    """Conversations are private: folder and file are made for their user only.
+
+    A file that exists is not opened. Closing it would drop every lock that this process has on it (POSIX advisory
+    locks), also those of another store of this process, and SQLite would then let others write and delete its log.
+    """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    with _making, suppress(FileExistsError):  # one at a time: another store's locks could go with a new file as well
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def _make_ready(connection: sqlite3.Connection, path: Path, patience: float) -> None:
