@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 
 from attack.attackers import ATTACKS
+from attack.bounds import Bounds
 from attack.field import field
 from attack.rounds import MEETINGS, Failed, Run
 
@@ -23,8 +24,8 @@ SEEDS = 3
 async def tried(kind: str) -> str:
     """What came of a kind of attack."""
     with tempfile.TemporaryDirectory(prefix="attack-") as folder:
-        async with field(Path(folder), 1) as ground:
-            run = Run(ground, lambda line: None)
+        async with field(Path(folder), 1, Bounds(settle=10.0)) as ground:
+            run = Run(ground, lambda _: None)
             for seed in range(SEEDS):
                 try:
                     await run.round(seed, [kind])

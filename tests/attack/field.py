@@ -24,8 +24,6 @@ WARMING = 2.0
 AGAIN = 0.25
 """Seconds between two measurements while a victim settles."""
 
-STDIO = [sys.executable, "-m", "attack.honest_agent"]
-
 
 class Field:
     """A server and a client that are attacked, and honest peers of both."""
@@ -47,7 +45,8 @@ class Field:
         trusting = {"SSL_CERT_FILE": str(certificate)}
         arguments = (str(seed), json.dumps(honest), "[]")
         self.honest = await self._start("honest peers", "attack.victim_client", *arguments, **trusting)
-        first, second = [STDIO, IN_MEMORY, urls["plain"]], [urls["second"].replace("http", "ws", 1), IN_MEMORY]
+        in_memory, process = IN_MEMORY + self.store, [sys.executable, "-m", "attack.honest_agent", self.store]
+        first, second = [process, in_memory, urls["plain"]], [urls["second"].replace("http", "ws", 1), in_memory]
         arguments = (str(seed + 7), json.dumps(first), json.dumps(second))
         self.client = await self._start("client", "attack.victim_client", *arguments)
         self.victims = [self.server, self.client]

@@ -26,6 +26,9 @@ Target: TypeAlias = "accord.Agent | str | list[str]"
 KNOCK_AGAIN = 0.2
 """Seconds until a client that found no room tries again."""
 
+THINK = 0.1
+"""Seconds between two turns of a peer, so that honest work leaves the machine to others."""
+
 NAME = "ada lovelace"
 
 
@@ -80,7 +83,8 @@ class Peers:
         async with self._connected(target) as remote:
             session = await remote.new_session(folder)
             for _ in range(self._chance.randint(2, 5)):
-                said.append(await self._turn(session, folder))
+                said += [await self._turn(session, folder)]
+                await asyncio.sleep(THINK)
             if self._chance.random() < 0.5:
                 await remote.close_session(session)
         if self._chance.random() < 0.5 and remote.capabilities.sessions.load:
@@ -93,7 +97,7 @@ class Peers:
 
     @asynccontextmanager
     async def _connected(self, target: Target) -> AsyncIterator[accord.RemoteAgent]:
-        client = accord.Client(files=True, permissions=True, elicitation=lambda question: {"name": NAME})
+        client = accord.Client(files=True, permissions=True, elicitation=lambda _: {"name": NAME})
         while True:
             connecting = accord.connect(target, client=client, timeout=Bounds.turn)
             try:

@@ -22,8 +22,8 @@ from attack.puppet import obey
 
 T = TypeVar("T")
 
-IN_MEMORY = "memory"
-"""A target: an agent in the memory of this process."""
+IN_MEMORY = "memory:"
+"""The beginning of a target that is an agent in the memory of this process; the rest is the path of its store."""
 
 PATIENCE = 15.0
 """Seconds that leaving a hostile agent may take."""
@@ -35,7 +35,7 @@ class Side:
     def __init__(self, targets: list[Any], seed: int) -> None:
         self.loop = asyncio.get_running_loop()
         self.probe = Probe()
-        self.peers = Peers([honest_agent() if it == IN_MEMORY else it for it in targets], seed)
+        self.peers = Peers([target_of(it) for it in targets], seed)
         self._tasks = [asyncio.create_task(self.probe.beat()), asyncio.create_task(self.peers.work())]
 
     async def begin(self) -> None:
@@ -43,6 +43,12 @@ class Side:
 
     async def rest(self) -> None:
         await self.peers.rest()
+
+
+def target_of(target: Any) -> Any:
+    if isinstance(target, str) and target.startswith(IN_MEMORY):
+        return honest_agent(accord.SqliteStore(target.removeprefix(IN_MEMORY)))
+    return target
 
 
 class Victim:

@@ -35,7 +35,7 @@ class Victim:
     async def run(self) -> None:
         threading.Thread(target=self._second_loop, daemon=True).start()
         agent = honest_agent(accord.SqliteStore(self._store))
-        command = [sys.executable, "-m", "attack.honest_agent"]
+        command = [sys.executable, "-m", "attack.honest_agent", self._store]
         async with AsyncExitStack() as stack:
             for name, hosted, more in (("plain", agent, {}), ("tls", agent, self._tls), ("command", command, {})):
                 server = await stack.enter_async_context(serving(hosted, limits=self._limits, **more))

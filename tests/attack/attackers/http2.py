@@ -53,9 +53,9 @@ def control_frames(attacker: Attacker) -> None:
     """Pings, settings, windows and continuations, of which no answer is read."""
     kind = attacker.random.choice(["pings", "settings", "windows", "continuations", "empty data"])
     frames = {
-        "pings": lambda stream: frame(PING, 0, 0, b"12345678"),
-        "settings": lambda stream: frame(SETTINGS, 0, 0, struct.pack(">HI", 3, 100) * 20),
-        "windows": lambda stream: frame(WINDOW_UPDATE, 0, 0, b"\0\0\0\x01"),
+        "pings": lambda _: frame(PING, 0, 0, b"12345678"),
+        "settings": lambda _: frame(SETTINGS, 0, 0, struct.pack(">HI", 3, 100) * 20),
+        "windows": lambda _: frame(WINDOW_UPDATE, 0, 0, b"\0\0\0\x01"),
         "continuations": lambda stream: frame(HEADERS, 0, 1, GET) if stream == 1 else frame(CONTINUATION, 0, 1, b""),
         "empty data": lambda stream: frame(HEADERS, END_HEADERS, 1, GET) if stream == 1 else frame(DATA, 0, 1, b""),
     }

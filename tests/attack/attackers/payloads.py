@@ -60,7 +60,7 @@ SHAPES: dict[str, Callable[[], bytes]] = {
 
 @attack
 def odd_json(attacker: Attacker) -> None:
-    """The largest message that is taken, in a shape that is costly to read. It may be refused, and not freeze anything."""
+    """The largest message that is taken, in a shape that is costly to read: it must not freeze anything."""
     shapes = list(SHAPES)
     attacker.random.shuffle(shapes)
     for shape in shapes:

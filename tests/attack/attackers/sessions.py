@@ -149,7 +149,7 @@ def frames_for_a_deaf_agent(attacker: Attacker) -> None:
 
 @attack
 def bad_requests(attacker: Attacker) -> None:
-    """Requests with parameters of the wrong kind, for every method: each has to be answered with an error of its own."""
+    """Requests with parameters of the wrong kind: each has to be answered with an error of its own."""
     methods = ["session/new", "session/load", "session/prompt", "session/list", "session/set_mode", "authenticate"]
     values = [None, [], {}, "x", 1, {"sessionId": "\ud800"}, {"sessionId": {}}, {"cwd": "relative"}, {"cwd": "/\0"}]
     while attacker.going:
