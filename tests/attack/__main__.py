@@ -17,7 +17,7 @@ from attack.bounds import Bounds
 from attack.field import field
 from attack.rounds import MEETINGS, Failed, Run
 
-SEEDS = 3
+SEEDS = 1
 """Rounds of each kind."""
 
 

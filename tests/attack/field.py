@@ -86,6 +86,17 @@ class Field:
         """MiB of each victim."""
         return {victim.name: memory_of(victim.pid) // MIB for victim in self.victims}
 
+    @property
+    def alive(self) -> bool:
+        return all(victim.exit_code is None for victim in self.victims)
+
+    def dead(self) -> Iterator[str]:
+        """Victims that have ended, which none may."""
+        for victim in self.victims:
+            if victim.exit_code is not None:
+                yield f"the {victim.name} ended with exit code {victim.exit_code}"
+                yield from victim.troubles()
+
     def overweight(self) -> Iterator[str]:
         """Victims that take, or took since `work`, more memory than they may under attack."""
         for victim in self.victims:

@@ -97,6 +97,11 @@ class Puppet:
     def pid(self) -> int:
         return self._process.pid
 
+    @property
+    def exit_code(self) -> int | None:
+        """How it ended; None while it runs."""
+        return self._process.returncode
+
     async def ask(self, command: str, *, within: float = Bounds.turn, **arguments: Any) -> Any:
         """Its answer to a command; raises RuntimeError with what is wrong."""
         number = next(self._numbers)

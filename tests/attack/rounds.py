@@ -64,23 +64,34 @@ class Run:
         seconds = chance.uniform(*SECONDS)
         problems: list[str] = []
         await self._field.work()
+        working = asyncio.create_task(self._work(chosen, chance.randrange(10**9), seconds))
         watching = asyncio.create_task(self._watch(problems))
+        await asyncio.wait([working, watching], return_when=asyncio.FIRST_COMPLETED)
+        if watching.done() and not self._field.alive:  # nothing would come of waiting for it
+            working.cancel()
+        for came in await asyncio.gather(working, return_exceptions=True):
+            problems += came if isinstance(came, list) else [repr(came)] if isinstance(came, Exception) else []
+        watching.cancel()
+        if problems:
+            shown = "\n".join(dict.fromkeys(problems))
+            raise Failed(f"seed {seed}, {seconds:.1f} s of {', '.join(chosen)}:\n{shown}")
+        self._tell()
+
+    async def _work(self, attacks: list[str], seed: int, seconds: float) -> list[str]:
+        """Attack, and look at what is left; the problems."""
+        chance = random.Random(seed)
+        fighting = [self._fight(kind, chance.randrange(10**9), seconds) for kind in attacks]
+        problems: list[str] = []
+        for complaints in await asyncio.gather(*fighting, return_exceptions=True):
+            problems += [f"{complaints!r}"] if isinstance(complaints, BaseException) else complaints
         try:
-            fighting = [self._fight(kind, chance.randrange(10**9), seconds) for kind in chosen]
-            for complaints in await asyncio.gather(*fighting, return_exceptions=True):
-                problems += [f"{complaints!r}"] if isinstance(complaints, BaseException) else complaints
             await self._field.rest()
             await self._count_turns()
             problems += self._field.overweight()
             problems += await self._field.remains()
         except RuntimeError as error:
             problems.append(str(error))
-        finally:
-            watching.cancel()
-        if problems:
-            shown = "\n".join(dict.fromkeys(problems))
-            raise Failed(f"seed {seed}, {seconds:.1f} s of {', '.join(chosen)}:\n{shown}")
-        self._tell()
+        return problems
 
     async def _count_turns(self) -> None:
         done = await self._field.honest_work()
@@ -89,9 +100,9 @@ class Run:
         self._turns = done["turns"]
 
     async def _watch(self, problems: list[str]) -> None:
-        """End all attackers as soon as one of them has got through, before it takes the machine."""
+        """End all attackers once one has got through: a victim has died, or takes too much of the machine."""
         while True:
-            if found := list(self._field.overweight()):
+            if found := [*self._field.dead(), *self._field.overweight()]:
                 problems += found
                 for attacker in self._attackers:
                     with suppress(ProcessLookupError):
