@@ -55,9 +55,10 @@ async def obey(commands: Mapping[str, Callable[..., Awaitable[Any]]]) -> None:
 
 
 def environment(**more: str) -> dict[str, str]:
-    """What programs of a run find: this package, and no token."""
-    kept = {name: value for name, value in os.environ.items() if name not in {"ACCORD_TOKEN", "PYTHONPATH"}}
-    return {**kept, "PYTHONPATH": str(TESTS), "PYTHONUNBUFFERED": "1", **more}
+    """What programs of a run find: this package besides what they find anyway, and no token."""
+    kept = {name: value for name, value in os.environ.items() if name != "ACCORD_TOKEN"}
+    path = os.pathsep.join(filter(None, [str(TESTS), kept.get("PYTHONPATH")]))
+    return {**kept, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1", **more}
 
 
 def bounded(memory: int) -> Callable[[], None]:
