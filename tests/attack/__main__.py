@@ -1,4 +1,4 @@
-"""Try each kind of attack by itself, on a field of its own, and say which get through.
+"""Try each kind of attack by itself, and say which get through.
 
 python -m attack            every kind
 python -m attack --list     their names
@@ -17,27 +17,30 @@ from attack.bounds import Bounds
 from attack.field import field
 from attack.rounds import MEETINGS, Failed, Run
 
-SEEDS = 1
-"""Rounds of each kind."""
+SEED = 1
+BOUNDS = Bounds(settle=20.0)
 
 
-async def tried(kind: str) -> str:
-    """What came of a kind of attack."""
+async def tried(kinds: list[str]) -> list[str]:
+    """Try these on one field until one gets through; the kinds that are left."""
     with tempfile.TemporaryDirectory(prefix="attack-") as folder:
-        async with field(Path(folder), 1, Bounds(settle=10.0)) as ground:
+        async with field(Path(folder), SEED, BOUNDS) as ground:
             run = Run(ground, lambda _: None)
-            for seed in range(SEEDS):
+            while kinds:
+                kind, *kinds = kinds
                 try:
-                    await run.round(seed, [kind])
+                    await run.round(SEED, [kind])
                 except Failed as failed:
-                    return f"GETS THROUGH  {failed}"
-    return "held"
+                    print(f"{kind:36} GETS THROUGH  {failed}", flush=True)
+                    return kinds
+                print(f"{kind:36} held", flush=True)
+    return kinds
 
 
 if __name__ == "__main__":
-    kinds = [*sorted(ATTACKS), *MEETINGS]
-    if sys.argv[1:] == ["--list"]:
-        print(*kinds, sep="\n")
+    left = sys.argv[1:] or [*sorted(ATTACKS), *MEETINGS]
+    if left == ["--list"]:
+        print(*sorted(ATTACKS), *MEETINGS, sep="\n")
     else:
-        for kind in sys.argv[1:] or kinds:
-            print(f"{kind:36}", asyncio.run(tried(kind)), flush=True)
+        while left:
+            left = asyncio.run(tried(left))

@@ -20,7 +20,7 @@ class Bounds:
     standstill: float = 1.5
     """Seconds of processor time that an event loop may take between two beats of its probe."""
 
-    settle: float = 30.0
+    settle: float = 45.0
     """Seconds within which a victim's numbers have to come back."""
 
     turn: float = 90.0
@@ -46,7 +46,7 @@ SERVER_LIMITS = {
     "sessions": 50,
     "streams": 50,
     "stalled": 10.0,
-    "abandoned": 6.0,
+    "abandoned": 12.0,
     "idle": 10.0,
     "arrival": 10.0,
     "heartbeat": 10.0,

@@ -123,7 +123,7 @@ class Field:
                     f"an event loop of the {victim.name} was busy for {standstill:.1f} s at a stretch; "
                     f"{self.bounds.standstill} s are allowed"
                 )
-        return found + self.honest.troubles()
+        return [*found, *self.overweight(), *self.honest.troubles()]
 
     def _left(self, name: str, numbers: dict[str, Any]) -> Iterator[str]:
         base, bounds = self._base[name], self.bounds

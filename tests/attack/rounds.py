@@ -43,7 +43,11 @@ assert FAMILIES  # each has put its attacks into the table
 
 
 class Failed(Exception):
-    """Something did not hold."""
+    """Something did not hold in the round of this seed."""
+
+    def __init__(self, seed: int, seen: str) -> None:
+        super().__init__(seen)
+        self.seed = seed
 
 
 class Run:
@@ -74,7 +78,7 @@ class Run:
         watching.cancel()
         if problems:
             shown = "\n".join(dict.fromkeys(problems))
-            raise Failed(f"seed {seed}, {seconds:.1f} s of {', '.join(chosen)}:\n{shown}")
+            raise Failed(seed, f"seed {seed}, {seconds:.1f} s of {', '.join(chosen)}:\n{shown}")
         self._tell()
 
     async def _work(self, attacks: list[str], seed: int, seconds: float) -> list[str]:
@@ -84,20 +88,19 @@ class Run:
         problems: list[str] = []
         for complaints in await asyncio.gather(*fighting, return_exceptions=True):
             problems += [f"{complaints!r}"] if isinstance(complaints, BaseException) else complaints
-        try:
-            await self._field.rest()
-            await self._count_turns()
-            problems += self._field.overweight()
-            problems += await self._field.remains()
-        except RuntimeError as error:
-            problems.append(str(error))
+        for look in (self._count_turns, self._field.remains):
+            try:
+                problems += await look()
+            except RuntimeError as error:
+                problems.append(str(error))
         return problems
 
-    async def _count_turns(self) -> None:
+    async def _count_turns(self) -> list[str]:
+        """Let the honest peers finish, and see that they have done something."""
+        await self._field.rest()
         done = await self._field.honest_work()
-        if done["turns"] == self._turns:
-            raise RuntimeError("honest peers made no turn in the whole round")
-        self._turns = done["turns"]
+        before, self._turns = self._turns, done["turns"]
+        return [] if self._turns > before else ["honest peers made no turn in the whole round"]
 
     async def _watch(self, problems: list[str]) -> None:
         """End all attackers once one has got through: a victim has died, or takes too much of the machine."""

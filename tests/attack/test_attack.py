@@ -28,7 +28,10 @@ def seeds_of(option):
 def test_under_attack_honest_turns_are_right_and_nothing_is_left(seconds, pytestconfig, tmp_path):
     reporter = pytestconfig.pluginmanager.get_plugin("terminalreporter")
     say = reporter.write_line if reporter else print
+    seen = ""
     try:
         asyncio.run(run(tmp_path, seeds_of(pytestconfig.option.seed), seconds, say))
     except Failed as failed:
-        pytest.fail(f"{failed}\nonce more: pytest {__file__} --seed N", pytrace=False)
+        seen = f"{failed}\nonce more: pytest {__file__} --seed {failed.seed}"
+    if seen:
+        pytest.fail(seen, pytrace=False)
