@@ -232,3 +232,15 @@ async def test_opening_a_second_store_in_one_process_keeps_the_locks_of_the_firs
             assert file.with_name(f"{file.name}-wal").exists()
             await first.create(StoredSession(id="two", cwd="/"))
             assert sorted(await all_sessions(second)) == ["one", "two"]
+
+
+async def test_stores_of_one_process_open_while_others_close(file):
+    """A connection that closes locks the file for a moment, which one that opens has to wait for."""
+
+    async def come_and_go(number):
+        for time in range(100):
+            async with SqliteStore(file) as store:
+                await store.create(StoredSession(id=f"{number} {time}", cwd="/"))
+
+    async with asyncio.timeout(DEADLINE):
+        await asyncio.gather(*(come_and_go(number) for number in range(8)))

@@ -80,9 +80,11 @@ def prepare(path: Path, safety: Safety, patience: float) -> sqlite3.Connection:
         raise
 
 
-def connect(path: Path, safety: Safety) -> sqlite3.Connection:
-    """A second connection to a file that is ready; it waits for nobody."""
-    return _safe(sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False), safety)
+def connect(path: Path, safety: Safety, patience: float) -> sqlite3.Connection:
+    """A second connection to a file that is ready; it waits while it is made, and never afterwards."""
+    connection = _safe(sqlite3.connect(path, timeout=patience, isolation_level=None, check_same_thread=False), safety)
+    connection.execute("PRAGMA busy_timeout = 0")
+    return connection
 
 
 def _safe(connection: sqlite3.Connection, safety: Safety) -> sqlite3.Connection:
