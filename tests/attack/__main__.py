@@ -33,7 +33,7 @@ async def tried(kinds: list[str]) -> list[str]:
                 except Failed as failed:
                     print(f"{kind:36} GETS THROUGH  {failed}", flush=True)
                     return kinds
-                print(f"{kind:36} held", flush=True)
+                print(f"{kind:36} held, with peaks over the base of {ground.peaks()} MiB", flush=True)
     return kinds
 
 

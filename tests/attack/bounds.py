@@ -14,7 +14,7 @@ class Bounds:
     left: int = 64 * MIB
     """Bytes of memory over the base that a victim may have once a round is over."""
 
-    peak: int = 400 * MIB
+    peak: int = 192 * MIB
     """Bytes of memory over the base that a victim may have while it is attacked."""
 
     standstill: float = 1.5
@@ -36,7 +36,7 @@ class Bounds:
     """Tasks over the base that may be left."""
 
 
-BODY = 8 * MIB
+BODY = 4 * MIB
 """The largest message that the server takes."""
 
 SERVER_LIMITS = {

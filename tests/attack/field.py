@@ -97,12 +97,18 @@ class Field:
                 yield f"the {victim.name} ended with exit code {victim.exit_code}"
                 yield from victim.troubles()
 
+    def peaks(self) -> dict[str, int]:
+        """MiB over the base that each victim has had since `work`."""
+        return {
+            victim.name: (memory_of(victim.pid, "VmHWM") - self._base[victim.name]["memory"]) // MIB
+            for victim in self.victims
+        }
+
     def overweight(self) -> Iterator[str]:
         """Victims that take, or took since `work`, more memory than they may under attack."""
-        for victim in self.victims:
-            peak = memory_of(victim.pid, "VmHWM") - self._base[victim.name]["memory"]
-            if peak > self.bounds.peak:
-                yield f"the {victim.name} took {peak // MIB} MiB over its base; {self.bounds.peak // MIB} are allowed"
+        for name, peak in self.peaks().items():
+            if peak > self.bounds.peak // MIB:
+                yield f"the {name} took {peak} MiB over its base; {self.bounds.peak // MIB} are allowed"
 
     async def remains(self) -> list[str]:
         """What is left of a round, once everything has had its time to go; for honest peers that rest."""

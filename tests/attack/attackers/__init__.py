@@ -18,6 +18,9 @@ from typing import Any, TypeAlias
 BUDGET = 192 * 1024 * 1024
 """Bytes that one attack may send."""
 
+FLOODING = 12.0
+"""Seconds more that a flood may take to send all that it may."""
+
 WAIT = 1.0
 """Seconds that an attacker waits for a byte before it goes on with something else."""
 
@@ -46,6 +49,10 @@ class Attacker:
     @property
     def going(self) -> bool:
         return self.left > 0 and self.sent < BUDGET
+
+    def go_on(self, seconds: float = FLOODING) -> None:
+        """Take more time, for a flood that ends by itself once nothing more is taken of it."""
+        self.ends += seconds
 
     def made(self, tries: int = 1) -> None:
         self.tries += tries

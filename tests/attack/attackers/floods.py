@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 from attack.attackers import WAIT, Attacker, attack
 from attack.attackers.wire import (
@@ -33,6 +34,8 @@ def unread_answers_on_a_websocket(attacker: Attacker) -> None:
         socket = Socket(attacker.port("plain", "second", "command"), buffer=SMALL).initialized()
         trickle = attacker.random.random() < 0.5
         number = 1
+        if not trickle:
+            attacker.go_on()
         while attacker.going:
             frames = b"".join(masked(unknown(number + i, LONG)) for i in range(20))
             if not push(attacker, socket.connection, frames) and not trickle:
@@ -47,20 +50,15 @@ def unread_answers_on_a_websocket(attacker: Attacker) -> None:
 @attack
 def unread_answers_over_http(attacker: Attacker) -> None:
     """Posts requests, and never opens the stream on which the answers would come."""
-    while attacker.going:
-        with cut_off():
-            client = Streamable(attacker.port())
-            for number in range(1, 30):
-                body = unknown(number, 500_000)
-                client.connection.sendall(post(body, f"Acp-Connection-Id: {client.id}"))
-                response(client.connection)
-                attacker.sent += len(body)
-                attacker.made()
-                if not attacker.going:
-                    break
-            if attacker.random.random() < 0.5:
-                client.delete()
-        client.connection.close()
+    attacker.go_on()
+    with cut_off():
+        client = Streamable(attacker.port())
+        number = 0
+        while attacker.going and response_to_a_long_name(attacker, client, number := number + 1) == 202:
+            attacker.made()
+        if attacker.random.random() < 0.5:
+            client.delete()
+    client.connection.close()
 
 
 @attack
@@ -70,6 +68,8 @@ def unread_pings(attacker: Attacker) -> None:
         socket = Socket(attacker.port(), buffer=SMALL)
         trickle, talk = attacker.random.random() < 0.5, attacker.random.random() < 0.5
         pings = masked(b"p" * 125, PING) * 5_000
+        if not trickle:
+            attacker.go_on()
         while attacker.going:
             if not push(attacker, socket.connection, pings) and not trickle:
                 return stay(attacker)
@@ -88,6 +88,7 @@ def pipelined_requests(attacker: Attacker) -> None:
         tls = attacker.random.random() < 0.5
         connection = connected(attacker.port("tls") if tls else attacker.port(), tls=tls, buffer=SMALL)
         requests = head("GET", target="/x") * 1_000
+        attacker.go_on()
         while attacker.going:
             if not push(attacker, connection, requests):
                 return stay(attacker)
@@ -112,9 +113,15 @@ def requests_before_initialize(attacker: Attacker) -> None:
         socket.connection.close()
 
 
+def response_to_a_long_name(attacker: Attacker, client: Streamable, number: int) -> int:
+    body = unknown(number, 500_000)
+    client.connection.sendall(post(body, f"Acp-Connection-Id: {client.id}"))
+    client.connection.settimeout(2 * WAIT)
+    attacker.sent += len(body)
+    return response(client.connection)[0]
+
+
 def stay(attacker: Attacker) -> None:
     """Hold what is open until the time is up: the other end no longer reads, which is right."""
-    import time
-
     attacker.made()
     time.sleep(min(attacker.left, 3 * WAIT))

@@ -93,6 +93,7 @@ class Agent:
 def unread_answers_on_stdio(attacker: Attacker) -> None:
     """Asks without reading: the agent has to stop reading as well."""
     agent = Agent(attacker)
+    attacker.go_on()
     number = 1
     while attacker.going:
         if not agent.write(unknown(number, 20_000) + b"\n"):
