@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from attack.attackers import ATTACKS
+from attack.attackers.families import ATTACKS
 from attack.bounds import Bounds
 from attack.field import field
 from attack.rounds import MEETINGS, Failed, Run

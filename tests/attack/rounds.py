@@ -15,8 +15,7 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-from attack.attackers import ATTACKS
-from attack.attackers.__main__ import FAMILIES
+from attack.attackers.families import ATTACKS
 from attack.bounds import ATTACKER_MEMORY
 from attack.field import Field, field
 from attack.hostiles import agents, servers
@@ -38,8 +37,6 @@ TELL = 5.0
 """Seconds between two lines of progress."""
 
 MEETINGS = (*agents.KINDS, *servers.KINDS)
-
-assert FAMILIES  # each has put its attacks into the table
 
 
 class Failed(Exception):

@@ -5,21 +5,8 @@ from __future__ import annotations
 import json
 import sys
 
-from attack.attackers import (
-    ATTACKS,
-    Attacker,
-    floods,
-    halves,
-    http2,
-    http_shapes,
-    payloads,
-    sessions,
-    stdio,
-    store,
-    streams,
-)
-
-FAMILIES = (floods, halves, http2, http_shapes, payloads, sessions, stdio, store, streams)
+from attack.attackers import Attacker
+from attack.attackers.families import ATTACKS
 
 if __name__ == "__main__":
     kind, seed, seconds, targets = sys.argv[1:]
