@@ -33,10 +33,22 @@ EndReason = Literal["closed", "peer_closed", "broken", "process_ended", "died_at
 """Why a link ended: we closed it; they closed it; the pipe or socket broke; their process ended; it ended before it
 answered `initialize`; something of ours failed; they stopped reading or answering and were given up."""
 
-StoreTrouble = Literal["newer_format", "not_a_store", "exists", "gone", "taken", "cursor", "busy", "failed"]
-"""What is wrong: a newer Accord wrote the file; it is something else; the session exists already, does not exist, or
-was taken up by somebody else; a page's cursor makes no sense; others kept the file locked; it cannot be read or
-written."""
+StoreTrouble = Literal[
+    "newer_format",
+    "not_a_store",
+    "damaged",
+    "exists",
+    "gone",
+    "taken",
+    "cursor",
+    "busy",
+    "full",
+    "replaced",
+    "failed",
+]
+"""What is wrong: a newer Accord wrote the file; it is something else; it is damaged; the session exists already, does
+not exist, or was taken up by somebody else; a page's cursor makes no sense; others kept the file locked; its disk is
+full; the file was deleted or replaced while it was open; it cannot be read or written."""
 
 
 class AccordError(Exception):

@@ -22,8 +22,8 @@ import msgspec
 from accord.agent.folders import absolute, checked_folders
 from accord.agent.record import Record
 from accord.agent.session import Session
-from accord.agent.troubles import not_found, telling
-from accord.errors import RequestError
+from accord.agent.troubles import not_found, telling, told
+from accord.errors import RequestError, StoreError
 from accord.handlers import Context, Handlers
 from accord.schema import v1
 from accord.store.base import StoredSession, now
@@ -185,6 +185,16 @@ class Lifecycle:
         """This session is no longer ours: somebody else has it, or it was deleted."""
         if self._open.get(session.id) is session:
             await self._end(session.id)
+
+    @asynccontextmanager
+    async def keeping(self, session: Session) -> AsyncGenerator[None]:
+        """Answer with what the client should know of a store's trouble; who no longer has the session lets go of it."""
+        try:
+            yield
+        except StoreError as error:
+            if error.reason in ("taken", "gone"):
+                await self.let_go(session)
+            raise told(error, session.id) from error
 
     async def end_all(self) -> None:
         for session_id in list(self._open):

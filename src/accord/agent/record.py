@@ -13,12 +13,13 @@ from __future__ import annotations
 import functools
 import secrets
 from collections.abc import AsyncIterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 from msgspec import UNSET
 
 from accord.capabilities import Capabilities, updates_that_need
+from accord.errors import DecodeError, StoreError
 from accord.schema import codec, v1
 from accord.schema.base import Json, tag_of
 from accord.schema.v1.content import ContentBlock
@@ -173,7 +174,10 @@ class Record:
         state = SessionState()
         async for page in self._pages():
             for update in page:
-                state.add(codec.decode(update, SessionUpdate))
+                try:
+                    state.add(codec.decode(update, SessionUpdate))
+                except DecodeError as error:
+                    raise _damaged(error) from error
         return state
 
     def _pages(self) -> AsyncIterator[list[bytes]]:
@@ -214,13 +218,24 @@ def seen(update: bytes) -> Seen:
     try:
         return _see(update)
     except codec.REFUSALS:
+        pass
+    try:
         return _odd(codec.loads(update))
+    except DecodeError as error:
+        raise _damaged(error) from error
 
 
 def _odd(plain: Json) -> Seen:
     """An update with half an emoji in it, or one that nobody here knows."""
-    texts = {name: value for name, value in plain.items() if isinstance(value, str)}
+    if not isinstance(plain, dict):
+        raise DecodeError("$", "not an object")
+    fields = cast("dict[str, Json]", plain)
+    texts = {name: value for name, value in fields.items() if isinstance(value, str)}
     return Seen(texts.get("sessionUpdate", ""), texts.get("toolCallId"), texts.get("status"))
+
+
+def _damaged(error: DecodeError) -> StoreError:
+    return StoreError("damaged", f"the store holds an update that makes no sense: {error}")
 
 
 def encoded_update(update: SessionUpdate) -> bytes:

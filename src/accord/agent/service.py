@@ -113,11 +113,14 @@ class Service:
     # Settings
 
     async def _set_mode(self, request: v1.SetSessionModeRequest) -> None:
-        await self.session(request.session_id).modes.set_by_client(request.mode_id)
+        session = self.session(request.session_id)
+        async with self.lifecycle.keeping(session):
+            await session.modes.set_by_client(request.mode_id)
 
     async def _set_config_option(self, request: v1.SetSessionConfigOptionRequest) -> v1.SetSessionConfigOptionResponse:
         session = self.session(request.session_id)
-        await session.config.set_by_client(request.config_id, request.value)
+        async with self.lifecycle.keeping(session):
+            await session.config.set_by_client(request.config_id, request.value)
         # session-config-options, From the Client: the answer holds all options and their values.
         return v1.SetSessionConfigOptionResponse(session.config.options())
 
@@ -135,9 +138,7 @@ class Service:
         except StoreError as error:
             if error.reason in ("taken", "gone"):
                 await self.lifecycle.let_go(session)
-            if (seen := told(error, session.id)) is None:
-                raise
-            raise seen from error
+            raise told(error, session.id) from error
         return self._response(turn, stop_reason)
 
     def _response(self, turn: Turn, stop_reason: str) -> v1.PromptResponse:

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from accord.errors import INVALID_REQUEST, NOT_FOUND, RequestError, StoreError
+from accord.errors import INVALID_REQUEST, NOT_FOUND, RequestError, StoreError, StoreTrouble
+
+log = logging.getLogger("accord")
 
 
 def not_found(session_id: str) -> RequestError:
     return RequestError(NOT_FOUND, "Session not found", {"sessionId": session_id})
 
 
-def told(error: StoreError, session_id: str) -> RequestError | None:
-    """What the client should know of it; None where that is nothing to it."""
+_IN_WORDS: dict[StoreTrouble, str] = {
+    "newer_format": "The agent's store of sessions was written by a newer version; update the agent",
+    "not_a_store": "The file that the agent keeps sessions in is not a store of sessions; give the agent another one",
+    "damaged": "The agent's store of sessions is damaged; restore it, or give the agent another one",
+    "busy": "The agent's store of sessions is locked by another program; try again",
+    "full": "The disk of the agent's store of sessions is full; free some space, then try again",
+    "replaced": "The agent's store of sessions was deleted or replaced while it was open; restart the agent",
+}
+"""What the client is told: what is wrong and what to do, without paths or the words of the operating system."""
+
+
+def told(error: StoreError, session_id: str) -> RequestError:
+    """What the client is told of it. What only the agent's operator can use is logged."""
     if error.reason == "gone":
         return not_found(session_id)
     if error.reason == "cursor":
@@ -21,7 +35,9 @@ def told(error: StoreError, session_id: str) -> RequestError | None:
     if error.reason == "taken":
         data = {"sessionId": session_id, "reason": "taken"}
         return RequestError(INVALID_REQUEST, "Session was taken up elsewhere", data)
-    return None
+    log.error("%s", error)
+    message = _IN_WORDS.get(error.reason, "The agent's store of sessions cannot be used; its log says why")
+    return RequestError.internal(message, reason=error.reason)
 
 
 @contextmanager
@@ -30,6 +46,4 @@ def telling(session_id: str) -> Generator[None]:
     try:
         yield
     except StoreError as error:
-        if (seen := told(error, session_id)) is None:
-            raise
-        raise seen from error
+        raise told(error, session_id) from error

@@ -14,7 +14,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeAlias, TypeVar
+from typing import Any, Self, TypeAlias, TypeVar, cast
 
 from msgspec import Raw
 
@@ -28,7 +28,7 @@ from accord.client.supervision import Restart, Supervisor
 from accord.client.target import CommandTarget, Target
 from accord.connection import Limits
 from accord.dispatch import Peer
-from accord.errors import AccordError, RequestError
+from accord.errors import INVALID_REQUEST, NOT_FOUND, AccordError, PeerError, RequestError
 from accord.handlers import Handlers
 from accord.host.mcp_config import handed_over
 from accord.schema import v1
@@ -255,9 +255,26 @@ class RemoteAgent:
     async def close_session(self, session: RemoteSession) -> None:
         """Stop what a session does and free what it holds, where the agent can; it takes nothing more here."""
         if self.capabilities.sessions.close:
-            await self.request(v1.CloseSessionRequest(session.id))
-        self.open_sessions.pop(session.id, None)
+            try:
+                await self.request(v1.CloseSessionRequest(session.id))
+            except PeerError as error:
+                if error.code != NOT_FOUND:  # an agent that does not have it has closed it
+                    raise
+        await self._drop(session)
+
+    async def _drop(self, session: RemoteSession) -> None:
+        """It is not open here any more."""
+        if self.open_sessions.get(session.id) is session:
+            del self.open_sessions[session.id]
         await session.ended()
+
+    def failed(self, session_id: str, error: Exception) -> None:
+        """A request for this session was answered so. A session that was taken elsewhere has ended here."""
+        session = self.open_sessions.get(v1.SessionId(session_id))
+        if session is not None and _was_taken(error):
+            session.is_open = False  # at once, as it may be loaded again now
+            del self.open_sessions[session.id]
+            self.tasks.call(session.ended, f"ending {session.id}, which was taken elsewhere")
 
     async def delete(self, session_id: str) -> None:
         """Forget a session for good."""
@@ -305,7 +322,11 @@ class RemoteAgent:
     ) -> ResultT:
         """Send any request; its result, typed. While the agent is being started anew, it waits for that."""
         await self._supervisor.ready()
-        return await self.peer.request(request, timeout=timeout, idle_timeout=idle_timeout, force=force)
+        try:
+            return await self.peer.request(request, timeout=timeout, idle_timeout=idle_timeout, force=force)
+        except PeerError as error:
+            self.failed(getattr(request, "session_id", ""), error)
+            raise
 
     async def notify(self, notification: Notification, *, force: bool = False) -> None:
         """Send any notification."""
@@ -415,6 +436,11 @@ class RemoteAgent:
         for server in servers:
             self.peer.capabilities.require_for(server, f"the MCP server {getattr(server, 'name', '')}")
         return [handed_over(server, cwd) for server in servers]
+
+
+def _was_taken(error: Exception) -> bool:
+    data = error.data if isinstance(error, PeerError) and error.code == INVALID_REQUEST else None
+    return isinstance(data, dict) and cast("dict[str, Any]", data).get("reason") == "taken"
 
 
 def _absolute(path: str | Path | None) -> Path:

@@ -136,6 +136,8 @@ class RemoteSession:
         self._turns.remove(reply)
         if was_first and self._turns:
             self._begin(self._turns[0])
+        if isinstance(result, Exception):
+            self.remote.failed(self.id, result)
 
     def is_turn(self, reply: Reply) -> bool:
         """Whether the agent still owes the answer to its prompt."""

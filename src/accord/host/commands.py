@@ -8,11 +8,14 @@ parts that could be allowed.
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Sequence
 
 _OPAQUE = re.compile(r"[`$<>(){}\n\r\\]")
 _SEPARATORS = {"&&", "||", ";", "|", "&", "|&", ";;"}
+
+# What a shell's reader makes of a line without opaque characters. Each byte is looked at once: the line is an agent's.
+_TOKEN = re.compile(r"""(?P<word>(?:[^ \t'";&|]++|'[^']*+'|"[^"]*+")++)|[;&|]++|[ \t]++""")
+_QUOTED = re.compile(r"""'([^']*+)'|"([^"]*+)\"""")
 
 
 def simple_commands(command: str | Sequence[str]) -> list[str] | None:
@@ -27,12 +30,8 @@ def simple_commands(command: str | Sequence[str]) -> list[str] | None:
         return [" ".join(command)]
     if _OPAQUE.search(command):
         return None
-    try:
-        lexer = shlex.shlex(command, posix=True, punctuation_chars=";&|")
-        lexer.whitespace_split = True
-        lexer.commenters = ""
-        words = list(lexer)
-    except ValueError:  # a quote that is not closed
+    words = _words(command)
+    if words is None:
         return None
     parts: list[list[str]] = [[]]
     for word in words:
@@ -43,9 +42,26 @@ def simple_commands(command: str | Sequence[str]) -> list[str] | None:
     return [" ".join(part) for part in parts if part] or None
 
 
+def _words(line: str) -> list[str] | None:
+    """Its words without their quotes, and its separators; None where a quote is not closed."""
+    words: list[str] = []
+    end = 0
+    while end < len(line):
+        token = _TOKEN.match(line, end)
+        if token is None:
+            return None
+        end = token.end()
+        text = token.group()
+        if token["word"] is not None:
+            words.append(_QUOTED.sub(lambda quoted: quoted[1] or quoted[2] or "", text))
+        elif text[0] not in " \t":
+            words.append(text)
+    return words
+
+
 def traces(command: str | Sequence[str]) -> list[str]:
     """For rules that reject: whatever could be a command in it, judged or not."""
     line = command if isinstance(command, str) else " ".join(command)
     found = [line, *(simple_commands(command) or [])]
     found += [part.strip() for part in re.split(r"[;&|`$(){}\n\r]+", line)]
-    return [" ".join(part.split()) for part in found if part.strip()]
+    return list(dict.fromkeys(" ".join(part.split()) for part in found if part.strip()))

@@ -17,14 +17,13 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
-import msgspec
-
 from accord.handlers import Handlers
-from accord.host.policy import Policy
+from accord.host.policy import Answer, Policy
 from accord.host.question import Ask, Choice, PermissionQuestion, refuse
 from accord.host.remembered import RememberedAnswers
 from accord.host.service import HostedSession, Service, SessionOf
-from accord.schema import v1
+from accord.host.subject import must_be_judgeable
+from accord.schema import codec, v1
 from accord.tasks import log
 
 PATIENCE = 1.0
@@ -79,13 +78,15 @@ class Permissions(Service):
         self.turn_cancelled(session)
 
     async def answer(self, question: PermissionQuestion) -> v1.RequestPermissionResponse:
-        """Decide, and write down what was decided and by what."""
+        """Decide, and write down what was decided and by what; RequestError for more than anybody could judge."""
+        must_be_judgeable(question.tool_call, question.options)
         try:
             option, by = await self._decided(question)
         except Exception:
             log.exception("asking for permission failed: rejected")
             option, by = question.reject, "failure"
-        self._note(question, option, by)
+        if self._audit is not None:
+            await asyncio.to_thread(self._note, self._audit, question, option, by)
         return (
             v1.RequestPermissionResponse.cancelled()
             if option is None
@@ -93,7 +94,7 @@ class Permissions(Service):
         )
 
     async def _decided(self, question: PermissionQuestion) -> tuple[v1.PermissionOption | None, str]:
-        answer, rule = self._policy.decide(question)
+        answer, rule = await self._judged(question)
         if answer != "ask":
             return question.chosen(answer == "allow") or question.reject, rule
         # A rule that says to ask means it: only where no rule fits does an earlier answer hold.
@@ -102,6 +103,18 @@ class Permissions(Service):
             if held is not None:
                 return question.chosen(held) or question.reject, "remembered"
         return await self._asked(question)
+
+    async def _judged(self, question: PermissionQuestion) -> tuple[Answer, str]:
+        """What the rules say. Files are looked up and long commands read in a thread: that may take long."""
+        call = question.tool_call
+        if not self._policy.rules and not call.locations and not call.content:
+            return self._policy.decide(question)
+
+        def judge() -> tuple[Answer, str]:
+            _ = question.paths  # for displays too, which ask in the event loop
+            return self._policy.decide(question)
+
+        return await asyncio.to_thread(judge)
 
     async def _asked(self, question: PermissionQuestion) -> tuple[v1.PermissionOption | None, str]:
         cancelled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -127,9 +140,7 @@ class Permissions(Service):
         except (OSError, ValueError) as error:
             log.warning("the answer is not remembered: %s", error)
 
-    def _note(self, question: PermissionQuestion, option: v1.PermissionOption | None, by: str) -> None:
-        if self._audit is None:
-            return
+    def _note(self, audit: Path, question: PermissionQuestion, option: v1.PermissionOption | None, by: str) -> None:
         session, call = question.session, question.tool_call
         line = {
             "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
@@ -146,9 +157,9 @@ class Permissions(Service):
             "by": by,
         }
         try:
-            _append(self._audit, msgspec.json.encode(line) + b"\n")
+            _append(audit, codec.encode(line) + b"\n")
         except OSError as error:
-            log.warning("%s: the decision is not written down: %s", self._audit, error)
+            log.warning("%s: the decision is not written down: %s", audit, error)
 
 
 async def _choice(ask: Ask, question: PermissionQuestion) -> Choice:
@@ -171,6 +182,8 @@ def _append(path: Path, line: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
-        os.write(fd, line)
+        rest = memoryview(line)
+        while rest:
+            rest = rest[os.write(fd, rest) :]
     finally:
         os.close(fd)

@@ -31,11 +31,12 @@ import fnmatch
 import os
 import re
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 from accord.errors import ConfigurationError
 from accord.host.commands import simple_commands, traces
@@ -56,30 +57,55 @@ class Rule:
     commands: Sequence[str] | None = None
     agents: Sequence[str] | None = None
 
-    def fits(self, question: PermissionQuestion) -> bool:
-        call = question.tool_call
+    def fits(self, case: Case) -> bool:
+        call = case.question.tool_call
         return (
             (self.kinds is None or call.kind in self.kinds)
-            and (self.agents is None or _like(question.session.agent, self.agents))
+            and (self.agents is None or _like(case.question.session.agent, self.agents))
             and (self.titles is None or _like(call.title, self.titles))
-            and (self.commands is None or self._fits_commands(question, self.commands))
-            and (self.paths is None or self._fits_paths(question, self.paths))
+            and (self.commands is None or self._fits_commands(case, self.commands))
+            and (self.paths is None or self._fits_paths(case, self.paths))
         )
 
-    def _fits_commands(self, question: PermissionQuestion, patterns: Sequence[str]) -> bool:
-        command = question.command
-        if command is None:
-            return False
-        parts = simple_commands(command) if self.answer == "allow" else traces(command)
-        return self._enough(_like(part, patterns) for part in parts or ())
+    def _fits_commands(self, case: Case, patterns: Sequence[str]) -> bool:
+        parts = case.simple_commands if self.answer == "allow" else case.traces
+        return self._enough(_like(part, patterns) for part in parts)
 
-    def _fits_paths(self, question: PermissionQuestion, patterns: Sequence[str]) -> bool:
-        folder = Path(os.path.realpath(question.session.cwd))
-        return self._enough(any(_is_at(path, pattern, folder) for pattern in patterns) for path in question.paths)
+    def _fits_paths(self, case: Case, patterns: Sequence[str]) -> bool:
+        places = [_place(pattern) for pattern in patterns]
+        return self._enough(any(place.has(path) for place in places) for path in case.paths)
 
     def _enough(self, fitting: Iterable[bool]) -> bool:
         each = list(fitting)
         return bool(each) and (all(each) if self.answer == "allow" else any(each))
+
+
+class Case:
+    """A question as rules look at it: what several of them need is worked out once."""
+
+    def __init__(self, question: PermissionQuestion) -> None:
+        self.question = question
+
+    @cached_property
+    def simple_commands(self) -> Sequence[str]:
+        """All of what it would run; empty where that cannot be told."""
+        command = self.question.command
+        return () if command is None else simple_commands(command) or ()
+
+    @cached_property
+    def traces(self) -> Sequence[str]:
+        """Whatever it could run."""
+        command = self.question.command
+        return () if command is None else traces(command)
+
+    @cached_property
+    def paths(self) -> Sequence[tuple[str, str | None]]:
+        """Each file: its path, and the one from the session's folder on, if it is inside."""
+        folder = Path(os.path.realpath(self.question.session.cwd))
+        return [
+            (path.as_posix(), path.relative_to(folder).as_posix() if path.is_relative_to(folder) else None)
+            for path in self.question.paths
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +144,9 @@ class Policy:
 
     def decide(self, question: PermissionQuestion) -> tuple[Answer, str]:
         """The answer, and which rule gave it."""
+        case = Case(question)
         for number, rule in enumerate(self.rules, 1):
-            if rule.fits(question):
+            if rule.fits(case):
                 return rule.answer, f"rule {number}"
         return self.default, "default"
 
@@ -161,17 +188,71 @@ def _like(text: str, patterns: Sequence[str]) -> bool:
     return any(fnmatch.fnmatchcase(text, pattern) for pattern in patterns)
 
 
-def _is_at(path: Path, pattern: str, folder: Path) -> bool:
+class _Place(NamedTuple):
+    """A pattern for paths, and what it is held against: absolute paths, or those from the session's folder on."""
+
+    absolute: bool
+    pattern: re.Pattern[str]
+
+    def has(self, path: tuple[str, str | None]) -> bool:
+        text = path[0] if self.absolute else path[1]
+        return text is not None and self.pattern.fullmatch(text) is not None
+
+
+def _place(pattern: str) -> _Place:
     if (absolute := Path(pattern).expanduser()).is_absolute():
-        return _path_pattern(absolute.as_posix()).fullmatch(path.as_posix()) is not None
-    if not path.is_relative_to(folder):
-        return False
-    return _path_pattern(pattern).fullmatch(path.relative_to(folder).as_posix()) is not None
+        return _Place(True, path_pattern(absolute.as_posix()))
+    return _Place(False, path_pattern(pattern))
 
 
 @lru_cache(maxsize=1024)
-def _path_pattern(pattern: str) -> re.Pattern[str]:
-    """`*` and `?` within a name, `**` over any number of folders."""
-    pieces = re.split(r"(\*\*/|\*\*|\*|\?)", pattern.removeprefix("./"))
-    words = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
-    return re.compile("".join(words.get(piece) or re.escape(piece) for piece in pieces), re.DOTALL)
+def path_pattern(pattern: str) -> re.Pattern[str]:
+    """`*` and `?` within a name, `**` over any number of folders.
+
+    The first place where what follows a star fits is always good enough, so no other is tried (`(?>...)`): an agent's
+    path cannot make several stars cost more than one.
+    """
+    pieces: list[str] = []
+    for piece in filter(None, re.split(r"(\*\*/|\*\*|\*)", pattern.removeprefix("./"))):
+        if piece in _OVER_FOLDERS and pieces and pieces[-1] in _OVER_FOLDERS:
+            pieces[-1] = min(piece, pieces[-1])  # `**` next to `**/` is still anything
+        else:
+            pieces.append(piece)
+    parts = _behind_stars(pieces, _OVER_FOLDERS)
+    written = [_OVER_FOLDERS.get(star, "") + _within_names(rest) for star, rest in parts]
+    # A `**/` in the middle of a name (`a**/b`) is the only star that does not take every later place as well.
+    certain = [
+        after != "**/" or not "".join(rest).rstrip("/") or rest[-1].endswith("/")
+        for (_, rest), (after, _) in pairwise(parts)
+    ]
+    return re.compile(_chain(written, certain), re.DOTALL)
+
+
+_OVER_FOLDERS = {"**/": "(?:.*?/)??", "**": ".*?"}
+_WITHIN_NAMES = {"*": "[^/]*?"}
+
+
+def _behind_stars(pieces: Sequence[str], stars: Mapping[str, str]) -> list[tuple[str, list[str]]]:
+    """Each of these stars and the pieces that follow it; the first has no star."""
+    parts: list[tuple[str, list[str]]] = [("", [])]
+    for piece in pieces:
+        if piece in stars:
+            parts.append((piece, []))
+        else:
+            parts[-1][1].append(piece)
+    return parts
+
+
+def _within_names(pieces: Sequence[str]) -> str:
+    written = [_WITHIN_NAMES.get(star, "") + _literal(rest) for star, rest in _behind_stars(pieces, _WITHIN_NAMES)]
+    return _chain(written, [True] * len(written))
+
+
+def _chain(parts: Sequence[str], certain: Sequence[bool]) -> str:
+    """One expression; a part whose first place is certain to be good enough is not tried elsewhere."""
+    *before, last = parts
+    return "".join(f"(?>{part})" if sure else part for part, sure in zip(before, certain, strict=False)) + last
+
+
+def _literal(pieces: Sequence[str]) -> str:
+    return "".join("[^/]" if character == "?" else re.escape(character) for piece in pieces for character in piece)

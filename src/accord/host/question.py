@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, cast
+from typing import Literal, TypeAlias
 
 from accord.host.service import HostedSession
+from accord.host.subject import command_of, paths_of
 from accord.schema import v1
 from accord.state import ToolCallState
 
@@ -21,7 +22,7 @@ READS: tuple[v1.ToolKind, ...] = ("read", "search", "fetch", "think")
 """The kinds of tools that only look."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PermissionQuestion:
     """May the agent do this?"""
 
@@ -42,26 +43,15 @@ class PermissionQuestion:
         """The first option of the first of these kinds that is offered."""
         return next((option for kind in kinds for option in self.options if option.kind == kind), None)
 
-    @property
+    @cached_property
     def paths(self) -> tuple[Path, ...]:
         """The files that it says it works on, by their real paths."""
-        named = [location.path for location in self.tool_call.locations]
-        named += [part.path for part in self.tool_call.content if isinstance(part, v1.Diff)]
-        return tuple(dict.fromkeys(Path(os.path.realpath(self.session.cwd / path)) for path in named))
+        return paths_of(self.tool_call, Path(self.session.cwd))
 
-    @property
+    @cached_property
     def command(self) -> str | Sequence[str] | None:
         """What it wants to run: a line for a shell, or a program and its arguments."""
-        given: Any = self.tool_call.raw_input
-        if isinstance(given, Mapping):
-            fields = cast("Mapping[str, Any]", given)
-            command = fields.get("command", fields.get("cmd"))
-            if isinstance(command, str) and command:
-                arguments = fields.get("args")
-                return [command, *map(str, cast("list[Any]", arguments))] if isinstance(arguments, list) else command
-            if isinstance(command, list) and command:
-                return [str(word) for word in cast("list[Any]", command)]
-        return self.tool_call.title.strip("` ") or None if self.tool_call.kind == "execute" else None
+        return command_of(self.tool_call)
 
     def chosen(self, choice: Choice) -> v1.PermissionOption | None:
         """The option that a choice means; None where the agent offers none of that sort."""

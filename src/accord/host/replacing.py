@@ -1,7 +1,8 @@
 """Writing a file as a whole: whoever reads it sees the old text or the new, never half of one.
 
 The new text goes into a file beside the old one, which then takes its name. So a second name of the old file (a hard
-link, perhaps outside of the roots) keeps the old text, and what a crash leaves is at most the file beside it.
+link, perhaps outside of the roots) keeps the old text, and what a crash leaves is at most the file beside it. The new
+file gives nobody a right that the old one did not give (`rights`).
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from contextlib import suppress
 
 from accord.errors import RequestError
 from accord.host.folder import Folder
+from accord.host.rights import copy_rights
 
 PRIVATE = 0o600
 USUAL = 0o666  # less what the process's umask takes away
 
 
 def replace(folder: Folder, data: bytes, *, sync: bool = False) -> None:
-    """Give what `folder` names this content; it keeps its mode, or gets the usual one if it is new."""
+    """Give what `folder` names this content; it keeps its rights, or gets the usual ones if it is new."""
     old = folder.stat()
     if old is not None:
         _must_be_replaceable(folder, old)
@@ -28,7 +30,7 @@ def replace(folder: Folder, data: bytes, *, sync: bool = False) -> None:
     try:
         try:
             if old is not None:
-                _make_like(fd, old)
+                _make_like(folder, fd)
             _write_all(fd, data)
             if sync:
                 os.fsync(fd)
@@ -49,11 +51,18 @@ def _must_be_replaceable(folder: Folder, old: os.stat_result) -> None:
         raise RequestError.invalid_params("the file is read-only", path=str(folder.path))
 
 
-def _make_like(fd: int, old: os.stat_result) -> None:
-    if hasattr(os, "fchmod"):
-        with suppress(OSError):  # only the owner, and only some groups, can be given on; first, as it clears set-uid
-            os.fchown(fd, old.st_uid, old.st_gid)
-        os.fchmod(fd, stat.S_IMODE(old.st_mode))
+def _make_like(folder: Folder, new: int) -> None:
+    old = folder.open()
+    try:
+        copy_rights(old, new)
+    except OSError as error:
+        raise RequestError.invalid_params(
+            "the new file cannot be given the rights of the old one, so it is not written: "
+            f"{error.strerror}; change the file's owner, access list or label, or write it yourself",
+            path=str(folder.path),
+        ) from error
+    finally:
+        os.close(old)
 
 
 def _write_all(fd: int, data: bytes) -> None:

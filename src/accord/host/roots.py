@@ -51,6 +51,7 @@ class Roots:
             for name in (str(real), str(folder)):
                 found.setdefault(_normal(name), real)
         self._by_parts = found
+        self._lengths = sorted({len(parts) for parts in found}, reverse=True)  # the innermost root comes first
         self.folders: tuple[Path, ...] = tuple(dict.fromkeys(found.values()))
         """The real path of each."""
 
@@ -61,7 +62,7 @@ class Roots:
     def split(self, path: Path) -> tuple[Path, tuple[str, ...]]:
         """The real root that an absolute path begins with, and the names behind it, `..` among them as they stand."""
         parts = path.parts
-        for length in range(len(parts), 0, -1):
+        for length in self._lengths:
             if (root := self._by_parts.get(parts[:length])) is not None:
                 return root, parts[length:]
         raise outside(path)
@@ -76,10 +77,10 @@ class Roots:
 
 def _parts(path: str) -> tuple[str, ...]:
     """Its names without `.` and `..`, as any program that joins paths would have made them."""
-    if not path or "\0" in path or not Path(path).is_absolute() or not _is_unicode(path):
+    if len(path) > LONGEST or len(path.encode("utf-8", "surrogatepass")) > LONGEST:  # before any look at its parts
+        raise RequestError.invalid_params(f"the path is too long: at most {LONGEST} bytes", path=path[:200])
+    if not path or "\0" in path or not Path(path).is_absolute() or not is_unicode(path):
         raise RequestError.invalid_params("a path is absolute, and text", path=ascii(path)[:200])
-    if len(path.encode()) > LONGEST:
-        raise RequestError.invalid_params("the path is too long", path=path[:200])
     return _normal(path)
 
 
@@ -90,9 +91,13 @@ def _normal(path: str) -> tuple[str, ...]:
     return Path(normal).parts
 
 
-def _is_unicode(path: str) -> bool:
-    # Half a surrogate pair would become a stray byte of the file's name.
-    return not any("\ud800" <= character <= "\udfff" for character in path)
+def is_unicode(path: str) -> bool:
+    """Whether it has no half of a surrogate pair, which would become a stray byte of the file's name."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def outside(path: str | os.PathLike[str]) -> RequestError:

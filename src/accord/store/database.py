@@ -10,6 +10,7 @@ in the order in which they are read.
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import threading
 import time
@@ -72,7 +73,7 @@ def prepare(path: Path, safety: Safety, patience: float) -> sqlite3.Connection:
     try:
         _make_ready(connection, path, patience)
         return _safe(connection, safety)
-    except sqlite3.Error as error:
+    except FAILURES as error:
         connection.close()
         raise trouble(error, path) from error
     except BaseException:
@@ -82,9 +83,43 @@ def prepare(path: Path, safety: Safety, patience: float) -> sqlite3.Connection:
 
 def connect(path: Path, safety: Safety, patience: float) -> sqlite3.Connection:
     """A second connection to a file that is ready; it waits while it is made, and never afterwards."""
-    connection = _safe(sqlite3.connect(path, timeout=patience, isolation_level=None, check_same_thread=False), safety)
-    connection.execute("PRAGMA busy_timeout = 0")
-    return connection
+    try:
+        made = sqlite3.connect(path, timeout=patience, isolation_level=None, check_same_thread=False)
+    except FAILURES as error:
+        raise trouble(error, path) from error
+    try:
+        _safe(made, safety).execute("PRAGMA busy_timeout = 0")
+    except FAILURES as error:
+        made.close()
+        raise trouble(error, path) from error
+    return made
+
+
+class OpenedFile:
+    """The file that was opened, to notice when its path no longer leads to it.
+
+    What is written to a file that was deleted, or that another file has replaced, is lost once the process ends, and
+    SQLite does not say so.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = os.fspath(path)
+        self._identity = self._look()
+
+    def must_be_there(self) -> None:
+        if self._look() != self._identity:
+            raise StoreError(
+                "replaced",
+                f"the store {self._path} was deleted or replaced while it was open; what was written since is lost, "
+                "so put the file back or restart the program",
+            )
+
+    def _look(self) -> tuple[int, int] | None:
+        try:
+            found = os.stat(self._path)  # noqa: PTH116  (the quickest, as commits wait for it)
+        except FileNotFoundError:
+            return None
+        return found.st_dev, found.st_ino
 
 
 def _safe(connection: sqlite3.Connection, safety: Safety) -> sqlite3.Connection:
@@ -92,16 +127,46 @@ def _safe(connection: sqlite3.Connection, safety: Safety) -> sqlite3.Connection:
     return connection
 
 
-def trouble(error: sqlite3.Error, path: Path) -> StoreError:
+FAILURES = (sqlite3.Error, UnicodeDecodeError)
+"""What SQLite's functions raise; a damaged file may break the text of an error too."""
+
+NO_ROOM = 1024 * 1024
+"""Free bytes on a disk below which an error of input or output is taken for a full disk: SQLite tells only some."""
+
+_REASONS: dict[int, StoreTrouble] = {
+    sqlite3.SQLITE_NOTADB: "not_a_store",
+    sqlite3.SQLITE_CORRUPT: "damaged",
+    sqlite3.SQLITE_FULL: "full",
+}
+
+
+def trouble(error: Exception, path: Path) -> StoreError:
     """What went wrong, in the words of a store."""
-    reasons: dict[int, StoreTrouble] = {sqlite3.SQLITE_NOTADB: "not_a_store", sqlite3.SQLITE_CORRUPT: "not_a_store"}
+    if isinstance(error, StoreError):
+        return error
     if is_busy(error):
         return StoreError("busy", f"the store {path} was locked by others for too long")
-    reason = reasons.get(_primary_code(error), "failed")
+    if isinstance(error, UnicodeDecodeError):
+        return damaged(path, "it has bytes that are not text")
+    code = _primary_code(error)
+    reason = _REASONS.get(code, "failed")
+    if code == sqlite3.SQLITE_IOERR and _is_full(path):
+        reason = "full"
     return StoreError(reason, f"the store {path} cannot be used: {error}")
 
 
-def is_busy(error: sqlite3.Error) -> bool:
+def damaged(path: Path | None, why: str) -> StoreError:
+    return StoreError("damaged", f"the store {'' if path is None else f'{path} '}is damaged: {why}")
+
+
+def _is_full(path: Path) -> bool:
+    try:
+        return shutil.disk_usage(path.parent).free < NO_ROOM
+    except OSError:
+        return False
+
+
+def is_busy(error: Exception) -> bool:
     return _primary_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
@@ -114,7 +179,7 @@ def whole(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _primary_code(error: sqlite3.Error) -> int:
+def _primary_code(error: Exception) -> int:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest says more than we want to know
 
 
@@ -156,6 +221,8 @@ def _check(connection: sqlite3.Connection, path: Path) -> int:
             f"the store {path} was written by a newer Accord: it has format {written}, "
             f"and this one knows formats up to {FORMAT}",
         )
+    if written < 0 or (tables and not written):
+        raise damaged(path, f"it has tables of format {written}, and formats begin with 1")
     return int(written)
 
 

@@ -19,13 +19,14 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic
 from typing import TypeAlias
 
 from msgspec import UNSET
 
 from accord.errors import StoreError
 from accord.store.base import NOTHING, Changes, Clock, StoredSession, microseconds
-from accord.store.database import as_json, is_busy, trouble, whole
+from accord.store.database import FAILURES, OpenedFile, as_json, is_busy, trouble, whole
 from accord.store.queries import refusal
 
 LONG = 256 * 1024
@@ -33,6 +34,9 @@ LONG = 256 * 1024
 
 CHECKPOINT_AFTER = 4 * 1024 * 1024
 """Bytes of updates after which the write-ahead log is moved into the file."""
+
+LOOK_AGAIN = 0.1
+"""Seconds in which a stream of updates does not look again whether the file is still there; each prompt does."""
 
 MOMENT = 1_000_000
 """Microseconds to which the time of the last activity is exact, where updates alone are written."""
@@ -74,10 +78,14 @@ class Write:
 class Journal:
     """Gathers writes and commits them, in the loop's thread where that is quick."""
 
-    def __init__(self, quick: sqlite3.Connection | None, submit: Submit, path: Path, clock: Clock) -> None:
+    def __init__(
+        self, quick: sqlite3.Connection | None, submit: Submit, file: OpenedFile, path: Path, clock: Clock
+    ) -> None:
         self._quick = quick
         """Waits for nobody; None if every commit is to go to the worker."""
         self._submit = submit
+        self._file = file
+        self._look_after = 0.0
         self._path = path
         self._clock = clock
         self._waiting: list[Write] = []
@@ -108,18 +116,26 @@ class Journal:
         self._since_checkpoint += size
 
         def work(connection: sqlite3.Connection) -> Outcomes:
-            return commit(connection, writes, microseconds(self._clock()))
+            outcomes = commit(connection, writes, microseconds(self._clock()))
+            self._look(writes)
+            return outcomes
 
         if self._quick is not None and size < LONG:
             try:
                 self._settle(writes, work(self._quick))
                 return
             except Exception as error:
-                if not (isinstance(error, sqlite3.Error) and is_busy(error)):
+                if not is_busy(error):
                     self._settle(writes, self._failure(error, len(writes)))
                     return
         loop = asyncio.get_running_loop()
         self._submit(work).add_done_callback(lambda future: loop.call_soon_threadsafe(self._committed, writes, future))
+
+    def _look(self, writes: list[Write]) -> None:
+        """Raises StoreError if the file is gone. A look costs a tenth of a commit, so updates in a stream share one."""
+        if monotonic() >= self._look_after or any(write.touches for write in writes):
+            self._file.must_be_there()
+            self._look_after = monotonic() + LOOK_AGAIN
 
     def _committed(self, writes: list[Write], future: Future[Outcomes]) -> None:
         error = future.exception()
@@ -127,11 +143,12 @@ class Journal:
 
     def _failure(self, error: BaseException, count: int) -> Outcomes:
         """Nobody's write was kept."""
-        if isinstance(error, sqlite3.Error):
+        if isinstance(error, (*FAILURES, StoreError)):
             failure = trouble(error, self._path)
         else:
             failure = StoreError("failed", f"the store {self._path} failed: {error!r}")
-        failure.__cause__ = error
+        if failure is not error:
+            failure.__cause__ = error
         return [failure] * count
 
     def _settle(self, writes: list[Write], outcomes: Outcomes) -> None:

@@ -6,10 +6,12 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+import msgspec
+
 from accord.errors import StoreError
 from accord.schema import codec
 from accord.store.base import PAGE_BYTES, PAGE_OF_UPDATES, Cursor, Page, StoredSession, microseconds, moment
-from accord.store.database import as_json, whole
+from accord.store.database import as_json, damaged, whole
 
 T = TypeVar("T")
 
@@ -99,6 +101,8 @@ def updates(connection: sqlite3.Connection, session_id: str, owner: str, after: 
     page: list[bytes] = []
     size = 0
     for (update,) in rows:
+        if update.__class__ is not bytes:
+            raise damaged(None, f"an update of session {session_id} is not JSON")
         page.append(update)
         size += len(update)
         if size >= PAGE_BYTES:
@@ -160,16 +164,24 @@ def _row(session: StoredSession) -> tuple[str | int | None, ...]:
 
 def _session(row: tuple[Any, ...]) -> StoredSession:
     identifier, cwd, owner, roots, title, created, updated, settings, state, version, hold = row
-    return StoredSession(
-        id=identifier,
-        cwd=cwd,
-        owner=owner,
-        roots=tuple(codec.loads(roots.encode())),
-        title=title,
-        created=moment(created),
-        updated=moment(updated),
-        settings=codec.loads(settings.encode()),
-        state=codec.loads(state.encode()),
-        format=version,
-        hold=hold,
-    )
+    try:
+        fields = {
+            "id": identifier,
+            "cwd": cwd,
+            "owner": owner,
+            "roots": codec.loads(roots.encode()),
+            "title": title,
+            "created": moment(created),
+            "updated": moment(updated),
+            "settings": codec.loads(settings.encode()),
+            "state": codec.loads(state.encode()),
+            "format": version,
+            "hold": hold,
+        }
+        return msgspec.convert(fields, StoredSession)
+    except _NONSENSE as error:
+        raise damaged(None, f"its entry of the session {ascii(identifier)[:100]} makes no sense ({error})") from error
+
+
+_NONSENSE = (ValueError, TypeError, AttributeError, OverflowError, OSError, msgspec.MsgspecError)
+"""What values of a damaged file raise."""

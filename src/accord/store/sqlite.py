@@ -122,9 +122,14 @@ class SqliteStore(Store):
         held = self._open
         if held is None:
             held = await self._ready()
+
+        def work(connection: sqlite3.Connection) -> T:
+            held.file.must_be_there()
+            return do(connection)
+
         try:
-            return await asyncio.wrap_future(held.submit(do))
-        except sqlite3.Error as error:
+            return await asyncio.wrap_future(held.submit(work))
+        except database.FAILURES as error:
             raise database.trouble(error, self.path) from error
 
     async def _ready(self) -> _Open:
@@ -148,7 +153,8 @@ class _Open:
         self.worker = worker
         self.patient = patient
         self.quick = quick
-        self.journal = Journal(quick, self.submit, path, clock)
+        self.file = database.OpenedFile(path)
+        self.journal = Journal(quick, self.submit, self.file, path, clock)
 
     @classmethod
     async def at(cls, path: Path, survives: Safety, patience: float, clock: Clock) -> _Open:
@@ -177,16 +183,16 @@ class _Open:
 
 
 def _prepare(path: Path, survives: Safety, patience: float) -> tuple[sqlite3.Connection, sqlite3.Connection | None]:
-    """The worker's connection, and the journal's. Another process may lock the file at any moment, so both may wait."""
+    """The worker's connection, and the journal's. Another store may lock the file at any moment, so both may wait."""
     patient = database.prepare(path, survives, patience)
     if survives != "process":
         return patient, None
     try:
         quick = database.connect(path, survives, patience)
         quick.execute("PRAGMA wal_autocheckpoint = 0")  # that waits for the disk: the worker does it
-    except sqlite3.Error as error:
+    except BaseException:
         patient.close()
-        raise database.trouble(error, path) from error
+        raise
     return patient, quick
 
 
