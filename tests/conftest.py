@@ -1,6 +1,7 @@
 """What a run covers: how long faults go on, how many programs the fuzzers try, and what runs only when it is asked for.
 
 pytest -m torture --seconds 600     faults on purpose for ten minutes instead of a few seconds
+pytest -m attack --seconds 300      attacks on a server, a client and a store for five minutes
 pytest --seeds 20000                many more random programs
 pytest --seed 4711                  this one again
 pytest -m interop                   with other people's implementations
@@ -34,13 +35,16 @@ PATIENCE = 200.0
 
 def pytest_addoption(parser):
     group = parser.getgroup("accord")
-    group.addoption("--seconds", type=float, default=SECONDS, help="how long the tests marked `torture` go on")
+    group.addoption(
+        "--seconds", type=float, default=SECONDS, help="how long the tests marked `torture` or `attack` go on"
+    )
     group.addoption("--seeds", type=int, help="how many random programs each fuzzer tries")
     group.addoption("--seed", type=int, help="the one random program to try")
 
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "torture: faults on purpose, for --seconds")
+    config.addinivalue_line("markers", "attack: attacks while honest peers work, for --seconds")
     config.addinivalue_line("markers", "agents: real agents, installed on demand; only with -m agents")
     config.addinivalue_line("markers", "links: over WebSocket and HTTP, and every case; only with -m links")
     config.addinivalue_line("markers", "interop: with other people's implementations; only with -m interop")
@@ -48,7 +52,7 @@ def pytest_configure(config):
 
 def pytest_collection_modifyitems(config, items):
     for item in items:
-        if item.get_closest_marker("torture"):
+        if item.get_closest_marker("torture") or item.get_closest_marker("attack"):
             item.add_marker(pytest.mark.timeout(config.option.seconds + PATIENCE))
     unasked = [marker for marker in ON_REQUEST if marker not in config.option.markexpr]
     if unasked:
@@ -60,5 +64,5 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.fixture
 def seconds(pytestconfig):
-    """How long a test marked `torture` goes on."""
+    """How long a test marked `torture` or `attack` goes on."""
     return pytestconfig.option.seconds

@@ -219,3 +219,28 @@ async def test_the_log_does_not_grow_with_what_is_written(file):
             await store.write(session, [b"x" * (LONG // 32)] * 16)
             await store.find("s")  # behind a checkpoint, if there is one
         assert file.with_name(f"{file.name}-wal").stat().st_size < 3 * CHECKPOINT_AFTER
+
+
+async def test_opening_a_second_store_in_one_process_keeps_the_locks_of_the_first(file):
+    """Otherwise another process takes itself for the last one that uses the file, and deletes its log."""
+    come_and_go = "import sqlite3, sys; file = sqlite3.connect(sys.argv[1]); file.execute('VACUUM'); file.close()"
+    async with SqliteStore(file) as first:
+        await first.create(StoredSession(id="one", cwd="/"))
+        async with SqliteStore(file) as second:
+            other = await asyncio.create_subprocess_exec(sys.executable, "-c", come_and_go, str(file))
+            assert await asyncio.wait_for(other.wait(), DEADLINE) == 0
+            assert file.with_name(f"{file.name}-wal").exists()
+            await first.create(StoredSession(id="two", cwd="/"))
+            assert sorted(await all_sessions(second)) == ["one", "two"]
+
+
+async def test_stores_of_one_process_open_while_others_close(file):
+    """A connection that closes locks the file for a moment, which one that opens has to wait for."""
+
+    async def come_and_go(number):
+        for time in range(100):
+            async with SqliteStore(file) as store:
+                await store.create(StoredSession(id=f"{number} {time}", cwd="/"))
+
+    async with asyncio.timeout(DEADLINE):
+        await asyncio.gather(*(come_and_go(number) for number in range(8)))

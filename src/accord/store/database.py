@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -33,6 +34,8 @@ Safety = Literal["process", "power"]
 """What a committed update survives: the death of the process, or the loss of power as well."""
 
 _SYNCHRONOUS: dict[Safety, str] = {"process": "NORMAL", "power": "FULL"}
+
+_making = threading.Lock()
 
 _TABLES = f"""
 CREATE TABLE sessions (
@@ -78,12 +81,18 @@ def prepare(path: Path, safety: Safety, patience: float) -> sqlite3.Connection:
         raise
 
 
-def connect(path: Path, safety: Safety) -> sqlite3.Connection:
-    """A second connection to a file that is ready; it waits for nobody."""
+def connect(path: Path, safety: Safety, patience: float) -> sqlite3.Connection:
+    """A second connection to a file that is ready; it waits while it is made, and never afterwards."""
     try:
-        return _safe(sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False), safety)
+        made = sqlite3.connect(path, timeout=patience, isolation_level=None, check_same_thread=False)
     except FAILURES as error:
         raise trouble(error, path) from error
+    try:
+        _safe(made, safety).execute("PRAGMA busy_timeout = 0")
+    except FAILURES as error:
+        made.close()
+        raise trouble(error, path) from error
+    return made
 
 
 class OpenedFile:
@@ -175,10 +184,13 @@ def _primary_code(error: Exception) -> int:
 
 
 def _make_file(path: Path) -> None:
-    """Conversations are private: folder and file are made for their user only."""
+    """Conversations are private: folder and file are made for their user only.
+
+    A file that exists is not opened. Closing it would drop every lock that this process has on it (POSIX advisory
+    locks), also those of another store of this process, and SQLite would then let others write and delete its log.
+    """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # A file that is there is not opened: closing it again would end the locks of this process's other connections.
-    with suppress(FileExistsError):
+    with _making, suppress(FileExistsError):  # one at a time: another store's locks could go with a new file as well
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 

@@ -159,22 +159,13 @@ class _Open:
     @classmethod
     async def at(cls, path: Path, survives: Safety, patience: float, clock: Clock) -> _Open:
         worker = ThreadPoolExecutor(1, "accord-store")
-        preparing = worker.submit(database.prepare, path, survives, patience)
+        preparing = worker.submit(_prepare, path, survives, patience)
         try:
-            patient = await asyncio.wrap_future(preparing)
+            patient, quick = await asyncio.wrap_future(preparing)
         except BaseException:
             preparing.add_done_callback(_drop)  # whoever opened may have been cancelled
             worker.shutdown(wait=False)
             raise
-        quick = None
-        if survives == "process":
-            try:
-                quick = database.connect(path, survives)
-                quick.execute("PRAGMA wal_autocheckpoint = 0")  # that waits for the disk: the worker does it
-            except BaseException:
-                worker.submit(patient.close)
-                worker.shutdown(wait=False)
-                raise
         return cls(worker, patient, quick, path, clock)
 
     def submit(self, do: Callable[[sqlite3.Connection], T]) -> Future[T]:
@@ -191,6 +182,21 @@ class _Open:
             await asyncio.shield(asyncio.wrap_future(closing))
 
 
-def _drop(preparing: Future[sqlite3.Connection]) -> None:
+def _prepare(path: Path, survives: Safety, patience: float) -> tuple[sqlite3.Connection, sqlite3.Connection | None]:
+    """The worker's connection, and the journal's. Another store may lock the file at any moment, so both may wait."""
+    patient = database.prepare(path, survives, patience)
+    if survives != "process":
+        return patient, None
+    try:
+        quick = database.connect(path, survives, patience)
+        quick.execute("PRAGMA wal_autocheckpoint = 0")  # that waits for the disk: the worker does it
+    except BaseException:
+        patient.close()
+        raise
+    return patient, quick
+
+
+def _drop(preparing: Future[tuple[sqlite3.Connection, sqlite3.Connection | None]]) -> None:
     if not preparing.cancelled() and preparing.exception() is None:
-        preparing.result().close()
+        for connection in filter(None, preparing.result()):
+            connection.close()

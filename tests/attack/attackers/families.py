@@ -1,0 +1,20 @@
+"""Every family of attacks; each puts its attacks into the table when it is imported."""
+
+from __future__ import annotations
+
+from attack.attackers import (
+    ATTACKS,
+    floods,
+    halves,
+    http2,
+    http_shapes,
+    payloads,
+    sessions,
+    stdio,
+    store,
+    streams,
+)
+
+FAMILIES = (floods, halves, http2, http_shapes, payloads, sessions, stdio, store, streams)
+
+__all__ = ["ATTACKS", "FAMILIES"]

@@ -1,0 +1,74 @@
+"""The server that is attacked: two event loops in two threads, one agent each, one store for both.
+
+python -m attack.victim_server STORE CERTIFICATE KEY
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+import threading
+from contextlib import AsyncExitStack
+from typing import Any
+
+import accord
+from accord.http import Limits, serving
+from attack.bounds import SERVER_LIMITS
+from attack.honest_agent import honest_agent
+from attack.measuring import Probe, counted
+from attack.puppet import obey
+
+
+class Victim:
+    """Servers in the main loop and in one of a second thread, and a probe in each."""
+
+    def __init__(self, store: str, certificate: str, key: str) -> None:
+        self.urls: dict[str, str] = {}
+        self.probes = [Probe(), Probe()]
+        self.loops: list[asyncio.AbstractEventLoop] = []
+        self._store = store
+        self._tls = {"certificate": certificate, "key": key}
+        self._limits = Limits(**SERVER_LIMITS)
+        self._ready = threading.Event()
+
+    async def run(self) -> None:
+        threading.Thread(target=self._second_loop, daemon=True).start()
+        agent = honest_agent(accord.SqliteStore(self._store))
+        command = [sys.executable, "-m", "attack.honest_agent", self._store]
+        async with AsyncExitStack() as stack:
+            for name, hosted, more in (("plain", agent, {}), ("tls", agent, self._tls), ("command", command, {})):
+                server = await stack.enter_async_context(serving(hosted, limits=self._limits, **more))
+                self.urls[name] = server.url
+            self.loops.insert(0, asyncio.get_running_loop())
+            beating = asyncio.create_task(self.probes[0].beat())
+            await asyncio.to_thread(self._ready.wait)
+            await obey({"where": self.where, "measure": self.measure})
+            beating.cancel()
+
+    def _second_loop(self) -> None:
+        async def run() -> None:
+            agent = honest_agent(accord.SqliteStore(self._store))
+            async with serving(agent, limits=self._limits) as server:
+                self.urls["second"] = server.url
+                self.loops.append(asyncio.get_running_loop())
+                self._ready.set()
+                await self.probes[1].beat()
+
+        try:
+            import uvloop
+        except ImportError:
+            asyncio.run(run())
+        else:
+            uvloop.run(run())
+
+    async def where(self) -> dict[str, str]:
+        return self.urls
+
+    async def measure(self) -> dict[str, Any]:
+        return {**counted(*self.loops), "standstill": max(probe.read() for probe in self.probes)}
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level=logging.WARNING)
+    asyncio.run(Victim(*sys.argv[1:]).run())
