@@ -23,6 +23,7 @@ accord.schema.describe accord.schema.conversion
 accord.transports
 accord.trace accord.tasks accord.routes
 accord.intake accord.lanes accord.gate
+accord.backlog
 accord.outbox
 accord.serving accord.asking
 accord.connection
