@@ -70,6 +70,8 @@ class Limits(msgspec.Struct, frozen=True):
     """Bytes that a Reply keeps for its reader, past which it fails: reading could not pause."""
     early: int = 16 * 1024 * 1024
     """Bytes of updates that a client keeps for sessions it does not know yet."""
+    state: int = 32 * 1024 * 1024
+    """Bytes that a client keeps of what a session's updates amount to; past it the oldest messages are forgotten."""
     backlog: int = BACKLOG
     """Bytes of requests that wait, and of answers made, while the other side takes no answers; then reading stops."""
     stalled: float = STALLED

@@ -31,6 +31,7 @@ accord.capabilities accord.spans accord.run
 accord.handlers
 accord.dispatch
 accord.testing
+accord.sizes
 accord.text
 accord.state
 accord.store accord.host
