@@ -413,3 +413,87 @@ def test_a_message_id_that_comes_again_in_another_turn_is_another_message() -> N
         state.add(agent(answer, "the-only-one"))
         state.end_turn()
     assert [message.text for message in state.messages] == ["One?", "One.", "Two?", "Two."]
+
+
+# The limit
+
+
+LIMIT = 100_000
+
+
+def kept_bytes(state: SessionState) -> int:
+    """Bytes of text and the like that can be reached from a state."""
+    lists = (state.timeline, state.notices, state.unknown, state.letters, state.plans, state.subagents)
+    return sum(len(repr(it)) for it in lists)
+
+
+def flood(kind: str, number: int) -> tuple[v1.SessionUpdate, int]:
+    text = f"{number} ".ljust(1_000, "x")
+    updates: dict[str, Callable[[], Any]] = {
+        "one message": lambda: agent(text),
+        "a message each": lambda: agent(text, str(number)),
+        "a tool call each": lambda: call(str(number), text),
+        "one tool call": lambda: progress("one", meta={str(number): text}),
+        "a notice each": lambda: v1.Notice("warning", text),
+        "an unknown update each": lambda: Unknown("hologram", {"sessionUpdate": "hologram", "text": text}),
+    }
+    return updates[kind](), 1_000
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["one message", "a message each", "a tool call each", "one tool call", "a notice each", "an unknown update each"],
+)
+def test_an_agent_that_sends_updates_without_end_does_not_fill_the_memory(kind: str) -> None:
+    state = SessionState(LIMIT)
+    for number in range(1_000):
+        state.add(*flood(kind, number))
+        if number % 50 == 0:
+            assert kept_bytes(state) < 2 * LIMIT
+    assert kept_bytes(state) < 2 * LIMIT
+
+
+def test_the_oldest_messages_are_forgotten_and_the_newest_stay() -> None:
+    state = SessionState(LIMIT)
+    for number in range(1_000):
+        state.add(*flood("a message each", number))
+    assert 0 < state.forgotten < 1_000
+    assert state.snapshot().forgotten == state.forgotten
+    assert len(state) == 1_000
+    numbers = [int(message.text.split()[0]) for message in state.messages]
+    assert numbers == list(range(state.forgotten, 1_000))
+    assert [entry.text for entry in state.between(0) if isinstance(entry, Message)] == [
+        it.text for it in state.messages
+    ]
+
+
+def test_what_comes_behind_forgotten_entries_is_folded_as_before() -> None:
+    state = SessionState(LIMIT)
+    state.add_prompt([v1.TextContent("Go on")])
+    for number in range(1_000):
+        state.add(*flood("a tool call each", number))
+    state.add(progress("0", status="completed"), 10)
+    state.add(progress("999", status="completed"), 10)
+    assert state.tool_calls[v1.ToolCallId("999")].title.startswith("999 ")
+    assert state.tool_calls[v1.ToolCallId("0")].title == "", "it is known no longer"
+    state.cancel_unfinished()
+    state.end_turn(refused=True)
+    assert all(isinstance(it, ToolCallState) and it.refused and it.is_finished for it in state.timeline)
+    assert state.timeline == tuple(state.between(0))
+
+
+def test_a_tool_call_that_is_replaced_over_and_over_forgets_nothing_else() -> None:
+    state = SessionState(LIMIT)
+    state.add(agent("before"), 100)
+    for number in range(1_000):
+        text = f"{number} ".ljust(1_000, "x")
+        state.add(progress("one", content=[v1.Content(v1.TextContent(text))]), 1_000)
+    assert state.forgotten == 0
+    assert said(state) == [("agent", "before")]
+
+
+def test_without_a_limit_everything_is_kept() -> None:
+    state = SessionState()
+    for number in range(1_000):
+        state.add(*flood("a message each", number))
+    assert (len(state.messages), state.forgotten) == (1_000, 0)

@@ -23,6 +23,7 @@ import msgspec
 from msgspec import Raw
 
 from accord.asking import CANCEL_REQUEST, Asked, Asking, Sent
+from accord.backlog import BACKLOG, STALLED, Backlog
 from accord.errors import INVALID_REQUEST, PARSE_ERROR, DecodeError, Overflow
 from accord.gate import INITIALIZERS, Gate
 from accord.intake import MARK, Intake
@@ -35,7 +36,7 @@ from accord.outbox import Outbox
 from accord.routes import Route, Routes
 from accord.schema.codec import decode
 from accord.schema.v1.protocol import CancelRequestNotification
-from accord.serving import EMPTY, MISFITS, Owed, Serving
+from accord.serving import EMPTY, MISFITS, WEIGHT, Owed, Serving
 from accord.tasks import Tasks, is_awaitable, pass_on
 from accord.trace import IN, Observer, Watch
 from accord.transports.base import End, Transport
@@ -69,6 +70,21 @@ class Limits(msgspec.Struct, frozen=True):
     """Bytes that a Reply keeps for its reader, past which it fails: reading could not pause."""
     early: int = 16 * 1024 * 1024
     """Bytes of updates that a client keeps for sessions it does not know yet."""
+    state: int = 32 * 1024 * 1024
+    """Bytes that a client keeps of what a session's updates amount to; past it the oldest messages are forgotten."""
+    backlog: int = BACKLOG
+    """Bytes of requests that wait, and of answers made, while the other side takes no answers; then reading stops."""
+    stalled: float = STALLED
+    """Seconds for which reading may be stopped by `backlog` while none of our output is taken. Then the link ends."""
+    handling: int = 1_000
+    """Requests of the other side that are handled at the same time. More are refused with an error."""
+    handling_bytes: int = 64 * 1024 * 1024
+    """Bytes of those requests together. More are refused with an error, unless there is just one."""
+
+
+def _kept(message: Call | Tell) -> int:
+    """About how many bytes a message takes while it waits."""
+    return WEIGHT + len(message.method) + (0 if message.params is None else len(memoryview(message.params)))
 
 
 class Statistics(msgspec.Struct, frozen=True):
@@ -117,7 +133,15 @@ class Connection:
         self._endpoint: Endpoint[Asked, Owed] = Endpoint()
         self._lanes = Lanes(stuck_after=self.limits.stuck_after, on_size=self._queued)
         self.intake = Intake(transport.pause_reading, transport.resume_reading, self.limits.intake)
-        self._outbox = Outbox(transport, self.intake, loop)
+        self._backlog = Backlog(
+            self.intake,
+            loop,
+            limit=self.limits.backlog,
+            stalled=self.limits.stalled,
+            taken=self._taken,
+            on_stalled=self._stalled,
+        )
+        self._outbox = Outbox(transport, self.intake, self._backlog, loop)
         self._tasks = Tasks(loop)
         self._asking = Asking(self._endpoint, self._outbox, self.intake, self._lanes, loop)
         self._serving = Serving(
@@ -126,6 +150,9 @@ class Connection:
             self._outbox,
             self._lanes,
             self._tasks,
+            self._backlog,
+            most=self.limits.handling,
+            most_bytes=self.limits.handling_bytes,
             on_answered=self._has_answered if role == "agent" else None,
             debug=debug,
         )
@@ -285,7 +312,7 @@ class Connection:
                     if not self._asking.answered(message):
                         self._note(f"an answer to nothing that waits: {message.id!r}")
                 elif isinstance(message, Call):
-                    self._called(message)
+                    self._called(message, len(frame))
                 else:
                     self._misread(message, frame)
         finally:
@@ -297,6 +324,13 @@ class Connection:
 
     def resumed(self) -> None:
         self._outbox.emptied()
+        if self._serving.holds:
+            # Nobody is inside of a handler there, whoever has made the room.
+            self._loop.call_soon(self._begin_held, context=self._context)
+
+    def _begin_held(self) -> None:
+        if self._end is None:
+            self._serving.has_room()
 
     def ended(self, end: End) -> None:
         self._wind_down(end)
@@ -352,6 +386,8 @@ class Connection:
         if self._shut and self._gate is not None and message.method != CANCEL_REQUEST:
             passage = self._gate.passage(message)
             if passage != "pass":
+                if passage == "wait":
+                    self._backlog.add(_kept(message))
                 if passage == "ignore":
                     self._ignore(f"{message.method} ignored: it came before initialize")
                 return None
@@ -384,21 +420,23 @@ class Connection:
         except DecodeError as error:
             self._ignore(f"{CANCEL_REQUEST} ignored: {error}")
         else:
-            waiting = [] if self._gate is None else self._gate.waiting
-            if any(isinstance(it, Call) and it.id == wanted.request_id for it in waiting):
-                waiting.append(message)
+            if self._gate is not None and self._gate.keeps(wanted.request_id):
+                self._gate.keep(message)
+                self._backlog.add(_kept(message))
             elif not self._serving.cancel(wanted.request_id):
                 self._note(f"{CANCEL_REQUEST}: {wanted.request_id!r} is not being worked on")
 
-    def _called(self, message: Call) -> None:
+    def _called(self, message: Call, size: int) -> None:
         gate = self._gate
         if gate is not None and (self._shut or message.method in INITIALIZERS):
             passage = gate.passage(message)
             if passage == "refuse":
                 self._refuse(message.id, gate.problem(message))
+            if passage == "wait":
+                self._backlog.add(_kept(message))
             if passage != "pass":
                 return
-        if not self._serving.called(message):
+        if not self._serving.called(message, size):
             self._refuse(None, f"the id {message.id!r} is being worked on")
         elif self._heard and (owed := self._endpoint.owed.get(message.id)) is not None:
             self._asking.hear(owed.lane)
@@ -411,14 +449,16 @@ class Connection:
         waiting = self._gate.initialized(well=well)
         self._shut = not well
         for message in waiting:
+            size = _kept(message)
+            self._backlog.remove(size)
             if isinstance(message, Tell):
                 self._told(message)
             else:
-                self._called(message)
+                self._called(message, size)
 
     def _refuse(self, request_id: RequestId | None, problem: str) -> None:
         self._note(f"refused: {problem}")
-        self._outbox.put(messages.error_answer(request_id, INVALID_REQUEST, f"Invalid request: {problem}"))
+        self._outbox.answer(messages.error_answer(request_id, INVALID_REQUEST, f"Invalid request: {problem}"))
 
     # Bad input
 
@@ -429,7 +469,7 @@ class Connection:
         if self.role == "client" and message.code == PARSE_ERROR:
             self._pollute(frame)
         elif (reply := message.reply()) is not None:
-            self._outbox.put(reply)
+            self._outbox.answer(reply)
 
     def _pollute(self, frame: bytes) -> None:
         """An agent printed something: never answered, for it would be answered as well."""
@@ -463,6 +503,16 @@ class Connection:
         if self._watch is not None:
             self._watch.note(IN, note)
 
+    def _taken(self) -> int:
+        """How many bytes of our output the other side has taken, as far as its transport can tell."""
+        return self._outbox.bytes_out - self.transport.unsent
+
+    def _stalled(self) -> None:
+        waits = f"{self._backlog.size:,} bytes of requests and answers wait"
+        why = f"{waits}, and none of our output was read for {self.limits.stalled:g} seconds"
+        self.transport.why = why
+        self._wind_down(End("unresponsive", f"{why}: a peer has to read answers while it sends requests"))
+
     # The end
 
     def _wind_down(self, end: End) -> asyncio.Task[None]:
@@ -470,6 +520,7 @@ class Connection:
             self._end = self._asking.ended = end
             self._serving.link_has_ended = True
             self._outbox.emptied()  # nobody waits for room any more
+            self._backlog.end()
             self._winding_down = self._loop.create_task(self._end_all(end), name="accord end")
         return self._winding_down
 

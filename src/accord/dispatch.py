@@ -142,6 +142,8 @@ class Peer:
         """How messages go out that need no look at the capabilities, or had it."""
         self.capabilities = Capabilities()
         self.spans = spans
+        self.home: object = None
+        """What the connection belongs to, for handlers that hold only the peer: the `Service` of an agent."""
         self._routes = Incoming(self, handlers or Handlers()).routes()
         self.connection = Connection(transport, self._routes, role=role, limits=limits, debug=debug)
 

@@ -6,6 +6,8 @@
 | another request | -32600 | waits | goes through |
 | a notification | ignored | waits | goes through |
 
+What waits is counted by the connection (`backlog`), which stops reading past its limit.
+
 An `initialize` that was answered with an error leaves the gate as it was before it, and what waited is refused.
 """
 
@@ -13,6 +15,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from accord.jsonrpc.frames import RequestId
 from accord.jsonrpc.messages import Call, Tell
 
 INITIALIZERS = frozenset({"initialize", "proxy/initialize", "_proxy/initialize"})
@@ -43,11 +46,13 @@ def _kind(message: Call | Tell) -> Kind:
 class Gate:
     """Pure: says what may pass, and keeps what waits."""
 
-    __slots__ = ("state", "waiting")
+    __slots__ = ("_calls", "state", "waiting")
 
     def __init__(self) -> None:
         self.state: State = "before"
         self.waiting: list[Call | Tell] = []
+        self._calls: set[RequestId] = set()
+        """The ids of the calls among them."""
 
     def passage(self, message: Call | Tell) -> Passage:
         kind = _kind(message)
@@ -55,13 +60,23 @@ class Gate:
         if kind == "initialize" and passage == "pass":
             self.state = "during"
         elif passage == "wait":
-            self.waiting.append(message)
+            self.keep(message)
         return passage
+
+    def keep(self, message: Call | Tell) -> None:
+        """Let this message wait for the answer to `initialize`."""
+        self.waiting.append(message)
+        if isinstance(message, Call):
+            self._calls.add(message.id)
+
+    def keeps(self, request_id: RequestId | None) -> bool:
+        """Whether a call with this id waits."""
+        return request_id in self._calls
 
     def initialized(self, *, well: bool) -> list[Call | Tell]:
         """`initialize` has been answered; what waited, to be looked at again."""
         self.state = "after" if well else "before"
-        waiting, self.waiting = self.waiting, []
+        waiting, self.waiting, self._calls = self.waiting, [], set()
         return waiting
 
     def problem(self, message: Call) -> str:

@@ -11,6 +11,9 @@ everything waits for, so it pauses only
 - while nobody here waits for room to send: the other side may be doing the same, and one of the two has to read.
 
 What then still grows is bounded by the hard marks of the lanes and of each Reply.
+
+One thing stops reading in any case: the other side sends requests and takes no answers (`backlog`, which also says why
+that cannot stop two honest peers for good, and what happens where it does).
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ MARK = 4 * 1024 * 1024
 class Intake:
     """Decides, whenever something that matters has changed, whether to read."""
 
-    __slots__ = ("_pause", "_resume", "_size", "impatient", "mark", "paused", "senders", "unread")
+    __slots__ = ("_pause", "_resume", "_size", "impatient", "mark", "paused", "senders", "stopped", "unread")
 
     def __init__(self, pause: Callable[[], None], resume: Callable[[], None], mark: int = MARK) -> None:
         self.mark = mark
@@ -34,6 +37,8 @@ class Intake:
         """Senders here that wait for room."""
         self.unread = 0
         """Bytes in Replies that wait for their readers."""
+        self.stopped = False
+        """Whether nothing may be read until the other side takes what it has asked for."""
         self._size = 0
         self._pause = pause
         self._resume = resume
@@ -59,13 +64,22 @@ class Intake:
         if not self.paused and self.unread > self.mark:
             self.decide()
 
+    def stop(self) -> None:
+        """Read nothing until `go_on`, whatever waits for it."""
+        self.stopped = True
+        self.decide()
+
+    def go_on(self) -> None:
+        self.stopped = False
+        self.decide()
+
     def decide(self) -> None:
         may_pause = not self.impatient and not self.senders
         waiting = self._size + self.unread
         if self.paused:
-            if not may_pause or waiting <= self.mark // 4:
+            if not self.stopped and (not may_pause or waiting <= self.mark // 4):
                 self.paused = False
                 self._resume()
-        elif may_pause and waiting > self.mark:
+        elif self.stopped or (may_pause and waiting > self.mark):
             self.paused = True
             self._pause()

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 
+from accord.backlog import Backlog
 from accord.intake import Intake
 from accord.trace import OUT, Watch
 from accord.transports.base import Transport
@@ -25,6 +26,7 @@ class Outbox:
 
     __slots__ = (
         "_askers",
+        "_backlog",
         "_due",
         "_has_answered",
         "_has_the_word",
@@ -41,7 +43,7 @@ class Outbox:
         "watch",
     )
 
-    def __init__(self, transport: Transport, intake: Intake, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, transport: Transport, intake: Intake, backlog: Backlog, loop: asyncio.AbstractEventLoop) -> None:
         self.frames: list[bytes] = []
         self.corked = False
         self.full = False
@@ -49,6 +51,7 @@ class Outbox:
         self.watch: Watch | None = None
         self._transport = transport
         self._intake = intake
+        self._backlog = backlog
         self._loop = loop
         self._due = False
         self._has_answered = False
@@ -82,6 +85,8 @@ class Outbox:
             self._has_answered = True
             self.put(frame)
             self.flush()  # what was gathered before it as well
+        if self.full:
+            self._backlog.answered_while_full(len(frame))
 
     def ask(self, frame: bytes) -> bool:
         """Send the frame of a call. True if there is no room."""
@@ -141,6 +146,7 @@ class Outbox:
     def emptied(self) -> None:
         self.full = False
         self._room.set()
+        self._backlog.has_room()
         if self._askers:
             self._intake.senders -= self._askers
             self._askers = 0

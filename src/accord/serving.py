@@ -6,14 +6,17 @@ import asyncio
 import functools
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, cast
 
+import msgspec
 from msgspec import Raw
 
+from accord.backlog import Backlog
 from accord.errors import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
+    INVALID_REQUEST,
     METHOD_NOT_FOUND,
     REQUEST_CANCELLED,
     ConnectionClosed,
@@ -34,6 +37,9 @@ log = logging.getLogger("accord")
 
 EMPTY = Raw(b"{}")
 
+WEIGHT = 1_000
+"""Bytes that a request takes while it is held, its frame aside."""
+
 MISFITS = (*REFUSALS, DecodeError)
 """What a route's decoder raises: a strict one a refusal of msgspec, one for plain values a DecodeError."""
 
@@ -53,14 +59,17 @@ class Owed:
         "on_cancel",
         "route",
         "running",
+        "size",
         "stepped",
         "task",
     )
 
-    def __init__(self, request_id: RequestId, method: str, home: Serving) -> None:
+    def __init__(self, request_id: RequestId, method: str, home: Serving, size: int) -> None:
         self.home = home
         self.id = request_id
         self.method = method
+        self.size = size
+        """Bytes of its frame; 0 while it is held."""
         self.lane: str | None = None
         self.in_lane = False
         """Whether its place among the notifications is still to be reached."""
@@ -119,6 +128,69 @@ class Owed:
             self.home.do_what_comes_after(self)
 
 
+class Held:
+    """Requests that wait for room in the output, in the order of arrival, and by session."""
+
+    __slots__ = ("_backlog", "_in_order", "_of", "count")
+
+    def __init__(self, backlog: Backlog) -> None:
+        self.count = 0
+        self._backlog = backlog
+        self._in_order: deque[tuple[Owed, int]] = deque()
+        """Those that a cancellation has begun before their turn stay here, and count, until their turn comes."""
+        self._of: dict[str | None, deque[Owed]] = {}
+
+    def put(self, owed: Owed, message: Call) -> None:
+        size = owed.size + WEIGHT
+        owed.lane, owed.size = _session_of(message), 0
+        self.count += 1
+        self._in_order.append((owed, size))
+        self._of.setdefault(owed.lane, deque()).append(owed)
+        self._backlog.add(size)
+
+    def begun(self, owed: Owed, size: int) -> None:
+        owed.size = size
+        self.count -= 1
+
+    def drop(self) -> None:
+        """Keep none of them any more."""
+        self.count = 0
+        self._in_order.clear()
+        self._of.clear()
+
+    def take(self) -> Owed | None:
+        """The next one; None if there is none."""
+        while self._in_order:
+            owed, size = self._in_order.popleft()
+            self._backlog.remove(size)
+            if owed.size == 0:
+                of_session = self._of[owed.lane]
+                of_session.popleft()
+                if not of_session:
+                    del self._of[owed.lane]
+                return owed
+        return None
+
+    def take_all_of(self, lane: str | None) -> Iterable[Owed]:
+        """Those of this session."""
+        return self._of.pop(lane, ())
+
+
+class _InSession(msgspec.Struct):
+    session_id: str | None = msgspec.field(default=None, name="sessionId")
+
+
+_in_session = msgspec.json.Decoder(_InSession)
+
+
+def _session_of(message: Call) -> str | None:
+    """The session that a request names; None as well where its params make no sense, which its answer will say."""
+    try:
+        return _in_session.decode(message.params or EMPTY).session_id
+    except REFUSALS:
+        return None
+
+
 class Serving:
     """What one connection owes its peer."""
 
@@ -129,7 +201,10 @@ class Serving:
         outbox: Outbox,
         lanes: Lanes,
         tasks: Tasks,
+        backlog: Backlog,
         *,
+        most: int,
+        most_bytes: int,
         on_answered: Callable[[Owed, bool], None] | None,
         debug: bool,
     ) -> None:
@@ -137,6 +212,12 @@ class Serving:
         """Handlers whose task has not had its first step."""
         self._deferred: deque[tuple[Owed, Route]] = deque()
         """Requests that wait for their turn to begin."""
+        self._held = Held(backlog)
+        """Requests that wait for room in the output."""
+        self._most = most
+        self._most_bytes = most_bytes
+        self._bytes = 0
+        """Bytes of the requests that are being handled."""
         self._endpoint = endpoint
         self._routes = routes
         self._outbox = outbox
@@ -148,15 +229,48 @@ class Serving:
         self._debug = debug
         self._loop = asyncio.get_running_loop()
 
-    def called(self, message: Call) -> bool:
-        """Serve this call. False if its id is in use: then it cannot be answered under it."""
-        owed = Owed(message.id, message.method, self)
+    def called(self, message: Call, size: int) -> bool:
+        """Serve this call, whose frame has so many bytes. False if its id is in use: it cannot be answered under it."""
+        owed = Owed(message.id, message.method, self, size)
         if not self._endpoint.owe(message.id, owed):
             return False
+        if self._outbox.full or self._held.count:
+            owed.will_begin(functools.partial(self._take_held, owed, message, size))
+            self._held.put(owed, message)
+        else:
+            self._take(owed, message)
+        return True
+
+    def has_room(self) -> None:
+        """Begin what was held, for as long as there is room in the output."""
+        outbox = self._outbox
+        outbox.corked = True
+        try:
+            while not outbox.full and (owed := self._held.take()) is not None:
+                owed.begin()
+        finally:
+            outbox.uncork()
+
+    @property
+    def holds(self) -> bool:
+        """Whether requests wait for room in the output."""
+        return self._held.count > 0
+
+    def _take_held(self, owed: Owed, message: Call, size: int) -> None:
+        self._held.begun(owed, size)
+        self._take(owed, message)
+
+    def _take(self, owed: Owed, message: Call) -> None:
+        self._bytes += owed.size
+        if len(self._endpoint.owed) > self._most or self._bytes > self._most_bytes:
+            problem = self._too_many()
+            if problem is not None:
+                self._answer_error(owed, INVALID_REQUEST, f"Invalid request: {problem}")
+                return
         route = self._routes.calls.get(message.method) or self._routes.call(message.method)
         if route is None:
             self._answer_error(owed, METHOD_NOT_FOUND, "Method not found", {"method": message.method})
-            return True
+            return
         owed.route = route
         raw = message.params or EMPTY
         try:
@@ -167,18 +281,36 @@ class Serving:
             except DecodeError as error:
                 data = {"path": error.path, "problem": error.problem}
                 self._answer_error(owed, INVALID_PARAMS, f"Invalid params: {error}", data)
-                return True
+                return
         owed.lane = route.lane_of(params)
         if self._lanes.busy or self._deferred or self.unstepped:
             owed.will_begin(functools.partial(self._begin, owed, route, params))
             self._begin_in_order(owed, route)
         else:
             self._begin(owed, route, params)
-        return True
+
+    def _too_many(self) -> str | None:
+        """Why one request more cannot be handled now."""
+        handled = len(self._endpoint.owed) - self._held.count
+        if handled > self._most:
+            return f"{self._most:,} requests are being handled already; send more once some are answered"
+        if handled > 1 and self._bytes > self._most_bytes:
+            return (
+                f"with this one, the requests that are being handled have {self._bytes:,} bytes together, "
+                f"and they may have {self._most_bytes:,}; send it once some are answered"
+            )
+        return None
 
     def begin_all_of(self, lane: str | None) -> None:
         """Begin what has arrived for this session: something that overtakes lanes must not overtake its requests."""
-        for owed in list(self._endpoint.owed.values()):
+        self._begin_deferred_of(lane)
+        if self._held.count:
+            for owed in self._held.take_all_of(lane):
+                owed.begin()
+            self._begin_deferred_of(lane)
+
+    def _begin_deferred_of(self, lane: str | None) -> None:
+        for owed, _ in list(self._deferred):
             if owed.lane == lane:
                 owed.begin()
 
@@ -192,7 +324,11 @@ class Serving:
     async def end(self, grace: float) -> None:
         """Cancel what still runs; what was called is answered all the same."""
         for owed in list(self._endpoint.owed.values()):
-            owed.begin()
+            if owed.size == 0:  # held: its handler would only be started to be cancelled
+                self._answer_error(owed, REQUEST_CANCELLED, "Request cancelled")
+            else:
+                owed.begin()
+        self._held.drop()
         await self._tasks.end(grace)
         for owed in list(self._endpoint.owed.values()):
             self._answer_error(owed, REQUEST_CANCELLED, "Request cancelled")
@@ -310,6 +446,7 @@ class Serving:
         owed.running = False
         if not self._endpoint.pay(owed.id):
             return
+        self._bytes -= owed.size
         self._outbox.answer(frame)
         if self.on_answered is not None:
             self.on_answered(owed, well)

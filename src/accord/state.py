@@ -13,6 +13,11 @@ across chunks; a half whose other half never comes stays as it is.
 
 A *tool call* and its updates become one `ToolCallState`: a field left out stays as it was, a list replaces the one
 before. The same fold serves the client (`RemoteSession.state`), its host services and the agent (`session.history`).
+
+An agent may send updates without end, so what is kept has a `limit`. Past it the oldest half goes: the timeline's first
+entries, then notices and the like; a message that alone is larger goes as a whole, and what follows begins a new one.
+`forgotten` counts the entries that went. The sizes are looked at only once as much has come as may be kept, so that an
+update costs what it did.
 """
 
 from __future__ import annotations
@@ -25,6 +30,7 @@ from msgspec import UNSET
 
 from accord.schema import v1
 from accord.schema.base import Json, Unknown
+from accord.sizes import WEIGHT, oldest_beyond, size_of
 from accord.text import GrowingContent
 
 Speaker = Literal["user", "agent", "thought"]
@@ -106,6 +112,8 @@ class Snapshot(msgspec.Struct, frozen=True):
     updated_at: str | None
     notices: tuple[v1.Notice, ...]
     unknown: tuple[Unknown, ...]
+    forgotten: int = 0
+    """How many entries the timeline had before these, which were too much to be kept."""
 
 
 class Compaction(GrowingContent):
@@ -159,7 +167,9 @@ class SessionState:
     ['Hello']
     """
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int | None = None) -> None:
+        self._limit = limit
+        """Bytes that are kept at most; None where what comes has a bound already, as from a store."""
         self._observers: list[Observer] = []
         self.clear()
 
@@ -185,6 +195,10 @@ class SessionState:
         """Messages between sessions, as they came."""
         self.unknown: list[Unknown] = []
         """Updates of kinds that this version of Accord does not know, as they came."""
+        self.forgotten = 0
+        """How many of the oldest entries of the timeline are not kept any more."""
+        self._room = self._limit or 0
+        """Bytes that may still come before the sizes are looked at."""
         self._growing: list[_Growing | v1.ToolCallId] = []
         self._read: list[Entry] = []
         self._changed: set[int] = set()
@@ -197,13 +211,17 @@ class SessionState:
         self._places: dict[v1.ToolCallId, int] = {}
         self._unfinished: dict[v1.ToolCallId, None] = {}
 
-    def add(self, update: v1.SessionUpdate | v1.ToolCallUpdate) -> None:
-        """Fold in what happened next."""
+    def add(self, update: v1.SessionUpdate | v1.ToolCallUpdate, size: int = 0) -> None:
+        """Fold in what happened next; `size` says how many bytes it had, where there is a limit."""
         fold = self._folds.get(update.__class__)
         if fold is not None:
             fold(self, update)
         else:
             self.unknown.append(cast("Unknown", update))
+        if self._limit is not None:
+            self._room -= size + WEIGHT
+            if self._room < 0:
+                self._forget(self._limit)
         if self._observers:
             self._tell(update)
 
@@ -217,7 +235,7 @@ class SessionState:
         A message id that comes again behind this is another message: there are agents that count anew in each turn.
         """
         self._by_id.clear()
-        self._turn_begins = len(self._growing)
+        self._turn_begins = len(self)
         message = self._begin_message("user", None, is_ours=True)
         for block in content:
             message.add(block)
@@ -229,8 +247,8 @@ class SessionState:
         if not refused:
             return
         # schema, StopReason: a refused prompt and what came behind it are not in the next one, and users are shown so.
-        for place in range(self._turn_begins, len(self._growing)):
-            entry = self._growing[place]
+        for place in range(max(self._turn_begins, self.forgotten), len(self)):
+            entry = self._growing[place - self.forgotten]
             if isinstance(entry, _Growing):
                 entry.is_refused = True
             else:
@@ -277,22 +295,22 @@ class SessionState:
     # Reading
 
     def __len__(self) -> int:
-        """How many entries the timeline has."""
-        return len(self._growing)
+        """How many entries the timeline has had, those that are not kept included."""
+        return self.forgotten + len(self._growing)
 
     @property
     def timeline(self) -> tuple[Entry, ...]:
         """Messages and tool calls in the order in which they began. Costs what has changed since the last time."""
         if self._changed:
             for place in self._changed:
-                self._read[place] = self._entry(place)
+                self._read[place - self.forgotten] = self._entry(place)
             self._changed.clear()
             self._timeline = tuple(self._read)
         return self._timeline
 
     def between(self, start: int, end: int | None = None) -> list[Entry]:
-        """The entries of the timeline from this place on, up to another."""
-        return [self._entry(place) for place in range(start, len(self._growing) if end is None else end)]
+        """The entries of the timeline from this place on, up to another, as far as they are kept."""
+        return [self._entry(place) for place in range(max(start, self.forgotten), len(self) if end is None else end)]
 
     @property
     def messages(self) -> list[Message]:
@@ -313,6 +331,7 @@ class SessionState:
             self.updated_at,
             tuple(self.notices),
             tuple(self.unknown),
+            self.forgotten,
         )
 
     def on_change(self, observer: Observer) -> Callable[[], None]:
@@ -332,19 +351,55 @@ class SessionState:
         for observer in list(self._observers):
             observer(update)
 
+    # The limit
+
+    def _forget(self, limit: int) -> None:
+        """Keep the newest, half of the limit at most: of the timeline, then of what else has no end."""
+        for some in self.notices, self.unknown, self.letters:
+            del some[: oldest_beyond([size_of(it) for it in some], limit // 8)]
+        for named in self.plans, self.subagents:
+            for key in list(named)[: oldest_beyond([size_of(it) for it in named.values()], limit // 8)]:
+                del named[key]  # type: ignore[arg-type]
+        compactions = list(self.compactions)
+        for key in compactions[: oldest_beyond([WEIGHT + it.size for it in self.compactions.values()], limit // 8)]:
+            del self.compactions[key]
+        sizes = [self._size(entry) for entry in self._growing]
+        if sum(sizes) > limit // 2:
+            self._forget_entries(oldest_beyond(sizes, limit // 4))
+        self._room = limit // 4
+
+    def _size(self, entry: _Growing | v1.ToolCallId) -> int:
+        return WEIGHT + entry.size if isinstance(entry, _Growing) else size_of(self.tool_calls[entry])
+
+    def _forget_entries(self, count: int) -> None:
+        for entry in self._growing[:count]:
+            if not isinstance(entry, _Growing):
+                del self.tool_calls[entry], self._places[entry]
+                self._unfinished.pop(entry, None)
+        del self._growing[:count], self._read[:count]
+        self.forgotten += count
+        self._changed = {place for place in self._changed if place >= self.forgotten}
+        self._by_id = {key: it for key, it in self._by_id.items() if it.place >= self.forgotten}
+        if self._last is not None and self._last.place < self.forgotten:
+            self._last = None
+        for place in self._changed:
+            self._read[place - self.forgotten] = self._entry(place)
+        self._changed.clear()
+        self._timeline = tuple(self._read)
+
     # The timeline
 
     def _entry(self, place: int) -> Entry:
-        growing = self._growing[place]
+        growing = self._growing[place - self.forgotten]
         return growing.message() if isinstance(growing, _Growing) else self.tool_calls[growing]
 
     def _begin(self, entry: _Growing | v1.ToolCallId) -> None:
-        self._changed.add(len(self._growing))
+        self._changed.add(len(self))
         self._growing.append(entry)
         self._read.append(_NOTHING_YET)
 
     def _begin_message(self, speaker: Speaker, message_id: v1.MessageId | None, *, is_ours: bool = False) -> _Growing:
-        message = _Growing(speaker, message_id, len(self._growing), is_ours=is_ours)
+        message = _Growing(speaker, message_id, len(self), is_ours=is_ours)
         self._begin(message)
         self._last = message
         return message
@@ -386,7 +441,7 @@ class SessionState:
     def _put_tool_call(self, call: ToolCallState) -> None:
         place = self._places.get(call.id)
         if place is None:
-            self._places[call.id] = len(self._growing)
+            self._places[call.id] = len(self)
             self._begin(call.id)
             self._last = None
         else:

@@ -10,6 +10,7 @@ import io
 from collections.abc import Iterable
 
 from accord.schema import v1
+from accord.sizes import size_of
 
 
 class JoinedText:
@@ -44,6 +45,9 @@ class JoinedText:
 
     def read(self) -> str:
         return self._buffer.getvalue() + self._half
+
+    def __len__(self) -> int:
+        return self._buffer.tell()
 
 
 def whole(half: str, piece: str) -> tuple[str, str]:
@@ -86,6 +90,11 @@ class GrowingContent:
 
     def read(self) -> tuple[v1.ContentBlock, ...]:
         return (*self._blocks, *([] if self.run is None else [v1.TextContent(self.run.read())]))
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes."""
+        return sum(map(size_of, self._blocks)) + (0 if self.run is None else len(self.run))
 
     def _end_run(self) -> None:
         if self.run is not None:

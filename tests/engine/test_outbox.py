@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from virtual_time import VirtualLoop, settle
 
+from accord.backlog import Backlog
 from accord.intake import Intake
 from accord.outbox import FLUSH_AT, Outbox
 from accord.trace import OUT, Watch
@@ -53,7 +54,13 @@ def reads():
 
 @pytest.fixture
 async def outbox(wire, reads):
-    return Outbox(wire, reads.intake, asyncio.get_running_loop())
+    return outbox_of(wire, reads)
+
+
+def outbox_of(wire, reads):
+    loop = asyncio.get_running_loop()
+    unlimited = Backlog(reads.intake, loop, limit=1_000_000, stalled=60, taken=lambda: 0, on_stalled=lambda: None)
+    return Outbox(wire, reads.intake, unlimited, loop)
 
 
 async def test_the_first_frame_goes_at_once_and_what_follows_in_the_same_turn_goes_together(outbox, wire):
@@ -216,7 +223,7 @@ DEEDS = st.lists(
 def test_whatever_happens_everything_goes_out_once_and_in_order(deeds):
     async def play():
         wire = Wire()
-        outbox = Outbox(wire, Reads().intake, asyncio.get_running_loop())
+        outbox = outbox_of(wire, Reads())
         sent = []
         for deed in deeds:
             if deed == "cork":

@@ -18,6 +18,7 @@ from accord.host.dialogue import ask_permission, consider_link, fill_in
 from accord.host.elicitation import Elicitation, FormQuestion, LinkQuestion
 from accord.host.link import Link
 from accord.host.question import PermissionQuestion
+from accord.host.subject import must_be_judgeable
 from accord.host.terminal_user import TerminalUser
 from accord.printable import columns
 from accord.state import ToolCallState
@@ -408,8 +409,8 @@ def test_a_permission_question_fits_on_a_screen_whatever_the_agent_puts_into_it(
 @pytest.mark.parametrize("path", ["/x\0y", "/half \ud83d"])
 def test_a_location_that_no_file_can_have_is_refused(session, path):
     call = ToolCallState(v1.ToolCallId("t"), locations=[v1.ToolCallLocation(path)])
-    with pytest.raises(accord.RequestError, match="a location is not a path"):
-        _ = PermissionQuestion(session, call, []).paths
+    with pytest.raises(accord.RequestError, match="a path must be text without zero bytes"):
+        must_be_judgeable(call, [])
 
 
 def test_what_was_cut_is_shown_when_the_user_asks_for_it(session):

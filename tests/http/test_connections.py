@@ -20,7 +20,18 @@ import accord
 from accord.http import App, Limits, serving
 from accord.http.connection1 import PREFACE
 from accord.transports.framed import Framed
-from accord.transports.websocket_frames import CLOSE, PING, TEXT, Frames, closed_with, closing, control, masking, texts
+from accord.transports.websocket_frames import (
+    CLOSE,
+    PING,
+    PONG,
+    TEXT,
+    Frames,
+    closed_with,
+    closing,
+    control,
+    masking,
+    texts,
+)
 
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 
@@ -309,9 +320,16 @@ class Heard:
     def __init__(self):
         self.end = asyncio.get_running_loop().create_future()
         self.frames = []
+        self._news = asyncio.Event()
 
     def received(self, frames):
         self.frames += frames
+        self._news.set()
+
+    async def more(self):
+        """Wait for the next frames."""
+        self._news.clear()
+        await self._news.wait()
 
     def paused(self): ...
     def resumed(self): ...
@@ -388,6 +406,42 @@ async def test_a_flush_waits_until_everything_is_on_its_way(pair):
     await flushing
     assert framed.unsent == 0
     assert not heard.end.done()
+
+
+PINGS = 300
+
+
+@pytest.mark.parametrize("between", [0, 1], ids=["pings alone", "messages between the pings"])
+async def test_a_peer_that_sends_pings_and_reads_nothing_makes_one_pong_wait(pair, between):
+    framed, heard, line = pair
+    framed.send([os.urandom(500).hex().encode()] * 20_000)
+    waiting, said = framed.unsent, 0
+    for number in range(PINGS):
+        await line.send(control(PING, b"%d" % number, masking()) + texts([b"hello"], masking()))
+        while len(heard.frames) <= number:
+            await heard.more()
+        framed.send([b"x"] * between)
+        said += 3 * between
+    assert waiting > 0
+    assert framed.unsent <= waiting + said + len(control(PONG, b"%d" % PINGS))
+    frames, pongs, got = Frames(1000, masked=False), [], 0
+    while got < 20_000 or pongs[-1:] != [b"%d" % (PINGS - 1)]:
+        for kind, payload in frames.feed(await line.reader.read(2**20)):
+            got += kind == TEXT
+            pongs += [payload] if kind == PONG else []
+    assert len(pongs) < PINGS, "the latest ping is answered, and not each"
+
+
+async def test_pings_of_a_peer_that_reads_slowly_are_answered_while_much_is_sent_to_it(pair):
+    framed, _, line = pair
+    frames = Frames(1000, masked=False)
+    for number in range(5):
+        framed.send([os.urandom(500).hex().encode()] * 5_000)
+        await line.send(control(PING, b"%d" % number, masking()))
+        answered = False
+        while not answered:
+            framed.send([b"x"])
+            answered = (PONG, b"%d" % number) in frames.feed(await line.reader.read(2**16))
 
 
 ELSEWHERE = f"""

@@ -24,6 +24,7 @@ accord.schema.describe accord.schema.conversion
 accord.transports accord.redaction
 accord.trace accord.tasks accord.routes
 accord.intake accord.lanes accord.gate
+accord.backlog
 accord.outbox
 accord.serving accord.asking
 accord.connection
@@ -31,6 +32,7 @@ accord.capabilities accord.spans accord.run
 accord.handlers
 accord.dispatch
 accord.testing
+accord.sizes
 accord.text
 accord.state
 accord.store accord.host

@@ -1,5 +1,7 @@
 """The frames of a WebSocket: ours against a library's, and what breaks the rules."""
 
+import tracemalloc
+
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from websockets.frames import Frame, Opcode
@@ -125,6 +127,8 @@ def test_a_close_frame_says_code_and_reason():
         (bytes([0x01, 1, 0x61, 0x81, 1, 0x61]), PROTOCOL_ERROR),
         (bytes([0x09, 0]), PROTOCOL_ERROR),
         (bytes([0x89, 126, 0, 126]) + b"x" * 126, PROTOCOL_ERROR),
+        (bytes([0x81, 126, 0, 5]) + b"hello", PROTOCOL_ERROR),
+        (bytes([0x81, 127, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF]) + b"x" * 0xFFFF, PROTOCOL_ERROR),
         (bytes([0x81, 1, 0xFF]), NOT_UTF8),
         (bytes([0x01, 1, 0xC3, 0x80, 1, 0x28]), NOT_UTF8),
         (bytes([0x81, 127]) + (LIMIT + 1).to_bytes(8, "big"), TOO_BIG),
@@ -140,6 +144,8 @@ def test_a_close_frame_says_code_and_reason():
         "a message within another",
         "a control frame in fragments",
         "a control frame that is too long",
+        "a length of two bytes that fits into one",
+        "a length of eight bytes that fits into two",
         "text that is no text",
         "text that is none once it is joined",
         "a message past the limit",
@@ -176,3 +182,30 @@ def test_text_that_was_cut_within_a_letter_is_text():
 
 def test_binary_messages_are_told_apart():
     assert Frames(LIMIT, masked=False).feed(theirs(BINARY, b"\xff")) == [(BINARY, b"\xff")]
+
+
+def test_messages_behind_a_close_frame_are_not_delivered():
+    # RFC 6455, 1.4: "After receiving a control frame indicating the connection should be closed, a peer sends a Close
+    # frame in response [...] any further data received is discarded."
+    frames = Frames(LIMIT, masked=False)
+    close = control(CLOSE, closing(1000))
+    assert frames.feed(texts([b"before"]) + close + texts([b"behind"])) == [(TEXT, b"before"), (CLOSE, closing(1000))]
+    assert frames.feed(texts([b"later"])) == []
+    assert frames.buffered == 0
+
+
+def test_a_message_of_many_small_fragments_costs_its_bytes_and_nothing_for_each_fragment():
+    frames = Frames(100_000, masked=False)
+    frames.feed(theirs(TEXT, b"a", fin=False))
+    fragments = theirs(0, b"a", fin=False) * 1_000 + theirs(0, b"", fin=False) * 1_000
+    frames.feed(fragments)  # whatever is made once is made by now
+    tracemalloc.start()
+    try:
+        for _ in range(50):
+            assert frames.feed(fragments) == []
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert frames.buffered == 51_001
+    assert kept < 2 * 51_001
+    assert frames.feed(theirs(0, b"")) == [(TEXT, b"a" * 51_001)]

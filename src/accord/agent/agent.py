@@ -16,7 +16,7 @@ from accord.agent.login import Doors, Way, variables_are_set
 from accord.agent.permission import PermissionMemory, Remembered
 from accord.agent.record import Record
 from accord.agent.running import OWNER, run_until_the_end
-from accord.agent.service import Service, services
+from accord.agent.service import Service
 from accord.agent.session import Session
 from accord.agent.turn import Turn
 from accord.agent.turns import SecondPrompt
@@ -230,7 +230,10 @@ class Agent:
     @staticmethod
     def session(context: Context, session_id: str) -> Session:
         """In such a handler: the open session of this id. RequestError if there is none."""
-        return services[context.peer].session(session_id)
+        service = context.peer.home
+        if not isinstance(service, Service):
+            raise TypeError("this context belongs to no agent: pass the one that a handler of an agent was given")
+        return service.session(session_id)
 
     # Running
 

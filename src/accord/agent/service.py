@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import weakref
 from typing import TYPE_CHECKING, cast
 
 from accord.agent.content import check_prompt
@@ -29,9 +28,6 @@ if TYPE_CHECKING:
 VERSION = 1
 
 REFUSAL = "refusal"
-
-services: weakref.WeakKeyDictionary[Peer, Service] = weakref.WeakKeyDictionary()
-"""The service that a peer belongs to: for handlers in the low level's way, which hold only the peer."""
 
 
 class Service:
@@ -59,7 +55,7 @@ class Service:
         )
         self.client = ClientLink(self, self.peer)
         self.authentication = Authentication(self, agent.doors)
-        services[self.peer] = self
+        self.peer.home = self
 
     async def run(self) -> None:
         """Serve until the link ends."""

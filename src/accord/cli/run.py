@@ -51,6 +51,9 @@ Ctrl-C asks the agent to stop; a second one ends it at once."""
 IDLE = 600.0
 """Seconds of silence after which a turn is given up, unless said otherwise: an agent that hangs must not hang us."""
 
+KEPT = 1024 * 1024
+"""Bytes that are kept of what the agent says: it is printed as it comes, and nothing here looks at it again."""
+
 SETUP_WITHIN = 60.0
 STOP_WITHIN = 10.0
 """Seconds that the agent has to end the turn after Ctrl-C."""
@@ -253,11 +256,15 @@ class OneTurn:
 
     async def _with(self, client: Client, trace: JsonLines | None) -> int:
         from accord.connect import START_WITHIN, connect
+        from accord.connection import Limits
 
         options = self._options
         where = target.agent_of(options)
         start = START_WITHIN if self._left() is None else min(START_WITHIN, self._left() or 0.0)
-        async with connect(where, client, token=tokens.token(None), timeout=start, trace=trace) as self._remote:
+        connecting = connect(
+            where, client, token=tokens.token(None), timeout=start, trace=trace, limits=Limits(state=KEPT)
+        )
+        async with connecting as self._remote:
             async with self._setup():
                 session = await self._session(self._remote)
                 await self._settings(session)

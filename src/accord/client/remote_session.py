@@ -60,11 +60,12 @@ class RemoteSession:
         self.additional_directories = list(additional_directories)
         self.mcp_servers = list(mcp_servers)
         self.roots = Roots([cwd, *additional_directories])
-        self.state = SessionState()
+        self.state = SessionState(remote.limits.state)
         """What its updates amount to so far."""
         self.is_open = True
         self._turns: deque[Reply] = deque()
-        self._outside: deque[v1.SessionUpdate] = deque(maxlen=KEPT_OUTSIDE)
+        self._outside: deque[tuple[v1.SessionUpdate, int]] = deque()
+        self._outside_size = 0
         self._listeners: list[Unread] = []
 
     @property
@@ -164,17 +165,24 @@ class RemoteSession:
 
     def received(self, update: v1.SessionUpdate, params: bytes | Raw) -> None:
         """An update of this session."""
-        self.state.add(update)
+        size = len(memoryview(params))
+        self.state.add(update, size)
         if self._turns:
             reply = self._turns[0]
             try:
-                reply.unread.put(wire_form(params) if reply.keeps_wire else update, len(memoryview(params)))
+                reply.unread.put(wire_form(params) if reply.keeps_wire else update, size)
             except Overflow as overflow:
                 reply.overflowed(overflow)
         elif self._listeners:
-            self._tell_listeners(update, len(memoryview(params)))
+            self._tell_listeners(update, size)
         else:
-            self._outside.append(update)
+            self._keep_outside(update, size)
+
+    def _keep_outside(self, update: v1.SessionUpdate, size: int) -> None:
+        self._outside.append((update, size))
+        self._outside_size += size
+        while len(self._outside) > KEPT_OUTSIDE or self._outside_size > self.remote.limits.early:
+            self._outside_size -= self._outside.popleft()[1]
 
     def _tell_listeners(self, update: v1.SessionUpdate, size: int) -> None:
         for listener in list(self._listeners):
@@ -190,7 +198,8 @@ class RemoteSession:
         """
         listener = Unread(None, self.remote.limits.reply)
         while self._outside:
-            listener.put(self._outside.popleft(), 0)
+            listener.put(*self._outside.popleft())
+        self._outside_size = 0
         if not self.is_open:
             listener.finish()
         self._listeners.append(listener)
@@ -256,8 +265,9 @@ class RemoteSession:
 
     def fold(self, said: v1.ToolCallUpdate) -> ToolCallState:
         """What a permission request says of a tool call becomes part of it."""
+        known = self.state.tool_calls.get(said.tool_call_id) or ToolCallState(said.tool_call_id)
         self.state.add(said)
-        return self.state.tool_calls[said.tool_call_id]
+        return known.updated(said)
 
     def tool_call(self, tool_call_id: v1.ToolCallId) -> ToolCallState | None:
         """A tool call of this session by its id, as it stands."""

@@ -137,10 +137,16 @@ class HttpLink(Transport):
         self._drained.set()
         for reader in self._readers.values():
             reader.wake.set()
+        self._drop_unreadable()
         if not self._initialized.done():
             self._initialized.cancel()
         if self._receiver is not None:
             self._receiver.ended(end)
+
+    def _drop_unreadable(self) -> None:
+        """Keep nothing for readers that cannot come any more: nobody finds a connection that has ended."""
+        if self.end is not None and (self.client_has_left or not self._readers):
+            self.outbound = Outbound(self.limits.kept)
 
     def _too_late(self) -> Refusal:
         if self._initialized.cancelled():
@@ -236,6 +242,7 @@ class HttpLink(Transport):
             reader.stream.open = False
             self.outbound.forget(reader.stream)
             self._seen = self._loop.time()
+            self._drop_unreadable()
 
     def took(self) -> None:
         """A reader has taken something."""

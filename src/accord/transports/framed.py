@@ -93,6 +93,10 @@ class Framed(Received, Transport):
         self._beat: asyncio.TimerHandle | None = None
         self._written = 0
         """Bytes that were given to the socket."""
+        self._pong_ends = 0
+        """How many bytes had been given to the socket when it got the latest pong."""
+        self._unanswered_ping: bytes | None = None
+        """The latest ping, while the pong before it has not been taken."""
         self._progress = Progress()
 
     def attach(self, socket: asyncio.Transport, rest: bytes = b"") -> None:
@@ -124,6 +128,8 @@ class Framed(Received, Transport):
     def send(self, frames: Sequence[bytes]) -> None:
         if frames and self._end is None:
             self._write(texts(frames, self._mask))
+            if self._unanswered_ping is not None:
+                self._answer_ping(self._unanswered_ping)
             if not self._full and self._socket.get_write_buffer_size() > self._high_water:
                 self._full = True
                 if self._receiver is not None:
@@ -147,6 +153,8 @@ class Framed(Received, Transport):
         self._drained.set()
         if not self._lost.is_set():
             self._socket.set_write_buffer_limits(self._high_water, self._high_water // 4)
+            if self._unanswered_ping is not None:
+                self._answer_ping(self._unanswered_ping)
         if self._full:
             self._full = False
             if self._receiver is not None and self._end is None:
@@ -185,23 +193,43 @@ class Framed(Received, Transport):
         if messages and self._end is None and self._receiver is not None:
             self._deliver(messages, self._receiver)
         if len(messages) != len(arrived):
-            for kind, payload in arrived:
-                self._control(kind, payload)
+            self._controls(arrived)
 
     def _deliver(self, messages: Sequence[bytes], receiver: Receiver) -> None:
         receiver.received(messages)
 
-    def _control(self, kind: int, payload: bytes) -> None:
-        if kind == PING and self._sent_close is None and not self._full:
-            # Not into a full buffer: who asks and does not read gets no answer, and no more of our memory.
+    def _controls(self, arrived: Sequence[tuple[int, bytes]]) -> None:
+        ping: bytes | None = None
+        for kind, payload in arrived:
+            if kind == PING:
+                ping = payload
+            elif kind == CLOSE and not self._heard_close.is_set():
+                self._closed_by_peer(*closed_with(payload))
+        if ping is not None and self._sent_close is None:
+            self._answer_ping(ping)
+
+    def _closed_by_peer(self, code: int, reason: str) -> None:
+        self._heard_close.set()
+        self.code = self.code or code
+        self._say_close(NORMAL if code == NO_STATUS else code)
+        self._finish(self._end_of(code, reason))
+        self._socket.close()
+
+    def _answer_ping(self, payload: bytes) -> None:
+        """Send a pong, unless the one before it still waits: then this ping is answered once that one is on its way.
+
+        RFC 6455, 5.5.3: it is enough to answer the latest ping. So a peer that sends pings and reads nothing makes one
+        pong wait, and a peer that is sent much and reads slowly still gets its pongs.
+        """
+        if self._sent_close is not None or self._lost.is_set():
+            self._unanswered_ping = None
+        elif self._written - self.unsent < self._pong_ends:
+            self._unanswered_ping = payload
+            self._socket.set_write_buffer_limits(0)  # so that `resume_writing` comes when nothing is left
+        else:
+            self._unanswered_ping = None
             self._write(control(PONG, payload, self._mask))
-        elif kind == CLOSE and not self._heard_close.is_set():
-            code, reason = closed_with(payload)
-            self._heard_close.set()
-            self.code = self.code or code
-            self._say_close(NORMAL if code == NO_STATUS else code)
-            self._finish(self._end_of(code, reason))
-            self._socket.close()
+            self._pong_ends = self._written
 
     def _fail(self, violation: Violation) -> None:
         self._say_close(violation.code, str(violation))
@@ -211,6 +239,7 @@ class Framed(Received, Transport):
             self._finish(End("broken", f"{self.name} broke the rules of WebSocket: {violation}"))
         # Not closed at once: what the other side still sends would reset the connection, and our close with it.
         self._is_deaf = True
+        self._frames.drop()
         self._socket.resume_reading()
         if self._socket.can_write_eof():
             self._socket.write_eof()
@@ -221,6 +250,7 @@ class Framed(Received, Transport):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._lost.set()
+        self._frames.drop()  # half a message must not stay until the garbage collector finds it
         self._heard_close.set()
         self._drained.set()
         if self._beat is not None:

@@ -118,6 +118,7 @@ class StdioTransport(Transport):
         finally:
             self._writer.close()
             self._reader.close()
+            self._frames.finish()  # half a message must not stay until the garbage collector finds it
             self._undo.close()
             self._finish(End("closed"))
 

@@ -59,9 +59,22 @@ class Frames:
         self._rest = bytearray()
         self._needed = 0
         """Bytes that the frame at the beginning of the rest has; no use looking at it again before they are there."""
-        self._fragments: list[bytes] = []
+        self._fragments = bytearray()
+        """The message so far. One buffer, so that each byte costs a byte, however small its fragment was."""
         self._fragments_of: int | None = None
-        self._fragments_size = 0
+        self._is_closed = False
+        """Whether a close frame was received, or `drop` was called: what follows is no longer data (1.4)."""
+
+    @property
+    def buffered(self) -> int:
+        """How many bytes of an unfinished frame or message are kept."""
+        return len(self._rest) + len(self._fragments)
+
+    def drop(self) -> None:
+        """Keep nothing, and take no more."""
+        self._rest = bytearray()
+        self._fragments = bytearray()
+        self._is_closed = True
 
     def feed(self, data: bytes) -> Sequence[tuple[int, bytes]]:
         """The messages and control frames that these bytes complete; raises Violation, after which nothing counts."""
@@ -74,6 +87,8 @@ class Frames:
         return found
 
     def _feed(self, data: bytes, found: list[tuple[int, bytes]]) -> None:
+        if self._is_closed:
+            return
         if self._rest:
             self._rest += data
             if len(self._rest) < self._needed:
@@ -93,6 +108,8 @@ class Frames:
                 if start > end:
                     break
                 length = int.from_bytes(data[position + 2 : start], "big")
+                if length < (126 if start - position == 4 else 1 << 16):
+                    raise Violation(PROTOCOL_ERROR, "5.2: a length must take as few bytes as possible")
             if first != _FIN | TEXT or length > self._limit or self._fragments_of is not None:
                 self._check(first, length)
             key = start
@@ -110,6 +127,9 @@ class Frames:
                 found.append((TEXT, _checked_text(payload)))
             else:
                 self._take(first, payload, found)
+                if first & 0x0F == CLOSE:
+                    self.drop()
+                    return
         self._rest += data[position:]
 
     def _check(self, first: int, length: int) -> None:
@@ -125,7 +145,7 @@ class Frames:
             raise Violation(PROTOCOL_ERROR, f"there are no frames of the kind {kind}")
         if (kind == CONTINUATION) != (self._fragments_of is not None):
             raise Violation(PROTOCOL_ERROR, "a message in fragments is gone on with, and nothing else is")
-        if length + self._fragments_size > self._limit:
+        if length + len(self._fragments) > self._limit:
             raise Violation(TOO_BIG, f"a message has at most {self._limit:,} bytes")
 
     def _take(self, first: int, payload: bytes, found: list[tuple[int, bytes]]) -> None:
@@ -135,15 +155,11 @@ class Frames:
             return
         if kind != CONTINUATION:
             self._fragments_of = kind
-        # Many empty fragments would cost memory that nothing counts.
-        if payload or not self._fragments:
-            self._fragments.append(payload)
-        self._fragments_size += len(payload)
+        self._fragments += payload
         if first & _FIN:
-            kind = self._fragments_of or TEXT
-            whole = b"".join(self._fragments)
+            kind, whole = self._fragments_of or TEXT, bytes(self._fragments)
+            self._fragments, self._fragments_of = bytearray(), None
             found.append((kind, _checked_text(whole) if kind == TEXT else whole))
-            self._fragments, self._fragments_of, self._fragments_size = [], None, 0
 
 
 def _checked_text(payload: bytes) -> bytes:

@@ -1,0 +1,107 @@
+"""Flow control for answers: what the other side has asked for and does not take is bounded.
+
+A sender of ours waits for room. An answer cannot wait: it is made because a request was read, so a peer that sends
+requests and does not read their answers would fill the memory. The rule:
+
+1. While output is full (past the transport's high-water mark), requests that arrive are *held*: kept as they came, in
+   order, and begun once there is room. Everything else is still read and acted on: answers, notifications,
+   cancellations. A request is small and its answer may be large, so holding costs little.
+2. What is held, and what is answered all the same while output is full, is counted. Past `Limits.backlog` reading
+   stops, whatever else is going on, and goes on below a quarter of it.
+3. If reading stays stopped for `Limits.stalled` seconds and nothing of our output was taken, the link ends.
+
+Why two honest peers do not deadlock: reading stops for this only where more than `backlog` bytes of *requests* wait at
+one side, or that many answers were finished while output was full. As long as one of two peers reads, the output of the
+other drains, and then that one reads as well. For both to stop, each must have sent megabytes of requests without
+taking answers to them. Rule 3 ends such a link and says why.
+
+Messages that wait for `initialize` to be answered are counted here as well.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from accord.intake import Intake
+
+BACKLOG = 16 * 1024 * 1024
+STALLED = 60.0
+
+
+class Backlog:
+    """Counts what waits because of the other side, and stops reading past the limit."""
+
+    __slots__ = (
+        "_intake",
+        "_limit",
+        "_loop",
+        "_made_while_full",
+        "_on_stalled",
+        "_stalled",
+        "_taken",
+        "_timer",
+        "size",
+    )
+
+    def __init__(
+        self,
+        intake: Intake,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        limit: int,
+        stalled: float,
+        taken: Callable[[], int],
+        on_stalled: Callable[[], None],
+    ) -> None:
+        self.size = 0
+        """Bytes of requests that wait, and of answers that were made while output was full."""
+        self._intake = intake
+        self._loop = loop
+        self._limit = limit
+        self._stalled = stalled
+        self._taken = taken
+        """How many bytes of our output the other side has taken so far."""
+        self._on_stalled = on_stalled
+        self._made_while_full = 0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def add(self, size: int) -> None:
+        """A request waits that takes so many bytes."""
+        self.size += size
+        if self.size > self._limit and not self._intake.stopped:
+            self._intake.stop()
+            self._watch()
+
+    def remove(self, size: int) -> None:
+        """It waits no longer."""
+        self.size -= size
+        if self._intake.stopped and self.size <= self._limit // 4:
+            self.end()
+            self._intake.go_on()
+
+    def answered_while_full(self, size: int) -> None:
+        self._made_while_full += size
+        self.add(size)
+
+    def has_room(self) -> None:
+        """The other side has taken most of our output."""
+        made, self._made_while_full = self._made_while_full, 0
+        if made:
+            self.remove(made)
+
+    def end(self) -> None:
+        """The deadline counts no longer."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _watch(self) -> None:
+        self._timer = self._loop.call_later(self._stalled, self._look, self._taken())
+
+    def _look(self, taken_then: int) -> None:
+        self._timer = None
+        if self._taken() == taken_then:
+            self._on_stalled()
+        else:
+            self._watch()
