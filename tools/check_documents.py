@@ -30,7 +30,16 @@ class Known(NamedTuple):
     """What has to change, and where."""
 
 
-KNOWN: tuple[Known, ...] = ()
+OPTION_ID = "state.config lists unknown options too; SessionState should keep them apart, as it does unknown updates"
+
+KNOWN = (
+    Known("docs/clients.md", "reportUnknownArgumentType", "SessionConfigId | Unknown", OPTION_ID),
+    Known("docs/clients.md", "reportUnknownMemberType", "SessionConfigId | Unknown", OPTION_ID),
+    Known("docs/clients.md", "reportAttributeAccessIssue", '"id" for class "Unknown"', OPTION_ID),
+)
+
+UNCHECKED = {"docs/engine.md", "docs/lending.md", "docs/remote.md", "docs/sessions.md", "docs/watching.md"}
+"""Pages whose blocks are not annotated yet."""
 
 
 class Problem(NamedTuple):
@@ -54,6 +63,8 @@ def extract() -> dict[Path, tuple[str, int]]:
     sources: dict[Path, tuple[str, int]] = {}
     for document in documents():
         text, page = document.read_text(), document.relative_to(ROOT).as_posix()
+        if page in UNCHECKED:
+            continue
         for match in BLOCK.finditer(text):
             line = text[: match.start("code")].count("\n")
             name = re.sub(r"\W", "_", page.removesuffix(".md"))

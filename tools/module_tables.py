@@ -57,7 +57,7 @@ def in_order() -> Iterator[Path]:
     for statement in ast.parse(LAYOUT.read_text()).body:
         match statement:
             case ast.Assign(targets=[ast.Name("ORDER")], value=value):
-                text = next(it.value for it in ast.walk(value) if isinstance(it, ast.Constant))
+                text = max((it.value for it in ast.walk(value) if isinstance(it, ast.Constant)), key=len)
                 assert isinstance(text, str)
                 yield from (located(name) for name in text.split())
             case _:
