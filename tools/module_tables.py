@@ -47,7 +47,7 @@ def selected(names: list[str]) -> Iterator[Path]:
         if path.is_file():
             yield path
         elif name.endswith(".**"):
-            yield from sorted(it for it in path.rglob("*.py") if not it.name.startswith("__"))
+            yield from sorted((it for it in path.rglob("*.py") if is_module(it)), key=files_first)
         else:
             yield from sorted(it for it in path.iterdir() if is_module(it))
 
@@ -56,9 +56,7 @@ def in_order() -> Iterator[Path]:
     """The entries of the import order, which is a literal in the layout test."""
     for statement in ast.parse(LAYOUT.read_text()).body:
         match statement:
-            case ast.Assign(targets=[ast.Name("ORDER")], value=value):
-                text = max((it.value for it in ast.walk(value) if isinstance(it, ast.Constant)), key=len)
-                assert isinstance(text, str)
+            case ast.Assign([ast.Name("ORDER")], ast.Call(ast.Attribute(ast.Constant(str(text))))):
                 yield from (located(name) for name in text.split())
             case _:
                 pass
@@ -78,6 +76,11 @@ def is_module(path: Path) -> bool:
     if path.is_dir():
         return (path / "__init__.py").is_file()
     return path.suffix == ".py" and not path.name.startswith("__")
+
+
+def files_first(path: Path) -> list[tuple[bool, str]]:
+    """Sorts the modules of a package before those of the packages inside of it."""
+    return [*((True, part) for part in path.parent.parts), (False, path.name)]
 
 
 def common_folder(paths: list[Path]) -> Path:
