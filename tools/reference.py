@@ -2,9 +2,10 @@
 
     python tools/reference.py            rewrite the pages
     python tools/reference.py --check    only say whether they are up to date
+    python tools/reference.py --missing  list the members that have no docstring
 
-The names are those of `accord.__all__` and `accord.http.__all__`; signatures and docstrings are read from the sources,
-so the pages are the same with every version of Python. The types of the protocol (`accord.v1`, `accord.v2`) are not
+The names are those of `accord`, `accord.http` and `accord.testing`. Signatures and docstrings are read from the
+sources, so the pages are the same with every version of Python. The types of the protocol (`accord.v1`, `accord.v2`) are not
 repeated: they have the names and fields of the official schema.
 """
 
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import accord
+import accord.testing
 
 ROOT = Path(__file__).parent.parent
 PAGES = ROOT / "docs" / "reference"
@@ -56,6 +58,7 @@ TOPICS = (
     Topic("http", "HTTP and WebSocket", "`accord.http`: serving agents, and reaching them (extra `http`).", ("http",)),
     Topic("errors", "Errors", "Every exception that Accord raises on purpose.", ("errors",)),
     Topic("watching", "Traces and spans", "What records the wire.", ("trace", "spans")),
+    Topic("testing", "Testing", "`accord.testing`: tools for tests of agents and clients.", ("testing",)),
     Topic("transports", "Transports", "What carries frames between two sides.", ("transports",)),
     Topic("messages", "Messages", "The low level: typed messages, their handlers, and the connection.", ("",)),
 )
@@ -69,6 +72,9 @@ SCHEMA = """\
 
 SPECIAL = ("__await__", "__aiter__", "__aenter__", "__call__", "__getitem__", "__contains__", "__iter__", "__len__")
 """Special methods that are a way to use an object, and how each reads."""
+
+UNSIGNED = ("__await__", "__aiter__", "__aenter__", "__iter__", "__len__")
+"""Those whose use says it all."""
 
 USES = {
     "__await__": "await {it}",
@@ -94,7 +100,8 @@ class Public(NamedTuple):
 
 
 def public_names() -> Iterator[Public]:
-    for package, prefix in ((accord, "accord"), (accord.http, "accord.http")):
+    for package in (accord, accord.http, accord.testing):
+        prefix = package.__name__
         for name in sorted(package.__all__, key=str.lower):
             value = getattr(package, name)
             if not inspect.ismodule(value) and name != "__version__":
@@ -156,12 +163,27 @@ def of_class(public: Public, node: ast.ClassDef) -> Iterator[str]:
             yield f"| `{row.name}` | {code(row.type)} | {cell(row.text)} |"
         yield ""
     it = instance_name(node.name)
+    explained = explained_by_bases(public)
     for member in members:
         if isinstance(member, Method) and member.node.name not in seen:
             seen.add(member.node.name)
-            yield from (f"### `{member.heading(public.name, it)}`", "")
-            yield from (signature(member.called(public.name, it), member.node, bound=member.bound), "")
-            yield docstring(member.node)
+            if ast.get_docstring(member.node) or member.node.name not in explained:
+                yield from of_method(member, public.name, it)
+
+
+def of_method(member: Method, owner: str, it: str) -> Iterator[str]:
+    yield from (f"### `{member.heading(owner, it)}`", "")
+    if member.node.name not in UNSIGNED:
+        yield from (signature(member.called(owner, it), member.node, bound=member.bound), "")
+    if ast.get_docstring(member.node):
+        yield docstring(member.node)
+
+
+def explained_by_bases(public: Public) -> set[str]:
+    """The methods of public base classes: an override without a docstring does what its base says."""
+    bases = [it for it in public_names() if it.value in public.value.__mro__[1:]]
+    nodes = [it for base in bases for owner in classes_of(base) for it in members_of(owner)]
+    return {it.node.name for it in nodes if isinstance(it, Method)}
 
 
 def instance_name(name: str) -> str:
@@ -253,9 +275,20 @@ def is_argument(node: ast.AnnAssign) -> bool:
 
 
 def signature(name: str, node: Function, *, bound: bool = False, result: bool = True) -> str:
+    if any(ast.unparse(it).endswith("asynccontextmanager") for it in node.decorator_list):
+        return fenced(f"async with {name}", list(parameters(node.args, bound=bound)), f" as value{entered(node)}")
     returns = f" -> {annotation(node.returns)}" if result and node.returns is not None else ""
     start = "async def " if isinstance(node, ast.AsyncFunctionDef) else "" if name.startswith("class ") else "def "
     return fenced(start + name, list(parameters(node.args, bound=bound)), returns)
+
+
+def entered(node: Function) -> str:
+    """What the block of a context manager gets, as its generator's annotation says."""
+    match node.returns:
+        case ast.Subscript(slice=ast.Tuple(elts=[kind, *_])) | ast.Subscript(slice=kind):
+            return f"  # {source(kind)}"
+        case _:
+            return ""
 
 
 def parameters(arguments: ast.arguments, *, bound: bool) -> Iterator[str]:
@@ -361,7 +394,26 @@ def anchor(name: str) -> str:
     return name.replace(".", "").lower()
 
 
+def missing() -> Iterator[str]:
+    """The names on the pages that nothing explains."""
+    for public in public_names():
+        node = definition(public.home, public.value.__name__)
+        if not ast.get_docstring(node):
+            yield public.name
+        if isinstance(node, ast.ClassDef):
+            explained = explained_by_bases(public)
+            for member in (it for owner in classes_of(public) for it in members_of(owner)):
+                if isinstance(member, Attribute):
+                    if not member.text:
+                        yield f"{public.name}.{member.name}"
+                elif not ast.get_docstring(member.node) and member.node.name not in {*explained, *UNSIGNED}:
+                    yield f"{public.name}.{member.node.name}"
+
+
 def main() -> int:
+    if "--missing" in sys.argv[1:]:
+        print(*missing(), sep="\n")
+        return 0
     pages = generated()
     stale = sorted(set(PAGES.glob("*.md")) - pages.keys())
     outdated = [path for path, text in pages.items() if not path.exists() or path.read_text() != text]
