@@ -5,8 +5,8 @@
     python tools/reference.py --missing  list the members that have no docstring
 
 The names are those of `accord`, `accord.http` and `accord.testing`. Signatures and docstrings are read from the
-sources, so the pages are the same with every version of Python. The types of the protocol (`accord.v1`, `accord.v2`) are not
-repeated: they have the names and fields of the official schema.
+sources, so the pages are the same with every version of Python. The types of the protocol (`accord.v1`, `accord.v2`)
+are not repeated: they have the names and fields of the official schema.
 """
 
 from __future__ import annotations
@@ -276,7 +276,7 @@ def is_argument(node: ast.AnnAssign) -> bool:
 
 def signature(name: str, node: Function, *, bound: bool = False, result: bool = True) -> str:
     if any(ast.unparse(it).endswith("asynccontextmanager") for it in node.decorator_list):
-        return fenced(f"async with {name}", list(parameters(node.args, bound=bound)), f" as value{entered(node)}")
+        return fenced(f"async with {name}", list(parameters(node.args, bound=bound)), entered(node))
     returns = f" -> {annotation(node.returns)}" if result and node.returns is not None else ""
     start = "async def " if isinstance(node, ast.AsyncFunctionDef) else "" if name.startswith("class ") else "def "
     return fenced(start + name, list(parameters(node.args, bound=bound)), returns)
@@ -286,7 +286,7 @@ def entered(node: Function) -> str:
     """What the block of a context manager gets, as its generator's annotation says."""
     match node.returns:
         case ast.Subscript(slice=ast.Tuple(elts=[kind, *_])) | ast.Subscript(slice=kind):
-            return f"  # {source(kind)}"
+            return "" if source(kind) == "None" else f" as value  # {source(kind)}"
         case _:
             return ""
 
