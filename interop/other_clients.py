@@ -72,15 +72,15 @@ def status(case: ET.Element) -> str:
 ACPX = OtherClient(
     "acpx",
     f"acpx {acpx.VERSION}, from the command line",
-    "`accord demo`, and the examples with a notebook and with pydantic-ai",
+    "`accord demo`, and the examples for a notebook and pydantic-ai",
 )
 TOAD = OtherClient(
     "toad",
     f"Toad {toad.VERSION}, in a terminal",
-    "`accord demo`, and the examples with a notebook, with pydantic-ai and with LangGraph",
+    "`accord demo`, and the examples for a notebook, pydantic-ai and LangGraph",
     (
-        "it answers notifications of a kind that it does not know with an error that has no id",
-        "of an error it shows only `data.details`, and calls one in mid-turn a failure to start",
+        "it answers an unknown notification with an error without an id",
+        "it shows only `data.details` of an error, and reports an error during a turn as a failure to start",
     ),
 )
 OTHER_CLIENTS = (ACPX, TOAD)

@@ -125,18 +125,18 @@ GEMINI = RealAgent(
     files_lent=False,
     loads_in_another_minute=True,
     lacks={
-        "files of a client": Lack(
-            "it looks for the words of the error in `String(error)` of a plain object, so that over a client's files "
-            "it can never make a new one; it works with its own here",
+        "files of the client": Lack(
+            "it searches `String(error)` of a plain object for the text of the error, so it can never create a file "
+            "through the client; here it uses its own file access",
             "gemini_files.py",
         ),
-        "load in the minute of new": Lack(
-            "`session/load` begins with a recording of its own, in a file named after the minute, and so overwrites a "
-            "session of the same minute, which is lost; the conversation waits for the next minute",
+        "load within a minute of new": Lack(
+            "`session/load` starts a recording of its own in a file named after the minute, which overwrites a session "
+            "of the same minute; the conversation waits for the next minute",
             "gemini_load.py",
         ),
         "answer of load": Lack(
-            "it comes before the session is replayed; our client takes up what comes behind it", "gemini_replay.py"
+            "it arrives before the session is replayed; our client accepts updates after it", "gemini_replay.py"
         ),
     },
 )
@@ -176,8 +176,8 @@ PYDANTIC = RealAgent(
     settings=lambda url, _: {"OPENAI_API_KEY": "x", "OPENAI_BASE_URL": f"{url}/v1"},
     lacks={
         "resume": Lack(
-            "`run_acp` declares `session/resume` and `session/fork`, and starts the Python SDK in the way in which it "
-            "refuses both",
+            "`run_acp` declares `session/resume` and `session/fork`, and starts the Python SDK in a mode that refuses "
+            "both",
             "pydantic_resume.py",
         )
     },

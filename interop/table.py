@@ -20,23 +20,26 @@ YES, NO, UNABLE, BROKEN, UNKNOWN = "✓", "**failed**", "-", "✗", "?"
 FILES = ("protocol", "demo", "lasting")
 
 BEGINNING = """\
-# Accord with other people's implementations
+# Interop
 
-This page is made by `python -m interop.table` from the last whole run of the suite, which is `python -m interop record
---agents`. `make interop` runs the SDKs' part of it, and `make interop-agents` the real agents.
+This page shows which SDKs, clients and agents were tested with Accord, and the results. `python -m
+interop.table` generates it from the last complete run of the suite, `python -m interop record
+--agents`. `make interop` runs the part with SDKs, `make interop-agents` the part with real agents.
 
-Each SDK has a small client and a small agent in `interop/clients` and `interop/agents`, written with what the SDK
-offers and nothing below it. The clients take the same steps from `interop/behaviours`, and the same must come of them.
-The Python and TypeScript SDKs' clients go through our `examples` too (`tests/interop/test_examples_of_ours.py`).
+Each SDK has a small client and a small agent in `interop/clients` and `interop/agents`, written
+with the SDK's own API only. All clients run the same steps from `interop/behaviours` and must get
+the same results. The Python and TypeScript SDKs' clients also run our `examples`
+(`tests/interop/test_examples_of_ours.py`).
 
-What our client lends is shown with the same agents once more, through `accord.connect` and its services: they read and
-write files, run commands, ask for permission, and put forms and links to the user (`tests/interop/test_lending.py`).
+`tests/interop/test_lending.py` tests what our client lends with the same agents, through
+`accord.connect` and its services: the agents read and write files, run commands, ask for
+permission, and ask the user for forms and URLs.
 
 | sign | means |
 |---|---|
 | ✓ | as expected |
-| - | their SDK has no way to say it, or the agent does not offer it |
-| ✗ | they do not do what the protocol says; the reason is below, with a reproduction without any of our code |
+| - | the SDK has no API for it, or the agent does not offer it |
+| ✗ | the other side violates the protocol; the reason is below, with a reproduction without our code |
 | ? | not run |
 """
 
@@ -49,10 +52,10 @@ def page(results: Results) -> str:
 
 def _pairs(results: Results) -> Iterator[str]:
     for file, ours, title in (
-        ("protocol", "accord", "Their client, our agent; and ours with ours"),
+        ("protocol", "accord", "Their client, our agent; and our client, our agent"),
         ("protocol", "", "Our client, their agent"),
         ("demo", "demo", "Clients with `accord demo`"),
-        ("lasting", "lasting", "Clients, and an agent of ours that is ended and started again"),
+        ("lasting", "lasting", "Clients with an agent of ours that is restarted"),
     ):
         pairs = [it for it in PAIRS if it.file == file and (it.agent.name == ours if ours else it.agent.name in THEIRS)]
         names = [it.client.title if ours else it.agent.title for it in pairs]
@@ -71,7 +74,7 @@ def _sign(results: Results, pair: Pair, behaviour: str) -> str:
 
 
 def _reasons() -> Iterator[str]:
-    yield from ("## Why not", "", "| client | agent | what | why |", "|---|---|---|---|")
+    yield from ("## Reasons", "", "| client | agent | behaviour | reason |", "|---|---|---|---|")
     titles = {it.name: it.title for file in FILES for it in behaviours(file)}
     for row in rows():
         what = "; ".join(titles[name] for name in row.behaviours)
@@ -97,10 +100,10 @@ def _agents(results: Results) -> Iterator[str]:
     yield from (
         "## Real agents",
         "",
-        "Our client drives each without a network, with a model that is made of rules (`interop/model`): it starts,",
-        "opens a session, answers in text, writes a file when it is allowed to, is cancelled in mid-stream, is started",
-        "again, takes the session up, and leaves no process behind. pydantic-acp and deepagents-acp are frameworks:",
-        "their agents are the smallest that they make (`interop/agents`).",
+        "Our client drives each agent without a network, with a model made of rules (`interop/model`). The",
+        "agent starts, opens a session, answers in text, writes a file when it is allowed to, is cancelled",
+        "while it streams, is restarted, opens the session again, and leaves no process behind. pydantic-acp",
+        "and deepagents-acp are frameworks; their agents are the smallest possible (`interop/agents`).",
         "",
         _row("agent", ["version", *PARTS]),
         _row("---", ["---"] * (len(PARTS) + 1)),

@@ -1,4 +1,4 @@
-"""The differences from the TypeScript SDK's validators that we keep, and why: the twin of `docs/differences.md`.
+"""The differences from the TypeScript SDK's validators that we keep, and why. `docs/differences.md` shows them.
 A row explains differences by their cause (`how` a value was broken, and `where`), or, where `how` says nothing, by the
 place at which the two results differ. Names are those of types, unions and fields; `*` stands for anything.
 """
@@ -66,7 +66,7 @@ ROWS = (
         ),
         ours="kept as `Unknown`",
         theirs="an error; in a list, dropped",
-        why="a newer peer's update is still worth showing, and a proxy must not lose it",
+        why="a newer peer's update should still be shown, and a proxy must not lose it",
     ),
     Row(
         versions=(1,),
@@ -74,7 +74,7 @@ ROWS = (
         where=("PromptResponse.stopReason",),
         ours="kept as its string",
         theirs="an error",
-        why="the turn is over, whatever the reason is called",
+        why="the turn has ended, whatever the reason",
     ),
     Row(
         versions=(1,),
@@ -94,14 +94,14 @@ ROWS = (
         ),
         ours="kept as its string",
         theirs="an error",
-        why="next edit suggestions are still a proposal: words may come",
+        why="next edit suggestions are still a proposal; values may be added",
     ),
     Row(
         versions=(1,),
         how=("wrong kind",),
         where=("NesOpenFile.lastFocusedMs", "NesUserAction.timestampMs", "*.version"),
         types=("Nes*", "*Nes*", "Did*"),
-        ours="a fraction is as wrong as a text",
+        ours="a fraction is an error, as a string is",
         theirs="any number",
         why="versions and milliseconds are whole numbers in the proposal's schema",
     ),
@@ -111,20 +111,20 @@ ROWS = (
         where=("CurrentModeUpdate", "DiffPatch", "PlanFile", "PlanItems", "PlanMarkdown", "PlanRemoved"),
         ours="read as today's field",
         theirs="missing",
-        why="the protocol's own pages show these names, and agents were written from them",
+        why="the protocol's pages show these names, and agents were written from them",
     ),
     Row(
         versions=(1,),
         where=("ElicitationUrlMode.url",),
         ours="any text",
         theirs="must be a URL",
-        why="a format is no reason to lose a message: whoever opens the address has to check it anyway",
+        why="a wrong format should not lose a message; the program that opens the address must check it anyway",
     ),
     Row(
         versions=(1, 2),
         how=("too large", "too small"),
         where=("IntegerPropertySchema.*", "ResourceLink.size", "TerminalExitStatus.exitCode"),
-        ours="beyond 64 bits is out of bounds",
+        ours="an error beyond 64 bits",
         theirs="any whole number, rounded",
         why="the schema says int64, and a rounded number is another number",
     ),
@@ -132,16 +132,16 @@ ROWS = (
         versions=(1,),
         where=("CreateElicitationRequest.requestId",),
         types=("CreateElicitationRequest",),
-        ours="a request of both scopes keeps both; each must be right",
-        theirs="the first scope that fits; the other is dropped, right or wrong",
-        why="nothing says which one counts, and nothing is dropped in silence",
+        ours="a request with both scopes keeps both; each must be valid",
+        theirs="the first valid scope; the other is dropped, valid or not",
+        why="the schema does not say which one counts, and nothing is dropped silently",
     ),
     Row(
         versions=(1, 2),
         where=("CreateElicitationRequest.toolCallId",),
         types=("CreateElicitationRequest",),
-        ours="kept beside a `requestId`, too",
-        theirs="dropped where no `sessionId` is",
+        ours="kept beside a `requestId` too",
+        theirs="dropped without a `sessionId`",
         why="the schema allows more fields in a scope than it names",
     ),
     Row(
@@ -149,9 +149,9 @@ ROWS = (
         how=("wrong kind",),
         where=("CreateElicitationRequest.sessionId",),
         types=("CreateElicitationRequest",),
-        ours="an error, also beside a right requestId",
-        theirs="read by its requestId",
-        why="a session id of the wrong kind is a mistake that its sender should hear of",
+        ours="an error, even beside a valid `requestId`",
+        theirs="read by its `requestId`",
+        why="a session id of the wrong type is an error that its sender should learn of",
     ),
     Row(
         versions=(1, 2),
@@ -167,7 +167,7 @@ ROWS = (
         ),
         ours="the whole object",
         theirs="only the fields that make this variant",
-        why="theirs are parts that are never read alone; the unions that they make are compared",
+        why="their validators are parts that are never used alone; the unions made of them are compared",
     ),
     Row(
         versions=(1,),
@@ -175,44 +175,44 @@ ROWS = (
         types=("InitializeProxy*",),
         ours="kept",
         theirs="dropped, though kept in `initialize`",
-        why="a proxy passes on what its client and its agent said",
+        why="a proxy forwards what its client and its agent declared",
     ),
     Row(
         versions=(1,),
         how=("wrong kind", "null"),
         where=("AuthMethodTerminal.args", "AuthMethodTerminal.env"),
         ours="an error; in a list, dropped",
-        theirs="read as a method that the agent does by itself",
-        why="a known tag with a bad payload is an error; nobody could log in by that method",
+        theirs="read as a method that the agent handles itself",
+        why="a known tag with a bad payload is an error; no user could log in with that method",
     ),
     Row(
         versions=(1,),
         how=("*",),
         where=("AuthEnvVar", "AuthEnvVar.*", "AuthMethodEnvVar", "AuthMethodEnvVar.*"),
         ours="an error; in a list, dropped",
-        theirs="read as a method that the agent does by itself",
+        theirs="read as a method that the agent handles itself",
         why="`env_var` is in the proposal and sent by real agents, so it is a known tag here",
     ),
     Row(
         versions=(1,),
         where=("AuthMethod", "AuthMethodEnvVar.link", "AuthMethodEnvVar.vars"),
         ours="an `env_var` method with its variables",
-        theirs="a method that the agent does by itself",
+        theirs="a method that the agent handles itself",
         why="`env_var` is in the proposal and sent by real agents: its user must be told which variables to set",
     ),
     Row(
         versions=(1, 2),
         where=("IdleStateUpdate.error",),
         ours="kept beside any stop reason, read tolerantly",
-        theirs="read beside `error`, dropped beside the other known reasons, kept as it came beside unknown ones",
-        why="one flat type; an error that was sent is worth showing",
+        theirs="read with the reason `error`, dropped with other known reasons, kept unread with unknown ones",
+        why="one flat type; an error that was sent should be shown",
     ),
     Row(
         versions=(2,),
         where=("SessionStateUpdate.error", "SessionStateUpdate.stopReason", "SessionStateUpdate.usage"),
         ours="kept in every state",
-        theirs="dropped in states that do not have it, and read as `IdleStateUpdate` says where they do",
-        why="one flat type; an error that was sent is worth showing",
+        theirs="dropped in states without it; in the others read as `IdleStateUpdate` is",
+        why="one flat type; an error that was sent should be shown",
     ),
     Row(
         versions=(2,),
@@ -220,14 +220,14 @@ ROWS = (
         where=("*.baseUrl", "*.src", "*.uri", "*.url"),
         ours="any text",
         theirs="must be a URL; in a list, dropped",
-        why="a format is no reason to lose a message: whoever opens the address has to check it anyway",
+        why="a wrong format should not lose a message; the program that opens the address must check it anyway",
     ),
     Row(
         versions=(2,),
         where=("SessionInfo.updatedAt", "SessionInfoUpdate.updatedAt"),
         ours="any text",
-        theirs="left out where it is no RFC 3339 time",
-        why="it is for people, and a time in another form still tells them something",
+        theirs="dropped unless it is an RFC 3339 time",
+        why="the time is for people, and another format is still readable",
     ),
     Row(
         versions=(2,),
@@ -243,39 +243,39 @@ ROWS = (
         ),
         ours="an empty list",
         theirs="an error; in a list, dropped",
-        why="whoever reads it knows best what nothing means",
+        why="the reader can decide what an empty list means",
     ),
     Row(
         versions=(2,),
         how=("missing tag",),
         where=("AvailableCommand", "AvailableCommandInput", "ReplayFrom"),
-        ours="the only variant there is",
+        ours="read as the only variant",
         theirs="an error; in a list, dropped",
-        why="there is nothing else that it can be, and version 1 had no tag here",
+        why="there is only one variant, and version 1 has no tag here",
     ),
     Row(
         versions=(2,),
         how=("missing tag", "another tag"),
         where=("ElicitationSchema",),
-        ours="an object's schema",
+        ours="read as the schema of an object",
         theirs="an error",
-        why="a form is always an object; in version 1 the tag may be left out, and is forgiven when wrong",
+        why="a form is always an object; in version 1 the tag is optional, and a wrong one is accepted",
     ),
     Row(
         versions=(2,),
         where=("Error.data", "ErrorData"),
         ours="kept whole",
-        theirs="only the fields of the known shape that it has",
-        why="an error's data is for whoever has to find out what went wrong",
+        theirs="only the fields of the known shape",
+        why="the data of an error helps to find its cause",
     ),
     Row(
         versions=(2,),
         where=("CreateElicitationRequest", "ElicitationMode"),
         types=("CreateElicitationRequest",),
         verdicts=(THEY_REFUSE,),
-        ours="a `null` scope is none",
-        theirs="a `null` scope counts, so there are two",
-        why="null and absent are the same wherever the protocol does not tell them apart",
+        ours="a `null` scope counts as absent",
+        theirs="a `null` scope counts as present, so there are two",
+        why="null and absent are the same unless the protocol distinguishes them",
     ),
 )
 
@@ -297,49 +297,49 @@ class TextRow:
 
 TEXT_ROWS = (
     TextRow(
-        "a byte order mark before it",
+        "a byte order mark at the start",
         ours="read without it",
         theirs="an error",
-        why="it says nothing, and some editors write it",
+        why="it carries no information, and some editors write it",
     ),
     TextRow(
         "a number like `1e400`",
         ours="an error",
         theirs="infinite, and `null` when written",
-        why="a number that became `null` on its way is worse than none",
+        why="an error is better than a number that becomes `null`",
     ),
     TextRow(
         "a whole number of 40 digits in `_meta`",
         ours="kept to the last digit",
         theirs="rounded",
-        why="`_meta` is not ours to change",
+        why="`_meta` must not be changed",
     ),
     TextRow(
         "a whole number of 5,000 digits",
         ours="an error",
         theirs="infinite, and `null` when written",
-        why="reading such numbers takes time that grows with their square",
+        why="the time to read such a number grows with the square of its length",
     ),
     TextRow(
         "a key `__proto__` in `_meta`",
         ours="kept",
         theirs="dropped",
-        why="it is a key like any other; only JavaScript has to fear it",
+        why="it is an ordinary key outside JavaScript",
     ),
 )
 
 
 def tables() -> str:
     """The tables of `docs/differences.md`."""
-    lines = ["| version | of | what | ours | theirs | why ours is right |", "|---|---|---|---|---|---|"]
+    lines = ["| version | type or field | input | Accord | TypeScript SDK | reason |", "|---|---|---|---|---|---|"]
     lines += [
         f"| {_words(row.versions)} | {_code(row.where if row.where != ('*',) else row.types)} "
-        f"| {_words(row.how) or 'as it is'} | {row.ours} | {row.theirs} | {row.why} |"
+        f"| {_words(row.how) or 'any'} | {row.ours} | {row.theirs} | {row.why} |"
         for row in ROWS
     ]
-    lines += ["", "| in the text | ours | theirs | why ours is right |", "|---|---|---|---|"]
+    lines += ["", "| JSON text | Accord | TypeScript SDK | reason |", "|---|---|---|---|"]
     lines += [f"| {row.text} | {row.ours} | {row.theirs} | {row.why} |" for row in TEXT_ROWS]
-    return "\n".join(lines).replace("| * |", "| anything wrong |") + "\n"
+    return "\n".join(lines).replace("| * |", "| any error |") + "\n"
 
 
 def _words(words: tuple[object, ...]) -> str:

@@ -77,7 +77,7 @@ def test_hardly_a_type_is_left_out(version, validators):
 SIDES = ("Agent", "Client", "Proxy")
 
 TEXTS = {
-    "a byte order mark before it": '\ufeff{"type":"text","text":""}',
+    "a byte order mark at the start": '\ufeff{"type":"text","text":""}',
     "a number like `1e400`": '{"type":"text","text":"","_meta":{"a":1e400}}',
     "a whole number of 40 digits in `_meta`": '{"type":"text","text":"","_meta":{"a":%s}}' % ("1" * 40),
     "a whole number of 5,000 digits": '{"type":"text","text":"","_meta":{"a":%s}}' % ("1" * 5000),

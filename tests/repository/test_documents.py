@@ -16,8 +16,6 @@ BLOCK = re.compile(r"^```python(?P<options>[^\n]*)\n(?P<code>.*?)^```", re.MULTI
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 FOLLOWED = {"docs/quickstart.md"}
 """Pages whose blocks belong together: another test follows them from the first to the last."""
-PLANS = {"docs/design.md"}
-"""Pages that say what is to come: their blocks are read, not run."""
 
 
 def blocks() -> list:
@@ -47,9 +45,6 @@ def run(arguments: list[str], folder: Path) -> subprocess.CompletedProcess:
 
 @pytest.mark.parametrize(("name", "code", "options"), blocks())
 def test_a_code_block_runs(name, code, options, tmp_path):
-    if name in PLANS:
-        compile(code, name, "exec", flags=__import__("ast").PyCF_ALLOW_TOP_LEVEL_AWAIT)
-        return
     script = tmp_path / "block.py"
     script.write_text(code)
     done = run([sys.executable, str(script)], tmp_path)

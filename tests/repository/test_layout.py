@@ -78,7 +78,7 @@ ALL = set(modules())
 @pytest.mark.parametrize("module", sorted(ALL - PACKAGES))
 def test_a_module_imports_only_from_above(module):
     entry = home(module)
-    assert entry is not None, f"{module} is not in the order: docs/design.md, Layout, says where it belongs"
+    assert entry is not None, f"{module} is not in the order: add it to ORDER"
     for imported in imports_of(module):
         other = home(imported)
         assert other is not None, imported

@@ -1,0 +1,433 @@
+"""Writes docs/reference: every public name with its signature and docstring.
+
+    python tools/reference.py            rewrite the pages
+    python tools/reference.py --check    only say whether they are up to date
+    python tools/reference.py --missing  list the members that have no docstring
+
+The names are those of `accord`, `accord.http` and `accord.testing`. Signatures and docstrings are read from the
+sources, so the pages are the same with every version of Python. The types of the protocol (`accord.v1`, `accord.v2`)
+are not repeated: they have the names and fields of the official schema.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import re
+import sys
+import textwrap
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import accord
+import accord.testing
+
+ROOT = Path(__file__).parent.parent
+PAGES = ROOT / "docs" / "reference"
+WIDTH = 100
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class Topic(NamedTuple):
+    file: str
+    title: str
+    about: str
+    homes: tuple[str, ...]
+    """Packages and modules below `accord` whose public names belong to this page."""
+
+
+TOPICS = (
+    Topic("agents", "Agents", "What agents are written with: `Agent`, and what its functions receive.", ("agent",)),
+    Topic(
+        "clients",
+        "Clients",
+        "What clients are written with: `connect`, `Client`, and the agent and sessions they hold.",
+        ("client", "connect", "connecting"),
+    ),
+    Topic(
+        "services",
+        "Services",
+        "What a client lends to agents: files, terminals, permission and forms.",
+        ("host", "services"),
+    ),
+    Topic("stores", "Stores", "Where an agent keeps its sessions.", ("store",)),
+    Topic("http", "HTTP and WebSocket", "`accord.http`: serving agents, and reaching them (extra `http`).", ("http",)),
+    Topic("errors", "Errors", "Every exception that Accord raises on purpose.", ("errors",)),
+    Topic("watching", "Traces and spans", "What records the wire.", ("trace", "spans")),
+    Topic("testing", "Testing", "`accord.testing`: tools for tests of agents and clients.", ("testing",)),
+    Topic("transports", "Transports", "What carries frames between two sides.", ("transports",)),
+    Topic("messages", "Messages", "The low level: typed messages, their handlers, and the connection.", ("",)),
+)
+"""The first topic with a home of a name has it; the last one has what no other has."""
+
+SCHEMA = """\
+`accord.v1` and `accord.v2` are the types of the protocol. They have the names and fields of the
+[official schema](https://agentclientprotocol.com/protocol/schema), in snake case;
+`accord schema` prints them as JSON Schema.
+"""
+
+SPECIAL = ("__await__", "__aiter__", "__aenter__", "__call__", "__getitem__", "__contains__", "__iter__", "__len__")
+"""Special methods that are a way to use an object, and how each reads."""
+
+UNSIGNED = ("__await__", "__aiter__", "__aenter__", "__iter__", "__len__")
+"""Those whose use says it all."""
+
+USES = {
+    "__await__": "await {it}",
+    "__aiter__": "async for ... in {it}",
+    "__aenter__": "async with {it}",
+    "__call__": "{it}(...)",
+    "__getitem__": "{it}[...]",
+    "__contains__": "... in {it}",
+    "__iter__": "for ... in {it}",
+    "__len__": "len({it})",
+}
+
+
+class Public(NamedTuple):
+    name: str
+    """As users write it: `accord.Agent`, `accord.http.serve`."""
+    value: Any
+    home: str
+    """The module that defines it."""
+
+
+# The names
+
+
+def public_names() -> Iterator[Public]:
+    for package in (accord, accord.http, accord.testing):
+        prefix = package.__name__
+        for name in sorted(package.__all__, key=str.lower):
+            value = getattr(package, name)
+            if not inspect.ismodule(value) and name != "__version__":
+                yield Public(f"{prefix}.{name}", value, value.__module__)
+
+
+def topic_of(public: Public) -> Topic:
+    parts = public.home.split(".")[1:]
+    return next((it for it in TOPICS if parts[:1] == [it.homes[0]] or parts[0] in it.homes), TOPICS[-1])
+
+
+# The sources
+
+
+@cache
+def tree_of(module: str) -> ast.Module:
+    path = importlib.import_module(module).__file__
+    assert path is not None
+    return ast.parse(Path(path).read_text())
+
+
+def definition(module: str, name: str) -> ast.ClassDef | Function:
+    for node in tree_of(module).body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
+            return node
+    raise SystemExit(f"tools/reference.py: {module} does not define {name}")
+
+
+def classes_of(public: Public) -> list[ast.ClassDef]:
+    """The class and its private bases of ours, whose members are its own to a reader."""
+    shown = {it.value for it in public_names() if it.value is not public.value}
+    bases = [it for it in public.value.__mro__ if it.__module__.startswith("accord.") and it not in shown]
+    found = [definition(it.__module__, it.__name__) for it in bases]
+    return [it for it in found if isinstance(it, ast.ClassDef)]
+
+
+# One name
+
+
+def entry(public: Public) -> str:
+    node = definition(public.home, public.value.__name__)
+    if isinstance(node, ast.ClassDef):
+        return "\n".join(of_class(public, node))
+    return "\n".join([f"## `{public.name}`", "", signature(public.name, node), "", docstring(node)])
+
+
+def of_class(public: Public, node: ast.ClassDef) -> Iterator[str]:
+    yield from (f"## `{public.name}`", "", class_signature(public, node), "", docstring(node))
+    bases = [it.__name__ for it in public.value.__mro__[1:] if it in {other.value for other in public_names()}]
+    if bases:
+        yield from (f"Base: `accord.{bases[0]}`.", "")
+    seen: set[str] = set()
+    members = [it for owner in classes_of(public) for it in members_of(owner)]
+    attributes = [it for it in members if not isinstance(it, Method)]
+    rows = [it for it in attributes if it.name not in seen and not seen.add(it.name)]
+    if rows:
+        yield from ("| attribute | type | |", "|---|---|---|")
+        for row in rows:
+            yield f"| `{row.name}` | {code(row.type)} | {cell(row.text)} |"
+        yield ""
+    it = instance_name(node.name)
+    explained = explained_by_bases(public)
+    for member in members:
+        if isinstance(member, Method) and member.node.name not in seen:
+            seen.add(member.node.name)
+            if ast.get_docstring(member.node) or member.node.name not in explained:
+                yield from of_method(member, public.name, it)
+
+
+def of_method(member: Method, owner: str, it: str) -> Iterator[str]:
+    yield from (f"### `{member.heading(owner, it)}`", "")
+    if member.node.name not in UNSIGNED:
+        yield from (signature(member.called(owner, it), member.node, bound=member.bound), "")
+    if ast.get_docstring(member.node):
+        yield docstring(member.node)
+
+
+def explained_by_bases(public: Public) -> set[str]:
+    """The methods of public base classes: an override without a docstring does what its base says."""
+    bases = [it for it in public_names() if it.value in public.value.__mro__[1:]]
+    nodes = [it for base in bases for owner in classes_of(base) for it in members_of(owner)]
+    return {it.node.name for it in nodes if isinstance(it, Method)}
+
+
+def instance_name(name: str) -> str:
+    """`Agent` is used as `agent`, `RemoteSession` as `session`."""
+    return re.findall(r"[A-Z][a-z]*", name)[-1].lower()
+
+
+class Attribute(NamedTuple):
+    name: str
+    type: str
+    text: str
+
+
+class Method(NamedTuple):
+    node: Function
+    static: bool
+    bound: bool
+
+    def called(self, owner: str, instance: str) -> str:
+        return f"{owner if self.static else instance}.{self.node.name}"
+
+    def heading(self, owner: str, instance: str) -> str:
+        return USES.get(self.node.name, "").format(it=instance) or self.called(owner, instance)
+
+
+def members_of(node: ast.ClassDef) -> Iterator[Attribute | Method]:
+    for index, statement in enumerate(node.body):
+        match statement:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() if is_shown(statement):
+                decorators = {ast.unparse(it) for it in statement.decorator_list}
+                if decorators & {"property", "cached_property", "functools.cached_property"}:
+                    yield Attribute(statement.name, annotation(statement.returns), ast.get_docstring(statement) or "")
+                elif not any(it.endswith((".setter", "overload")) for it in decorators):
+                    static = bool(decorators & {"classmethod", "staticmethod"})
+                    yield Method(statement, static, "staticmethod" not in decorators)
+            case ast.AnnAssign(target=ast.Name(name)) if not name.startswith("_"):
+                default = "" if statement.value is None else f" = {source(statement.value)}"
+                yield Attribute(name, annotation(statement.annotation) + default, string_after(node.body, index))
+            case ast.FunctionDef(name="__init__"):
+                yield from set_in_init(statement)
+            case _:
+                pass
+
+
+def is_shown(node: Function) -> bool:
+    return not node.name.startswith("_") or node.name in SPECIAL
+
+
+def set_in_init(node: ast.FunctionDef) -> Iterator[Attribute]:
+    """Attributes that `__init__` sets and explains."""
+    arguments = {it.arg: annotation(it.annotation) for it in [*node.args.args, *node.args.kwonlyargs]}
+    for index, statement in enumerate(node.body):
+        match statement:
+            case ast.AnnAssign(target=ast.Attribute(ast.Name("self"), name)):
+                kind = annotation(statement.annotation)
+            case ast.Assign(targets=[ast.Attribute(ast.Name("self"), name)], value=value):
+                kind = arguments.get(value.id, "") if isinstance(value, ast.Name) else ""
+            case _:
+                continue
+        text = string_after(node.body, index)
+        if not name.startswith("_") and (text or name in arguments):
+            yield Attribute(name, kind, text)
+
+
+def string_after(body: list[ast.stmt], index: int) -> str:
+    match body[index + 1 : index + 2]:
+        case [ast.Expr(ast.Constant(str(text)))]:
+            return inspect.cleandoc(text)
+        case _:
+            return ""
+
+
+# How it is written
+
+
+def class_signature(public: Public, node: ast.ClassDef) -> str:
+    for owner in classes_of(public):
+        for statement in owner.body:
+            if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
+                return signature(f"class {public.name}", statement, bound=True, result=False)
+    fields = [it for it in node.body if isinstance(it, ast.AnnAssign)]
+    if fields and not any("Protocol" in ast.unparse(it) for it in node.bases):
+        return fenced(f"class {public.name}", [source(it) for it in fields if is_argument(it)], "")
+    return fenced_line(f"class {public.name}")
+
+
+def is_argument(node: ast.AnnAssign) -> bool:
+    return isinstance(node.target, ast.Name) and not node.target.id.startswith("_")
+
+
+def signature(name: str, node: Function, *, bound: bool = False, result: bool = True) -> str:
+    if any(ast.unparse(it).endswith("asynccontextmanager") for it in node.decorator_list):
+        return fenced(f"async with {name}", list(parameters(node.args, bound=bound)), entered(node))
+    returns = f" -> {annotation(node.returns)}" if result and node.returns is not None else ""
+    start = "async def " if isinstance(node, ast.AsyncFunctionDef) else "" if name.startswith("class ") else "def "
+    return fenced(start + name, list(parameters(node.args, bound=bound)), returns)
+
+
+def entered(node: Function) -> str:
+    """What the block of a context manager gets, as its generator's annotation says."""
+    match node.returns:
+        case ast.Subscript(slice=ast.Tuple(elts=[kind, *_])) | ast.Subscript(slice=kind):
+            return "" if source(kind) == "None" else f" as value  # {source(kind)}"
+        case _:
+            return ""
+
+
+def parameters(arguments: ast.arguments, *, bound: bool) -> Iterator[str]:
+    positional = [*arguments.posonlyargs, *arguments.args]
+    defaults = [None] * (len(positional) - len(arguments.defaults)) + list(arguments.defaults)
+    for index, (it, default) in enumerate(zip(positional, defaults, strict=True)):
+        if not (bound and index == 0):
+            yield parameter(it, default)
+        if arguments.posonlyargs and index + 1 == len(arguments.posonlyargs) and not (bound and index == 0):
+            yield "/"
+    if arguments.vararg:
+        yield f"*{parameter(arguments.vararg, None)}"
+    elif arguments.kwonlyargs:
+        yield "*"
+    for it, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        yield parameter(it, default)
+    if arguments.kwarg:
+        yield f"**{parameter(arguments.kwarg, None)}"
+
+
+def parameter(it: ast.arg, default: ast.expr | None) -> str:
+    kind = f": {annotation(it.annotation)}" if it.annotation else ""
+    if default is None:
+        return it.arg + kind
+    return f"{it.arg}{kind}{' = ' if kind else '='}{source(default)}"
+
+
+def annotation(node: ast.expr | None) -> str:
+    return "" if node is None else source(node)
+
+
+def source(node: ast.AST) -> str:
+    text = ast.unparse(node)
+    return text if '"' in text else text.replace("'", '"')
+
+
+def fenced(name: str, arguments: list[str], after: str) -> str:
+    line = f"{name}({', '.join(arguments)}){after}"
+    if len(line) <= WIDTH:
+        return fenced_line(line)
+    rows = "".join(f"    {it},\n" for it in arguments)
+    return fenced_line(f"{name}(\n{rows}){after}")
+
+
+def fenced_line(text: str) -> str:
+    return f"```py\n{text}\n```"
+
+
+def docstring(node: ast.ClassDef | Function) -> str:
+    return fenced_code(ast.get_docstring(node) or "") + "\n"
+
+
+def fenced_code(text: str) -> str:
+    """Code that stands indented below a blank line, and doctests, as fenced blocks."""
+    parts = re.split(r"((?:(?:\A|(?<=\n\n))(?: {4}|>>> ).*(?:\n+ {4}.*|\n(?!\n).*)*))", text)
+    blocks = [
+        fenced_line(textwrap.dedent(it).strip()) if it.startswith(("    ", ">>> ")) else it.strip() for it in parts
+    ]
+    return "\n\n".join(it for it in blocks if it)
+
+
+def code(text: str) -> str:
+    return f"`{text}`".replace("|", "\\|") if text else ""
+
+
+def cell(text: str) -> str:
+    return " ".join(text.split("\n\n", maxsplit=1)[0].split()).replace("|", "\\|")
+
+
+# The pages
+
+
+def generated() -> dict[Path, str]:
+    names = list(public_names())
+    pages = {PAGES / f"{it.file}.md": page(it, [name for name in names if topic_of(name) is it]) for it in TOPICS}
+    return {PAGES / "README.md": index(names), **pages}
+
+
+NOTICE = "<!-- Generated by tools/reference.py from docstrings and signatures; do not edit. -->\n"
+
+
+def page(topic: Topic, names: list[Public]) -> str:
+    return f"{NOTICE}\n# {topic.title}\n\n{topic.about}\n\n" + "\n".join(map(entry, names)).rstrip() + "\n"
+
+
+def index(names: list[Public]) -> str:
+    lines = [NOTICE, "# Reference", "", "Every public name of Accord, by topic.", ""]
+    for topic in TOPICS:
+        lines += [f"## [{topic.title}]({topic.file}.md)", "", "| name | |", "|---|---|"]
+        for it in names:
+            if topic_of(it) is topic:
+                lines.append(f"| [`{it.name}`]({topic.file}.md#{anchor(it.name)}) | {cell(first_line(it))} |")
+        lines.append("")
+    return "\n".join([*lines, "## The types of the protocol", "", SCHEMA])
+
+
+def first_line(public: Public) -> str:
+    return (ast.get_docstring(definition(public.home, public.value.__name__)) or "").partition("\n")[0]
+
+
+def anchor(name: str) -> str:
+    """As GitHub makes it from a heading."""
+    return name.replace(".", "").lower()
+
+
+def missing() -> Iterator[str]:
+    """The names on the pages that nothing explains."""
+    for public in public_names():
+        node = definition(public.home, public.value.__name__)
+        if not ast.get_docstring(node):
+            yield public.name
+        if isinstance(node, ast.ClassDef):
+            explained = explained_by_bases(public)
+            for member in (it for owner in classes_of(public) for it in members_of(owner)):
+                if isinstance(member, Attribute):
+                    if not member.text:
+                        yield f"{public.name}.{member.name}"
+                elif not ast.get_docstring(member.node) and member.node.name not in {*explained, *UNSIGNED}:
+                    yield f"{public.name}.{member.node.name}"
+
+
+def main() -> int:
+    if "--missing" in sys.argv[1:]:
+        print(*missing(), sep="\n")
+        return 0
+    pages = generated()
+    stale = sorted(set(PAGES.glob("*.md")) - pages.keys())
+    outdated = [path for path, text in pages.items() if not path.exists() or path.read_text() != text]
+    if "--check" in sys.argv[1:]:
+        for path in [*outdated, *stale]:
+            print(f"{path.relative_to(ROOT)} is not up to date; run: python tools/reference.py")
+        return bool(outdated or stale)
+    PAGES.mkdir(exist_ok=True)
+    for path in outdated:
+        path.write_text(pages[path])
+    for path in stale:
+        path.unlink()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
