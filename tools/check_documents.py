@@ -31,15 +31,21 @@ class Known(NamedTuple):
 
 
 OPTION_ID = "state.config lists unknown options too; SessionState should keep them apart, as it does unknown updates"
+TERMINAL = "accord does not export the class of a terminal that `on_open` receives"
+SERVERS = "load_mcp_servers never returns Unknown; its result should be typed by the known kinds of servers"
 
 KNOWN = (
     Known("docs/clients.md", "reportUnknownArgumentType", "SessionConfigId | Unknown", OPTION_ID),
     Known("docs/clients.md", "reportUnknownMemberType", "SessionConfigId | Unknown", OPTION_ID),
     Known("docs/clients.md", "reportAttributeAccessIssue", '"id" for class "Unknown"', OPTION_ID),
+    Known("docs/lending.md", "reportUnknownParameterType", '"terminal"', TERMINAL),
+    Known("docs/lending.md", "reportMissingParameterType", '"terminal"', TERMINAL),
+    Known("docs/lending.md", "reportUnknownVariableType", '"text"', TERMINAL),
+    Known("docs/lending.md", "reportUnknownMemberType", '"follow"', TERMINAL),
+    Known("docs/lending.md", "reportUnknownArgumentType", "", TERMINAL),
+    Known("docs/lending.md", "reportUnknownMemberType", '"name"', SERVERS),
+    Known("docs/lending.md", "reportAttributeAccessIssue", '"name" for class "Unknown"', SERVERS),
 )
-
-UNCHECKED = {"docs/engine.md", "docs/lending.md", "docs/remote.md", "docs/sessions.md", "docs/watching.md"}
-"""Pages whose blocks are not annotated yet."""
 
 
 class Problem(NamedTuple):
@@ -63,8 +69,6 @@ def extract() -> dict[Path, tuple[str, int]]:
     sources: dict[Path, tuple[str, int]] = {}
     for document in documents():
         text, page = document.read_text(), document.relative_to(ROOT).as_posix()
-        if page in UNCHECKED:
-            continue
         for match in BLOCK.finditer(text):
             line = text[: match.start("code")].count("\n")
             name = re.sub(r"\W", "_", page.removesuffix(".md"))
