@@ -98,6 +98,10 @@ def test_a_frame_that_cannot_be_read_and_may_hold_secrets_is_not_recorded():
         assert str(len(frame))[:3].encode() in copy
 
 
+def test_a_line_that_is_no_message_loses_the_secrets_of_its_urls():
+    assert masked(b"open https://e.example/?code=s3cret now") == b"open https://e.example/?code=*** now"
+
+
 def test_a_message_is_masked_however_deep_it_is_nested():
     depth = 900
     frame = b'{"a":' * depth + b'{"env":{"A":"s3cret"}}' + b"}" * depth

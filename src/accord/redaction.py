@@ -63,9 +63,9 @@ def masked(frame: bytes) -> bytes | None:
         return None
     try:
         message = msgspec.json.decode(frame)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return msgspec.json.encode(message) if _mask(message) else None
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return _masked_oddity(frame)
-    return msgspec.json.encode(message) if _mask(message) else None
 
 
 def masked_text(text: str) -> str:
@@ -79,13 +79,15 @@ def _may_hold_secrets(frame: bytes) -> bool:
 
 
 def _masked_oddity(frame: bytes) -> bytes:
-    """What is not quite JSON, such as half of an emoji in it, by a decoder that takes more."""
+    """What is not quite JSON, such as half of an emoji in it, by a decoder that takes more; else as text."""
+    text = frame.decode("utf-8", "replace")
     try:
-        message = json.loads(frame.decode("utf-8", "replace"))
+        message = json.loads(text)
         _mask(message)
         return json.dumps(message).encode()
     except (ValueError, RecursionError):
-        return HIDDEN.format(length=len(frame)).encode()
+        hidden = _WORDS.search(frame) is not None
+        return (HIDDEN.format(length=len(frame)) if hidden else mask_urls(text)).encode()
 
 
 def _mask(message: Any) -> bool:

@@ -131,7 +131,7 @@ class JsonLines:
             "accord-trace": FORMAT,
             "started": datetime.now(UTC).isoformat(timespec="milliseconds"),
         }
-        header |= {key: value for key, value in (("role", role), ("peer", peer)) if value}
+        header |= {key: value for key, value in (("role", role), ("peer", self._text(peer))) if value}
         header |= {} if secrets else {"masked": True}
         self._write(msgspec.json.encode(header))
 
@@ -141,8 +141,7 @@ class JsonLines:
         start = b'{"t":%.6f,"dir":"%b",' % (event.time - self._started, event.direction.encode())
         frame = event.frame
         if frame is None:
-            note = event.note if self._masked_text is None or event.note is None else self._masked_text(event.note)
-            self._write(start + b'"note":' + msgspec.json.encode(note) + b"}")
+            self._write(start + b'"note":' + msgspec.json.encode(self._text(event.note or "")) + b"}")
             return
         if self._masked is not None:
             frame = self._masked(frame) or frame
@@ -156,6 +155,9 @@ class JsonLines:
             with suppress(OSError):  # each line was flushed: what fails now has failed before
                 self._file.close()
 
+    def _text(self, text: str) -> str:
+        return text if self._masked_text is None else self._masked_text(text)
+
     def _write(self, line: bytes) -> None:
         try:
             self._file.write(line + b"\n")
@@ -166,7 +168,7 @@ class JsonLines:
 
 
 def _private(path: str | Path) -> IO[bytes]:
-    """Open a file to record in, that is no other's and that nobody else reads.
+    """Open a file to record in, which belongs to this user, and which only this user reads.
 
     In a folder that others may write to, the name may be a link that was put there to have us overwrite a file of ours,
     or a file of theirs. So the opened descriptor is judged, not the name, and emptied after that.
