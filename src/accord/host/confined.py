@@ -24,11 +24,14 @@ from typing import Any
 
 from accord.errors import RequestError
 from accord.host.by_name import by_name
-from accord.host.folder import HERE, Folder
+from accord.host.folder import HERE, Folder, refuse_the_kernels_own
 from accord.host.roots import Place, Roots, outside
 
 LINKS = 40
 """How many links a path may lead through, as for the kernel."""
+
+FOLDERS = 256
+"""How many folders a path may lead through: each takes a descriptor until the end of the way."""
 
 DESCRIPTORS = {os.open, os.mkdir, os.stat, os.readlink, os.unlink, os.rename} <= os.supports_dir_fd
 """Whether files can be opened inside of a folder, by its descriptor."""
@@ -83,6 +86,7 @@ class _Walk:
         self._opened = opened
         self._make = make
         self._links = 0
+        self._entered = 0
         self._folders: list[tuple[int, Path]] = []
         self._ahead: list[str] = []
 
@@ -117,12 +121,16 @@ class _Walk:
         return fd
 
     def _enter(self, name: str) -> None:
+        if self._entered == FOLDERS:
+            raise RequestError.invalid_params(f"the path leads through more than {FOLDERS} folders")
+        self._entered += 1
         above, path = self._folders[-1]
         try:
             fd = os.open(name, _FOLDER, dir_fd=above)
         except FileNotFoundError:
             if not self._make:
                 raise
+            refuse_the_kernels_own(os.fstat(above), path / name)  # a folder there is a control group, for instance
             with suppress(FileExistsError):
                 os.mkdir(name, dir_fd=above)
             fd = os.open(name, _FOLDER, dir_fd=above)
