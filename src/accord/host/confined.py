@@ -69,13 +69,24 @@ def folder_of(place: Place, roots: Roots, *, make: bool = False) -> Generator[Fo
         yield _Walk(roots, opened, make=make).to(place)
 
 
-def is_folder(place: Place, roots: Roots) -> Path | None:
-    """The real path of a folder inside of the roots, or None where it is not there."""
-    if not place.names:
-        return place.root if place.root.is_dir() else None
-    with folder_of(place, roots) as folder:
-        found = folder.stat()
-        return folder.path if found is not None and stat.S_ISDIR(found.st_mode) else None
+@contextmanager
+def opened(place: Place, roots: Roots) -> Generator[tuple[Path, int | None]]:
+    """A folder inside of the roots: its real path, and its descriptor where there are any; OSError for a file."""
+    if not DESCRIPTORS:
+        folder = place.root if not place.names else by_name(place, make=False).path
+        if not stat.S_ISDIR(folder.lstat().st_mode):
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
+        yield folder, None
+        return
+    with ExitStack() as held:
+        walk = _Walk(roots, held, make=False)
+        if not place.names:
+            yield place.root, walk.root(place.root)
+            return
+        found = walk.to(place)
+        fd = os.open(found.name, _FOLDER, dir_fd=found.fd)
+        held.callback(os.close, fd)
+        yield found.path, fd
 
 
 class _Walk:
@@ -105,10 +116,10 @@ class _Walk:
                 raise RequestError.invalid_params("a folder, not a file", path=str(place.path))
 
     def _start(self, root: Path, names: Sequence[str]) -> None:
-        self._folders = [(self._root(root), root)]
+        self._folders = [(self.root(root), root)]
         self._ahead = list(reversed(names))
 
-    def _root(self, root: Path) -> int:
+    def root(self, root: Path) -> int:
         """The root's real path has no links, so it is opened without following any."""
         fd = self._keep(os.open(root.anchor, _FOLDER))
         for name in root.parts[1:]:

@@ -83,11 +83,14 @@ class Folder(ABC):
             refuse_the_kernels_own(found, self.path)
 
 
-KERNELS_OWN = frozenset(
-    "autofs bdev binder binfmt_misc bpf cgroup cgroup2 configfs cpuset debugfs devpts devtmpfs efivarfs functionfs "
-    "fuse.lxcfs fusectl hugetlbfs mqueue nfsd nsfs pipefs proc pstore resctrl rpc_pipefs securityfs selinuxfs smackfs "
-    "sockfs sysfs tracefs".split()
-)
+# fmt: off
+KERNELS_OWN = frozenset((
+    "autofs", "bdev", "binder", "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "cpuset", "debugfs",
+    "devpts", "devtmpfs", "efivarfs", "functionfs", "fuse.lxcfs", "fusectl", "hugetlbfs", "mqueue", "nfsd",
+    "nsfs", "pipefs", "proc", "pstore", "resctrl", "rpc_pipefs", "securityfs", "selinuxfs", "smackfs", "sockfs",
+    "sysfs", "tracefs",
+))
+# fmt: on
 """The types of file systems whose files are an interface of the kernel's, and not what the user means by a project."""
 
 
