@@ -13,6 +13,7 @@ from hypothesis import given, strategies
 import accord
 from accord import v1
 from accord.host.files import Files
+from accord.host.journal import MOST, Change, Journal
 from accord.host.text import Lines, decode, encode_like
 
 
@@ -292,3 +293,11 @@ async def test_what_a_cancelled_reader_would_have_been_told_is_not_left_lying_ab
     del reading
     gc.collect()
     assert complaints == []
+
+
+def test_the_journal_keeps_so_many_changes_however_short_they_are(tmp_path):
+    changes = Journal()
+    for number in range(MOST + 10):
+        changes.add(Change(tmp_path / str(number), None, b""))
+    assert len(changes) == MOST
+    assert next(iter(changes)).path.name == "10"

@@ -66,3 +66,15 @@ def test_a_gigabyte_takes_no_more_memory_than_its_limit():
         tracemalloc.stop()
     assert tail.total == 2**30
     assert tail.text() == "x" * 1_000_000
+
+
+def test_output_that_comes_byte_by_byte_takes_as_many_bytes_as_it_has():
+    tail = OutputTail(1_000_000)
+    tracemalloc.start()
+    try:
+        for _ in range(300_000):
+            tail.add(b"x")
+        assert tracemalloc.get_traced_memory()[0] < 600_000
+    finally:
+        tracemalloc.stop()
+    assert tail.text() == "x" * 300_000

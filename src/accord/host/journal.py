@@ -15,6 +15,9 @@ from accord.host.text import NotText, decode
 KEPT = 64 * 1024 * 1024
 """Bytes of changes that are kept; the oldest are forgotten."""
 
+MOST = 10_000
+"""Changes that are kept, however short they are."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Change:
@@ -64,7 +67,7 @@ class Journal:
     def add(self, change: Change) -> None:
         self._changes.append(change)
         self._size += _size(change)
-        while self._size > self._kept:
+        while self._size > self._kept or len(self._changes) > MOST:
             self._size -= _size(self._changes.popleft())
 
     def discard(self, change: Change) -> None:

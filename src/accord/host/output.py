@@ -11,6 +11,9 @@ from collections import deque
 
 LONGEST_CHARACTER = 4
 
+CHUNK = 16 * 1024
+"""Bytes that are kept as one object, where less comes at once."""
+
 
 class OutputTail:
     """The last `limit` bytes of a stream.
@@ -23,7 +26,7 @@ class OutputTail:
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._chunks: deque[bytes] = deque()
+        self._chunks: deque[bytearray] = deque()
         self._kept = 0
         self.total = 0
         """Bytes that there ever were."""
@@ -35,7 +38,10 @@ class OutputTail:
         return self.total > self._limit
 
     def add(self, chunk: bytes) -> None:
-        self._chunks.append(chunk)
+        if self._chunks and len(self._chunks[-1]) + len(chunk) <= CHUNK:
+            self._chunks[-1] += chunk  # a command that prints byte by byte must not cost an object a byte
+        else:
+            self._chunks.append(bytearray(chunk))
         self._kept += len(chunk)
         self.total += len(chunk)
         # The chunk that the limit falls into stays whole, and is cut when it is read.
@@ -58,7 +64,7 @@ class OutputTail:
     def _since(self, position: int) -> bytes:
         """From this position on, or from what is kept; touches only the chunks that it needs."""
         missing = self.total - max(position, self.total - self._kept)
-        wanted: list[bytes] = []
+        wanted: list[bytearray] = []
         for chunk in reversed(self._chunks):
             if missing <= 0:
                 break
