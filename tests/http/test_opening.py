@@ -38,3 +38,19 @@ async def test_the_deadline_of_accord_run_covers_the_handshake(silent):
         done = await asyncio.to_thread(accord_once, *arguments)
     assert done.returncode == 3
     assert "1 second" in done.stderr
+
+
+@pytest.mark.parametrize("scheme", ["ws", "http"])
+async def test_secrets_in_a_url_are_in_no_error(scheme):
+    with pytest.raises(accord.AccordError) as refused:
+        async with accord.connect(f"{scheme}://ada:pa55word@127.0.0.1:1/acp?token=s3cret"):
+            pass
+    assert "127.0.0.1:1" in str(refused.value)
+    assert "pa55word" not in str(refused.value)
+    assert "s3cret" not in str(refused.value)
+
+
+async def test_an_empty_token_is_not_sent():
+    with pytest.raises(accord.AccordError, match="'token' is empty"):
+        async with accord.connect("http://127.0.0.1:1/acp", token=" "):
+            pass
