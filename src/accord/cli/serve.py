@@ -185,7 +185,7 @@ def _log(form: str, *, verbose: bool) -> None:
     from accord.http.accesslog import FORMATS
 
     handler = logging.StreamHandler()
-    handler.setFormatter(FORMATS.get(form, logging.Formatter)())
+    handler.setFormatter(FORMATS.get(form, FORMATS["text"])())
     logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, handlers=[handler])
     logging.getLogger("accord.http.access").setLevel(logging.WARNING if form == "none" else logging.INFO)
 
