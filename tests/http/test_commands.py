@@ -72,7 +72,7 @@ async def test_the_token_of_the_environment_is_wanted():
         (["serve", "--limit", "sessions"], "NAME=NUMBER"),
         (["serve", "--limit", "bodies=1"], "the names are body, sockets"),
         (["serve", "--limit", "body=large"], "--limit body is a number"),
-        (["serve", "--limit", "body=0"], "more than nothing"),
+        (["serve", "--limit", "body=0"], "must be positive"),
         (["serve", "--origin", "app.example"], "--origin is like"),
         (["bridge", "http://127.0.0.1:1/acp", "--header", "nonsense"], "no header"),
         (["bridge", "http://127.0.0.1:1/acp", "--ca", "/nonexistent"], "cannot read the certificates"),

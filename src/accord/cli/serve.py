@@ -45,6 +45,10 @@ LIMITS = {
     "sockets": "TCP connections",
     "connections": "connections of the protocol",
     "sessions": "open sessions of one connection",
+    "processes": "agent processes, where each connection has one",
+    "owner_processes": "agent processes of one owner",
+    "bodies": "bodies of requests that arrive or wait, in all",
+    "waiting": "bodies of one connection that wait while its agent reads nothing",
     "streams": "event streams of one connection",
     "unread": "what may wait for a client before its agent waits",
     "kept": "what is kept for a stream that broke",
@@ -181,7 +185,7 @@ def _log(form: str, *, verbose: bool) -> None:
     from accord.http.accesslog import FORMATS
 
     handler = logging.StreamHandler()
-    handler.setFormatter(FORMATS.get(form, logging.Formatter)())
+    handler.setFormatter(FORMATS.get(form, FORMATS["text"])())
     logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, handlers=[handler])
     logging.getLogger("accord.http.access").setLevel(logging.WARNING if form == "none" else logging.INFO)
 

@@ -27,6 +27,8 @@ class Host(ABC):
     """Serves connections, one call each."""
 
     name: str
+    starts_processes = False
+    """Whether each connection has a process of its own, of which there may be only so many."""
 
     @abstractmethod
     async def serve(self, transport: Transport, owner: str) -> End | None:
@@ -47,6 +49,8 @@ class AgentHost(Host):
 
 class CommandHost(Host):
     """An agent process for each connection, which ends with it."""
+
+    starts_processes = True
 
     def __init__(
         self, command: Sequence[str], *, cwd: str | Path | None = None, env: Mapping[str, str | None] | None = None

@@ -40,6 +40,7 @@ from accord.http.wire import (
 )
 from accord.jsonrpc.frames import LIMIT, RequestId
 from accord.jsonrpc.messages import Answer, Call, Tell, parse
+from accord.masking import mask_urls
 from accord.tasks import Tasks
 from accord.transports.base import HIGH_WATER, End, Receiver, Transport
 from accord.transports.closing import to_the_end, within
@@ -80,7 +81,7 @@ class HttpTransport(Transport):
         high_water: int = HIGH_WATER,
         reconnect_within: float = 30.0,
     ) -> None:
-        self.name = url
+        self.name = mask_urls(url)
         self.reconnect_within = reconnect_within
         self.limit = limit
         self.may_read = asyncio.Event()
