@@ -50,6 +50,14 @@ class JoinedText:
         return self._buffer.tell()
 
 
+def whole_part(half: str, piece: str) -> tuple[str, str]:
+    """This piece behind a half that waits: the text that is whole now, and the half at its end if there is one."""
+    piece = mended(half, piece)
+    if piece and "\ud800" <= piece[-1] <= "\udbff":
+        return piece[:-1], piece[-1]
+    return piece, ""
+
+
 def mended(first: str, second: str) -> str:
     """Two pieces of text as one; an emoji that was cut in two between them is whole again."""
     if first and second and "\ud800" <= first[-1] <= "\udbff" and "\udc00" <= second[0] <= "\udfff":
