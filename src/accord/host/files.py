@@ -23,7 +23,7 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from accord.errors import RequestError
-from accord.handlers import Handlers
+from accord.handlers import Context, Handlers
 from accord.host.confined import folder_of
 from accord.host.folder import Folder
 from accord.host.journal import Change, Journal
@@ -78,6 +78,8 @@ class Files(Service):
         self._hard_links = hard_links
         self._sync = sync
         self._turns: WeakKeyDictionary[HostedSession, asyncio.Lock] = WeakKeyDictionary()
+        self._reading: WeakKeyDictionary[HostedSession, asyncio.Lock] = WeakKeyDictionary()
+        """One file of a session is read for its agent at a time, so that each waits for room for its answer."""
 
     def declare(self, capabilities: v1.ClientCapabilities) -> v1.ClientCapabilities:
         lent = v1.FileSystemCapabilities(read_text_file=self._read, write_text_file=self._write)
@@ -87,9 +89,13 @@ class Files(Service):
         if self._read:
 
             @handlers.on(v1.ReadTextFileRequest)
-            async def read(request: v1.ReadTextFileRequest) -> v1.ReadTextFileResponse:
-                text = await self.read(session_of(request.session_id), request.path, request.line, request.limit)
-                return v1.ReadTextFileResponse(text)
+            async def read(request: v1.ReadTextFileRequest, context: Context) -> v1.ReadTextFileResponse:
+                session = session_of(request.session_id)
+                # A request is small and a file is not: an agent that asks and takes nothing must not fill the memory.
+                async with self._reading.setdefault(session, asyncio.Lock()):
+                    await context.wait_for_room()
+                    text = await self.read(session, request.path, request.line, request.limit)
+                    return v1.ReadTextFileResponse(text)
 
         if self._write:
 
