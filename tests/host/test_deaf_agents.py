@@ -22,7 +22,8 @@ async def test_an_agent_that_asks_for_files_and_takes_none_does_not_fill_the_mem
         reads = [asyncio.create_task(agent.request(v1.ReadTextFileRequest(session.id, path))) for _ in range(READS)]
         await eventually(lambda: ours.statistics().handling + ours.statistics().frames_out > READS)
         await eventually(lambda: ours._outbox.full)
-        await files.read(session, path)  # what was begun before it has been read by now
+        for _ in range(READS):
+            await asyncio.to_thread(project.stat)  # as many turns of the loop and of threads as the reads would take
         assert ours.transport.unsent < 4 * SIZE
         theirs.transport.resume_reading()
         assert [len(answer.content) for answer in await asyncio.gather(*reads)] == [SIZE] * READS

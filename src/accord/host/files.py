@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
-from collections.abc import Callable, Generator, MutableMapping
+from collections.abc import Awaitable, Callable, Generator, MutableMapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -78,8 +78,6 @@ class Files(Service):
         self._hard_links = hard_links
         self._sync = sync
         self._turns: WeakKeyDictionary[HostedSession, asyncio.Lock] = WeakKeyDictionary()
-        self._reading: WeakKeyDictionary[HostedSession, asyncio.Lock] = WeakKeyDictionary()
-        """One file of a session is read for its agent at a time, so that each waits for room for its answer."""
 
     def declare(self, capabilities: v1.ClientCapabilities) -> v1.ClientCapabilities:
         lent = v1.FileSystemCapabilities(read_text_file=self._read, write_text_file=self._write)
@@ -89,13 +87,15 @@ class Files(Service):
         if self._read:
 
             @handlers.on(v1.ReadTextFileRequest)
-            async def read(request: v1.ReadTextFileRequest, context: Context) -> v1.ReadTextFileResponse:
-                session = session_of(request.session_id)
+            async def read(request: v1.ReadTextFileRequest, context: Context | None = None) -> v1.ReadTextFileResponse:
+                session, line = session_of(request.session_id), request.line or 1
                 # A request is small and a file is not: an agent that asks and takes nothing must not fill the memory.
-                async with self._reading.setdefault(session, asyncio.Lock()):
-                    await context.wait_for_room()
-                    text = await self.read(session, request.path, request.line, request.limit)
-                    return v1.ReadTextFileResponse(text)
+                text = await self._in_turn(
+                    session,
+                    lambda: self._read_now(session.roots, request.path, line, request.limit),
+                    first=None if context is None else context.wait_for_room,
+                )
+                return v1.ReadTextFileResponse(text)
 
         if self._write:
 
@@ -189,7 +189,11 @@ class Files(Service):
             return _all_of(fd)
 
     async def _in_turn(
-        self, session: HostedSession, work: Callable[[], T], then: Callable[[T], None] | None = None
+        self,
+        session: HostedSession,
+        work: Callable[[], T],
+        then: Callable[[T], None] | None = None,
+        first: Callable[[], Awaitable[None]] | None = None,
     ) -> T:
         async def done() -> T:
             result = await asyncio.to_thread(work)
@@ -198,6 +202,8 @@ class Files(Service):
             return result
 
         async with self._turns.setdefault(session, asyncio.Lock()):
+            if first is not None:
+                await first()
             # A thread cannot be stopped: who is cancelled waits for it, so that nothing of theirs comes later.
             task = asyncio.create_task(done())
             try:
