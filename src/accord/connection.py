@@ -246,6 +246,11 @@ class Connection:
         """Let others run; and while the other side does not take what it is sent, wait for room."""
         await self._outbox.breathe()
 
+    async def wait_for_room(self) -> None:
+        """Wait while the other side does not take what it is sent; at once where it does."""
+        if self._outbox.full:
+            await self._outbox.breathe()
+
     def call(
         self,
         method: str,

@@ -60,6 +60,10 @@ class Context:
         """Whether the other side no longer wants the answer."""
         return self._owed is not None and self._owed.cancelled
 
+    async def wait_for_room(self) -> None:
+        """Wait while the other side does not take what it is sent, before making an answer that may be large."""
+        await self.peer.connection.wait_for_room()
+
     def answer(self, result: Any) -> None:
         """Answer now. The handler may go on; what it returns or raises is not sent any more."""
         self._request().home.answer_now(self._request(), result)

@@ -84,8 +84,9 @@ class Tasks:
             for task in self.running:
                 task.cancel()
             _, stuck = await asyncio.wait(self.running, timeout=deadline - self._loop.time())
-        for task in stuck:
-            log.warning("%s does not end when it is cancelled", task.get_name())
+        if stuck:
+            more = f", nor do {len(stuck) - 1:,} more" if len(stuck) > 1 else ""
+            log.warning("%s does not end when it is cancelled%s", next(iter(stuck)).get_name(), more)
 
 
 async def _logged(awaitable: Awaitable[Any], name: str) -> None:

@@ -50,10 +50,9 @@ class JoinedText:
         return self._buffer.tell()
 
 
-def whole(half: str, piece: str) -> tuple[str, str]:
-    """What is whole of a piece of text, behind the half of an emoji that waited for it, and the half that waits now."""
-    if half:
-        piece = mended(half, piece)
+def whole_part(half: str, piece: str) -> tuple[str, str]:
+    """This piece behind a half that waits: the text that is whole now, and the half at its end if there is one."""
+    piece = mended(half, piece)
     if piece and "\ud800" <= piece[-1] <= "\udbff":
         return piece[:-1], piece[-1]
     return piece, ""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import tracemalloc
 
 import pytest
 from tests.client.conftest import staged
+from tests.waiting import eventually
 
 import accord
 from accord import v1
@@ -322,3 +324,49 @@ async def test_a_reply_can_be_awaited_inside_of_a_handler_of_its_own_updates() -
         stage.end(prompt)
         async with asyncio.timeout(30):
             assert (await outcomes.get()).text == "onetwo"
+
+
+async def test_a_session_of_an_agent_that_never_ends_keeps_the_newest() -> None:
+    async with staged(limits=Limits(state=50_000)) as stage:
+        session = await stage.session()
+        reply = session.prompt("Hi")
+        prompt = await stage.agent.expect("session/prompt")
+        for number in range(500):
+            stage.say(f"{number} ".ljust(1_000), messageId=str(number))
+        stage.end(prompt)
+        outcome = await reply
+        numbers = [int(number) for number in outcome.text.split()]
+        assert numbers == list(range(session.state.forgotten - 1, 500)), "the prompt is an entry as well"
+        assert session.state.forgotten > 400
+
+
+async def test_updates_outside_of_a_turn_are_kept_up_to_a_number_of_bytes() -> None:
+    async with staged(limits=Limits(early=50_000)) as stage:
+        session = await stage.session()
+        for number in range(500):
+            stage.say(f"{number} ".ljust(1_000))
+        await eventually(lambda: any("499 " in message.text for message in session.state.messages))
+        outside = session.updates()
+        first = await anext(outside)
+        assert isinstance(first, v1.AgentMessageChunk)
+        assert isinstance(first.content, v1.TextContent)
+        assert int(first.content.text) > 400
+        await outside.aclose()  # type: ignore[attr-defined]
+
+
+async def test_the_text_of_a_reply_is_not_kept_by_who_reads_it() -> None:
+    async with staged(limits=Limits(state=50_000)) as stage:
+        session = await stage.session()
+        texts = session.prompt("Hi").text()
+        await stage.agent.expect("session/prompt")
+        tracemalloc.start()
+        try:
+            for number in range(2_000):
+                stage.say("x" * 1_000, messageId=str(number))
+                assert len(await anext(texts)) == 1_000
+                stage.agent.conversation.clear()
+            kept, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert kept < 500_000
+        await texts.aclose()

@@ -53,7 +53,7 @@ def asking():
 
 
 @asynccontextmanager
-async def lending(*services, sessions):
+async def lending(*services, sessions, limits=None):
     """An agent's view of a client that lends these: the agent's peer, after the handshake."""
     known = {session.id: session for session in sessions}
 
@@ -74,9 +74,10 @@ async def lending(*services, sessions):
     here, there = accord.memory_pair()
     async with (
         accord.Peer(there, agent, role="agent") as agents_peer,
-        accord.Peer(here, handlers, role="client") as client,
+        accord.Peer(here, handlers, role="client", limits=limits) as client,
     ):
         await client.initialize(v1.InitializeRequest(1, client_capabilities=capabilities))
+        agents_peer.other = client
         try:
             yield agents_peer
         finally:

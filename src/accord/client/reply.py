@@ -25,7 +25,7 @@ from accord.errors import AccordError, Overflow, Timeout
 from accord.schema import codec, v1
 from accord.schema.base import Json
 from accord.state import Message, ToolCallState
-from accord.text import whole
+from accord.text import whole_part
 from accord.transports.closing import within
 
 if TYPE_CHECKING:
@@ -127,11 +127,11 @@ class Reply:
 
     async def text(self) -> AsyncGenerator[str]:
         """What the agent says, as it comes; an emoji that was cut in two is whole."""
-        half = ""  # all that is kept of the text: a turn may be endless
+        half = ""
         async for update in self:
             said = update.content if isinstance(update, v1.AgentMessageChunk) else None
             if isinstance(said, v1.TextContent):
-                text, half = whole(half, said.text)
+                text, half = whole_part(half, said.text)
                 if text:
                     yield text
         if half:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
-from collections.abc import Callable, Generator, MutableMapping
+from collections.abc import Awaitable, Callable, Generator, MutableMapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -23,7 +23,7 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from accord.errors import RequestError
-from accord.handlers import Handlers
+from accord.handlers import Context, Handlers
 from accord.host.confined import folder_of
 from accord.host.folder import Folder
 from accord.host.journal import Change, Journal
@@ -87,8 +87,14 @@ class Files(Service):
         if self._read:
 
             @handlers.on(v1.ReadTextFileRequest)
-            async def read(request: v1.ReadTextFileRequest) -> v1.ReadTextFileResponse:
-                text = await self.read(session_of(request.session_id), request.path, request.line, request.limit)
+            async def read(request: v1.ReadTextFileRequest, context: Context | None = None) -> v1.ReadTextFileResponse:
+                session, line = session_of(request.session_id), request.line or 1
+                # A request is small and a file is not: an agent that asks and takes nothing must not fill the memory.
+                text = await self._in_turn(
+                    session,
+                    lambda: self._read_now(session.roots, request.path, line, request.limit),
+                    first=None if context is None else context.wait_for_room,
+                )
                 return v1.ReadTextFileResponse(text)
 
         if self._write:
@@ -183,7 +189,11 @@ class Files(Service):
             return _all_of(fd)
 
     async def _in_turn(
-        self, session: HostedSession, work: Callable[[], T], then: Callable[[T], None] | None = None
+        self,
+        session: HostedSession,
+        work: Callable[[], T],
+        then: Callable[[T], None] | None = None,
+        first: Callable[[], Awaitable[None]] | None = None,
     ) -> T:
         async def done() -> T:
             result = await asyncio.to_thread(work)
@@ -192,6 +202,8 @@ class Files(Service):
             return result
 
         async with self._turns.setdefault(session, asyncio.Lock()):
+            if first is not None:
+                await first()
             # A thread cannot be stopped: who is cancelled waits for it, so that nothing of theirs comes later.
             task = asyncio.create_task(done())
             try:

@@ -54,6 +54,8 @@ class HttpLink(Transport):
         self._may_deliver = asyncio.Event()
         self._may_deliver.set()
         self._full = False
+        self._has_room = asyncio.Event()
+        self._has_room.set()
         self._drained = asyncio.Event()
         self._drained.set()
         self._initializing: RequestId | None = None
@@ -82,6 +84,7 @@ class HttpLink(Transport):
             self._taken = self._loop.time()
         if not self._full and self.unsent > self._high_water and self._receiver is not None:
             self._full = True
+            self._has_room.clear()
             self._receiver.paused()
 
     def _put(self, frame: bytes) -> None:
@@ -134,6 +137,7 @@ class HttpLink(Transport):
             return
         self.end = end
         self.ended.set()
+        self._has_room.set()
         self._may_deliver.set()
         self._started.set()
         self._drained.set()
@@ -179,6 +183,7 @@ class HttpLink(Transport):
             self._check_streams(posted.session)
             self.outbound.asked(posted.message, posted.session)
             if (refusal := self.ledger.hear(posted.message)) is not None:
+                await self._has_room.wait()  # who reads no refusals gets no more of them
                 self.send([refusal])
                 return
         elif isinstance(posted.message, Answer):
@@ -275,6 +280,7 @@ class HttpLink(Transport):
             self._drained.set()
         if self._full and self.unsent <= self._high_water // 4 and self._receiver is not None:
             self._full = False
+            self._has_room.set()
             self._receiver.resumed()
 
     # Whether anybody is there
