@@ -116,6 +116,10 @@ class AgentTarget(Target):
         self._agent = agent
         self._serving: set[asyncio.Task[Any]] = set()
 
+    @property
+    def program(self) -> str:
+        return self._agent.program
+
     def dial(self) -> Transport:
         here, there = pair()
         task = asyncio.create_task(self._agent.serve(there), name=f"accord agent {self.name}")

@@ -18,9 +18,10 @@ DEADLINE = 30.0
 class Asking:
     """A session as services see it."""
 
-    def __init__(self, cwd, *more, session_id="s1", agent="tester"):
+    def __init__(self, cwd, *more, session_id="s1", agent="tester", program="/usr/bin/tester"):
         self.id = v1.SessionId(session_id)
         self.agent = agent
+        self.program = program
         self.cwd = Path(cwd)
         self.roots = Roots([cwd, *more])
         self.tool_calls = {}

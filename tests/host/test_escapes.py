@@ -342,3 +342,49 @@ async def test_a_swap_between_check_and_use_leads_nowhere(kind, world, asking, s
                 await files.write(session, f"{world.root}/{TARGETS[kind]}", "harmless")
             assert world.secret.read_text() == SECRET
     assert world.is_untouched()
+
+
+def _kernels_files():
+    """Files of the kernel's own file systems on this machine, wherever those are mounted."""
+    found = []
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        fields, _, source = line.partition(" - ")
+        if source.split()[0] in ("cgroup", "cgroup2", "tracefs", "debugfs", "securityfs", "sysfs", "proc"):
+            folder = Path(fields.split()[4])
+            with contextlib.suppress(OSError):
+                found += sorted(path for path in folder.iterdir() if path.is_file())[:1]
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/mountinfo").exists(), reason="no /proc")
+async def test_files_of_the_kernel_s_are_refused_wherever_they_are_mounted(asking):
+    session, files = asking("/"), accord.Files()
+    found = _kernels_files()
+    assert found
+    for path in found:
+        for asked in (files.read(session, str(path)), files.write(session, str(path), "0")):
+            with pytest.raises(accord.RequestError) as caught:
+                await asked
+            assert caught.value.code == -32602
+            assert "kernel" in caught.value.message or "read-only" in caught.value.message
+
+
+@pytest.mark.skipif(not Path("/sys/fs/cgroup").is_dir() or os.geteuid() != 0, reason="no control groups to make")
+async def test_a_write_makes_no_control_group(asking):
+    groups = [path.parent for path in _kernels_files() if path.name.startswith("cgroup.")]
+    for group in groups:
+        with pytest.raises(accord.RequestError):
+            await accord.Files().write(asking("/"), str(group / "accord-test" / "a.txt"), "x")
+        assert not (group / "accord-test").exists()
+
+
+async def test_a_path_through_very_many_folders_takes_few_descriptors(project, asking):
+    (project / "sub").mkdir()
+    (project / "a.txt").write_text("text")
+    (project / "near").symlink_to("sub/../" * 100 + "a.txt")
+    (project / "far").symlink_to("sub/../" * 300 + "a.txt")
+    assert await accord.Files().read(asking(project), str(project / "near")) == "text"
+    with pytest.raises(accord.RequestError, match="256 folders"):
+        await accord.Files().read(asking(project), str(project / "far"))
+    with pytest.raises(accord.RequestError, match="256 folders"):
+        await accord.Files().write(asking(project), f"{project}/{'d/' * 300}a.txt", "x")

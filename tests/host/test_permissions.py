@@ -263,7 +263,7 @@ def remembered(tmp_path):
     return RememberedAnswers(tmp_path / "state" / "permissions.json")
 
 
-async def test_always_holds_for_the_same_agent_folder_and_command(tmp_path, project, asking, remembered):
+async def test_always_holds_for_the_same_program_folder_and_command(tmp_path, project, asking, remembered):
     session = asking(project)
     run = {"kind": "execute", "raw_input": {"command": "npm test"}}
     assert await answer(Permissions(lambda _: "allow_always", remembered=remembered), asked(session, **run)) == (
@@ -271,7 +271,8 @@ async def test_always_holds_for_the_same_agent_folder_and_command(tmp_path, proj
     )
     later = Permissions(lambda _: False, remembered=remembered)
     assert await answer(later, asked(asking(project), **run)) == "allow_once"
-    assert await answer(later, asked(asking(project, agent="another"), **run)) == "reject_once"
+    assert await answer(later, asked(asking(project, agent="another"), **run)) == "allow_once"
+    assert await answer(later, asked(asking(project, program="/another"), **run)) == "reject_once"
     assert await answer(later, asked(asking(tmp_path), **run)) == "reject_once"
     assert await answer(later, asked(session, kind="execute", raw_input={"command": "npm test; x"})) == "reject_once"
 

@@ -360,3 +360,65 @@ async def test_when_we_are_killed_our_commands_go_along(project, nothing_is_left
         driver.wait()
         driver.stdout.close()
     await eventually(lambda: not left_of(nothing_is_left))
+
+
+async def test_terminals_past_a_limit_are_refused_until_one_is_released(project, session, asking, lend):
+    other = asking(project, session_id="s2")
+    terminals = Terminals(per_session=3, in_all=4)
+    async with lend(terminals, sessions=[session, other]) as client:
+
+        async def create(owner):
+            return (await client.request(v1.CreateTerminalRequest(owner.id, "sleep", ["1000"]))).terminal_id
+
+        mine = [await create(session) for _ in range(3)]
+        with pytest.raises(
+            accord.PeerError, match=r"3 are not released, at most 3 .*per_session.*release some"
+        ) as caught:
+            await create(session)
+        assert caught.value.code == -32600
+        await create(other)
+        with pytest.raises(accord.PeerError, match=r"at most 4 .*in_all"):
+            await create(other)
+        await client.request(v1.ReleaseTerminalRequest(session.id, mine[0]))
+        await create(other)
+
+
+async def test_a_terminal_counts_until_its_command_has_ended(session, lend):
+    stubborn = ["-c", "trap '' TERM; echo ready; while :; do sleep 1000 & wait; done"]
+    terminals = Terminals(in_all=1)
+    async with lend(terminals, sessions=[session]) as client:
+        first = (await client.request(v1.CreateTerminalRequest(session.id, "sh", stubborn))).terminal_id
+        async for text in terminals.find(session, first).follow():
+            if "ready" in text:
+                break
+        releasing = asyncio.create_task(client.request(v1.ReleaseTerminalRequest(session.id, first)))
+        with pytest.raises(accord.PeerError, match="too many terminals"):
+            await client.request(v1.CreateTerminalRequest(session.id, "true"))
+        await releasing
+        await client.request(v1.CreateTerminalRequest(session.id, "true"))
+
+
+async def test_a_command_begins_in_the_folder_that_was_checked_though_its_name_leads_elsewhere(
+    project, session, run, within, monkeypatch
+):
+    inside, outside = project / "sub", project.parent / "outside"
+    inside.mkdir()
+    outside.mkdir()
+    launch = terminal_module.launch
+
+    def exchanged(*args, **options):
+        """At the last moment, the name of the folder becomes a link outwards."""
+        inside.rename(project / "moved")
+        inside.symlink_to(outside)
+        return launch(*args, **options)
+
+    monkeypatch.setattr(terminal_module, "launch", exchanged)
+    terminal = await run("/bin/pwd", "-P", cwd=str(inside))
+    await within(terminal.wait())
+    assert terminal.text == f"{project / 'moved'}\n"
+
+
+async def test_a_long_line_for_a_shell_is_run(run, within):
+    terminal = await run("echo " + "x" * 10_000)
+    await within(terminal.wait())
+    assert terminal.text == "x" * 10_000 + "\n"

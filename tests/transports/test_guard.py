@@ -313,6 +313,37 @@ async def test_a_guard_that_is_stopped_holds_nobody_up(agents, started, the_guar
     assert not started()
 
 
+LONG_LIST = r"""
+from accord.transports import guard
+
+async def main():
+    reading, writing = os.pipe()
+    groups = []
+    for _ in range(6):
+        ward = Ward(writing)
+        group = subprocess.Popen(["/bin/sleep", "1000"], start_new_session=True)
+        ward.leads(group.pid)
+        groups.append(ward)
+        # Wards without a process, until their lines alone are more than a pipe takes.
+        groups += [Ward(writing) for _ in range(1000)]
+    guard._guard._process.kill()
+    guard._guard._process.wait()
+    groups.append(Ward(writing))  # tells a new guard of all
+    os.write(1, b"told\n")
+    await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+
+def test_a_guard_that_is_started_again_is_told_a_list_longer_than_a_pipe_takes(driver, started):
+    it = driver(LONG_LIST)
+    assert it.said() == "told"
+    assert len(started("sleep\x001000")) == 6
+    it.kill()
+    wait_until(lambda: not started())
+
+
 class Victim:
     """A group that may be ended or not, and a guard that was told about it."""
 

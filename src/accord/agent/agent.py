@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import sys
 from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
@@ -233,6 +234,13 @@ class Agent:
         return services[context.peer].session(session_id)
 
     # Running
+
+    @property
+    def program(self) -> str:
+        """The module of the agent's code, and its name: a client in this program remembers answers for it by that."""
+        module = getattr(self._on_prompt, "__module__", None) or "?"
+        main = getattr(sys.modules.get(module), "__file__", None) if module == "__main__" else None
+        return f"module {main or module} {self.info.name}"
 
     async def serve(self, transport: Transport, *, owner: str = "") -> None:
         """Serve one client over this transport, until the link ends; its sessions are this owner's."""

@@ -102,6 +102,11 @@ class Session:
         return self.service.agent.info.name
 
     @property
+    def program(self) -> str:
+        """The agent by the module of its code."""
+        return self.service.agent.program
+
+    @property
     def title(self) -> str | None:
         """What the session is about, as it is listed."""
         return self.record.title

@@ -72,6 +72,11 @@ class RemoteSession:
         """Whose session it is, by a name that is the same next time."""
         return self.remote.name
 
+    @property
+    def program(self) -> str:
+        """What its agent is, however that calls itself."""
+        return self.remote.target.program
+
     def __repr__(self) -> str:
         return f"RemoteSession({self.id!r}, cwd={str(self.cwd)!r})"
 

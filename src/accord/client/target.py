@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from accord.transports.base import Transport
-from accord.transports.launch import Inherit
+from accord.transports.launch import Inherit, environment
 from accord.transports.process import ProcessTransport
 
 if TYPE_CHECKING:
@@ -23,6 +25,11 @@ class Target(ABC):
 
     way_out = "standard output"
     """What it closes when it wants no more of us."""
+
+    @property
+    def program(self) -> str:
+        """What the agent is, however it calls itself: what is remembered for one program holds for no other."""
+        return f"{self.__class__.__module__}.{self.__class__.__qualname__} {self.name}"
 
     @abstractmethod
     def dial(self) -> Transport:
@@ -51,5 +58,27 @@ class CommandTarget(Target):
         self.env = dict(env or {})
         self.inherit: Inherit = inherit
 
+    @cached_property
+    def program(self) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """The program's real path, and a digest of all that was resolved: an argument may be a secret."""
+        import hashlib  # only for who remembers: a connection needs none of these
+        import json
+        import shutil
+
+        folder = os.path.realpath(self.cwd or ".")
+        path = environment(self.env, self.inherit).get("PATH", os.defpath)
+        named = os.path.join(folder, self.command[0]) if os.sep in self.command[0] else self.command[0]  # noqa: PTH118
+        found = shutil.which(named, path=path) or named
+        arguments = [_resolved(argument, folder) for argument in self.command[1:]]
+        real = os.path.realpath(found)
+        digest = hashlib.sha256(json.dumps([found, real, *arguments]).encode()).hexdigest()
+        return f"{real} {digest[:32]}"
+
     def dial(self) -> Transport:
         return ProcessTransport(self.command, cwd=self.cwd, env=self.env, inherit_env=self.inherit)
+
+
+def _resolved(argument: str, folder: str) -> str:
+    """The real path of an argument that names a file, as of a script for an interpreter."""
+    path = os.path.join(folder, argument)  # noqa: PTH118
+    return os.path.realpath(path) if "\0" not in path and os.path.isfile(path) else argument  # noqa: PTH113

@@ -24,11 +24,14 @@ from typing import Any
 
 from accord.errors import RequestError
 from accord.host.by_name import by_name
-from accord.host.folder import HERE, Folder
+from accord.host.folder import HERE, Folder, refuse_the_kernels_own
 from accord.host.roots import Place, Roots, outside
 
 LINKS = 40
 """How many links a path may lead through, as for the kernel."""
+
+FOLDERS = 256
+"""How many folders a path may lead through: each takes a descriptor until the end of the way."""
 
 DESCRIPTORS = {os.open, os.mkdir, os.stat, os.readlink, os.unlink, os.rename} <= os.supports_dir_fd
 """Whether files can be opened inside of a folder, by its descriptor."""
@@ -66,13 +69,24 @@ def folder_of(place: Place, roots: Roots, *, make: bool = False) -> Generator[Fo
         yield _Walk(roots, opened, make=make).to(place)
 
 
-def is_folder(place: Place, roots: Roots) -> Path | None:
-    """The real path of a folder inside of the roots, or None where it is not there."""
-    if not place.names:
-        return place.root if place.root.is_dir() else None
-    with folder_of(place, roots) as folder:
-        found = folder.stat()
-        return folder.path if found is not None and stat.S_ISDIR(found.st_mode) else None
+@contextmanager
+def opened(place: Place, roots: Roots) -> Generator[tuple[Path, int | None]]:
+    """A folder inside of the roots: its real path, and its descriptor where there are any; OSError for a file."""
+    if not DESCRIPTORS:
+        folder = place.root if not place.names else by_name(place, make=False).path
+        if not stat.S_ISDIR(folder.lstat().st_mode):
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
+        yield folder, None
+        return
+    with ExitStack() as held:
+        walk = _Walk(roots, held, make=False)
+        if not place.names:
+            yield place.root, walk.root(place.root)
+            return
+        found = walk.to(place)
+        fd = os.open(found.name, _FOLDER, dir_fd=found.fd)
+        held.callback(os.close, fd)
+        yield found.path, fd
 
 
 class _Walk:
@@ -83,6 +97,7 @@ class _Walk:
         self._opened = opened
         self._make = make
         self._links = 0
+        self._entered = 0
         self._folders: list[tuple[int, Path]] = []
         self._ahead: list[str] = []
 
@@ -101,10 +116,10 @@ class _Walk:
                 raise RequestError.invalid_params("a folder, not a file", path=str(place.path))
 
     def _start(self, root: Path, names: Sequence[str]) -> None:
-        self._folders = [(self._root(root), root)]
+        self._folders = [(self.root(root), root)]
         self._ahead = list(reversed(names))
 
-    def _root(self, root: Path) -> int:
+    def root(self, root: Path) -> int:
         """The root's real path has no links, so it is opened without following any."""
         fd = self._keep(os.open(root.anchor, _FOLDER))
         for name in root.parts[1:]:
@@ -117,12 +132,16 @@ class _Walk:
         return fd
 
     def _enter(self, name: str) -> None:
+        if self._entered == FOLDERS:
+            raise RequestError.invalid_params(f"the path leads through more than {FOLDERS} folders")
+        self._entered += 1
         above, path = self._folders[-1]
         try:
             fd = os.open(name, _FOLDER, dir_fd=above)
         except FileNotFoundError:
             if not self._make:
                 raise
+            refuse_the_kernels_own(os.fstat(above), path / name)  # a folder there is a control group, for instance
             with suppress(FileExistsError):
                 os.mkdir(name, dir_fd=above)
             fd = os.open(name, _FOLDER, dir_fd=above)

@@ -54,7 +54,8 @@ class Folder(ABC):
         where, inside = self.at(self.name)
         fd = os.open(where, os.O_RDONLY | HERE | _QUICK, **inside)
         try:
-            self._must_be_ordinary(os.fstat(fd))  # it may have been replaced meanwhile
+            again = os.fstat(fd)  # it may have been replaced meanwhile
+            self._must_be_ordinary(again, known=again.st_dev == found.st_dev)
             self.confirm()
         except BaseException:
             os.close(fd)
@@ -75,20 +76,43 @@ class Folder(ABC):
         effective = {"effective_ids": True} if os.access in os.supports_effective_ids else {}
         return os.access(where, os.W_OK, **effective, **(inside if os.access in os.supports_dir_fd else {}))
 
-    def _must_be_ordinary(self, found: os.stat_result) -> None:
+    def _must_be_ordinary(self, found: os.stat_result, *, known: bool = False) -> None:
         if not stat.S_ISREG(found.st_mode):
             raise RequestError.invalid_params(f"{_kind(found.st_mode)}, not a file", path=str(self.path))
-        if found.st_dev in _pseudo():
-            raise RequestError.invalid_params("a file of the kernel's, not one of the project's", path=str(self.path))
+        if not known:
+            refuse_the_kernels_own(found, self.path)
 
 
-def _pseudo() -> set[int]:
-    """The devices of the kernel's own file systems, whose files are not what the user means by a project."""
-    found: set[int] = set()
-    for path in ("/proc", "/sys"):
-        with suppress(OSError):
-            found.add(os.stat(path).st_dev)  # noqa: PTH116
-    return found - {os.stat("/").st_dev} if found else found  # noqa: PTH116
+# fmt: off
+KERNELS_OWN = frozenset((
+    "autofs", "bdev", "binder", "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "cpuset", "debugfs",
+    "devpts", "devtmpfs", "efivarfs", "functionfs", "fuse.lxcfs", "fusectl", "hugetlbfs", "mqueue", "nfsd",
+    "nsfs", "pipefs", "proc", "pstore", "resctrl", "rpc_pipefs", "securityfs", "selinuxfs", "smackfs", "sockfs",
+    "sysfs", "tracefs",
+))
+# fmt: on
+"""The types of file systems whose files are an interface of the kernel's, and not what the user means by a project."""
+
+
+def refuse_the_kernels_own(found: os.stat_result, path: Path) -> None:
+    if _is_kernels_own(found.st_dev):
+        raise RequestError.invalid_params("a file of the kernel's, not one of the project's", path=str(path))
+
+
+def _is_kernels_own(device: int) -> bool:
+    """Whether this device is such a file system. Nothing is remembered: file systems are mounted at any time.
+
+    Such a file system has no disk, so its device has no major number; all others are told apart without a look.
+    """
+    if not hasattr(os, "major") or os.major(device) != 0:
+        return False
+    with suppress(OSError, UnicodeDecodeError, ValueError):
+        wanted = f"{os.major(device)}:{os.minor(device)}"
+        for line in Path("/proc/self/mountinfo").read_text("utf-8", "surrogateescape").splitlines():
+            fields, _, source = line.partition(" - ")
+            if fields.split(" ", 3)[2] == wanted:
+                return source.split(" ", 1)[0] in KERNELS_OWN
+    return False
 
 
 _KINDS = (

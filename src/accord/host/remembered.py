@@ -1,10 +1,14 @@
-"""Answers that are to hold always, in a file of the user's: by agent, by folder and by what was asked.
+"""Answers that are to hold always, in a file of the user's: by program, by folder and by what was asked.
 
 The file is JSON: `permissions.json` in `$XDG_STATE_HOME/accord`, else in `~/.local/state/accord`.
 
-    {"version": 1, "answers": [
-      {"agent": "Claude Code", "folder": "/home/me/project", "kind": "execute", "what": "npm test",
-       "allowed": true, "at": "2026-11-21T12:00:00+00:00"}]}
+    {"version": 2, "answers": [
+      {"program": "/usr/bin/claude 0f3a…", "agent": "Claude Code", "folder": "/home/me/project",
+       "kind": "execute", "what": "npm test", "allowed": true, "at": "2026-11-21T12:00:00+00:00"}]}
+
+`program` is what the agent is (`Target.program`): the real path of its program with a digest of its command line, the
+origin of its URL, or its module. `agent` is what it calls itself, for people to read: any program may say any name.
+Answers of version 1 knew that name alone, so they hold no more: the user is asked again.
 
 It is replaced as a whole, by one process at a time (a lock on the file beside it), and is the user's to edit.
 
@@ -33,16 +37,24 @@ _FILES: tuple[str, ...] = ("read", "search", "edit")
 class RememberedAnswer(msgspec.Struct, frozen=True):
     """One answer, as it stands in the file."""
 
-    agent: str
+    program: str
     folder: str
     kind: str
     what: str
     allowed: bool
     at: str
+    agent: str = ""
+
+
+VERSION = 2
+
+
+class _Version(msgspec.Struct):
+    version: int = 1
 
 
 class _Document(msgspec.Struct):
-    version: int = 1
+    version: int = VERSION
     answers: list[RememberedAnswer] = []
 
 
@@ -60,7 +72,7 @@ class RememberedAnswers:
         """What is to hold for this, if anything."""
         key = _key(question)
         for answer in reversed(self._read().answers):
-            if (answer.agent, answer.folder, answer.kind, answer.what) == key:
+            if (answer.program, answer.folder, answer.kind, answer.what) == key:
                 return answer.allowed
         return None
 
@@ -69,9 +81,9 @@ class RememberedAnswers:
         key = _key(question)
         with _locked(self.path):
             document = self._read(strict=True)
-            kept = [it for it in document.answers if (it.agent, it.folder, it.kind, it.what) != key]
+            kept = [it for it in document.answers if (it.program, it.folder, it.kind, it.what) != key]
             now = datetime.now(UTC).isoformat(timespec="seconds")
-            document.answers = [*kept, RememberedAnswer(*key, allowed, now)]
+            document.answers = [*kept, RememberedAnswer(*key, allowed, now, question.session.agent)]
             _replace(self.path, msgspec.json.format(msgspec.json.encode(document)) + b"\n")
 
     def forget(self) -> None:
@@ -84,7 +96,13 @@ class RememberedAnswers:
 
     def _read(self, *, strict: bool = False) -> _Document:
         try:
-            document = msgspec.json.decode(self.path.read_bytes(), type=_Document)
+            data = self.path.read_bytes()
+            version = msgspec.json.decode(data, type=_Version).version
+            if version == 1:
+                log.warning("%s has answers by names that agents gave themselves: they hold no more", self.path)
+                return _Document()
+            if version == VERSION:
+                return msgspec.json.decode(data, type=_Document)
         except FileNotFoundError:
             return _Document()
         except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -92,11 +110,9 @@ class RememberedAnswers:
                 raise ValueError(f"{self.path} cannot be read: {error}") from error
             log.warning("%s cannot be read (%s): nothing is remembered", self.path, error)
             return _Document()
-        if document.version != 1:
-            if strict:
-                raise ValueError(f"{self.path} is of version {document.version}, not 1")
-            return _Document()
-        return document
+        if strict:
+            raise ValueError(f"{self.path} is of version {version}, not {VERSION}")
+        return _Document()
 
 
 def state_folder() -> Path:
@@ -109,7 +125,7 @@ def state_folder() -> Path:
 
 def _key(question: PermissionQuestion) -> tuple[str, str, str, str]:
     session, call = question.session, question.tool_call
-    return session.agent, os.path.realpath(session.cwd), call.kind, _what(question)
+    return session.program, os.path.realpath(session.cwd), call.kind, _what(question)
 
 
 def _what(question: PermissionQuestion) -> str:

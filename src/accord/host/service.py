@@ -29,6 +29,11 @@ class HostedSession(Protocol):
         ...
 
     @property
+    def program(self) -> str:
+        """Who asks, by what it is and not by what it calls itself: its program, its URL's origin, or its module."""
+        ...
+
+    @property
     def cwd(self) -> Path: ...
     @property
     def roots(self) -> Roots:

@@ -54,12 +54,14 @@ class Terminal:
         self._exited = asyncio.Event()
         self._releasing: asyncio.Task[None] | None = None
 
-    async def start(self, env: dict[str, str], *, pty: bool = False) -> None:
-        """Raises ConnectionClosed, which says why in one line, when the command cannot be started."""
+    async def start(self, env: dict[str, str], *, pty: bool = False, folder: int | None = None) -> None:
+        """Start it in `cwd`, which is also open as `folder` where the platform can.
+
+        Raises ConnectionClosed, which says why in one line, when the command cannot be started."""
         ours, theirs, command = _terminal(self.command) if pty else (*os.pipe(), self.command)
         self._ward = Ward(theirs)
         try:
-            leader = _launch(command, theirs, self.cwd, env)
+            leader = _launch(command, theirs, _way_to(self.cwd, folder), env)
         except BaseException:
             os.close(ours)
             await to_the_end(asyncio.create_task(self._ward.release()))
@@ -144,13 +146,20 @@ class Terminal:
         self._news.set()
 
 
-def _launch(command: Sequence[str], output: int, cwd: Path, env: dict[str, str]) -> subprocess.Popen[bytes]:
+def _launch(command: Sequence[str], output: int, cwd: str | Path, env: dict[str, str]) -> subprocess.Popen[bytes]:
     # The null device: at a pipe, programs such as rg would read instead of searching.
     nothing = os.open(os.devnull, os.O_RDONLY)
     try:
         return launch(command, (nothing, output, output), cwd=cwd, env=env)
     finally:
         os.close(nothing)
+
+
+def _way_to(cwd: Path, folder: int | None) -> str | Path:
+    """How the child finds its folder: by the descriptor that was checked, as its name may lead elsewhere by now."""
+    if folder is not None and os.path.isdir(held := f"/proc/self/fd/{folder}"):  # noqa: PTH112
+        return held
+    return cwd  # macOS enters no folder by a descriptor's name
 
 
 if sys.platform == "win32":

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 import re
 import secrets
 import shutil
 import sys
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Generator, MutableMapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -24,7 +26,7 @@ import msgspec
 
 from accord.errors import ConnectionClosed, RequestError
 from accord.handlers import Handlers
-from accord.host.confined import is_folder
+from accord.host.confined import opened
 from accord.host.service import HostedSession, Service, SessionOf
 from accord.host.terminal import Terminal
 from accord.schema import v1
@@ -36,6 +38,12 @@ LIMIT = 1024 * 1024
 
 MOST = 8 * 1024 * 1024
 """Bytes of output that are kept at most, so that an answer fits into any frame."""
+
+PER_SESSION = 128
+"""Terminals that a session may have at once."""
+
+IN_ALL = 256
+"""Terminals that all sessions of one service may have at once, at most: each takes two descriptors, or three."""
 
 PATIENCE = 1.0
 """Seconds that displays have to show the last output of a session that has ended."""
@@ -63,12 +71,17 @@ class Terminals(Service):
         pty: bool = False,
         shell: bool = True,
         inherit_env: Inherit = True,
+        per_session: int = PER_SESSION,
+        in_all: int | None = None,
     ) -> None:
         self._on_open = on_open
         self._limit = limit
         self._pty = pty
         self._shell = shell
         self._inherit = inherit_env
+        self._per_session = per_session
+        self._in_all = _most_in_all() if in_all is None else in_all
+        self._ending: set[Terminal] = set()
         self._open: MutableMapping[HostedSession, dict[v1.TerminalId, Terminal]] = WeakKeyDictionary()
         self._displays: MutableMapping[HostedSession, set[asyncio.Task[Any]]] = WeakKeyDictionary()
 
@@ -102,25 +115,39 @@ class Terminals(Service):
         async def release(request: v1.ReleaseTerminalRequest) -> v1.ReleaseTerminalResponse:
             terminal = named(request)
             del self._open[session_of(request.session_id)][terminal.id]
-            await terminal.release()
+            await self._end(terminal)
             return v1.ReleaseTerminalResponse()
 
     async def create(self, session: HostedSession, request: v1.CreateTerminalRequest) -> Terminal:
         """Run a command."""
-        cwd = self._folder(session, request.cwd)
-        limit = self._limit if request.output_byte_limit is None else min(request.output_byte_limit, MOST)
-        terminal_id = v1.TerminalId(f"term_{secrets.token_hex(8)}")
-        terminal = Terminal(terminal_id, self._command(request, cwd), cwd, limit)
-        env = environment({variable.name: variable.value for variable in request.env}, self._inherit)
-        if self._pty:
-            env.setdefault("TERM", "xterm-256color")
-        try:
-            await terminal.start(env, pty=self._pty)
-        except ConnectionClosed as error:
-            raise RequestError.invalid_params(str(error), command=request.command) from error
+        self._must_have_room(session)
+        with _folder(session, request.cwd) as (cwd, folder):
+            limit = self._limit if request.output_byte_limit is None else min(request.output_byte_limit, MOST)
+            terminal_id = v1.TerminalId(f"term_{secrets.token_hex(8)}")
+            terminal = Terminal(terminal_id, self._command(request, cwd), cwd, limit)
+            env = environment({variable.name: variable.value for variable in request.env}, self._inherit)
+            if self._pty:
+                env.setdefault("TERM", "xterm-256color")
+            try:
+                await terminal.start(env, pty=self._pty, folder=folder)
+            except ConnectionClosed as error:
+                raise RequestError.invalid_params(str(error), command=request.command[:1000]) from error
         self._open.setdefault(session, {})[terminal.id] = terminal
         self._show(session, terminal)
         return terminal
+
+    def _must_have_room(self, session: HostedSession) -> None:
+        in_session, in_all = len(self._open.get(session, ())), sum(map(len, self._open.values())) + len(self._ending)
+        for count, most, where in (
+            (in_session, self._per_session, "this session (per_session)"),
+            (in_all, self._in_all, "all sessions (in_all)"),
+        ):
+            if count >= most:
+                raise RequestError.invalid_request(
+                    f"too many terminals: {count} are not released, at most {most} are allowed in {where}; "
+                    "release some with terminal/release",
+                    limit=most,
+                )
 
     def find(self, session: HostedSession, terminal_id: v1.TerminalId) -> Terminal:
         """A terminal of the session; raises RequestError where there is none, or none any more."""
@@ -132,27 +159,25 @@ class Terminals(Service):
     async def release(self, session: HostedSession) -> None:
         async with asyncio.TaskGroup() as tasks:
             for terminal in self._open.pop(session, {}).values():
-                tasks.create_task(terminal.release())
+                tasks.create_task(self._end(terminal))
         if displays := self._displays.pop(session, None):
             _, stuck = await asyncio.wait(displays, timeout=PATIENCE)
             for display in stuck:
                 display.cancel()
 
-    def _folder(self, session: HostedSession, wanted: str | None) -> Path:
-        place = session.roots.locate(wanted or session.cwd)
+    async def _end(self, terminal: Terminal) -> None:
+        """Release it; until its command has ended it still counts."""
+        self._ending.add(terminal)
         try:
-            found = is_folder(place, session.roots)
-        except OSError:
-            found = None
-        if found is None:
-            raise RequestError.not_found("no such folder to run a command in", path=str(place.path))
-        return found
+            await terminal.release()
+        finally:
+            self._ending.discard(terminal)
 
     def _command(self, request: v1.CreateTerminalRequest, cwd: Path) -> list[str]:
         line = request.command
         if request.args or not self._shell or not _FOR_A_SHELL.search(line):
             return [line, *request.args]
-        if shutil.which(line) or (cwd / line).is_file():  # a path with blanks in it
+        if shutil.which(line) or os.path.isfile(cwd / line):  # noqa: PTH113  a path with blanks; takes a long line
             return [line]
         return [*_SHELL, line]
 
@@ -166,6 +191,28 @@ class Terminals(Service):
             of_session.add(display)
             display.add_done_callback(of_session.discard)
             display.add_done_callback(_shown)
+
+
+@contextmanager
+def _folder(session: HostedSession, wanted: str | None) -> Generator[tuple[Path, int | None]]:
+    """The folder that a command is to begin in, held open."""
+    place = session.roots.locate(wanted or session.cwd)
+    with ExitStack() as held:
+        try:
+            found = held.enter_context(opened(place, session.roots))
+        except OSError as error:
+            raise RequestError.not_found("no such folder to run a command in", path=str(place.path)) from error
+        yield found
+
+
+def _most_in_all() -> int:
+    """A quarter of the files that the process may open, as each takes two or three."""
+    if sys.platform == "win32":
+        return IN_ALL
+    import resource
+
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return IN_ALL if most == resource.RLIM_INFINITY else max(1, min(IN_ALL, most // 4))
 
 
 def _shown(display: asyncio.Task[Any]) -> None:

@@ -73,6 +73,13 @@ class UrlTarget(Target):
         # Session affinity is preserved across reconnects: a load balancer finds the host of the sessions by a cookie.
         self._cookies = Cookies()
 
+    @property
+    def program(self) -> str:
+        """The URL's origin."""
+        parts = urlsplit(self.name)
+        port = parts.port or (443 if parts.scheme in ("https", "wss") else 80)
+        return f"{parts.scheme}://{parts.hostname}:{port}"
+
     def dial(self) -> Transport:
         return connect_transport(
             self.name, token=self._token, headers=self._headers, cookies=self._cookies, **self._options

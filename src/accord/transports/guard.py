@@ -20,6 +20,7 @@ from __future__ import annotations
 import itertools
 import logging
 import os
+import select
 import subprocess
 import sys
 import threading
@@ -31,6 +32,9 @@ from accord.transports.group import ExitWatch
 
 PATIENCE = 2.0
 """Seconds that the guard has to end, once it has nothing to guard, before it is killed."""
+
+READS_WITHIN = 2.0
+"""Seconds that a guard which was just started has to begin reading its list, where that is longer than a pipe takes."""
 
 _log = logging.getLogger("accord.transports")
 
@@ -104,7 +108,7 @@ class Guard:
     def _start(self) -> None:
         if POSSIBLE:
             self._process, self._pipe = _spawn()
-            self._write(*itertools.chain.from_iterable(self._said.values()))
+            self._write(*itertools.chain.from_iterable(self._said.values()), patience=READS_WITHIN)
 
     def _restart(self) -> None:
         """Somebody ended the guard, or stopped it long enough to fill the pipe, or it could not be started at all."""
@@ -114,10 +118,23 @@ class Guard:
         try:
             self._start()
         except OSError as error:
+            if self._process is not None:  # it does not read: half a list is worth less than a new try
+                self._process.kill()
+                _bury(self._dismiss())
             _log.warning("no guard process: agents may survive a kill -9 of this one (%s)", error)
 
-    def _write(self, *lines: str) -> None:
-        os.write(self._pipe, "".join(f"{line}\n" for line in lines).encode())
+    def _write(self, *lines: str, patience: float = 0.0) -> None:
+        """Write all of it, or raise OSError: after half a list, the guard would not know the other half.
+
+        A guard that is behind is waited for `patience` seconds for each pipe full of lines.
+        """
+        rest = memoryview("".join(f"{line}\n" for line in lines).encode())
+        while rest:
+            try:
+                rest = rest[os.write(self._pipe, rest) :]
+            except BlockingIOError:
+                if not patience or not _has_room(self._pipe, patience):
+                    raise
 
     def _dismiss(self) -> subprocess.Popen[bytes]:
         assert self._process is not None
@@ -144,6 +161,13 @@ def _spawn() -> tuple[subprocess.Popen[bytes], int]:
     finally:
         os.close(reading)
     return process, writing
+
+
+def _has_room(pipe: int, patience: float) -> bool:
+    """Whether something can be written within so many seconds."""
+    room = select.poll()  # takes a descriptor of any number
+    room.register(pipe, select.POLLOUT)
+    return bool(room.poll(patience * 1000))
 
 
 def _bury(process: subprocess.Popen[bytes]) -> None:
