@@ -21,7 +21,7 @@ from attack.field import Field, field
 from attack.hostiles import agents, servers
 from attack.puppet import bounded, environment
 
-SECONDS = (2.0, 4.0)
+SECONDS = (2.0, 5.0)
 """How long an attack goes on."""
 
 AT_ONCE = 3

@@ -25,6 +25,12 @@ T = TypeVar("T")
 IN_MEMORY = "memory:"
 """The beginning of a target that is an agent in the memory of this process; the rest is the path of its store."""
 
+POLICY = """
+[[rules]]
+answer = "reject"
+paths = ["**/.env"]
+"""
+
 PATIENCE = 15.0
 """Seconds that leaving a hostile agent may take."""
 
@@ -101,10 +107,11 @@ async def in_loop(side: Side, work: Coroutine[Any, Any, T]) -> T:
 
 async def meet(target: str | list[str], seconds: float, lends: bool) -> str:
     """Connect with a hostile agent, prompt it for so long, and leave; how it went."""
+    permissions = accord.Permissions(allow_after_thought, policy=accord.Policy.parse(POLICY))
     client = accord.Client(
         files=lends,
         terminals=lends,
-        permissions=allow_after_thought,
+        permissions=permissions,
         elicitation=lambda question: dict(question.content),
     )
     loop = asyncio.get_running_loop()

@@ -244,3 +244,12 @@ async def test_stores_of_one_process_open_while_others_close(file):
 
     async with asyncio.timeout(DEADLINE):
         await asyncio.gather(*(come_and_go(number) for number in range(8)))
+
+
+async def test_stores_that_open_a_new_file_at_the_same_time_find_one_store(tmp_path):
+    """One of them makes the tables while the others look whether the file is a store."""
+    async with asyncio.timeout(DEADLINE):
+        for number in range(100):
+            stores = [SqliteStore(tmp_path / f"{number}.sqlite3") for _ in range(8)]
+            await asyncio.gather(*(store.open() for store in stores))
+            await asyncio.gather(*(store.close() for store in stores))

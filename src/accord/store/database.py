@@ -35,6 +35,12 @@ Safety = Literal["process", "power"]
 
 _SYNCHRONOUS: dict[Safety, str] = {"process": "NORMAL", "power": "FULL"}
 
+_HEADER = """
+SELECT (SELECT user_version FROM pragma_user_version), (SELECT application_id FROM pragma_application_id),
+       (SELECT count(*) FROM sqlite_master)
+"""
+"""In one statement, as another process may make the tables between two."""
+
 _making = threading.Lock()
 
 _TABLES = f"""
@@ -210,9 +216,7 @@ def _make_ready(connection: sqlite3.Connection, path: Path, patience: float) -> 
 
 def _check(connection: sqlite3.Connection, path: Path) -> int:
     """The file's format, 0 for an empty file."""
-    (written,) = connection.execute("PRAGMA user_version").fetchone()
-    (application,) = connection.execute("PRAGMA application_id").fetchone()
-    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    written, application, tables = connection.execute(_HEADER).fetchone()
     if application != APPLICATION and (application or written or tables):
         raise StoreError("not_a_store", f"{path} is a database, but not a store of Accord's sessions")
     if written > FORMAT:

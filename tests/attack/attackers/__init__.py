@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-BUDGET = 192 * 1024 * 1024
+BUDGET = 256 * 1024 * 1024
 """Bytes that one attack may send."""
 
 FLOODING = 12.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 
-from attack.attackers import WAIT, Attacker, attack
+from attack.attackers import FLOODING, WAIT, Attacker, attack
 from attack.attackers.wire import (
     INITIALIZE,
     PING,
@@ -23,6 +23,9 @@ from attack.attackers.wire import (
     unknown,
 )
 
+TRICKLING = 4.0
+"""Seconds more for a flood that reads a little, and so never ends by itself."""
+
 LONG = 20_000
 """Characters of a method's name: as many come back."""
 
@@ -34,8 +37,7 @@ def unread_answers_on_a_websocket(attacker: Attacker) -> None:
         socket = Socket(attacker.port("plain", "second", "command"), buffer=SMALL).initialized()
         trickle = attacker.random.random() < 0.5
         number = 1
-        if not trickle:
-            attacker.go_on()
+        attacker.go_on(TRICKLING if trickle else FLOODING)
         while attacker.going:
             frames = b"".join(masked(unknown(number + i, LONG)) for i in range(20))
             if not push(attacker, socket.connection, frames) and not trickle:
@@ -68,8 +70,7 @@ def unread_pings(attacker: Attacker) -> None:
         socket = Socket(attacker.port(), buffer=SMALL)
         trickle, talk = attacker.random.random() < 0.5, attacker.random.random() < 0.5
         pings = masked(b"p" * 125, PING) * 5_000
-        if not trickle:
-            attacker.go_on()
+        attacker.go_on(TRICKLING if trickle else FLOODING)
         while attacker.going:
             if not push(attacker, socket.connection, pings) and not trickle:
                 return stay(attacker)

@@ -20,7 +20,7 @@ from attack.hostiles import LATEST, Allowance
 
 Json = dict[str, Any]
 
-LONG = 20_000
+LONG = 200_000
 EVIL_PATTERNS = ["^" + "a?" * 30 + "a" * 30 + "$", "^" + "(?:a|a)" * 30 + "b$", "^(a+)+$", "^(?:a|aa)+$", "(" * 5_000]
 
 
@@ -76,7 +76,7 @@ UPDATES: dict[str, Callable[[], Iterator[Json]]] = {
         )
     ),
     "unread answers": lambda: endless(lambda n: {"jsonrpc": "2.0", "id": n, "method": "m" * LONG, "params": {}}),
-    "open questions": lambda: endless(lambda n: permission(n, "forever")),
+    "open questions": lambda: endless(lambda n: permission(n, "forever", rawInput={"x": "x" * LONG})),
     "answered questions": lambda: endless(lambda n: permission(n, "x" * 200)),
     "terminals": lambda: endless(lambda n: request(n, "terminal/create", {"command": "/bin/sleep", "args": ["30"]})),
     "reads": lambda: endless(lambda n: request(n, "fs/read_text_file", {"path": "/tmp/none"})),

@@ -89,7 +89,7 @@ def requests() -> Iterator[bytes]:
     number = 0
     while True:
         number += 1
-        yield framed(json.dumps({"jsonrpc": "2.0", "id": number, "method": "m" * 20_000, "params": {}}).encode())
+        yield framed(json.dumps({"jsonrpc": "2.0", "id": number, "method": "m" * 200_000, "params": {}}).encode())
 
 
 def junk() -> Iterator[bytes]:
