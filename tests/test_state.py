@@ -15,7 +15,7 @@ from accord import v1
 from accord.schema import codec
 from accord.schema.base import Unknown
 from accord.state import Message, SessionState, ToolCallState
-from accord.text import JoinedText, mended, whole
+from accord.text import JoinedText, mended, whole_part
 
 THUMB = "\U0001f44d"
 HIGH, LOW = "\ud83d", "\udc4d"
@@ -400,7 +400,7 @@ def test_text_cut_anywhere_in_utf_16_is_whole_again(text: str, data: st.DataObje
             "".join(units[:size]).encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass") if size else ""
         )
         units = units[size:]
-        said, half = whole(half, piece)
+        said, half = whole_part(half, piece)
         assert joined.add(piece) == said
         streamed += said
     assert joined.read() == text == streamed + half == streamed + joined.rest()
