@@ -5,9 +5,7 @@ Every public name is here, and each is loaded when it is first used: `import acc
 
 from __future__ import annotations
 
-import sys
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from accord.loading import on_first_use
 
@@ -32,9 +30,10 @@ if TYPE_CHECKING:
     from accord.client.remote_session import RemoteSession as RemoteSession
     from accord.client.reply import Outcome as Outcome, Reply as Reply
     from accord.client.supervision import Restart as Restart, Restarted as Restarted
-    from accord.connect import connect as connect
-    from accord.connection import Connection as Connection, Limits as Limits, Statistics as Statistics
-    from accord.dispatch import Peer as Peer
+    from accord.connecting import connect as connect
+    from accord.engine.connection import Connection as Connection, Limits as Limits, Statistics as Statistics
+    from accord.engine.handlers import Context as Context, Handlers as Handlers
+    from accord.engine.peer import Peer as Peer
     from accord.errors import (
         AccordError as AccordError,
         CapabilityMissing as CapabilityMissing,
@@ -50,7 +49,6 @@ if TYPE_CHECKING:
         StoreError as StoreError,
         Timeout as Timeout,
     )
-    from accord.handlers import Context as Context, Handlers as Handlers
     from accord.host.elicitation import (
         Elicitation as Elicitation,
         FormQuestion as FormQuestion,
@@ -65,7 +63,7 @@ if TYPE_CHECKING:
     from accord.host.service import HostedSession as HostedSession, Service as Service
     from accord.host.terminal_user import TerminalUser as TerminalUser
     from accord.host.terminals import Terminals as Terminals
-    from accord.run import run as run
+    from accord.running import run as run
     from accord.schema import v1 as v1, v2 as v2
     from accord.schema.base import Model as Model, Notification as Notification, Request as Request, Unknown as Unknown
     from accord.spans import Spans as Spans
@@ -90,9 +88,9 @@ _HOMES = {
     "Client": "client.client",
     "CommandResult": "agent.remote_client",
     "ConfigurationError": "errors",
-    "Connection": "connection",
+    "Connection": "engine.connection",
     "ConnectionClosed": "errors",
-    "Context": "handlers",
+    "Context": "engine.handlers",
     "Decision": "agent.permission",
     "DecodeError": "errors",
     "Elicitation": "host.elicitation",
@@ -102,10 +100,10 @@ _HOMES = {
     "Event": "trace",
     "Files": "host.files",
     "FormQuestion": "host.elicitation",
-    "Handlers": "handlers",
+    "Handlers": "engine.handlers",
     "HostedSession": "host.service",
     "JsonLines": "trace",
-    "Limits": "connection",
+    "Limits": "engine.connection",
     "LinkQuestion": "host.elicitation",
     "Login": "agent.login",
     "McpServerError": "errors",
@@ -115,7 +113,7 @@ _HOMES = {
     "Notification": "schema.base",
     "Outcome": "client.reply",
     "Overflow": "errors",
-    "Peer": "dispatch",
+    "Peer": "engine.peer",
     "PeerError": "errors",
     "PermissionQuestion": "host.question",
     "Permissions": "host.permissions",
@@ -136,7 +134,7 @@ _HOMES = {
     "Session": "agent.session",
     "Spans": "spans",
     "SqliteStore": "store.sqlite",
-    "Statistics": "connection",
+    "Statistics": "engine.connection",
     "StdioTransport": "transports.stdio",
     "Store": "store.base",
     "StoreError": "errors",
@@ -147,11 +145,11 @@ _HOMES = {
     "Turn": "agent.turn",
     "TurnPlan": "agent.plan",
     "Unknown": "schema.base",
-    "connect": "connect",
+    "connect": "connecting",
     "load_mcp_servers": "host.mcp_config",
     "http": "http:",
     "memory_pair": "transports.memory:pair",
-    "run": "run",
+    "run": "running",
     "v1": "schema.v1:",
     "v2": "schema.v2:",
 }
@@ -165,14 +163,3 @@ if not TYPE_CHECKING:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
-
-
-class _Names(ModuleType):
-    """This module: importing `accord.run` puts no module in the place of the function of that name."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not (isinstance(value, ModuleType) and _HOMES.get(name) == name):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Names

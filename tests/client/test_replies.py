@@ -12,7 +12,7 @@ from tests.waiting import eventually
 
 import accord
 from accord import v1
-from accord.connection import Limits
+from accord.engine.connection import Limits
 
 
 @pytest.mark.requirement("initialize.client-goes-first")

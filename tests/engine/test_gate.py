@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from accord.gate import INITIALIZERS, Gate
+from accord.engine.gate import INITIALIZERS, Gate
 from accord.jsonrpc.messages import Call, Tell
 
 INITIALIZE = Call(1, "initialize")

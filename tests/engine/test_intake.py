@@ -6,7 +6,7 @@ import pytest
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from accord.intake import MARK, Intake
+from accord.engine.intake import MARK, Intake
 
 
 class Reading(RuleBasedStateMachine):

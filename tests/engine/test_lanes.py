@@ -12,8 +12,8 @@ import pytest
 from virtual_time import VirtualLoop, settle
 
 from accord import Handlers, Limits, Overflow, Peer, memory_pair, v1
-from accord.lanes import WEIGHT, YIELD_EVERY, Lanes, inside
-from accord.serving import Owed
+from accord.engine.answering import Owed
+from accord.engine.lanes import WEIGHT, YIELD_EVERY, Lanes, inside
 
 STUCK_AFTER = 10.0
 MANY = 100_000

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from virtual_time import VirtualLoop, settle
 
-from accord.backlog import Backlog
-from accord.intake import Intake
-from accord.outbox import FLUSH_AT, Outbox
+from accord.engine.backlog import Backlog
+from accord.engine.intake import Intake
+from accord.engine.outbox import FLUSH_AT, Outbox
 from accord.trace import OUT, Watch
 
 

@@ -21,7 +21,7 @@ from websockets.uri import parse_uri
 
 from accord import Peer, RemoteAgent, RemoteSession, Session, memory_pair, v1
 from accord.agent.service import Service
-from accord.connection import Connection
+from accord.engine.connection import Connection
 from accord.http import App, serving
 from accord.http.link import HttpLink
 from accord.http.outbound import Outbound

@@ -36,7 +36,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import staging
 from staging import Stage, options_of, staged
 
-from accord.dispatch import Peer
+from accord.engine.peer import Peer
 from accord.http import HttpTransport, serving
 from accord.http.hosting import Host
 from accord.http.wire import session_of

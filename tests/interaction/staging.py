@@ -23,9 +23,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from types import ModuleType
 
-from accord.connection import Limits
-from accord.dispatch import Peer
-from accord.handlers import Handlers
+from accord.engine.connection import Limits
+from accord.engine.handlers import Handlers
+from accord.engine.peer import Peer
 from accord.schema import v1
 from accord.testing.memory import answering_initialize
 from accord.transports.stdio import StdioTransport

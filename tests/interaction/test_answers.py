@@ -7,8 +7,8 @@ import functools
 
 import pytest
 
+from accord.engine.handlers import Handlers
 from accord.errors import PeerError, RequestError
-from accord.handlers import Handlers
 from accord.schema import v1
 
 INTERNAL, CANCELLED = -32603, -32800

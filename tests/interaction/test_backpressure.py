@@ -7,9 +7,9 @@ import asyncio
 import pytest
 from staging import ask, chunk, result, says, text_of, turns, until
 
-from accord.connection import Limits
+from accord.engine.connection import Limits
+from accord.engine.handlers import Handlers
 from accord.errors import Overflow
-from accord.handlers import Handlers
 from accord.schema import v1
 
 SMALL = {"high_water": 20_000}

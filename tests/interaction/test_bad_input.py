@@ -9,8 +9,8 @@ import pytest
 import staging
 from staging import ask, prompt_params, says, tell, text_of
 
+from accord.engine.handlers import Handlers
 from accord.errors import ProtocolError
-from accord.handlers import Handlers
 from accord.schema import v1
 from accord.testing import Faults, FaultyTransport, connected
 

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 from staging import ask, chunk, result, says, tell, text_of
 
+from accord.engine.handlers import Handlers
 from accord.errors import PeerError
-from accord.handlers import Handlers
 from accord.schema import v1
 
 CANCELLED = -32800

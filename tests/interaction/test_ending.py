@@ -11,10 +11,10 @@ import sys
 import pytest
 from staging import ask, chunk, forever, prompt_params, result, says, tell, text_of, turns, until
 
-from accord.connection import Limits
-from accord.dispatch import Peer
+from accord.engine.connection import Limits
+from accord.engine.handlers import Handlers
+from accord.engine.peer import Peer
 from accord.errors import ConnectionClosed
-from accord.handlers import Handlers
 from accord.schema import v1
 from accord.testing import ScriptedPeer, connected
 from accord.transports.memory import pair

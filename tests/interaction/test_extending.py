@@ -7,8 +7,8 @@ import asyncio
 import pytest
 from staging import ask, declaring, prompt_params, tell, text_of
 
+from accord.engine.handlers import Handlers
 from accord.errors import ConnectionClosed, EncodeError, PeerError, ProtocolError
-from accord.handlers import Handlers
 from accord.schema import v1
 from accord.schema.base import Model, Notification, Request
 

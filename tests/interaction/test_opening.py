@@ -7,8 +7,8 @@ import asyncio
 import pytest
 from staging import ask, declaring, forever, prompt_params, tell
 
+from accord.engine.handlers import Handlers
 from accord.errors import CapabilityMissing, PeerError, ProtocolError
-from accord.handlers import Handlers
 from accord.schema import v1
 from accord.schema.base import Unknown
 

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 from staging import ask, chunk, prompt_params, result, says, tell, text_of
 
-from accord.connection import Limits
-from accord.handlers import Handlers
+from accord.engine.connection import Limits
+from accord.engine.handlers import Handlers
 from accord.schema import v1
 
 

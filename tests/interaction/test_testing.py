@@ -12,9 +12,9 @@ import pytest
 from staging import chunk, forever, says, text_of, until
 
 import accord.testing
-from accord.dispatch import Peer
+from accord.engine.handlers import Handlers
+from accord.engine.peer import Peer
 from accord.errors import ConnectionClosed
-from accord.handlers import Handlers
 from accord.schema import v1
 from accord.testing import Faults, FaultyTransport, ScriptedPeer, ScriptFailed, connected, script_command
 from accord.transports.memory import pair

@@ -11,10 +11,10 @@ import pytest
 from staging import ask, prompt_params, says, tell, text_of
 
 from accord import trace
+from accord.engine.handlers import Handlers
+from accord.engine.lanes import WEIGHT
 from accord.errors import AccordError, DecodeError, PeerError
-from accord.handlers import Handlers
 from accord.jsonrpc.messages import Answer, Call, Malformed, Tell
-from accord.lanes import WEIGHT
 from accord.schema import v1
 from accord.spans import Spans
 from accord.testing import connected

@@ -11,8 +11,8 @@ import sys
 import pytest
 from staging import chunk, prompt_params
 
-from accord.dispatch import Peer
-from accord.handlers import Handlers
+from accord.engine.handlers import Handlers
+from accord.engine.peer import Peer
 from accord.schema import v1
 from accord.testing import FaultyTransport, connected
 from accord.transports.stdio import StdioTransport

@@ -22,15 +22,15 @@ accord.schema.v2
 accord.schema.methods
 accord.schema.describe accord.schema.conversion
 accord.transports accord.redaction
-accord.trace accord.tasks accord.routes
-accord.intake accord.lanes accord.gate
-accord.backlog
-accord.outbox
-accord.serving accord.asking
-accord.connection
-accord.capabilities accord.spans accord.run
-accord.handlers
-accord.dispatch
+accord.trace accord.tasks accord.engine.routes
+accord.engine.intake accord.engine.lanes accord.engine.gate
+accord.engine.backlog
+accord.engine.outbox
+accord.engine.answering accord.engine.asking
+accord.engine.connection
+accord.capabilities accord.spans accord.running
+accord.engine.handlers
+accord.engine.peer
 accord.testing
 accord.sizes
 accord.text
@@ -39,13 +39,18 @@ accord.store accord.host
 accord.mcp
 accord.agent accord.client
 accord.http
-accord.connect
+accord.connecting
 accord.demo
 accord.cli
 accord.__main__
 """.split("\n")
 LEVELS = {module: level for level, line in enumerate(ORDER) for module in line.split()}
-PACKAGES = {"accord", "accord.jsonrpc", "accord.schema"}  # only docstrings, and the lazy table of public names
+PACKAGES = {
+    "accord",
+    "accord.engine",
+    "accord.jsonrpc",
+    "accord.schema",
+}  # only docstrings, and the lazy table of public names
 
 
 def modules() -> list[str]:

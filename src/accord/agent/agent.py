@@ -21,8 +21,8 @@ from accord.agent.service import Service
 from accord.agent.session import Session
 from accord.agent.turn import Turn
 from accord.agent.turns import SecondPrompt
-from accord.connection import Limits
-from accord.handlers import Context, Handlers
+from accord.engine.connection import Limits
+from accord.engine.handlers import Context, Handlers
 from accord.host.files import Files
 from accord.host.local import LocalHost
 from accord.host.service import Service as LentService

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from accord.handlers import Handlers
+from accord.engine.handlers import Handlers
 from accord.mcp.opening import mcp_capabilities
 from accord.schema import v1
 

@@ -23,8 +23,8 @@ from accord.agent.folders import absolute, checked_folders
 from accord.agent.record import Record
 from accord.agent.session import Session
 from accord.agent.troubles import not_found, telling, told
+from accord.engine.handlers import Context, Handlers
 from accord.errors import RequestError, StoreError
-from accord.handlers import Context, Handlers
 from accord.schema import v1
 from accord.store.base import StoredSession, now
 

@@ -16,8 +16,8 @@ import msgspec
 
 from accord.agent.elicitation import Elicits
 from accord.capabilities import Capabilities
+from accord.engine.handlers import Context
 from accord.errors import RequestError
-from accord.handlers import Context
 from accord.schema import v1
 
 if TYPE_CHECKING:

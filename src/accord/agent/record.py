@@ -28,7 +28,7 @@ from accord.state import SessionState
 from accord.store.base import NOTHING, Changes, Store, StoredSession
 
 if TYPE_CHECKING:
-    from accord.dispatch import Peer
+    from accord.engine.peer import Peer
 
 NO_HISTORY = (v1.Notice, v1.AvailableCommandsUpdate)
 APART = frozenset((*NO_HISTORY, v1.SessionInfoUpdate))

@@ -8,7 +8,7 @@ from collections.abc import Awaitable
 from contextlib import suppress
 
 from accord.errors import StoreError
-from accord.run import run
+from accord.running import run
 
 OWNER = "ACCORD_OWNER"
 """The variable in which the program of an agent finds whose sessions these are, where it is hosted for many users."""

@@ -14,9 +14,9 @@ from accord.agent.troubles import not_found, told
 from accord.agent.turn import Turn, meant_by
 from accord.agent.turns import CANCELLED
 from accord.capabilities import Capabilities
-from accord.dispatch import Peer
+from accord.engine.handlers import Context, Handlers
+from accord.engine.peer import Peer
 from accord.errors import StoreError
-from accord.handlers import Context, Handlers
 from accord.schema import v1
 from accord.schema.v1.prompt import StopReason
 from accord.tasks import Tasks

@@ -15,8 +15,8 @@ from accord.agent.remote_client import RemoteClient
 from accord.agent.session import Session
 from accord.agent.tool import Location, Tool
 from accord.agent.turns import Place
+from accord.engine.handlers import Context
 from accord.errors import RequestError
-from accord.handlers import Context
 from accord.schema import v1
 from accord.schema.base import Json, Request
 

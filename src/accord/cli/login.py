@@ -43,14 +43,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from accord.run import run as run_loop
+    from accord.running import run as run_loop
 
     return run_loop(_login(options))
 
 
 async def _login(options: argparse.Namespace) -> int:
     from accord.client import login
-    from accord.connect import connect
+    from accord.connecting import connect
     from accord.schema import v1
 
     async with connect(target.agent_of(options), token=tokens.token(None)) as remote:

@@ -105,7 +105,7 @@ def _seconds(text: str) -> float:
 
 
 def run(options: argparse.Namespace) -> int:
-    from accord.run import run as run_loop
+    from accord.running import run as run_loop
 
     if not options.debug:
         # What the library would warn of is said in our one line, or not at all.
@@ -255,8 +255,8 @@ class OneTurn:
                 printing.complain(f"accord run: --trace {options.trace} is not complete: {problem}")
 
     async def _with(self, client: Client, trace: JsonLines | None) -> int:
-        from accord.connect import START_WITHIN, connect
-        from accord.connection import Limits
+        from accord.connecting import START_WITHIN, connect
+        from accord.engine.connection import Limits
 
         options = self._options
         where = target.agent_of(options)

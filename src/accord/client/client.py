@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from accord.handlers import Handlers
+from accord.engine.handlers import Handlers
 from accord.host.elicitation import Elicitation, Fill
 from accord.host.files import Files
 from accord.host.permissions import Permissions

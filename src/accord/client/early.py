@@ -10,7 +10,7 @@ import logging
 
 from msgspec import Raw
 
-from accord.lanes import WEIGHT
+from accord.engine.lanes import WEIGHT
 from accord.schema import v1
 
 log = logging.getLogger("accord")

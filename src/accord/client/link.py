@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from accord.client.target import Target
-from accord.connection import Limits
-from accord.dispatch import Peer
+from accord.engine.connection import Limits
+from accord.engine.handlers import Handlers
+from accord.engine.peer import Peer
 from accord.errors import AccordError, ConnectionClosed, PeerError, ProtocolError, Timeout
-from accord.handlers import Handlers
 from accord.schema import v1
 from accord.trace import Observer
 

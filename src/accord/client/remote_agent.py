@@ -26,10 +26,10 @@ from accord.client.link import VERSION, open_link
 from accord.client.remote_session import RemoteSession
 from accord.client.supervision import Restart, Supervisor
 from accord.client.target import CommandTarget, Target
-from accord.connection import Limits
-from accord.dispatch import Peer
+from accord.engine.connection import Limits
+from accord.engine.handlers import Handlers
+from accord.engine.peer import Peer
 from accord.errors import INVALID_REQUEST, NOT_FOUND, AccordError, PeerError, RequestError
-from accord.handlers import Handlers
 from accord.host.mcp_config import handed_over
 from accord.schema import v1
 from accord.schema.base import Json, Notification, Request

@@ -30,7 +30,7 @@ from accord.transports.closing import within
 
 if TYPE_CHECKING:
     from accord.client.remote_session import RemoteSession
-    from accord.dispatch import Posted
+    from accord.engine.peer import Posted
 
 LEAVE_WITHIN = 5.0
 """Seconds that an `async with` waits for the answer of the prompt it cancels."""

@@ -16,9 +16,9 @@ from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
+from accord.engine.intake import Intake
+from accord.engine.lanes import WEIGHT
 from accord.errors import Overflow
-from accord.intake import Intake
-from accord.lanes import WEIGHT
 from accord.schema import v1
 from accord.text import JoinedText
 

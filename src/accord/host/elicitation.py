@@ -18,8 +18,8 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
+from accord.engine.handlers import Handlers
 from accord.errors import RequestError
-from accord.handlers import Handlers
 from accord.host.form import Field, asked_for, defaults, fields_of, problems
 from accord.host.form_bounds import excess, secrets_in
 from accord.host.link import Link

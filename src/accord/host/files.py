@@ -22,8 +22,8 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
+from accord.engine.handlers import Context, Handlers
 from accord.errors import RequestError
-from accord.handlers import Context, Handlers
 from accord.host.confined import folder_of
 from accord.host.folder import Folder
 from accord.host.journal import Change, Journal

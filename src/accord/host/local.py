@@ -11,9 +11,9 @@ from contextvars import ContextVar
 from typing import Any, TypeVar, cast
 
 from accord.capabilities import Capabilities
-from accord.dispatch import Peer
+from accord.engine.handlers import Handlers
+from accord.engine.peer import Peer
 from accord.errors import PeerError, RequestError
-from accord.handlers import Handlers
 from accord.host.service import HostedSession, Service
 from accord.schema import v1
 from accord.schema.base import Json, Request

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from accord.handlers import Handlers
+from accord.engine.handlers import Handlers
 from accord.host.policy import Answer, Policy
 from accord.host.question import Ask, Choice, PermissionQuestion, refuse
 from accord.host.remembered import RememberedAnswers

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
-from accord.handlers import Handlers
+from accord.engine.handlers import Handlers
 from accord.host.roots import Roots
 from accord.schema import v1
 from accord.state import ToolCallState

@@ -24,8 +24,8 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
+from accord.engine.handlers import Handlers
 from accord.errors import ConnectionClosed, RequestError
-from accord.handlers import Handlers
 from accord.host.confined import opened
 from accord.host.service import HostedSession, Service, SessionOf
 from accord.host.terminal import Terminal

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from accord.dispatch import Peer
+from accord.engine.peer import Peer
 from accord.schema import v1
 
 

@@ -12,9 +12,9 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
-from accord.connection import Limits
-from accord.dispatch import Peer
-from accord.handlers import Handlers
+from accord.engine.connection import Limits
+from accord.engine.handlers import Handlers
+from accord.engine.peer import Peer
 from accord.schema import v1
 from accord.spans import Spans
 from accord.transports.base import HIGH_WATER, Transport

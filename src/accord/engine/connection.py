@@ -22,21 +22,21 @@ from typing import Any, Literal, Self
 import msgspec
 from msgspec import Raw
 
-from accord.asking import CANCEL_REQUEST, Asked, Asking, Sent
-from accord.backlog import BACKLOG, STALLED, Backlog
+from accord.engine.answering import EMPTY, MISFITS, WEIGHT, Answering, Owed
+from accord.engine.asking import CANCEL_REQUEST, Asked, Asking, Sent
+from accord.engine.backlog import BACKLOG, STALLED, Backlog
+from accord.engine.gate import INITIALIZERS, Gate
+from accord.engine.intake import MARK, Intake
+from accord.engine.lanes import Lanes, inside
+from accord.engine.outbox import Outbox
+from accord.engine.routes import Route, Routes
 from accord.errors import INVALID_REQUEST, PARSE_ERROR, DecodeError, Overflow
-from accord.gate import INITIALIZERS, Gate
-from accord.intake import MARK, Intake
 from accord.jsonrpc import messages
 from accord.jsonrpc.endpoint import Endpoint
 from accord.jsonrpc.frames import Oversized, RequestId
 from accord.jsonrpc.messages import Answer, Call, Malformed, Tell
-from accord.lanes import Lanes, inside
-from accord.outbox import Outbox
-from accord.routes import Route, Routes
 from accord.schema.codec import decode
 from accord.schema.v1.protocol import CancelRequestNotification
-from accord.serving import EMPTY, MISFITS, WEIGHT, Owed, Serving
 from accord.tasks import Tasks, is_awaitable, pass_on
 from accord.trace import IN, Observer, Watch
 from accord.transports.base import End, Transport
@@ -144,7 +144,7 @@ class Connection:
         self._outbox = Outbox(transport, self.intake, self._backlog, loop)
         self._tasks = Tasks(loop)
         self._asking = Asking(self._endpoint, self._outbox, self.intake, self._lanes, loop)
-        self._serving = Serving(
+        self._serving = Answering(
             self._endpoint,
             routes,
             self._outbox,

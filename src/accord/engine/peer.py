@@ -21,11 +21,11 @@ from typing import Any, Generic, Self, TypeVar
 import msgspec
 from msgspec import Raw
 
-from accord.asking import Sent
 from accord.capabilities import Capabilities, Guard
-from accord.connection import Connection, Limits, Role
+from accord.engine.asking import Sent
+from accord.engine.connection import Connection, Limits, Role
+from accord.engine.handlers import Handlers, Incoming, carried, lane_of, may_be_empty, plain_lane
 from accord.errors import ConnectionClosed, DecodeError, ProtocolError
-from accord.handlers import Handlers, Incoming, carried, lane_of, may_be_empty, plain_lane
 from accord.jsonrpc import messages
 from accord.jsonrpc.messages import TellFrame
 from accord.schema import codec, legacy, v1

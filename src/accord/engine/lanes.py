@@ -29,7 +29,7 @@ from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from typing import Any, Protocol
 
-from accord.routes import Route
+from accord.engine.routes import Route
 from accord.tasks import give_up, is_awaitable, pass_on
 
 log = logging.getLogger("accord")

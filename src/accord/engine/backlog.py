@@ -23,7 +23,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from accord.intake import Intake
+from accord.engine.intake import Intake
 
 BACKLOG = 16 * 1024 * 1024
 STALLED = 60.0

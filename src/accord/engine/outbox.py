@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import asyncio
 
-from accord.backlog import Backlog
-from accord.intake import Intake
+from accord.engine.backlog import Backlog
+from accord.engine.intake import Intake
 from accord.trace import OUT, Watch
 from accord.transports.base import Transport
 

@@ -9,14 +9,14 @@ from typing import Any
 
 from msgspec import UNSET, Raw
 
+from accord.engine.intake import Intake
+from accord.engine.lanes import Inside, Lanes, inside
+from accord.engine.outbox import Outbox
 from accord.errors import EncodeError, Overflow, PeerError, ProtocolError, Timeout
-from accord.intake import Intake
 from accord.jsonrpc import messages
 from accord.jsonrpc.endpoint import Endpoint
 from accord.jsonrpc.frames import RequestId
 from accord.jsonrpc.messages import Answer, CallFrame
-from accord.lanes import Inside, Lanes, inside
-from accord.outbox import Outbox
 from accord.schema import codec
 from accord.transports.base import End
 

@@ -12,7 +12,10 @@ from typing import Any, cast
 import msgspec
 from msgspec import Raw
 
-from accord.backlog import Backlog
+from accord.engine.backlog import Backlog
+from accord.engine.lanes import Lanes, inside
+from accord.engine.outbox import Outbox
+from accord.engine.routes import Route, Routes
 from accord.errors import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -27,9 +30,6 @@ from accord.jsonrpc import messages
 from accord.jsonrpc.endpoint import Endpoint
 from accord.jsonrpc.frames import RequestId
 from accord.jsonrpc.messages import Call
-from accord.lanes import Lanes, inside
-from accord.outbox import Outbox
-from accord.routes import Route, Routes
 from accord.schema.codec import REFUSALS
 from accord.tasks import Tasks, give_up, pass_on
 
@@ -64,7 +64,7 @@ class Owed:
         "task",
     )
 
-    def __init__(self, request_id: RequestId, method: str, home: Serving, size: int) -> None:
+    def __init__(self, request_id: RequestId, method: str, home: Answering, size: int) -> None:
         self.home = home
         self.id = request_id
         self.method = method
@@ -191,7 +191,7 @@ def _session_of(message: Call) -> str | None:
         return None
 
 
-class Serving:
+class Answering:
     """What one connection owes its peer."""
 
     def __init__(

@@ -17,19 +17,19 @@ import msgspec
 from msgspec import Raw
 
 from accord.capabilities import Capabilities
+from accord.engine.answering import Owed
+from accord.engine.routes import Route, Routes
 from accord.errors import EncodeError
 from accord.jsonrpc import messages
 from accord.jsonrpc.frames import RequestId
 from accord.jsonrpc.messages import AnswerFrame
-from accord.routes import Route, Routes
 from accord.schema import codec, legacy
 from accord.schema.base import Json, Notification, Request
 from accord.schema.methods import methods, row_for
-from accord.serving import Owed
 from accord.tasks import is_awaitable
 
 if TYPE_CHECKING:
-    from accord.dispatch import Peer
+    from accord.engine.peer import Peer
 
 ResultT = TypeVar("ResultT")
 HandlerT = TypeVar("HandlerT", bound=Callable[..., Any])

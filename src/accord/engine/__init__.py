@@ -1,0 +1,1 @@
+"""Messages between two sides: order, cancellation, backpressure and the end of a link."""
