@@ -8,7 +8,7 @@
 import asyncio
 
 import accord
-from accord.http.server import Server
+from accord.http.server.serve import Server
 from benchmarks.contract import parse
 
 agent = accord.Agent("load")

@@ -16,7 +16,7 @@ from accord.client.supervision import Restart
 from accord.client.target import CommandTarget, Target
 from accord.engine.connection import Limits
 from accord.errors import AccordError
-from accord.http.urls import UrlTarget
+from accord.http.client.urls import UrlTarget
 from accord.trace import JsonLines, Observer
 from accord.transports.base import Transport
 from accord.transports.closing import within

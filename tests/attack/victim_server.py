@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 import accord
-from accord.http import Limits, serving
+from accord.http import ServerLimits, serving
 from attack.bounds import SERVER_LIMITS
 from attack.honest_agent import honest_agent
 from attack.measuring import Probe, counted
@@ -29,7 +29,7 @@ class Victim:
         self.loops: list[asyncio.AbstractEventLoop] = []
         self._store = store
         self._tls = {"certificate": certificate, "key": key}
-        self._limits = Limits(**SERVER_LIMITS)
+        self._limits = ServerLimits(**SERVER_LIMITS)
         self._ready = threading.Event()
 
     async def run(self) -> None:

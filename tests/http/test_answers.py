@@ -9,7 +9,7 @@ import pytest
 from talking import DEADLINE, an_agent
 
 import accord
-from accord.http import Access, App, Limits, serving
+from accord.http import Access, App, ServerLimits, serving
 
 pytestmark = pytest.mark.skipif(shutil.which("curl") is None, reason="this test asks with curl: install it")
 
@@ -181,7 +181,7 @@ async def test_other_methods_are_405_and_other_paths_404(server, curl):
 
 
 async def test_a_message_past_the_limit_is_413(curl):
-    async with serving(App(an_agent(), limits=Limits(body=1000))) as server:
+    async with serving(App(an_agent(), limits=ServerLimits(body=1000))) as server:
         big = call(1, "initialize", protocolVersion=1, _meta={"x": "y" * 1000})
         assert (await curl(server.url, *JSON, body=big)).status == 413
 
@@ -208,6 +208,6 @@ async def test_another_users_connection_is_404(curl):
 
 
 async def test_too_many_connections_are_503(curl):
-    async with serving(App(an_agent(), limits=Limits(connections=1))) as server:
+    async with serving(App(an_agent(), limits=ServerLimits(connections=1))) as server:
         await opened(curl, server.url)
         assert (await curl(server.url, *JSON, body=INITIALIZE)).status == 503

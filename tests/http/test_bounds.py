@@ -16,11 +16,11 @@ from websockets.exceptions import ConnectionClosed
 
 import accord
 from accord import v1
-from accord.http import Limits, serving
-from accord.http.judging import Refusal
-from accord.http.ledger import Ledger
-from accord.http.link import HttpLink
-from accord.http.requesting import Requests
+from accord.http import ServerLimits, serving
+from accord.http.client.pool import Requests
+from accord.http.server.connection import HttpConnection
+from accord.http.server.ledger import Ledger
+from accord.http.server.validation import Refusal
 from accord.jsonrpc.messages import answer, parse
 
 INITIALIZE = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}'
@@ -59,7 +59,7 @@ async def all_of(reader, writer):
 
 
 async def test_a_connection_has_no_more_sessions_than_it_may_have(way):
-    async with serving(an_agent(), limits=Limits(sessions=2)) as server:
+    async with serving(an_agent(), limits=ServerLimits(sessions=2)) as server:
         async with editor_of(transport_to(server.url, way)) as editor:
             first, _ = await editor.open_session(), await editor.open_session()
             with pytest.raises(accord.PeerError, match="at most 2 sessions"):
@@ -87,7 +87,7 @@ def test_a_session_that_was_refused_or_loaded_again_does_not_count():
 
 
 async def test_a_connection_has_no_more_streams_than_it_may_have():
-    link = HttpLink("id", limits=Limits(streams=2))
+    link = HttpConnection("id", limits=ServerLimits(streams=2))
     link.can_load = True
     readers = [link.read(None, None), link.read("a", None), link.read("b", None)]
     with pytest.raises(Refusal) as refused:
@@ -98,7 +98,7 @@ async def test_a_connection_has_no_more_streams_than_it_may_have():
 
 
 async def test_more_tcp_connections_than_there_may_be_are_closed():
-    async with serving(an_agent(), limits=Limits(sockets=1)) as server:
+    async with serving(an_agent(), limits=ServerLimits(sockets=1)) as server:
         first = await raw(server, b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
         async with asyncio.timeout(DEADLINE):
             assert b"200" in await first[0].readline()
@@ -109,14 +109,14 @@ async def test_more_tcp_connections_than_there_may_be_are_closed():
 @pytest.mark.parametrize("name", ["body", "sessions", "heartbeat"])
 def test_a_limit_of_nothing_is_a_mistake(name):
     with pytest.raises(ValueError, match=name):
-        Limits(**{name: 0})
+        ServerLimits(**{name: 0})
 
 
 # How slow
 
 
 async def test_a_body_that_trickles_in_is_408():
-    async with serving(an_agent(), limits=Limits(arrival=0.2)) as server:
+    async with serving(an_agent(), limits=ServerLimits(arrival=0.2)) as server:
         head = b"POST /acp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n"
         got = await all_of(*await raw(server, head, b"{"))
         assert got.startswith(b"HTTP/1.1 408")
@@ -134,7 +134,7 @@ async def test_a_body_that_trickles_in_is_408():
     ids=["nothing", "half a head", "HTTP/2 and no request", "HTTP/2 and half a head"],
 )
 async def test_who_never_finishes_the_head_of_a_request_is_hung_up_on(begun):
-    async with serving(an_agent(), limits=Limits(idle=0.2)) as server:
+    async with serving(an_agent(), limits=ServerLimits(idle=0.2)) as server:
         got = await all_of(*await raw(server, begun))
         assert b"HTTP/1.1 200" not in got
 
@@ -173,7 +173,7 @@ async def test_a_body_that_nobody_wants_does_not_cost_the_http2_connection():
 
 
 async def test_a_websocket_whose_client_is_frozen_is_ended(caplog):
-    async with serving(an_agent(), limits=Limits(heartbeat=0.2)) as server:
+    async with serving(an_agent(), limits=ServerLimits(heartbeat=0.2)) as server:
         client = await asyncio.create_subprocess_exec(
             sys.executable,
             Path(__file__).with_name("frozen_client.py"),
@@ -193,7 +193,7 @@ async def test_a_websocket_whose_client_is_frozen_is_ended(caplog):
 
 
 async def test_a_websocket_whose_client_answers_pings_stays():
-    async with serving(an_agent(), limits=Limits(heartbeat=0.05)) as server:
+    async with serving(an_agent(), limits=ServerLimits(heartbeat=0.05)) as server:
         reader, writer = await raw(server, HANDSHAKE)
         async with asyncio.timeout(DEADLINE):
             await reader.readuntil(b"\r\n\r\n")
@@ -258,7 +258,7 @@ async def test_a_client_that_reads_nothing_is_given_up_on_a_websocket_too():
     ],
 )
 async def test_frames_that_are_none_are_answered_with_the_close_code_for_it(frames, code):
-    async with serving(an_agent(), limits=Limits(body=1_000_000)) as server:
+    async with serving(an_agent(), limits=ServerLimits(body=1_000_000)) as server:
         reader, writer = await raw(server, HANDSHAKE)
         async with asyncio.timeout(DEADLINE):
             await reader.readuntil(b"\r\n\r\n")
@@ -289,7 +289,7 @@ async def test_a_handshake_that_is_none_is_400_and_leaves_nothing(handshake):
 
 
 async def test_a_message_in_pieces_counts_as_a_whole_and_stops_being_collected():
-    async with serving(an_agent(), limits=Limits(body=1000)) as server:
+    async with serving(an_agent(), limits=ServerLimits(body=1000)) as server:
         async with connect(server.url.replace("http", "ws", 1)) as socket:
 
             async def pieces():

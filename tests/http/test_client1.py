@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 import pytest
 from tests.waiting import eventually
 
-from accord.http.exchange import UNREAD, Broken, Wire
-from accord.http.http1 import Http1
+from accord.http.client.http1 import Http1
+from accord.http.client.socket import UNREAD, Broken, ClientSocket
 
 GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-One:  1 \r\n\r\nhello"
 CHUNKED = (
@@ -30,7 +30,7 @@ async def serving(serve):
             writer.transport.abort() if writer.transport.get_write_buffer_size() else writer.close()
 
     async with await asyncio.start_server(until_it_ends, "127.0.0.1", 0) as listening:
-        connection = Http1(await Wire.open("127.0.0.1", listening.sockets[0].getsockname()[1], None, 10))
+        connection = Http1(await ClientSocket.open("127.0.0.1", listening.sockets[0].getsockname()[1], None, 10))
         try:
             yield connection
         finally:

@@ -14,7 +14,7 @@ from talking import DEADLINE, an_agent, editor_of, nobody_is_connected, transpor
 
 import accord
 from accord import v1
-from accord.http import Access, Limits, serving
+from accord.http import Access, ServerLimits, serving
 from accord.transports.process import ProcessTransport
 
 
@@ -161,7 +161,7 @@ def test_what_cannot_be_served_with_is_one_line(arguments, said):
 
 def test_the_help_names_every_limit_with_its_default():
     shown = accord_once("serve", "--help").stdout
-    for name, value in ((field.name, field.default) for field in dataclasses.fields(Limits)):
+    for name, value in ((field.name, field.default) for field in dataclasses.fields(ServerLimits)):
         assert f"  {name}={value:g} " in shown or f"  {name}={value} " in shown
 
 

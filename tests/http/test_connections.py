@@ -17,8 +17,8 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed as Closed
 
 import accord
-from accord.http import App, Limits, serving
-from accord.http.connection1 import PREFACE
+from accord.http import App, ServerLimits, serving
+from accord.http.server.http1 import PREFACE
 from accord.transports.framed import Framed
 from accord.transports.websocket_frames import (
     CLOSE,
@@ -139,7 +139,7 @@ async def test_what_is_no_request_is_answered_and_ends_the_connection(line, requ
 
 async def test_a_message_past_the_limit_is_refused_while_it_is_still_sent():
     async with (
-        serving(App(an_agent(), limits=Limits(body=1000))) as server,
+        serving(App(an_agent(), limits=ServerLimits(body=1000))) as server,
         a_line(server) as line,
         asyncio.timeout(DEADLINE),
     ):
@@ -269,7 +269,7 @@ async def test_who_breaks_the_rules_of_websocket_is_told_with_a_code(line, serve
 
 async def test_a_message_past_the_limit_closes_a_websocket_with_its_code():
     async with (
-        serving(App(an_agent(), limits=Limits(body=1000))) as server,
+        serving(App(an_agent(), limits=ServerLimits(body=1000))) as server,
         connect(server.url.replace("http", "ws", 1)) as socket,
         asyncio.timeout(DEADLINE),
     ):

@@ -23,9 +23,9 @@ from accord import Peer, RemoteAgent, RemoteSession, Session, memory_pair, v1
 from accord.agent.service import Service
 from accord.engine.connection import Connection
 from accord.http import App, serving
-from accord.http.link import HttpLink
-from accord.http.outbound import Outbound
-from accord.http.upgrade import ServerSocket
+from accord.http.server.connection import HttpConnection
+from accord.http.server.streams import Streams
+from accord.http.server.websocket import ServerSocket
 from accord.jsonrpc.frames import FrameReader
 from accord.transports.memory import MemoryTransport
 from accord.transports.stdio import StdioTransport
@@ -40,9 +40,9 @@ LIVE = (
     Connection,
     FrameReader,
     Frames,
-    HttpLink,
+    HttpConnection,
     MemoryTransport,
-    Outbound,
+    Streams,
     Peer,
     RemoteAgent,
     RemoteSession,

@@ -13,7 +13,7 @@ from websockets.asyncio.client import connect
 
 import accord
 from accord.http import serving
-from accord.http.requesting import Requests
+from accord.http.client.pool import Requests
 
 INITIALIZE = b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}'
 

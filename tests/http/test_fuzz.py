@@ -14,8 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from talking import DEADLINE, an_agent, editor_of, nobody_is_connected, transport_to
 
-from accord.http import App, Limits, serving
-from accord.http.requesting import Requests
+from accord.http import App, ServerLimits, serving
+from accord.http.client.pool import Requests
 from accord.transports.base import End
 
 EXAMPLES = 40
@@ -190,7 +190,7 @@ class Errors(logging.Handler):
 
 
 async def play(program):
-    app = App(an_agent(), limits=Limits(body=4000, connections=20, sessions=3, streams=5))
+    app = App(an_agent(), limits=ServerLimits(body=4000, connections=20, sessions=3, streams=5))
     before = asyncio.all_tasks()
     ours = await a_good_client_is_served(app)
     for told in program:
@@ -358,7 +358,7 @@ async def thrown(server, junk):
 async def test_whatever_comes_over_a_socket_harms_nobody_else(pytestconfig, caplog):
     option = pytestconfig.option
     programs = [option.seed] if option.seed is not None else range(min(option.seeds or PROGRAMS, 5000))
-    limits = Limits(body=100_000, idle=2.0, arrival=1.0, heartbeat=0.5, abandoned=1.0)
+    limits = ServerLimits(body=100_000, idle=2.0, arrival=1.0, heartbeat=0.5, abandoned=1.0)
     async with serving(an_agent(), limits=limits) as server, editor_of(transport_to(server.url, "websocket")) as beside:
         session = await beside.open_session()
         health = Requests(server.url.replace("/acp", "/healthz"))

@@ -4,7 +4,7 @@ import h11
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from accord.http.head import (
+from accord.http.h1 import (
     Bad,
     Chunked,
     Sized,

@@ -8,7 +8,7 @@ from talking import DEADLINE, an_agent, editor_of, transport_to
 import accord
 from accord import v1
 from accord.http import App, HttpTransport, serving
-from accord.http.outbound import Outbound
+from accord.http.server.streams import Streams
 from accord.transports.base import End
 
 
@@ -71,7 +71,7 @@ async def test_an_agent_whose_client_does_not_read_waits_and_goes_on(http2):
     """The server keeps no more than the mark for a client that is there but does not take anything."""
     most = 0
 
-    class Watched(Outbound):
+    class Watched(Streams):
         def put(self, frame):
             nonlocal most
             put = super().put(frame)

@@ -15,7 +15,8 @@ from cutting import Cutter
 from talking import DEADLINE, an_agent, editor_of, nobody_is_connected, transport_to
 
 import accord
-from accord.http import HttpTransport, http2, serving
+from accord.http import HttpTransport, serving
+from accord.http.client import http2
 
 ROOT = Path(__file__).parents[2]
 PYTHON = sys.executable

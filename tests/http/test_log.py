@@ -13,7 +13,7 @@ from talking import DEADLINE, an_agent, editor_of, nobody_is_connected, transpor
 
 import accord
 from accord.http import Access, connect_transport, serving
-from accord.http.accesslog import Exchange, JsonLines, TextLines
+from accord.http.server.access_log import AccessRecord, JsonFormatter, TextFormatter
 
 SECRET, QUERY, WORDS = "s3cret-token", "key=in-the-query", "words of a prompt"
 
@@ -89,7 +89,7 @@ async def test_in_ones_own_program_it_is_a_logger(caplog, way):
 
 
 def test_no_name_and_no_method_makes_a_second_line():
-    exchange = Exchange("GET\nFORGED")
+    exchange = AccessRecord("GET\nFORGED")
     exchange.user = "ada\n2026 eve POST 200\x1b[2J"
     exchange.connection = "0123456789abcdef"
     assert "\n" not in str(exchange)
@@ -97,19 +97,19 @@ def test_no_name_and_no_method_makes_a_second_line():
     assert exchange.method == "OTHER"
     assert "0123456789" not in str(exchange)
     record = logging.LogRecord("accord.http.access", logging.INFO, "", 0, "%s", (exchange,), None)
-    assert TextLines().format(record) == str(exchange)
-    assert json.loads(JsonLines().format(record))["user"] == exchange.user
+    assert TextFormatter().format(record) == str(exchange)
+    assert json.loads(JsonFormatter().format(record))["user"] == exchange.user
 
 
 def test_other_records_are_lines_too():
     record = logging.LogRecord("accord.http", logging.WARNING, "", 0, "a %s happened", ("thing",), None)
-    assert TextLines().format(record).endswith("Z a thing happened")
-    assert json.loads(JsonLines().format(record))["text"] == "a thing happened"
+    assert TextFormatter().format(record).endswith("Z a thing happened")
+    assert json.loads(JsonFormatter().format(record))["text"] == "a thing happened"
 
 
 def test_a_line_of_text_holds_no_control_characters():
     said = "\x1b]0;EVIL\x07\n2026-11-22T00:00:00.000Z forged \x9b31m \u202e\ud83d é"
     record = logging.LogRecord("accord.http", logging.WARNING, "", 0, "the agent ended: %s", (said,), None)
-    line = TextLines().format(record)
+    line = TextFormatter().format(record)
     assert line.isprintable()
     assert line.endswith(r"the agent ended: \x1b]0;EVIL\x07\n2026-11-22T00:00:00.000Z forged \x9b31m \u202e\ud83d é")

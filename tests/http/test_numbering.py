@@ -8,15 +8,15 @@ from numbering import numbering, update
 from talking import DEADLINE, editor_of
 
 from accord.http import HttpTransport
-from accord.http.events import EventReader, TooLong
 from accord.http.ordering import EACH, HELD, InOrder
+from accord.http.sse import EventReader, TooLong
 
 MIB = 1024 * 1024
 LONG = "x" * 100_000
 
 
 async def test_a_server_that_never_sends_its_first_message_is_read_no_further(monkeypatch):
-    monkeypatch.setattr("accord.http.transport.MISSING", 1.0)
+    monkeypatch.setattr("accord.http.client.transport.MISSING", 1.0)
 
     async def without_the_first(stream, session):
         for number in itertools.count(2):
@@ -67,7 +67,7 @@ def test_small_messages_that_are_early_have_a_bound_as_well():
 
 
 async def test_a_server_that_names_sessions_without_end_ends_the_link(monkeypatch):
-    monkeypatch.setattr("accord.http.transport.STREAMS", 20)
+    monkeypatch.setattr("accord.http.client.transport.STREAMS", 20)
 
     async def speak(stream, session):
         for number in range(100 if session is None else 0):

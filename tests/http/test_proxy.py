@@ -11,7 +11,7 @@ import pytest
 from talking import DEADLINE, an_agent, editor_of, nobody_is_connected
 from tests.waiting import eventually
 
-from accord.http import Limits, connect_transport, serving
+from accord.http import ServerLimits, connect_transport, serving
 
 NGINX = shutil.which("nginx", path="/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin")
 
@@ -88,7 +88,7 @@ async def way_through(request, certificate, tmp_path):
     """A server that shows signs of life often, and transports to it through the proxy."""
     scheme, _, over = request.param.partition(" over ")
     async with (
-        serving(an_agent(), limits=Limits(keepalive=0.05, heartbeat=0.05)) as server,
+        serving(an_agent(), limits=ServerLimits(keepalive=0.05, heartbeat=0.05)) as server,
         proxy_of(server, tmp_path, certificate) as (plain, tls),
     ):
         trusting = ssl.create_default_context(cafile=certificate[0])

@@ -3,13 +3,13 @@
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from accord.http import judging
-from accord.http.access import Access, is_loopback, names_of
-from accord.http.events import EventReader, TooLong, announcement, event
-from accord.http.judging import Refusal
+from accord.http.headers import session_of
 from accord.http.ordering import MOST_MISSING, InOrder, Once
-from accord.http.outbound import Gone, Outbound
-from accord.http.wire import session_of
+from accord.http.server import validation
+from accord.http.server.access import Access, is_loopback, names_of
+from accord.http.server.streams import NotKept, Streams
+from accord.http.server.validation import Refusal
+from accord.http.sse import EventReader, TooLong, announcement, event
 from accord.jsonrpc.messages import parse
 
 LIMIT = 1000
@@ -108,7 +108,7 @@ def test_numbers_that_never_come_are_not_remembered_for_ever():
 
 @pytest.mark.requirement("http.stream.session-messages", "http.stream.connection-messages", "http.many-sessions")
 def test_a_message_goes_over_the_stream_of_its_session():
-    outbound = Outbound()
+    outbound = Streams()
     for frame in (one := update("one")), (two := update("two")), (none := b'{"jsonrpc":"2.0","method":"_x/y"}'):
         outbound.put(frame)
     assert frames(outbound, outbound.session("one")) == [one]
@@ -118,7 +118,7 @@ def test_a_message_goes_over_the_stream_of_its_session():
 
 @pytest.mark.requirement("http.stream.carries-answers")
 def test_an_answer_goes_where_its_request_belongs():
-    outbound = Outbound()
+    outbound = Streams()
     outbound.asked(call(1, "session/prompt", "one"), "one")
     outbound.asked(call(2, "session/load", "two"), "two")
     outbound.asked(call(3, "session/new"), None)
@@ -130,7 +130,7 @@ def test_an_answer_goes_where_its_request_belongs():
 
 
 def test_messages_are_numbered_across_the_streams():
-    outbound = Outbound()
+    outbound = Streams()
     for session in "one", "two", "one":
         outbound.put(update(session))
     assert [message.number for message in outbound.take(outbound.session("one"), 10**6)] == [1, 3]
@@ -140,7 +140,7 @@ def test_messages_are_numbered_across_the_streams():
 @unhurried
 @given(st.lists(st.sampled_from(["one", "two"]), min_size=1, max_size=30), st.data())
 def test_a_reader_that_comes_back_gets_exactly_what_it_missed(sessions, data):
-    outbound = Outbound()
+    outbound = Streams()
     for number, session in enumerate(sessions, 1):
         outbound.put(update(session, str(number)))
     stream = outbound.session("one")
@@ -155,20 +155,20 @@ def test_a_reader_that_comes_back_gets_exactly_what_it_missed(sessions, data):
 
 
 def test_a_reader_that_comes_back_too_late_is_told_so():
-    outbound = Outbound(keep=200)
+    outbound = Streams(keep=200)
     for number in range(10):
         outbound.put(update("one", str(number)))
     stream = outbound.session("one")
     last = outbound.take(stream, 10**6)[-1].number
-    with pytest.raises(Gone):
+    with pytest.raises(NotKept):
         outbound.resume(stream, 1)
     outbound.resume(stream, last)
-    with pytest.raises(Gone):
+    with pytest.raises(NotKept):
         outbound.resume(stream, last + 1)
 
 
 def test_what_is_kept_has_a_bound():
-    outbound = Outbound(keep=10_000)
+    outbound = Streams(keep=10_000)
     stream = outbound.session("one")
     for _ in range(100):
         outbound.put(update("one", "x" * 1000))
@@ -191,34 +191,34 @@ def refused(do, *arguments):
 
 @pytest.mark.requirement("http.session-missing")
 def test_a_message_and_its_header_name_the_same_session():
-    outbound = Outbound()
+    outbound = Streams()
     message = call(1, "session/prompt", "one")
-    assert judging.posted(message, {"acp-session-id": "one"}, outbound).session == "one"
-    assert refused(judging.posted, message, {}, outbound) == 400
-    assert refused(judging.posted, message, {"acp-session-id": "two"}, outbound) == 400
+    assert validation.posted(message, {"acp-session-id": "one"}, outbound).session == "one"
+    assert refused(validation.posted, message, {}, outbound) == 400
+    assert refused(validation.posted, message, {"acp-session-id": "two"}, outbound) == 400
 
 
 def test_the_answer_to_a_sessions_request_names_that_session():
-    outbound = Outbound()
+    outbound = Streams()
     outbound.put(b'{"jsonrpc":"2.0","id":9,"method":"fs/read_text_file","params":{"sessionId":"one","path":"/x"}}')
     message = parse(answer(9))
-    assert refused(judging.posted, message, {"acp-session-id": "two"}, outbound) == 400
-    assert judging.posted(message, {"acp-session-id": "one"}, outbound).session == "one"
-    assert judging.posted(message, {}, outbound).session == "one"  # its id says enough
+    assert refused(validation.posted, message, {"acp-session-id": "two"}, outbound) == 400
+    assert validation.posted(message, {"acp-session-id": "one"}, outbound).session == "one"
+    assert validation.posted(message, {}, outbound).session == "one"  # its id says enough
 
 
 @pytest.mark.parametrize("given", ["", "application/jsonx", "text/plain", "text/json"])
 def test_only_json_is_taken(given):
-    assert refused(judging.media_type, {"content-type": given}) == 415
+    assert refused(validation.media_type, {"content-type": given}) == 415
 
 
 def test_a_charset_does_no_harm():
-    judging.media_type({"content-type": "Application/JSON; charset=utf-8"})
+    validation.media_type({"content-type": "Application/JSON; charset=utf-8"})
 
 
 @pytest.mark.parametrize("given", ["-1", "x", "1.5", "٣", "9" * 30])
 def test_a_last_event_that_is_no_number_is_refused(given):
-    assert refused(judging.last_event, {"last-event-id": given}) == 400
+    assert refused(validation.last_event, {"last-event-id": given}) == 400
 
 
 def test_tokens_let_in_their_owners_only():

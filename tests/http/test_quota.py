@@ -10,7 +10,7 @@ from talking import DEADLINE, WAYS, an_agent, editor_of, transport_to
 from test_connections import INITIALIZE, a_line, post
 
 import accord
-from accord.http import Access, Limits, serving
+from accord.http import Access, ServerLimits, serving
 
 DEAF = """
 import json, sys
@@ -28,7 +28,7 @@ def as_(token):
 
 @pytest.mark.parametrize("way", WAYS)
 async def test_an_owner_has_no_more_processes_than_it_may_have(way):
-    access, limits = Access({"a": "ada", "b": "bob"}), Limits(owner_processes=1)
+    access, limits = Access({"a": "ada", "b": "bob"}), ServerLimits(owner_processes=1)
     async with serving(DEMO, access=access, limits=limits) as server, asyncio.timeout(2 * DEADLINE):
         async with editor_of(transport_to(server.url, way, **as_("a"))) as ada:
             with pytest.raises(accord.AccordError, match="429"):
@@ -45,7 +45,7 @@ async def test_an_owner_has_no_more_processes_than_it_may_have(way):
 
 
 async def test_a_server_has_no_more_processes_than_it_may_have():
-    limits = Limits(processes=1)
+    limits = ServerLimits(processes=1)
     async with serving(DEMO, limits=limits) as server, editor_of(transport_to(server.url, "http1")):
         with pytest.raises(accord.AccordError, match="503"):
             async with editor_of(transport_to(server.url, "http1")):
@@ -53,7 +53,7 @@ async def test_a_server_has_no_more_processes_than_it_may_have():
 
 
 async def test_an_agent_of_this_program_needs_no_process():
-    limits = Limits(processes=1, owner_processes=1)
+    limits = ServerLimits(processes=1, owner_processes=1)
     async with (
         serving(an_agent(), limits=limits) as server,
         editor_of(transport_to(server.url, "http1")),
@@ -63,7 +63,7 @@ async def test_an_agent_of_this_program_needs_no_process():
 
 
 async def test_bodies_that_wait_for_a_deaf_agent_have_a_bound():
-    limits = Limits(waiting=3_000_000)
+    limits = ServerLimits(waiting=3_000_000)
     body = json.dumps({"jsonrpc": "2.0", "method": "x", "params": {"a": "y" * 1_000_000}}).encode()
     async with (
         serving([sys.executable, "-c", DEAF], limits=limits) as server,
@@ -88,7 +88,7 @@ async def test_bodies_that_wait_for_a_deaf_agent_have_a_bound():
 
 
 async def test_bodies_that_arrive_have_a_bound_together():
-    async with serving(an_agent(), limits=Limits(bodies=1_000_000)) as server, asyncio.timeout(2 * DEADLINE):
+    async with serving(an_agent(), limits=ServerLimits(bodies=1_000_000)) as server, asyncio.timeout(2 * DEADLINE):
         async with a_line(server) as slow, a_line(server) as other:
             await slow.send(post(b"x" * 900_000)[:-1])
             while server.app._bodies.size < 890_000:  # noqa: ASYNC110 - an application has no event for it

@@ -10,11 +10,11 @@ from talking import DEADLINE, transport_to
 from accord import Handlers, Peer, v1
 from accord.errors import PeerError, ProtocolError
 from accord.http import serving
-from accord.http.asgi import App
-from accord.http.hosting import Host
-from accord.http.limits import Limits
-from accord.http.requesting import Requests
-from accord.http.wire import CONNECTION_ID, EVENTS, JSON
+from accord.http.client.pool import Requests
+from accord.http.headers import CONNECTION_ID, EVENTS, JSON
+from accord.http.server.app import App
+from accord.http.server.hosting import Host
+from accord.http.server.limits import ServerLimits
 from accord.testing import ScriptedPeer
 
 HTTP = ("http1", "http2")
@@ -66,7 +66,7 @@ async def test_an_initialize_that_fails_opens_nothing_and_may_be_tried_again(htt
 @pytest.mark.parametrize("http", HTTP)
 async def test_an_answer_that_the_server_does_not_take_fails_the_request_that_it_answers(http):
     async with (
-        serving(App(Asking(), limits=Limits(body=10_000))) as server,
+        serving(App(Asking(), limits=ServerLimits(body=10_000))) as server,
         ScriptedPeer(transport_to(server.url, http), deadline=DEADLINE) as script,
     ):
         await script.request("initialize", {"protocolVersion": 1})
@@ -79,7 +79,7 @@ async def test_an_answer_that_the_server_does_not_take_fails_the_request_that_it
 @pytest.mark.parametrize("http", HTTP)
 async def test_what_is_too_large_for_the_server_is_refused_and_the_link_lives(http):
     async with (
-        serving(App(Asking(), limits=Limits(body=10_000))) as server,
+        serving(App(Asking(), limits=ServerLimits(body=10_000))) as server,
         ScriptedPeer(transport_to(server.url, http), deadline=DEADLINE) as script,
     ):
         await script.request("initialize", {"protocolVersion": 1})
@@ -102,7 +102,7 @@ async def test_an_answer_that_makes_no_sense_reaches_whom_it_fails(http):
 
 async def test_more_event_streams_than_an_http2_connection_takes_are_read_over_another():
     body = b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}'
-    async with serving(App(Asking(), limits=Limits(streams=3))) as server:
+    async with serving(App(Asking(), limits=ServerLimits(streams=3))) as server:
         requests = Requests(server.url, http2=True)
         reading = []
         try:

@@ -9,7 +9,7 @@ import pytest
 from asking import CONNECTION, INITIALIZE, JSON, TABLE
 from talking import DEADLINE, an_agent
 
-from accord.http import Limits, serving
+from accord.http import ServerLimits, serving
 
 HAS_HTTP2 = shutil.which("curl") is not None and b"HTTP2" in subprocess.check_output(["curl", "--version"])
 pytestmark = [
@@ -81,7 +81,7 @@ async def test_each_request_gets_the_answer_that_is_documented(way, request, cap
     if way.startswith("HTTP/2, agreed") or way.endswith("TLS"):
         certificate, key = request.getfixturevalue("certificate")
         encrypted, trusting = {"certificate": certificate, "key": key}, ("--cacert", str(certificate))
-    async with serving(an_agent(), limits=Limits(body=64 * 1024), **encrypted) as server:
+    async with serving(an_agent(), limits=ServerLimits(body=64 * 1024), **encrypted) as server:
         curl = Curl(server.url, *WAYS[way], *trusting)
         answers = await asyncio.gather(*(curl.answered(asked) for asked in TABLE))
         version, status, *_ = await curl.ask("GET", "/healthz", {}, None)

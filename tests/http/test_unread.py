@@ -8,14 +8,14 @@ import ssl
 import pytest
 from talking import DEADLINE, an_agent
 
-from accord.http import Limits, serving
+from accord.http import ServerLimits, serving
 
 ASK = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 1000
 
 SMALL = 4096
 """Bytes that the sockets of these clients hold, so that little is enough to fill them."""
 
-PATIENT = Limits(stalled=1.0)
+PATIENT = ServerLimits(stalled=1.0)
 
 
 @pytest.fixture(params=["plain", "tls"])

@@ -38,8 +38,8 @@ from staging import Stage, options_of, staged
 
 from accord.engine.peer import Peer
 from accord.http import HttpTransport, serving
-from accord.http.hosting import Host
-from accord.http.wire import session_of
+from accord.http.headers import session_of
+from accord.http.server.hosting import Host
 from accord.jsonrpc.messages import Answer, Call, parse
 from accord.schema import codec, v1
 from accord.testing import ScriptedPeer

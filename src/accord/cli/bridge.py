@@ -38,7 +38,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from accord.http.urls import connect_transport
+    from accord.http.client.urls import connect_transport
     from accord.transports.stdio import fill_closed_streams
 
     far = connect_transport(

@@ -14,9 +14,9 @@ from accord.cli import printing, tokens
 from accord.cli.endings import ENDED_WELL, WrongUsage
 
 if TYPE_CHECKING:
-    from accord.http.hosting import Hosted
-    from accord.http.limits import Limits
-    from accord.http.server import Server
+    from accord.http.server.hosting import Hosted
+    from accord.http.server.limits import ServerLimits
+    from accord.http.server.serve import Server
 
 SUMMARY = "Host an agent over HTTP and WebSocket, with a process for each connection."
 EPILOG = """\
@@ -92,17 +92,17 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _limit_lines() -> list[str]:
-    from accord.http.limits import Limits
+    from accord.http.server.limits import ServerLimits
 
-    defaults = Limits()
+    defaults = ServerLimits()
     values = {name: getattr(defaults, name) for name in LIMITS}
     shown = {name: f"{value:g}" if isinstance(value, float) else str(value) for name, value in values.items()}
     return [f"  {f'{name}={shown[name]}':22}{explained}" for name, explained in LIMITS.items()]
 
 
 def run(options: argparse.Namespace) -> int:
-    from accord.http.access import Access, names_of
-    from accord.http.server import serve
+    from accord.http.server.access import Access, names_of
+    from accord.http.server.serve import serve
 
     known = tokens.owners(options.token_file)
     tokens.forget()
@@ -158,8 +158,8 @@ def _number(what: str, text: str, most: float = 10**12) -> float:
     return number
 
 
-def _limits(given: list[str]) -> Limits:
-    from accord.http.limits import Limits
+def _limits(given: list[str]) -> ServerLimits:
+    from accord.http.server.limits import ServerLimits
 
     found: dict[str, Any] = {}
     for setting in given:
@@ -167,9 +167,9 @@ def _limits(given: list[str]) -> Limits:
         if name not in LIMITS or not is_set:
             raise WrongUsage(f"--limit is NAME=NUMBER, and the names are {', '.join(LIMITS)}; not {setting!r}")
         number = _number(f"--limit {name}", text)
-        found[name] = number if isinstance(getattr(Limits(), name), float) else int(number)
+        found[name] = number if isinstance(getattr(ServerLimits(), name), float) else int(number)
     try:
-        return Limits(**found)
+        return ServerLimits(**found)
     except ValueError as error:
         raise WrongUsage(str(error)) from None
 
@@ -182,7 +182,7 @@ def _origin(given: str) -> str:
 
 
 def _log(form: str, *, verbose: bool) -> None:
-    from accord.http.accesslog import FORMATS
+    from accord.http.server.access_log import FORMATS
 
     handler = logging.StreamHandler()
     handler.setFormatter(FORMATS.get(form, FORMATS["text"])())
@@ -199,7 +199,7 @@ def _hosted(agent: list[str] | None) -> Hosted:
         raise WrongUsage(f"{agent[0]} is served already; an agent that is a command can be")
     if shutil.which(agent[0]) is None:
         raise WrongUsage(f"there is no program {agent[0]}")
-    from accord.http.hosting import CommandHost
+    from accord.http.server.hosting import CommandHost
 
     return CommandHost(agent)
 

@@ -16,23 +16,23 @@ from typing import TYPE_CHECKING
 from accord.loading import on_first_use
 
 if TYPE_CHECKING:
-    from accord.http.access import Access as Access
-    from accord.http.asgi import App as App, app as app
-    from accord.http.limits import Limits as Limits
-    from accord.http.server import serve as serve, serving as serving
-    from accord.http.transport import HttpTransport as HttpTransport
-    from accord.http.urls import UrlTarget as UrlTarget, connect_transport as connect_transport
+    from accord.http.client.transport import HttpTransport as HttpTransport
+    from accord.http.client.urls import UrlTarget as UrlTarget, connect_transport as connect_transport
+    from accord.http.server.access import Access as Access
+    from accord.http.server.app import App as App, app as app
+    from accord.http.server.limits import ServerLimits as ServerLimits
+    from accord.http.server.serve import serve as serve, serving as serving
 
 _HOMES = {
-    "Access": "access",
-    "App": "asgi",
-    "HttpTransport": "transport",
-    "Limits": "limits",
-    "UrlTarget": "urls",
-    "app": "asgi",
-    "connect_transport": "urls",
-    "serve": "server",
-    "serving": "server",
+    "Access": "server.access",
+    "App": "server.app",
+    "HttpTransport": "client.transport",
+    "ServerLimits": "server.limits",
+    "UrlTarget": "client.urls",
+    "app": "server.app",
+    "connect_transport": "client.urls",
+    "serve": "server.serve",
+    "serving": "server.serve",
 }
 
 __all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]

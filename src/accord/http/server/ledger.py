@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from accord.errors import INVALID_REQUEST
-from accord.http.wire import session_of
+from accord.http.headers import session_of
 from accord.jsonrpc.frames import RequestId
 from accord.jsonrpc.messages import Answer, Call, Malformed, Message, error_answer, parse
 

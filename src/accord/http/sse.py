@@ -17,7 +17,7 @@ ALIVE = b":\n\n"
 ANNOUNCED = b":session "
 
 
-class Event(NamedTuple):
+class ServerSentEvent(NamedTuple):
     """One event of a stream. A comment that announces a session has no data."""
 
     id: str | None
@@ -44,7 +44,7 @@ class EventReader:
     """Takes a stream in pieces cut anywhere; lines end in LF, CRLF or CR.
 
     >>> EventReader(1000).feed(b'id: 7\\ndata: {"a":\\ndata: 1}\\n\\ndata: {"b"')
-    [Event(id='7', data=b'{"a":\\n1}', session=None)]
+    [ServerSentEvent(id='7', data=b'{"a":\\n1}', session=None)]
     """
 
     def __init__(self, limit: int) -> None:
@@ -56,7 +56,7 @@ class EventReader:
         self._skip_newline = False
         self._at_start = True
 
-    def feed(self, chunk: bytes) -> Sequence[Event]:
+    def feed(self, chunk: bytes) -> Sequence[ServerSentEvent]:
         """The events that these bytes complete; raises TooLong."""
         if self._skip_newline and chunk:  # a CR ended the last piece: a LF would belong to it
             self._skip_newline = False
@@ -73,14 +73,14 @@ class EventReader:
             raise TooLong
         return [found for line in lines if (found := self._line(line)) is not None]
 
-    def _line(self, line: bytes) -> Event | None:
+    def _line(self, line: bytes) -> ServerSentEvent | None:
         if self._at_start:
             self._at_start = False
             line = line.removeprefix(b"\xef\xbb\xbf")
         if not line:
             return self._dispatch()
         if line.startswith(ANNOUNCED):
-            return Event(None, b"", unquote(line[len(ANNOUNCED) :].decode("ascii", "replace")))
+            return ServerSentEvent(None, b"", unquote(line[len(ANNOUNCED) :].decode("ascii", "replace")))
         name, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
         if name == b"data":
@@ -92,9 +92,9 @@ class EventReader:
             self._id = value.decode("utf-8", "replace")
         return None
 
-    def _dispatch(self) -> Event | None:
+    def _dispatch(self) -> ServerSentEvent | None:
         data, self._data, self._size = self._data, [], 0
-        found = Event(self._id, b"\n".join(data)) if data else None
+        found = ServerSentEvent(self._id, b"\n".join(data)) if data else None
         self._id = None
         return found
 

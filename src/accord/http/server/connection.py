@@ -4,7 +4,7 @@
     send ──▶ Outbound ──▶ Reader.next ──▶ GET      messages wait until somebody reads their stream
 
 The agent feels a client that does not read: past the high-water mark it is paused. Should nothing be read for
-long while something waits (`Limits.stalled`), or nobody be there at all (`Limits.abandoned`), the connection ends.
+long while something waits (`ServerLimits.stalled`), or nobody be there at all (`ServerLimits.abandoned`), the connection ends.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import asyncio
 from collections.abc import Sequence
 
 from accord.errors import ProtocolError
-from accord.http.events import ALIVE, announcement, event
-from accord.http.judging import Posted, Refusal
-from accord.http.ledger import Ledger
-from accord.http.limits import Limits
 from accord.http.ordering import Once
-from accord.http.outbound import Gone, Outbound, Stream
-from accord.http.quota import Bytes
+from accord.http.server.ledger import Ledger
+from accord.http.server.limits import ServerLimits
+from accord.http.server.quota import Bytes
+from accord.http.server.streams import NotKept, Stream, Streams
+from accord.http.server.validation import PostedMessage, Refusal
+from accord.http.sse import ALIVE, announcement, event
 from accord.jsonrpc.frames import RequestId
 from accord.jsonrpc.messages import Answer, Call, Malformed, parse
 from accord.schema import codec, v1
@@ -30,16 +30,16 @@ JOIN = 64 * 1024
 """Bytes of messages that go into one write."""
 
 
-class HttpLink(Transport):
+class HttpConnection(Transport):
     """A connection whose client posts, and reads event streams."""
 
     name = "http"
 
-    def __init__(self, connection_id: str, owner: str = "", limits: Limits | None = None) -> None:
+    def __init__(self, connection_id: str, owner: str = "", limits: ServerLimits | None = None) -> None:
         self.id = connection_id
         self.owner = owner
-        self.limits = limits or Limits()
-        self.outbound = Outbound(self.limits.kept)
+        self.limits = limits or ServerLimits()
+        self.outbound = Streams(self.limits.kept)
         self.ledger = Ledger(self.limits.sessions)
         self.once = Once()
         """Which of the POSTs that have numbers were taken."""
@@ -60,7 +60,7 @@ class HttpLink(Transport):
         self._drained.set()
         self._initializing: RequestId | None = None
         self._initialized: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-        self._readers: dict[str | None, Reader] = {}
+        self._readers: dict[str | None, StreamReader] = {}
         self._requests = 0
         self._waiting = Bytes(self.limits.waiting)
         self._loop = asyncio.get_running_loop()
@@ -152,7 +152,7 @@ class HttpLink(Transport):
     def _drop_unreadable(self) -> None:
         """Keep nothing for readers that cannot come any more: nobody finds a connection that has ended."""
         if self.end is not None and (self.client_has_left or not self._readers):
-            self.outbound = Outbound(self.limits.kept)
+            self.outbound = Streams(self.limits.kept)
 
     def _too_late(self) -> Refusal:
         if self._initialized.cancelled():
@@ -172,7 +172,7 @@ class HttpLink(Transport):
                 raise self._too_late() from None
             raise
 
-    async def deliver(self, posted: Posted, body: bytes, number: int | None = None) -> None:
+    async def deliver(self, posted: PostedMessage, body: bytes, number: int | None = None) -> None:
         """Hand a message to the agent; waits while it takes none, and raises Refusal once it is gone."""
         if not (self.takes_now or self._waiting.has_room(len(body))):
             most = self.limits.waiting
@@ -237,7 +237,7 @@ class HttpLink(Transport):
         finally:
             self._waiting.remove(len(body))
 
-    def read(self, key: str | None, last: int | None) -> Reader:
+    def read(self, key: str | None, last: int | None) -> StreamReader:
         """Take up a stream; raises Refusal."""
         stream = self._stream(key)
         earlier = self._readers.get(key)
@@ -248,9 +248,9 @@ class HttpLink(Transport):
         if last is not None:
             try:
                 self.outbound.resume(stream, last)
-            except Gone as gone:
+            except NotKept as gone:
                 raise Refusal(410, str(gone)) from None
-        reader = self._readers[key] = Reader(self, stream)
+        reader = self._readers[key] = StreamReader(self, stream)
         stream.open = True
         if key is None:
             reader.announced += self.outbound.sessions
@@ -265,7 +265,7 @@ class HttpLink(Transport):
         self._check_streams(key)
         return self.outbound.expect(key)
 
-    def leave(self, reader: Reader) -> None:
+    def leave(self, reader: StreamReader) -> None:
         if self._readers.get(reader.stream.key) is reader:
             del self._readers[reader.stream.key]
             reader.stream.open = False
@@ -294,10 +294,10 @@ class HttpLink(Transport):
         return None
 
 
-class Reader:
+class StreamReader:
     """One GET: takes the messages of a stream, as events, until either side is gone."""
 
-    def __init__(self, link: HttpLink, stream: Stream) -> None:
+    def __init__(self, link: HttpConnection, stream: Stream) -> None:
         self.stream = stream
         self.announced: list[str] = []
         self.wake = asyncio.Event()

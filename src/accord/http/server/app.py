@@ -18,24 +18,24 @@ from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from accord.errors import INTERNAL_ERROR, ConnectionClosed
-from accord.http import judging
-from accord.http.access import Access
-from accord.http.accesslog import Exchange
-from accord.http.body import Body
-from accord.http.hosting import Hosted, host_of
-from accord.http.judging import Headers, Refusal
-from accord.http.limits import Limits
-from accord.http.link import HttpLink, Reader
-from accord.http.quota import Bytes, Processes
-from accord.http.socket_link import WebSocketLink
-from accord.http.wire import CONNECTION_ID, EVENTS, JSON, NUMBERED, SESSION_ID
+from accord.http.headers import CONNECTION_ID, EVENTS, JSON, NUMBERED, SESSION_ID
+from accord.http.server import validation
+from accord.http.server.access import Access
+from accord.http.server.access_log import AccessRecord
+from accord.http.server.asgi_websocket import AsgiWebSocket
+from accord.http.server.connection import HttpConnection, StreamReader
+from accord.http.server.hosting import Hosted, host_of
+from accord.http.server.limits import ServerLimits
+from accord.http.server.quota import Bytes, Processes
+from accord.http.server.request_body import RequestBody
+from accord.http.server.validation import Headers, Refusal
 from accord.jsonrpc.messages import Answer, Call, Malformed, error_answer, parse
 from accord.tasks import Tasks
 from accord.transports.base import End, Transport
 from accord.transports.closing import first_of
 
 if TYPE_CHECKING:
-    from accord.http.upgrade import ServerSocket
+    from accord.http.server.websocket import ServerSocket
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -63,7 +63,7 @@ def app(
     *,
     path: str = "/acp",
     access: Access | None = None,
-    limits: Limits | None = None,
+    limits: ServerLimits | None = None,
 ) -> App:
     """An agent as an ASGI application, for a server of yours or as a part of a larger application.
 
@@ -85,18 +85,18 @@ class App:
         *,
         path: str = "/acp",
         access: Access | None = None,
-        limits: Limits | None = None,
+        limits: ServerLimits | None = None,
     ) -> None:
         self.host = host_of(hosted)
         self.path = path
         self._access = access or Access()
-        self.limits = limits or Limits()
+        self.limits = limits or ServerLimits()
         self._processes = Processes(self.limits.processes, self.limits.owner_processes)
         self._bodies = Bytes(self.limits.bodies)
-        self._links: dict[str, HttpLink] = {}
+        self._links: dict[str, HttpConnection] = {}
         self._ended: dict[tuple[str, str], str] = {}
         """What became of the latest agents that ended by themselves, by the owner and the id of their connection."""
-        self._sockets: set[ServerSocket | WebSocketLink] = set()
+        self._sockets: set[ServerSocket | AsgiWebSocket] = set()
         self._tasks: Tasks | None = None
         self._looking: asyncio.Task[None] | None = None
         self._closed = False
@@ -137,10 +137,10 @@ class App:
         """Somebody who has called `close` does not want to wait after all."""
         self._hurried.set()
 
-    def _open(self) -> list[HttpLink | ServerSocket | WebSocketLink]:
+    def _open(self) -> list[HttpConnection | ServerSocket | AsgiWebSocket]:
         return [*self._links.values(), *self._sockets]
 
-    async def _end(self, link: HttpLink | ServerSocket | WebSocketLink, grace: float) -> None:
+    async def _end(self, link: HttpConnection | ServerSocket | AsgiWebSocket, grace: float) -> None:
         if link.ledger.is_busy:
             idle = asyncio.Event()
             link.ledger.on_idle = idle.set
@@ -159,16 +159,16 @@ class App:
     # Streamable HTTP
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
-        exchange = Exchange(scope["method"])
+        exchange = AccessRecord(scope["method"])
         headers = _headers(scope)
-        body = Body(headers, receive, self.limits, self._bodies)
+        body = RequestBody(headers, receive, self.limits, self._bodies)
         try:
             if _path(scope) == "/healthz":
                 await self._tell_health(exchange, send)
                 return
             self._check_path(scope)
             exchange.user = owner = self._access.owner(headers)
-            match judging.method(scope["method"]):
+            match validation.method(scope["method"]):
                 case "POST":
                     await self._post(exchange, headers, body, receive, send)
                 case "GET":
@@ -183,7 +183,7 @@ class App:
             exchange.received = body.size
             exchange.end()
 
-    async def _tell_health(self, exchange: Exchange, send: Send) -> None:
+    async def _tell_health(self, exchange: AccessRecord, send: Send) -> None:
         if exchange.method not in ("GET", "HEAD"):
             raise Refusal(405, "this is GET")
         if self._closed:
@@ -194,30 +194,32 @@ class App:
         if _path(scope).rstrip("/") != self.path.rstrip("/"):
             raise Refusal(404, "nothing is here")
 
-    async def _post(self, exchange: Exchange, headers: Headers, body: Body, receive: Receive, send: Send) -> None:
-        judging.media_type(headers)
+    async def _post(
+        self, exchange: AccessRecord, headers: Headers, body: RequestBody, receive: Receive, send: Send
+    ) -> None:
+        validation.media_type(headers)
         data = await body.read()
         message = parse(data)
         if isinstance(message, Malformed):
             if not message.answerable and headers.get(CONNECTION_ID):
                 await self._link(exchange, headers, exchange.user).deliver_wrong_answer(message, data)
-            raise judging.malformed(message)
-        if judging.opens(message, headers):
+            raise validation.malformed(message)
+        if validation.opens(message, headers):
             assert isinstance(message, Call)
             await self._initialize(exchange, message, data, receive, send)
             return
         link = self._link(exchange, headers, exchange.user)
-        number = judging.number(headers)
+        number = validation.number(headers)
         if number is None or not link.once.has(number):  # else it comes again because our answer was lost
-            posted = judging.posted(message, headers, link.outbound)
+            posted = validation.posted(message, headers, link.outbound)
             if link.takes_now:
                 await link.deliver(posted, data, number)
             else:
                 await _unless_gone(receive, link.deliver(posted, data, number))
         await _respond(exchange, send, 202)
 
-    async def _initialize(self, exchange: Exchange, call: Call, data: bytes, receive: Receive, send: Send) -> None:
-        link = HttpLink(self._new_id(exchange.user), exchange.user, self.limits)
+    async def _initialize(self, exchange: AccessRecord, call: Call, data: bytes, receive: Receive, send: Send) -> None:
+        link = HttpConnection(self._new_id(exchange.user), exchange.user, self.limits)
         exchange.connection = link.id
         self._links[link.id] = link
         self._serve(link, link.owner, link.id)
@@ -237,17 +239,17 @@ class App:
         told = (CONNECTION_ID, link.id), (NUMBERED, "connection")
         await _respond(exchange, send, 200, answer, *told, media_type=JSON)
 
-    async def _get(self, exchange: Exchange, headers: Headers, receive: Receive, send: Send) -> None:
-        judging.accepts_events(headers)
+    async def _get(self, exchange: AccessRecord, headers: Headers, receive: Receive, send: Send) -> None:
+        validation.accepts_events(headers)
         link = self._link(exchange, headers, exchange.user)
-        reader = link.read(headers.get(SESSION_ID) or None, judging.last_event(headers))
+        reader = link.read(headers.get(SESSION_ID) or None, validation.last_event(headers))
         exchange.status = 200
         try:
             await first_of(self._write(exchange, reader, send), _gone(receive))
         finally:
             reader.leave()
 
-    async def _write(self, exchange: Exchange, reader: Reader, send: Send) -> None:
+    async def _write(self, exchange: AccessRecord, reader: StreamReader, send: Send) -> None:
         # Proxies that buffer would keep a stream until it ends: X-Accel-Buffering is nginx's switch for that.
         headers = _pairs(("content-type", EVENTS), ("cache-control", "no-cache"), ("x-accel-buffering", "no"))
         await send({"type": "http.response.start", "status": 200, "headers": headers})
@@ -258,13 +260,13 @@ class App:
             exchange.sent += len(written)
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    def _delete(self, exchange: Exchange, headers: Headers, owner: str) -> None:
+    def _delete(self, exchange: AccessRecord, headers: Headers, owner: str) -> None:
         link = self._link(exchange, headers, owner)
         del self._links[link.id]
         link.finish(End("peer_closed"))
 
-    def _link(self, exchange: Exchange, headers: Headers, owner: str) -> HttpLink:
-        connection_id = judging.connection_id(headers)
+    def _link(self, exchange: AccessRecord, headers: Headers, owner: str) -> HttpConnection:
+        connection_id = validation.connection_id(headers)
         link = self._links.get(connection_id)
         if link is None or link.owner != owner or link.end is not None:
             raise Refusal(404, self._ended.get((owner, connection_id), "no such connection"))
@@ -274,7 +276,7 @@ class App:
     # WebSocket
 
     async def _websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
-        exchange = Exchange("WEBSOCKET")
+        exchange = AccessRecord("WEBSOCKET")
         await receive()  # websocket.connect
         try:
             self._check_path(scope)
@@ -288,8 +290,8 @@ class App:
         accepted = {"type": "websocket.accept", "headers": _pairs((CONNECTION_ID, exchange.connection))}
         await send(accepted)
         take = scope.get("extensions", {}).get(OWN_SOCKET)
-        link: ServerSocket | WebSocketLink
-        link = take(self.limits) if take else WebSocketLink(receive, send, self.limits)
+        link: ServerSocket | AsgiWebSocket
+        link = take(self.limits) if take else AsgiWebSocket(receive, send, self.limits)
         self._sockets.add(link)
         try:
             self._serve(link, owner, exchange.connection)
@@ -329,10 +331,10 @@ class App:
         finally:
             self._processes.end(owner)
             await link.close(0)
-            if isinstance(link, HttpLink):
+            if isinstance(link, HttpConnection):
                 self._note_the_end(link)
 
-    def _note_the_end(self, link: HttpLink) -> None:
+    def _note_the_end(self, link: HttpConnection) -> None:
         self._links.pop(link.id, None)
         if link.why:
             self._ended[link.owner, link.id] = link.why
@@ -348,7 +350,7 @@ class App:
         for link in self._open():
             if (problem := link.problem(now)) is not None:
                 log.info("a connection is given up: %s", problem)
-                if isinstance(link, HttpLink):
+                if isinstance(link, HttpConnection):
                     self._links.pop(link.id, None)
                 link.finish(End("unresponsive", problem))
 
@@ -394,7 +396,7 @@ async def _unless_gone(receive: Receive, work: Coroutine[Any, Any, Result]) -> R
 
 
 async def _respond(
-    exchange: Exchange,
+    exchange: AccessRecord,
     send: Send,
     status: int,
     body: bytes = b"",
@@ -414,7 +416,7 @@ async def _respond(
     await send({"type": "http.response.body", "body": body})
 
 
-async def _refuse(exchange: Exchange, send: Send, refusal: Refusal, body: Body) -> None:
+async def _refuse(exchange: AccessRecord, send: Send, refusal: Refusal, body: RequestBody) -> None:
     log.info("%s refused: %s %s", exchange.method, refusal.status, refusal.problem)
     more: list[tuple[str, str]] = []
     if refusal.status == 401:

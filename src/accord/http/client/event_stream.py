@@ -13,13 +13,13 @@ import logging
 import random
 from typing import TYPE_CHECKING
 
-from accord.http.events import EventReader, TooLong
-from accord.http.exchange import Broken, Response
+from accord.http.client.socket import Broken, Response
+from accord.http.sse import EventReader, TooLong
 from accord.jsonrpc.messages import Answer, parse
 from accord.transports.base import End
 
 if TYPE_CHECKING:
-    from accord.http.transport import HttpTransport
+    from accord.http.client.transport import HttpTransport
 
 SILENCE = 45.0
 """Seconds without even a sign of life after which a stream counts as broken: our server sends one every 15."""

@@ -17,7 +17,7 @@ import h2.events
 import h2.exceptions
 import h2.settings
 
-from accord.http.exchange import Broken, Response, Wire
+from accord.http.client.socket import Broken, ClientSocket, Response
 
 STREAM_WINDOW = 1024 * 1024
 CONNECTION_WINDOW = 2**31 - 1
@@ -47,7 +47,7 @@ class _Exchange:
 class Http2:
     """A connection, and the exchanges on it."""
 
-    def __init__(self, wire: Wire) -> None:
+    def __init__(self, wire: ClientSocket) -> None:
         self._wire = wire
         self._http = h2.connection.H2Connection(h2.config.H2Configuration(client_side=True, header_encoding="utf-8"))
         self._exchanges: dict[int, _Exchange] = {}

@@ -13,9 +13,9 @@ import ssl
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-from accord.http.exchange import Response, Wire
-from accord.http.http1 import Http1
-from accord.http.http2 import Http2
+from accord.http.client.http1 import Http1
+from accord.http.client.http2 import Http2
+from accord.http.client.socket import ClientSocket, Response
 
 OPEN_WITHIN = 30.0
 
@@ -86,8 +86,8 @@ class Requests:
         self._plain.add(connection)
         return connection
 
-    async def _open(self) -> Wire:
-        return await Wire.open(self._host, self._port, self._tls, OPEN_WITHIN)
+    async def _open(self) -> ClientSocket:
+        return await ClientSocket.open(self._host, self._port, self._tls, OPEN_WITHIN)
 
     async def close(self) -> None:
         """Close all connections."""

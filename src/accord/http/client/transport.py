@@ -20,13 +20,11 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 
 from accord.errors import EndReason
-from accord.http.events import Event
-from accord.http.exchange import Broken, Response
-from accord.http.ordering import InOrder
-from accord.http.posting import Opening, Parsed, Posting, cancelled_by, instead_of, opens, unsent_answer
-from accord.http.requesting import Requests
-from accord.http.stream import EventStream, Patience, shown
-from accord.http.wire import (
+from accord.http.client.event_stream import EventStream, Patience, shown
+from accord.http.client.pool import Requests
+from accord.http.client.posting import Opening, Parsed, Posting, cancelled_by, instead_of, opens, unsent_answer
+from accord.http.client.socket import Broken, Response
+from accord.http.headers import (
     CONNECTION_ID,
     EVENTS,
     JSON,
@@ -38,6 +36,8 @@ from accord.http.wire import (
     protocol_version_of,
     session_of,
 )
+from accord.http.ordering import InOrder
+from accord.http.sse import ServerSentEvent
 from accord.jsonrpc.frames import LIMIT, RequestId
 from accord.jsonrpc.messages import Answer, Call, Tell, parse
 from accord.masking import mask_urls
@@ -287,7 +287,7 @@ class HttpTransport(Transport):
             headers.append((LAST_EVENT_ID, last))
         return await self._request("GET", headers)
 
-    def arrived(self, events: Sequence[Event], key: str | None) -> None:
+    def arrived(self, events: Sequence[ServerSentEvent], key: str | None) -> None:
         """These came over the stream of this session."""
         frames: list[bytes] = []
         for event in events:

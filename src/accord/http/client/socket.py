@@ -23,7 +23,7 @@ class Broken(AccordError):
         self.was_sent = was_sent
 
 
-class Wire(Received):
+class ClientSocket(Received):
     """A TCP or TLS connection, whose troubles are Broken. What comes waits here until it is read, up to a bound."""
 
     _transport: asyncio.Transport
@@ -39,7 +39,7 @@ class Wire(Received):
         self._lost = asyncio.Event()
 
     @classmethod
-    async def open(cls, host: str, port: int, tls: ssl.SSLContext | None, patience: float) -> Wire:
+    async def open(cls, host: str, port: int, tls: ssl.SSLContext | None, patience: float) -> ClientSocket:
         try:
             async with asyncio.timeout(patience):
                 _, wire = await asyncio.get_running_loop().create_connection(cls, host, port, ssl=tls)

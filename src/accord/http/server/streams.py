@@ -16,8 +16,8 @@ from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from accord.http.limits import Limits
-from accord.http.wire import MAKES_SESSION_KNOWN, SESSION_ANSWERED_ON_CONNECTION, session_of
+from accord.http.headers import MAKES_SESSION_KNOWN, SESSION_ANSWERED_ON_CONNECTION, session_of
+from accord.http.server.limits import ServerLimits
 from accord.jsonrpc.frames import RequestId
 from accord.jsonrpc.messages import Answer, Call, Malformed, Message, Tell, parse
 
@@ -27,7 +27,7 @@ class Numbered(NamedTuple):
     frame: bytes
 
 
-class Gone(Exception):
+class NotKept(Exception):
     """A reader wants to go on from a message behind which not everything is there any more."""
 
 
@@ -49,10 +49,10 @@ class Stream:
         """Whether the session was closed, so that all of this can go with its reader."""
 
 
-class Outbound:
+class Streams:
     """The streams of one connection."""
 
-    def __init__(self, keep: int = Limits().kept) -> None:
+    def __init__(self, keep: int = ServerLimits().kept) -> None:
         self.waiting_bytes = 0
         self.connection = Stream(None)
         self.sessions: dict[str, Stream] = {}
@@ -153,9 +153,9 @@ class Outbound:
     def resume(self, stream: Stream, last: int) -> None:
         """A reader is back, and has got everything up to this number; raises Gone."""
         if last > stream.handed_out:
-            raise Gone(f"message {last} was never sent on this stream")
+            raise NotKept(f"message {last} was never sent on this stream")
         if last < stream.given_up:
-            raise Gone(f"message {stream.given_up} is not kept any more, and only {last} was received")
+            raise NotKept(f"message {stream.given_up} is not kept any more, and only {last} was received")
         again = [message for message in self._kept_of(stream) if message.number > last]
         again_bytes = sum(len(message.frame) for message in again)
         self._kept = deque(kept for kept in self._kept if kept[0] is not stream or kept[1].number <= last)

@@ -5,8 +5,8 @@
 What is never in it: tokens, paths and queries, headers, messages. A connection is named by the beginning of its id,
 which is not enough to use it. A stream and a WebSocket have their line when they end.
 
-The lines are records of the logger `accord.http.access` at level INFO, each with its `Exchange` as its argument; where
-nobody listens to that logger they are not made. `JsonLines` writes them, and all other records, as JSON.
+The lines are records of the logger `accord.http.access` at level INFO, each with its `AccessRecord` as its argument; where
+nobody listens to that logger they are not made. `JsonFormatter` writes them, and all other records, as JSON.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ METHODS = frozenset({"GET", "POST", "DELETE", "PUT", "HEAD", "PATCH", "OPTIONS",
 log = logging.getLogger("accord.http.access")
 
 
-class Exchange:
+class AccessRecord:
     """A request, or a WebSocket, from its arrival until it is over."""
 
     __slots__ = ("_began", "connection", "method", "received", "seconds", "sent", "status", "user", "when")
@@ -73,12 +73,12 @@ class Exchange:
         )
 
 
-class JsonLines(logging.Formatter):
+class JsonFormatter(logging.Formatter):
     """Each record as a line of JSON: an exchange with its fields, anything else with its level and its text."""
 
     def format(self, record: logging.LogRecord) -> str:
         told = record.args[0] if isinstance(record.args, tuple) and record.args else None
-        if isinstance(told, Exchange):
+        if isinstance(told, AccessRecord):
             fields = told.fields
         else:
             fields = {
@@ -89,7 +89,7 @@ class JsonLines(logging.Formatter):
         return msgspec.json.encode(fields).decode()
 
 
-class TextLines(logging.Formatter):
+class TextFormatter(logging.Formatter):
     """Each record as a line of text: an exchange as it is, anything else behind the time.
 
     What a client or an agent sent can be part of a record. So nothing but printable characters is written as it is, and
@@ -104,7 +104,7 @@ class TextLines(logging.Formatter):
         return text if record.name == log.name else f"{_moment(record.created)} {text}"
 
 
-FORMATS: dict[str, Callable[[], logging.Formatter]] = {"text": TextLines, "json": JsonLines}
+FORMATS: dict[str, Callable[[], logging.Formatter]] = {"text": TextFormatter, "json": JsonFormatter}
 
 
 def _escaped(text: str) -> str:

@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from accord.http.judging import Headers, Refusal
-from accord.http.limits import Limits
-from accord.http.quota import Bytes
+from accord.http.server.limits import ServerLimits
+from accord.http.server.quota import Bytes
+from accord.http.server.validation import Headers, Refusal
 from accord.transports.closing import within
 
 SLOWEST = 1024
-"""Bytes a second that a body has to come with, beyond `Limits.arrival`."""
+"""Bytes a second that a body has to come with, beyond `ServerLimits.arrival`."""
 
 PASSING = 2.0
 """Seconds spent on a body that nobody wants, so that its sender reads the answer and not a broken connection."""
@@ -20,14 +20,14 @@ PASSING = 2.0
 DIGITS = 18
 
 
-class Body:
+class RequestBody:
     """One body, as it comes from an ASGI server."""
 
     def __init__(
         self,
         headers: Headers,
         receive: Callable[[], Awaitable[MutableMapping[str, Any]]],
-        limits: Limits,
+        limits: ServerLimits,
         together: Bytes,
     ) -> None:
         self.size = 0

@@ -22,8 +22,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from accord.http.outbound import Outbound
-from accord.http.wire import (
+from accord.http.headers import (
     CONNECTION_ID,
     EVENTS,
     JSON,
@@ -33,6 +32,7 @@ from accord.http.wire import (
     SESSION_ID,
     session_of,
 )
+from accord.http.server.streams import Streams
 from accord.jsonrpc.messages import Answer, Call, Malformed, Tell
 
 Headers = Mapping[str, str]
@@ -50,7 +50,7 @@ class Refusal(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Posted:
+class PostedMessage:
     """A message that was posted, and the session that it belongs to."""
 
     message: Call | Tell | Answer
@@ -94,7 +94,7 @@ def connection_id(headers: Headers) -> str:
     return given
 
 
-def posted(message: Call | Tell | Answer, headers: Headers, outbound: Outbound) -> Posted:
+def posted(message: Call | Tell | Answer, headers: Headers, outbound: Streams) -> PostedMessage:
     """The message with its session; refuses one whose header does not say the same as it."""
     session = outbound.session_of_ours(message.id) if isinstance(message, Answer) else session_of(message.params)
     given = headers.get(SESSION_ID)
@@ -102,7 +102,7 @@ def posted(message: Call | Tell | Answer, headers: Headers, outbound: Outbound) 
         raise Refusal(400, "the header Acp-Session-Id is missing")
     if session is not None and given and given != session:
         raise Refusal(400, "the header Acp-Session-Id names another session than the message")
-    return Posted(message, session)
+    return PostedMessage(message, session)
 
 
 def _says_enough(message: Call | Tell | Answer) -> bool:

@@ -17,11 +17,11 @@ from typing import Any
 
 from hypercorn.asyncio.worker_context import WorkerContext
 
-from accord.http.asgi import App
-from accord.http.connection1 import Connection1
-from accord.http.head import RequestHead
-from accord.http.mended import Connection, Settings, mend
-from accord.http.upgrade import Upgrade
+from accord.http.h1 import RequestHead
+from accord.http.server.app import App
+from accord.http.server.http1 import Http1Connection
+from accord.http.server.http2 import Http2Connection, Settings, mend
+from accord.http.server.websocket import Upgrade
 from accord.tasks import Tasks
 
 HANDSHAKE = 10.0
@@ -41,7 +41,7 @@ class Listener:
         self._tls = tls
         self._settings = _settings(app)
         self._tasks = Tasks(asyncio.get_running_loop())
-        self._connections: set[Connection1] = set()
+        self._connections: set[Http1Connection] = set()
         """Those that speak HTTP/1.1."""
         self._sockets: set[asyncio.Transport] = set()
         """Those that speak something else by now."""
@@ -60,39 +60,41 @@ class Listener:
         mend()
         self._context = WorkerContext(None)
         self._server = await asyncio.get_running_loop().create_server(
-            lambda: Connection1(self),
+            lambda: Http1Connection(self),
             sock=self._listening,
             backlog=1024,
             ssl=self._tls,
             ssl_handshake_timeout=None if self._tls is None else HANDSHAKE,
         )
 
-    def takes(self, connection: Connection1) -> bool:
+    def takes(self, connection: Http1Connection) -> bool:
         """Whether one more is taken."""
         if self.is_ending or len(self._connections) + len(self._sockets) >= self.app.limits.sockets:
             return False
         self._connections.add(connection)
         return True
 
-    def forget(self, connection: Connection1) -> None:
+    def forget(self, connection: Http1Connection) -> None:
         self._connections.discard(connection)
 
     def start_task(self, work: Coroutine[Any, Any, None]) -> None:
         self._tasks.start(work, "accord http request")
 
-    def upgrade(self, connection: Connection1, transport: asyncio.Transport, head: RequestHead, rest: bytes) -> None:
+    def upgrade(
+        self, connection: Http1Connection, transport: asyncio.Transport, head: RequestHead, rest: bytes
+    ) -> None:
         """This connection becomes a WebSocket, if it may."""
         self.forget(connection)
         self.start_task(self._counted(transport, Upgrade(transport, head, rest).answer(self.app)))
 
-    def hand_over(self, connection: Connection1, transport: asyncio.Transport, data: bytes) -> None:
+    def hand_over(self, connection: Http1Connection, transport: asyncio.Transport, data: bytes) -> None:
         """This connection speaks HTTP/2, and has begun with these bytes."""
         self.forget(connection)
         loop = asyncio.get_running_loop()
 
         def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             app: Any = self.app
-            speaking = Connection(app, loop, self._settings, self._context, {}, reader, writer)
+            speaking = Http2Connection(app, loop, self._settings, self._context, {}, reader, writer)
             self.start_task(self._counted(transport, speaking.run()))
 
         protocol = asyncio.StreamReaderProtocol(asyncio.StreamReader(loop=loop), connected, loop=loop)

@@ -2,12 +2,12 @@
 
 - A reader of an HTTP/2 stream that stopped reading does not stop the sender, and memory grows: `Buffer`.
 - A body that comes after its request was answered ends the HTTP/2 connection with an error, or fills the queue of an
-  application that has returned and blocks the connection for ever: `Http2`, `Inbox`.
-- An answer that waits to be written when its HTTP/2 connection breaks waits for ever, and keeps all of it: `Http2`.
+  application that has returned and blocks the connection for ever: `BoundedHttp2`, `Inbox`.
+- An answer that waits to be written when its HTTP/2 connection breaks waits for ever, and keeps all of it: `BoundedHttp2`.
 - What the application raises is logged nowhere, what a client's bytes raise ends up in asyncio's log: `Applications`,
-  `Connection`.
+  `Http2Connection`.
 - A connection that is closed while its client does not read stays, and one on which HTTP/2 was assumed may be idle for
-  ever: `Connection`.
+  ever: `Http2Connection`.
 - It pings WebSockets without minding the answers, and keeps a closed one for as long as the interval. A message past
   the limit goes on being collected, and counts in characters. Text that is none, and frames that are none, are not
   answered with a close code. What comes before the handshake is answered leaves the application waiting for ever, and a
@@ -70,14 +70,14 @@ def mend() -> None:
     """
     for module, name, ours in (
         (hypercorn.asyncio.tcp_server, "TaskGroup", Applications),
-        (hypercorn.protocol, "H2Protocol", Http2),
+        (hypercorn.protocol, "H2Protocol", BoundedHttp2),
         (hypercorn_h2, "WSStream", Socket),
         (hypercorn_h2, "StreamBuffer", Buffer),
     ):
         setattr(module, name, ours)
 
 
-class Connection(TCPServer):
+class Http2Connection(TCPServer):
     """One TCP connection."""
 
     async def run(self) -> None:
@@ -186,7 +186,7 @@ class Inbox:
         self._room.set()
 
 
-class Http2(H2Protocol):
+class BoundedHttp2(H2Protocol):
     """One HTTP/2 connection."""
 
     async def handle(self, event: Any) -> None:

@@ -10,10 +10,10 @@ MIB = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ServerLimits:
     """The bounds of one server.
 
-    application = accord.http.app(agent, limits=accord.http.Limits(connections=100, sessions=10))
+    application = accord.http.app(agent, limits=accord.http.ServerLimits(connections=100, sessions=10))
     """
 
     body: int = 16 * MIB

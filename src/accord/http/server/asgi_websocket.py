@@ -9,8 +9,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any
 
-from accord.http.ledger import Ledger
-from accord.http.limits import Limits
+from accord.http.server.ledger import Ledger
+from accord.http.server.limits import ServerLimits
 from accord.jsonrpc.messages import parse
 from accord.transports.base import End, Receiver, Transport
 from accord.transports.closing import first_of, within
@@ -18,7 +18,7 @@ from accord.transports.outgoing import Outgoing
 from accord.transports.websocket_frames import ABNORMAL, GOING_AWAY, INTERNAL_ERROR, NORMAL
 
 
-class WebSocketLink(Transport):
+class AsgiWebSocket(Transport):
     """A connection whose socket was accepted."""
 
     name = "websocket"
@@ -27,9 +27,9 @@ class WebSocketLink(Transport):
         self,
         receive: Callable[[], Awaitable[MutableMapping[str, Any]]],
         send: Callable[[MutableMapping[str, Any]], Awaitable[None]],
-        limits: Limits | None = None,
+        limits: ServerLimits | None = None,
     ) -> None:
-        self.limits = limits or Limits()
+        self.limits = limits or ServerLimits()
         self.ledger = Ledger(self.limits.sessions)
         self.received = self.sent = 0
         """Bytes of messages."""

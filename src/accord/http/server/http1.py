@@ -18,10 +18,10 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from urllib.parse import unquote
 
-from accord.http.head import (
+from accord.http.h1 import (
     LONGEST,
     Bad,
-    Body,
+    BodyReader,
     Fields,
     RequestHead,
     body_of_request,
@@ -35,7 +35,7 @@ from accord.transports.framed import Progress
 from accord.transports.received import Received
 
 if TYPE_CHECKING:
-    from accord.http.listening import Listener
+    from accord.http.server.listener import Listener
 
 Event: TypeAlias = MutableMapping[str, Any]
 
@@ -54,7 +54,7 @@ LINGERING = 1.0
 log = logging.getLogger("accord.http")
 
 
-class Connection1(Received):
+class Http1Connection(Received):
     """One connection, for as long as it is neither HTTP/2 nor a WebSocket."""
 
     _transport: asyncio.Transport
@@ -64,7 +64,7 @@ class Connection1(Received):
         self._loop = asyncio.get_running_loop()
         self._first = True
         self._rest = b""
-        self._body: Body | None = None
+        self._body: BodyReader | None = None
         """The body that is being received."""
         self._answering: Answering | None = None
         """The request that the application works on."""
@@ -276,7 +276,7 @@ class Connection1(Received):
 class Answering:
     """One request and its answer, as ASGI's `receive` and `send`."""
 
-    def __init__(self, connection: Connection1, head: RequestHead, *, has_body: bool) -> None:
+    def __init__(self, connection: Http1Connection, head: RequestHead, *, has_body: bool) -> None:
         self.is_answered = False
         self._connection = connection
         self._is_head = head.method == b"HEAD"

@@ -90,7 +90,7 @@ def values(fields: Iterable[tuple[bytes, bytes]], name: bytes) -> list[bytes]:
     return [item.strip(b" \t").lower() for given, value in fields if given == name for item in value.split(b",")]
 
 
-class Body(ABC):
+class BodyReader(ABC):
     """What follows a head, as it comes."""
 
     def __init__(self) -> None:
@@ -105,7 +105,7 @@ class Body(ABC):
         return self.is_over
 
 
-class Sized(Body):
+class Sized(BodyReader):
     """As long as its head says."""
 
     def __init__(self, size: int) -> None:
@@ -121,7 +121,7 @@ class Sized(Body):
         return data[:left], data[left:]
 
 
-class UntilTheEnd(Body):
+class UntilTheEnd(BodyReader):
     """As long as the connection."""
 
     def feed(self, data: bytes) -> tuple[bytes, bytes]:
@@ -131,7 +131,7 @@ class UntilTheEnd(Body):
         return True
 
 
-class Chunked(Body):
+class Chunked(BodyReader):
     """In pieces that say how long they are (7.1)."""
 
     def __init__(self) -> None:
@@ -197,20 +197,20 @@ def _check_trailer(line: bytes) -> None:
         raise Bad(f"the field {found[1].decode().lower()} is not allowed in a trailer")
 
 
-def body_of_request(head: RequestHead) -> Body:
+def body_of_request(head: RequestHead) -> BodyReader:
     """What follows this head (6.3); raises Bad where that is not certain."""
     body = _declared(head.fields, is_1_1=head.is_1_1)
     return Sized(0) if body is None else body
 
 
-def body_of_response(head: ResponseHead, method: str) -> Body:
+def body_of_response(head: ResponseHead, method: str) -> BodyReader:
     if method == "HEAD" or head.status < 200 or head.status in (204, 304):
         return Sized(0)
     body = _declared(head.fields, is_1_1=head.is_1_1)
     return UntilTheEnd() if body is None else body
 
 
-def _declared(fields: Fields, *, is_1_1: bool) -> Body | None:
+def _declared(fields: Fields, *, is_1_1: bool) -> BodyReader | None:
     lengths: list[bytes] = []
     codings: list[bytes] = []
     for name, value in fields:

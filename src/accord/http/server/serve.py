@@ -16,15 +16,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from accord.errors import AccordError
-from accord.http.access import Access, is_loopback, names_of
-from accord.http.asgi import App
-from accord.http.hosting import Hosted
-from accord.http.limits import Limits
+from accord.http.server.access import Access, is_loopback, names_of
+from accord.http.server.app import App
+from accord.http.server.hosting import Hosted
+from accord.http.server.limits import ServerLimits
 from accord.transports.closing import to_the_end
 from accord.transports.websocket import EXTRA_MISSING
 
 if TYPE_CHECKING:
-    from accord.http.listening import Listener
+    from accord.http.server.listener import Listener
 
 GRACE = 10.0
 """Seconds that prompts have to be answered when the server is told to end."""
@@ -46,7 +46,7 @@ async def serve(
     access: Access | None = None,
     certificate: str | Path | None = None,
     key: str | Path | None = None,
-    limits: Limits | None = None,
+    limits: ServerLimits | None = None,
     grace: float = GRACE,
     on_ready: Callable[[Server], None] | None = None,
 ) -> None:
@@ -96,7 +96,7 @@ async def serving(
     certificate: str | Path | None = None,
     key: str | Path | None = None,
     path: str = "/acp",
-    limits: Limits | None = None,
+    limits: ServerLimits | None = None,
 ) -> AsyncGenerator[Server]:
     """A server for as long as the block lasts; a port of 0 is any that is free.
 
@@ -126,7 +126,7 @@ async def _end(app: App, listener: Listener) -> None:
 
 def _listener(app: App, listening: socket.socket, tls: ssl.SSLContext | None) -> Listener:
     try:
-        from accord.http.listening import Listener
+        from accord.http.server.listener import Listener
     except ImportError:
         listening.close()
         raise AccordError(EXTRA_MISSING) from None

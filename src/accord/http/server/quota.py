@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from accord.http.judging import Refusal
+from accord.http.server.validation import Refusal
 
 
 class Processes:
@@ -15,7 +15,7 @@ class Processes:
     >>> processes.begin("ada")
     >>> processes.check("ada")
     Traceback (most recent call last):
-    accord.http.judging.Refusal: too many agent processes: this owner has 1, at most 1 are allowed; end a connection
+    accord.http.server.validation.Refusal: too many agent processes: this owner has 1, at most 1 are allowed; end a connection
     """
 
     def __init__(self, total: int, each: int) -> None:

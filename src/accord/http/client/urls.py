@@ -42,7 +42,7 @@ def connect_transport(
         given["Authorization"] = f"Bearer {token}"
     if scheme.startswith("ws"):
         return WebSocketTransport(url, headers=given, cookies=cookies, tls=tls, **options)
-    from accord.http.transport import HttpTransport
+    from accord.http.client.transport import HttpTransport
 
     return HttpTransport(url, headers=given, cookies=cookies, tls=tls, **options)
 

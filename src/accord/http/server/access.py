@@ -18,7 +18,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import cast
 
-from accord.http.judging import Headers, Refusal
+from accord.http.server.validation import Headers, Refusal
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 

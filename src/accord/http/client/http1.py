@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 
-from accord.http.exchange import Broken, Response, Wire
-from accord.http.head import (
+from accord.http.client.socket import Broken, ClientSocket, Response
+from accord.http.h1 import (
     LONGEST,
     Bad,
-    Body,
+    BodyReader,
     ResponseHead,
     body_of_response,
     head_bytes,
@@ -28,7 +28,7 @@ CHANGES_PROTOCOL = 101
 class Http1:
     """A connection: asks, and reads the answer before it asks again."""
 
-    def __init__(self, wire: Wire) -> None:
+    def __init__(self, wire: ClientSocket) -> None:
         self._wire = wire
         self.busy = False
         self._clock = asyncio.get_running_loop().time
@@ -90,7 +90,7 @@ class Http1:
             return data
         raise Broken(otherwise)
 
-    async def _chunks(self, body: Body) -> AsyncGenerator[bytes]:
+    async def _chunks(self, body: BodyReader) -> AsyncGenerator[bytes]:
         is_over = body.is_over
         while not is_over:
             data, self._rest = self._rest or await self._wire.read(), b""

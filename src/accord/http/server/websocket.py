@@ -14,11 +14,11 @@ from collections.abc import Sequence
 from websockets.http11 import Request
 from websockets.server import ServerProtocol
 
-from accord.http.asgi import OWN_SOCKET
-from accord.http.connection1 import App, Event, scope_of, status_line
-from accord.http.head import Fields, RequestHead, head_bytes
-from accord.http.ledger import Ledger
-from accord.http.limits import Limits
+from accord.http.h1 import Fields, RequestHead, head_bytes
+from accord.http.server.app import OWN_SOCKET
+from accord.http.server.http1 import App, Event, scope_of, status_line
+from accord.http.server.ledger import Ledger
+from accord.http.server.limits import ServerLimits
 from accord.jsonrpc.messages import parse
 from accord.transports.base import End, Receiver
 from accord.transports.framed import Framed, Progress
@@ -33,7 +33,7 @@ log = logging.getLogger("accord.http")
 class ServerSocket(Framed):
     """A WebSocket that a client has opened, and what the server keeps an eye on."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: ServerLimits) -> None:
         super().__init__(
             limit=limits.body,
             is_client=False,
@@ -136,7 +136,7 @@ class Upgrade:
             else:
                 await self.link.close(0)
 
-    def _take(self, limits: Limits) -> ServerSocket:
+    def _take(self, limits: ServerLimits) -> ServerSocket:
         """The socket, once it is accepted."""
         self.link = ServerSocket(limits)
         self.link.attach(self._socket)
