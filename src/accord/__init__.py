@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from accord.agent.turn import Turn as Turn
     from accord.capabilities import Capabilities as Capabilities
     from accord.client.client import Client as Client
+    from accord.client.mcp_config import load_mcp_servers as load_mcp_servers
     from accord.client.remote_agent import RemoteAgent as RemoteAgent
     from accord.client.remote_session import RemoteSession as RemoteSession
     from accord.client.reply import Outcome as Outcome, Reply as Reply
@@ -49,23 +50,22 @@ if TYPE_CHECKING:
         StoreError as StoreError,
         Timeout as Timeout,
     )
-    from accord.host.elicitation import (
+    from accord.running import run as run
+    from accord.schema import v1 as v1, v2 as v2
+    from accord.schema.base import Model as Model, Notification as Notification, Request as Request, Unknown as Unknown
+    from accord.services.console.terminal_user import TerminalUser as TerminalUser
+    from accord.services.elicitation.elicitation import (
         Elicitation as Elicitation,
         FormQuestion as FormQuestion,
         LinkQuestion as LinkQuestion,
     )
-    from accord.host.files import Files as Files
-    from accord.host.mcp_config import load_mcp_servers as load_mcp_servers
-    from accord.host.permissions import Permissions as Permissions
-    from accord.host.policy import Policy as Policy
-    from accord.host.question import PermissionQuestion as PermissionQuestion
-    from accord.host.remembered import RememberedAnswers as RememberedAnswers
-    from accord.host.service import HostedSession as HostedSession, Service as Service
-    from accord.host.terminal_user import TerminalUser as TerminalUser
-    from accord.host.terminals import Terminals as Terminals
-    from accord.running import run as run
-    from accord.schema import v1 as v1, v2 as v2
-    from accord.schema.base import Model as Model, Notification as Notification, Request as Request, Unknown as Unknown
+    from accord.services.files.files import Files as Files
+    from accord.services.permissions.permissions import Permissions as Permissions
+    from accord.services.permissions.policy import PermissionPolicy as PermissionPolicy
+    from accord.services.permissions.question import PermissionQuestion as PermissionQuestion
+    from accord.services.permissions.remembered import RememberedAnswers as RememberedAnswers
+    from accord.services.service import ServedSession as ServedSession, Service as Service
+    from accord.services.terminals.terminals import Terminals as Terminals
     from accord.spans import Spans as Spans
     from accord.store.base import Store as Store
     from accord.store.memory import MemoryStore as MemoryStore
@@ -93,18 +93,18 @@ _HOMES = {
     "Context": "engine.handlers",
     "Decision": "agent.permission",
     "DecodeError": "errors",
-    "Elicitation": "host.elicitation",
+    "Elicitation": "services.elicitation.elicitation",
     "Elicited": "agent.elicitation",
     "ElicitedUrl": "agent.elicitation",
     "EncodeError": "errors",
     "Event": "trace",
-    "Files": "host.files",
-    "FormQuestion": "host.elicitation",
+    "Files": "services.files.files",
+    "FormQuestion": "services.elicitation.elicitation",
     "Handlers": "engine.handlers",
-    "HostedSession": "host.service",
+    "ServedSession": "services.service",
     "JsonLines": "trace",
     "Limits": "engine.connection",
-    "LinkQuestion": "host.elicitation",
+    "LinkQuestion": "services.elicitation.elicitation",
     "Login": "agent.login",
     "McpServerError": "errors",
     "MemoryStore": "store.memory",
@@ -115,12 +115,12 @@ _HOMES = {
     "Overflow": "errors",
     "Peer": "engine.peer",
     "PeerError": "errors",
-    "PermissionQuestion": "host.question",
-    "Permissions": "host.permissions",
-    "Policy": "host.policy",
+    "PermissionQuestion": "services.permissions.question",
+    "Permissions": "services.permissions.permissions",
+    "PermissionPolicy": "services.permissions.policy",
     "ProcessTransport": "transports.process",
     "ProtocolError": "errors",
-    "RememberedAnswers": "host.remembered",
+    "RememberedAnswers": "services.permissions.remembered",
     "RemoteAgent": "client.remote_agent",
     "RemoteClient": "agent.remote_client",
     "RemoteSession": "client.remote_session",
@@ -130,7 +130,7 @@ _HOMES = {
     "RequestError": "errors",
     "Restart": "client.supervision",
     "Restarted": "client.supervision",
-    "Service": "host.service",
+    "Service": "services.service",
     "Session": "agent.session",
     "Spans": "spans",
     "SqliteStore": "store.sqlite",
@@ -138,15 +138,15 @@ _HOMES = {
     "StdioTransport": "transports.stdio",
     "Store": "store.base",
     "StoreError": "errors",
-    "TerminalUser": "host.terminal_user",
-    "Terminals": "host.terminals",
+    "TerminalUser": "services.console.terminal_user",
+    "Terminals": "services.terminals.terminals",
     "Timeout": "errors",
     "Tool": "agent.tool",
     "Turn": "agent.turn",
     "TurnPlan": "agent.plan",
     "Unknown": "schema.base",
     "connect": "connecting",
-    "load_mcp_servers": "host.mcp_config",
+    "load_mcp_servers": "client.mcp_config",
     "http": "http:",
     "memory_pair": "transports.memory:pair",
     "run": "running",

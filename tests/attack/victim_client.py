@@ -107,7 +107,7 @@ async def in_loop(side: Side, work: Coroutine[Any, Any, T]) -> T:
 
 async def meet(target: str | list[str], seconds: float, lends: bool) -> str:
     """Connect with a hostile agent, prompt it for so long, and leave; how it went."""
-    permissions = accord.Permissions(allow_after_thought, policy=accord.Policy.parse(POLICY))
+    permissions = accord.Permissions(allow_after_thought, policy=accord.PermissionPolicy.parse(POLICY))
     client = accord.Client(
         files=lends,
         terminals=lends,

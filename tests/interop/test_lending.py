@@ -315,7 +315,7 @@ async def test_the_policy_decides_and_the_user_where_it_does_not(agent, project,
         return "never"
 
     audit = tmp_path / "audit.jsonl"
-    permissions = accord.Permissions(user, policy=accord.Policy.parse(POLICY), audit=audit)
+    permissions = accord.Permissions(user, policy=accord.PermissionPolicy.parse(POLICY), audit=audit)
     async with borrowing(agent, project, permissions=permissions) as session:
         decisions = await answers(
             session,

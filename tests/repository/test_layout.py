@@ -35,7 +35,7 @@ accord.testing
 accord.sizes
 accord.text
 accord.state
-accord.store accord.host
+accord.store accord.services
 accord.mcp
 accord.agent accord.client
 accord.http

@@ -15,7 +15,7 @@ Handlers JsonLines Limits McpServerError MemoryTransport Model Notification Over
 ProtocolError Request RequestError Spans Statistics StdioTransport Timeout Unknown memory_pair run v1 v2
 Agent RemoteClient Session Turn
 MemoryStore SqliteStore Store StoreError
-Elicitation Files FormQuestion HostedSession LinkQuestion Permissions Policy RememberedAnswers Service
+Elicitation Files FormQuestion ServedSession LinkQuestion Permissions PermissionPolicy RememberedAnswers Service
 TerminalUser Terminals
 ConfigurationError load_mcp_servers
 Client Outcome PermissionQuestion RemoteAgent RemoteSession Reply Restart Restarted connect

@@ -23,13 +23,13 @@ from accord.agent.turn import Turn
 from accord.agent.turns import SecondPrompt
 from accord.engine.connection import Limits
 from accord.engine.handlers import Context, Handlers
-from accord.host.files import Files
-from accord.host.local import LocalHost
-from accord.host.service import Service as LentService
-from accord.host.terminals import Terminals
 from accord.schema import v1
 from accord.schema.base import Notification, Request
 from accord.schema.v1.prompt import StopReason
+from accord.services.files.files import Files
+from accord.services.local import LocalHost
+from accord.services.service import Service as LentService
+from accord.services.terminals.terminals import Terminals
 from accord.spans import Spans
 from accord.store.base import Store
 from accord.store.memory import MemoryStore

@@ -16,9 +16,9 @@ import msgspec
 
 from accord.agent.forms import Content, check, filled_in, schema_of
 from accord.agent.remote_client import ClientLink
-from accord.host.link import is_here
 from accord.schema import v1
 from accord.schema.base import Unknown
+from accord.services.elicitation.url import is_here
 
 T = TypeVar("T")
 

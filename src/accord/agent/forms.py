@@ -14,12 +14,12 @@ import msgspec
 from msgspec import inspect
 
 from accord.errors import ProtocolError
-from accord.host.form import Field, asked_for
-from accord.host.form_bounds import excess, secrets_in
-from accord.host.formats import EXTRA, LONGEST_PATTERN, can_match
 from accord.schema import v1
 from accord.schema.base import Unknown
 from accord.schema.v1.elicitation import ElicitationContentValue, ElicitationPropertySchema
+from accord.services.elicitation.form import FormField, asked_for
+from accord.services.elicitation.form_bounds import excess, secrets_in
+from accord.services.elicitation.formats import EXTRA, LONGEST_PATTERN, can_match
 
 Content = dict[str, ElicitationContentValue]
 
@@ -203,5 +203,5 @@ def _problems(schema: v1.ElicitationSchema, content: Content) -> Iterable[tuple[
         asked = schema.properties.get(name)
         if asked is None or isinstance(asked, Unknown):
             continue
-        if (problem := Field(name, asked, required=False).problem(value)) is not None:
+        if (problem := FormField(name, asked, required=False).problem(value)) is not None:
             yield name, problem

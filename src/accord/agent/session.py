@@ -25,10 +25,10 @@ from accord.agent.settings import Config, Modes
 from accord.agent.turns import Turns
 from accord.capabilities import updates_that_need
 from accord.errors import StoreError
-from accord.host.local import HelpedPeer
-from accord.host.roots import Roots
 from accord.schema import v1
 from accord.schema.base import Json
+from accord.services.local import HelpedPeer
+from accord.services.roots import Roots
 from accord.state import SessionState, ToolCallState
 
 if TYPE_CHECKING:

@@ -36,8 +36,8 @@ def lent(
 ) -> Generator[Client]:
     """The client, for as long as it may ask; `while_asking` is entered while a question is open."""
     from accord.client.client import Client
-    from accord.host.files import Files
-    from accord.host.question import ALLOWANCES
+    from accord.services.files.files import Files
+    from accord.services.permissions.question import ALLOWANCES
 
     allow: Literal["all", "reads", "ask", "none"] = options.allow or (
         "ask" if not options.json and somebody_is_there() else "none"
@@ -46,8 +46,8 @@ def lent(
         files = {"all": Files(), "reads": Files(write=False)}.get(allow, False)
         yield Client(files=files, terminals=allow == "all", permissions=ALLOWANCES[allow])
         return
-    from accord.host.elicitation import Elicitation
-    from accord.host.terminal_user import TerminalUser
+    from accord.services.console.terminal_user import TerminalUser
+    from accord.services.elicitation.elicitation import Elicitation
 
     try:
         user = TerminalUser(while_asking=while_asking)

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 from accord.cli.endings import WrongUsage
+from accord.client.mcp_config import load_mcp_servers
 from accord.errors import ConfigurationError, DecodeError
-from accord.host.mcp_config import load_mcp_servers
 from accord.schema import codec, v1
 
 

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from accord.engine.handlers import Handlers
-from accord.host.elicitation import Elicitation, Fill
-from accord.host.files import Files
-from accord.host.permissions import Permissions
-from accord.host.question import Ask, allow_all, refuse
-from accord.host.service import Service, SessionOf
-from accord.host.terminals import Terminals
 from accord.schema import v1
 from accord.schema.base import Notification, Request
+from accord.services.elicitation.elicitation import Elicitation, Fill
+from accord.services.files.files import Files
+from accord.services.permissions.permissions import Permissions
+from accord.services.permissions.question import Ask, allow_all, refuse
+from accord.services.service import Service, SessionOf
+from accord.services.terminals.terminals import Terminals
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 

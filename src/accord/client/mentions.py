@@ -11,8 +11,8 @@ import os
 import re
 from pathlib import Path
 
-from accord.host.roots import Roots
 from accord.schema import v1
+from accord.services.roots import Roots
 
 MOST_EMBEDDED = 256 * 1024
 """Bytes of the largest file whose contents travel along; of a larger one there is a link."""

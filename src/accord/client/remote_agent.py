@@ -23,6 +23,7 @@ from accord.client import login
 from accord.client.client import Client
 from accord.client.early import Early
 from accord.client.link import VERSION, open_link
+from accord.client.mcp_config import handed_over
 from accord.client.remote_session import RemoteSession
 from accord.client.supervision import Restart, Supervisor
 from accord.client.target import CommandTarget, Target
@@ -30,7 +31,6 @@ from accord.engine.connection import Limits
 from accord.engine.handlers import Handlers
 from accord.engine.peer import Peer
 from accord.errors import INVALID_REQUEST, NOT_FOUND, AccordError, PeerError, RequestError
-from accord.host.mcp_config import handed_over
 from accord.schema import v1
 from accord.schema.base import Json, Notification, Request
 from accord.tasks import Tasks

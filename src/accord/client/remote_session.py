@@ -21,9 +21,9 @@ from accord.client.markdown import markdown
 from accord.client.reply import Outcome, Reply
 from accord.client.unread import Unread
 from accord.errors import ConnectionClosed, Overflow
-from accord.host.roots import Roots
 from accord.schema import codec, v1
 from accord.schema.base import Unknown
+from accord.services.roots import Roots
 from accord.state import SessionState, ToolCallState, choices_of
 
 if TYPE_CHECKING:

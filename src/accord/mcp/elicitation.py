@@ -6,10 +6,10 @@ import uuid
 from typing import TYPE_CHECKING, Any, cast
 
 from accord.errors import AccordError, ProtocolError
-from accord.host.form import asked_for, problems
-from accord.host.form_bounds import excess, secrets_in
 from accord.mcp.surroundings import Surroundings
 from accord.schema import codec, v1
+from accord.services.elicitation.form import asked_for, problems
+from accord.services.elicitation.form_bounds import excess, secrets_in
 
 if TYPE_CHECKING:
     import mcp_types

@@ -1,0 +1,1 @@
+"""A user at a terminal."""

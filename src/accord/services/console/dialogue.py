@@ -1,0 +1,205 @@
+"""Asking the user line by line: permissions, forms and links. Pure.
+
+A dialogue is a generator: it yields what to show, is sent the line that the user typed (None for the end of input, as
+Ctrl-D makes it), and returns the answer. So the same dialogue runs in a terminal, over a chat and in a test.
+
+What comes from an agent stands in a `Frame`: it cannot move the cursor, change colours, hide text or look like ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from typing import Any, Literal, TypeAlias
+
+from accord.printable import label, printable
+from accord.schema import v1
+from accord.services.console.frame import BRIEF, COLUMNS, END, FULL, MORE, Frame, Room
+from accord.services.elicitation.elicitation import FormQuestion, LinkQuestion
+from accord.services.elicitation.form import Content, FormField, Value
+from accord.services.permissions.question import PermissionQuestion
+from accord.services.service import ServedSession
+
+FormAnswer: TypeAlias = "Mapping[str, Any] | Literal[False] | None"
+
+Permission: TypeAlias = "Generator[str, str | None, v1.PermissionOption | bool]"
+Form: TypeAlias = "Generator[str, str | None, FormAnswer]"
+Visit: TypeAlias = "Generator[str, str | None, bool | None]"
+
+SHORT = 40
+"""Columns of a value that is filled in already."""
+LONGEST_URL = 4_000
+"""Characters of a URL that are shown; browsers refuse longer ones."""
+LONGEST_NUMBER = 9
+
+DECLINE, CANCEL = "/decline", "/cancel"
+DECLINED, LEFT_OUT = object(), object()
+
+KINDS: dict[str, str] = {
+    "allow_once": "allow once",
+    "allow_always": "allow always",
+    "reject_once": "reject once",
+    "reject_always": "reject always",
+}
+"""What choosing an option does, in our words: its name is the agent's, and may say anything."""
+UNKNOWN_KIND = "unknown kind"
+_KIND_COLUMNS = max(map(len, KINDS.values()))
+
+
+def ask_permission(question: PermissionQuestion, width: int = COLUMNS) -> Permission:
+    """Shows what the agent wants to do, and takes one of its options by number; the end of input rejects."""
+    room, heading = BRIEF, _permission(question, BRIEF, width)
+    while True:
+        shown = min(len(question.options), room.options)
+        line = yield f"{heading}{END}{_choices(question, shown)}"
+        if line is None:
+            return False
+        answer, heading = line.strip().lower(), ""
+        if answer == MORE:
+            room, heading = FULL, _permission(question, FULL, width)
+        elif (number := _number(answer, shown)) is not None:
+            return question.options[number - 1]
+        elif (answer in ("y", "yes") and question.allow is not None) or answer in ("n", "no"):
+            return answer.startswith("y")
+
+
+def _permission(question: PermissionQuestion, room: Room, width: int) -> str:
+    call, command = question.tool_call, question.command
+    frame = _frame("An agent asks for permission", question.session, room, width)
+    frame.item(f"wants to  {label(call.kind, SHORT)}: ", call.title)
+    frame.texts("file    ", [str(path) for path in question.paths])
+    if command is not None:
+        frame.text("command ", command if isinstance(command, str) else " ".join(command))
+    for number, option in enumerate(question.options[: room.options], 1):
+        kind = KINDS.get(option.kind, UNKNOWN_KIND)
+        frame.item(f"{number}. {kind:{_KIND_COLUMNS}}  “", option.name, "”")
+    frame.cut(len(question.options) - room.options, "option")
+    return f"\n{frame}\n"
+
+
+def _choices(question: PermissionQuestion, shown: int) -> str:
+    """What may be typed; `y` and `n` say which options they are."""
+    choices = f"Choose 1 to {shown}" if shown else "There is no option"
+    for word, option in (("y", question.allow), ("n", question.reject)):
+        if option is not None:
+            choices += f", {word} to {KINDS[option.kind]}"
+        elif word == "n":
+            choices += ", n to refuse"
+    return f"{choices}: "
+
+
+def fill_in(question: FormQuestion, width: int = COLUMNS) -> Form:
+    """Goes through a form's fields. `/decline` says no, `/cancel` and the end of input go away."""
+    frame = _frame("An agent asks you to fill in a form", question.session, BRIEF, width)
+    frame.text("", question.message)
+    if question.schema.title:
+        frame.item("", question.schema.title)
+    frame.say(f"{DECLINE} to say no, {CANCEL} to leave")
+    before = f"\n{frame}\n"
+    content: Content = {}
+    for field in question.fields:
+        problem = question.problems.get(field.name)
+        answer = yield from _field(field, question.content.get(field.name), before, problem, width)
+        if answer is None or answer is DECLINED:
+            return None if answer is None else False
+        if answer is not LEFT_OUT:
+            content[field.name] = answer
+        before = ""
+    return content
+
+
+def _field(
+    field: FormField, current: Value | None, before: str, problem: str | None, width: int
+) -> Generator[str, str | None, Any]:
+    """The value of one field, or that it is left out, or that the user declined (or, None, left)."""
+    right = current if current is not None and field.problem(current) is None else None
+    heading = f"{before}{_described(field, BRIEF, width)}{_problem(problem, width)}"
+    while True:
+        line = yield f"{heading}{END}{_prompt(field, right)}"
+        typed = "" if line is None else line.strip()
+        if line is None or typed == CANCEL:
+            return None
+        if typed == DECLINE:
+            return DECLINED
+        if typed == MORE:
+            heading = f"{_described(field, FULL, width)}"
+            continue
+        if not typed and right is not None:
+            return right
+        if not typed and not field.required:
+            return LEFT_OUT
+        try:
+            return field.parse(line)
+        except ValueError as error:
+            heading = _problem(str(error), width)
+
+
+def consider_link(question: LinkQuestion, width: int = COLUMNS) -> Visit:
+    """Shows the whole URL, its domain marked and with its warnings, and asks for consent."""
+    heading = _link(question, BRIEF, width)
+    while True:
+        line = yield f"{heading}{END}Open it? [y/n] "
+        if line is None or line.strip() == CANCEL:
+            return None
+        answer = line.strip().lower()
+        if answer in ("y", "yes", "n", "no", DECLINE):
+            return answer.startswith("y")
+        heading = _link(question, FULL, width) if answer == MORE else ""
+
+
+def _link(question: LinkQuestion, room: Room, width: int) -> str:
+    before, domain, behind = question.link.marked
+    frame = _frame("An agent asks you to visit a page", question.session, room, width)
+    frame.text("", question.message)
+    frame.whole(f"{before}[{domain}]{behind}", LONGEST_URL)
+    frame.say(f"It leads to {printable(domain)}")
+    for warning in question.link.warnings:
+        frame.say(f"! {printable(warning)}")
+    return f"\n{frame}\n"
+
+
+def _described(field: FormField, room: Room, width: int) -> str:
+    optional = "" if field.required else " (optional)"
+    frame = Frame("A field", room, width)
+    frame.item("", field.title, optional)
+    if field.schema.description:
+        frame.text("", field.schema.description)
+    choices = field.choices
+    for number, choice in enumerate(choices[: room.choices], 1):
+        described = f" - {choice.description}" if choice.description else ""
+        frame.item(f"{number}. ", f"{choice.title}{described}")
+    frame.cut(len(choices) - room.choices, "choice")
+    if isinstance(field.schema, v1.MultiSelectPropertySchema):
+        frame.say("several, with commas between")
+    return f"{frame}\n"
+
+
+def _problem(problem: str | None, width: int) -> str:
+    """A line of ours; what is wrong may name what the agent wants, such as its pattern."""
+    return f"! {label(problem, max(width - 3, SHORT))}\n" if problem else ""
+
+
+def _prompt(field: FormField, current: Value | None) -> str:
+    """What an empty line means stands in parentheses."""
+    choice = "[y/n]" if isinstance(field.schema, v1.BooleanPropertySchema) else ""
+    return f"{choice}{_written(current)}> "
+
+
+def _written(value: Value | None) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "(yes)" if value else "(no)"
+    return f"({label(', '.join(value) if isinstance(value, list) else str(value), SHORT)})"
+
+
+def _frame(heading: str, session: ServedSession | None, room: Room, width: int) -> Frame:
+    """A question that says whose it is; while signing in, there is no session."""
+    frame = Frame(heading, room, width)
+    if session is not None:
+        frame.item("agent     ", session.agent)
+    return frame
+
+
+def _number(answer: str, most: int) -> int | None:
+    is_number = answer.isdecimal() and len(answer) <= LONGEST_NUMBER
+    return int(answer) if is_number and 1 <= int(answer) <= most else None

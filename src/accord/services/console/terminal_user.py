@@ -1,0 +1,147 @@
+"""The user at a terminal, as somebody to ask: runs the dialogues, one at a time.
+
+    with TerminalUser() as user:
+        client = accord.Client(permissions=user.permit, elicitation=accord.Elicitation(user.fill, user.visit))
+
+It reads and writes the controlling terminal itself, so that standard input and output stay free for a program's own
+use, and reads without a thread, so that a question goes away at once when its turn is cancelled.
+
+An agent may print a question of its own, and ask the real one when the user has answered that. So what was typed before
+a question is shown is no answer to it: it is thrown away. The frame of a real question is shown in reverse, which text
+that went through `printable` cannot do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import webbrowser
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
+from typing import Any, Self, TypeVar
+
+from accord.services.console.dialogue import ask_permission, consider_link, fill_in
+from accord.services.console.frame import COLUMNS
+from accord.services.elicitation.elicitation import Filled, FormQuestion, LinkQuestion
+from accord.services.permissions.question import Choice, PermissionQuestion
+
+AnswerT = TypeVar("AnswerT")
+
+_EDGES = re.compile("^[┌│├└]", re.MULTILINE)
+_IN_REVERSE = "\x1b[7m\\g<0>\x1b[27m"
+
+
+class TerminalUser:
+    """Asks the user at the terminal.
+
+    `open_link` opens a link that the user agreed to visit. `while_asking` is entered while a question is open: a
+    program that prints an agent's text at the same terminal keeps it until the answer is given.
+    """
+
+    def __init__(
+        self,
+        path: str = "/dev/tty",
+        *,
+        open_link: Callable[[str], Awaitable[object] | object] | None = None,
+        while_asking: Callable[[], AbstractAsyncContextManager[object]] = nullcontext,
+    ) -> None:
+        self._fd = os.open(path, os.O_RDWR | getattr(os, "O_NOCTTY", 0))
+        os.set_blocking(self._fd, False)
+        self._open_link = open_link or open_in_browser
+        self._while_asking = while_asking
+        self._edge = _IN_REVERSE if os.environ.get("TERM", "dumb") != "dumb" else "\\g<0>"
+        self._turn = asyncio.Lock()
+        self._typed = b""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+    async def permit(self, question: PermissionQuestion) -> Choice:
+        """For `Client(permissions=...)`."""
+        return await self._run(ask_permission(question, self._columns()))
+
+    async def fill(self, question: FormQuestion) -> Filled:
+        """For `Elicitation(fill=...)`."""
+        return await self._run(fill_in(question, self._columns()))
+
+    async def visit(self, question: LinkQuestion) -> bool | None:
+        """For `Elicitation(visit=...)`: opens the link once the user has agreed."""
+        agreed = await self._run(consider_link(question, self._columns()))
+        if agreed:
+            opening = self._open_link(question.link.url)
+            if isinstance(opening, Awaitable):
+                await opening
+        return agreed
+
+    async def _run(self, dialogue: Generator[str, str | None, AnswerT]) -> AnswerT:
+        async with self._turn, self._while_asking():
+            self._forget_typed()
+            try:
+                prompt = next(dialogue)
+                while True:
+                    await self._show(prompt)
+                    prompt = dialogue.send(await self._line())
+            except StopIteration as end:
+                answer: AnswerT = end.value
+                return answer
+            except BaseException:
+                await asyncio.shield(self._show("\n"))  # what comes next does not stand behind the question
+                raise
+
+    def _forget_typed(self) -> None:
+        """What was typed so far was typed before this question was there to be read."""
+        import termios  # not on every platform, but where there is a terminal to open
+
+        self._typed = b""
+        with suppress(termios.error):
+            termios.tcflush(self._fd, termios.TCIFLUSH)
+
+    def _columns(self) -> int:
+        try:
+            return os.get_terminal_size(self._fd).columns or COLUMNS
+        except OSError:
+            return COLUMNS
+
+    async def _show(self, text: str) -> None:
+        rest = _EDGES.sub(self._edge, text).encode(errors="replace")
+        while rest:
+            try:
+                rest = rest[os.write(self._fd, rest) :]
+            except BlockingIOError:
+                await self._ready(asyncio.get_running_loop().add_writer, asyncio.get_running_loop().remove_writer)
+
+    async def _line(self) -> str | None:
+        """A line as it was typed, without its end; None at the end of input."""
+        while b"\n" not in self._typed:
+            await self._ready(asyncio.get_running_loop().add_reader, asyncio.get_running_loop().remove_reader)
+            try:
+                chunk = os.read(self._fd, 4096)
+            except BlockingIOError:
+                continue
+            except OSError:  # the terminal is gone
+                return None
+            if not chunk:
+                return None
+            self._typed += chunk
+        line, _, self._typed = self._typed.partition(b"\n")
+        return line.decode(errors="replace")
+
+    async def _ready(self, watch: Callable[..., Any], unwatch: Callable[[int], Any]) -> None:
+        ready = asyncio.Event()
+        watch(self._fd, ready.set)
+        try:
+            await ready.wait()
+        finally:
+            unwatch(self._fd)
+
+
+async def open_in_browser(url: str) -> None:
+    """In the user's own browser, where nothing here can look in. Without one, they have the URL on the screen."""
+    await asyncio.to_thread(webbrowser.open, url)

@@ -1,0 +1,1 @@
+"""Questions of an agent to the user."""

@@ -1,0 +1,224 @@
+"""An agent's questions to the user: forms to fill in, and links to visit.
+
+    elicitation/create ─▶ a FormQuestion ─▶ fill(question) ─▶ checked against the schema ─▶ accept, decline or cancel
+                      └─▶ a LinkQuestion ─▶ visit(question) ─▶ consent, and later `elicitation/complete`
+
+What is declared follows from which of the two functions there is. A link is never fetched, and is opened by whoever
+shows it, when the user has agreed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeAlias
+from weakref import WeakKeyDictionary
+
+import msgspec
+
+from accord.engine.handlers import Handlers
+from accord.errors import RequestError
+from accord.schema import v1
+from accord.schema.base import Unknown
+from accord.services.elicitation.form import FormField, asked_for, defaults, fields_of, problems
+from accord.services.elicitation.form_bounds import excess, secrets_in
+from accord.services.elicitation.url import UrlToVisit
+from accord.services.service import ServedSession, Service, SessionOf
+
+KEPT = 1_000
+"""Links that are waited for at most, on one connection."""
+
+LONGEST_MESSAGE = 20_000
+"""Characters that the message of a question may have."""
+
+LONGEST_NAME = 80
+"""Characters of a field's name that an error quotes."""
+
+PATIENCE = 1.0
+"""Seconds that a question has to go away once nobody waits for its answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class FormQuestion:
+    """A form to fill in."""
+
+    message: str
+    schema: v1.ElicitationSchema
+    session: ServedSession | None
+    """None for a question that belongs to no session, such as one while signing in."""
+    content: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What is filled in already: the defaults, or what was not right."""
+    problems: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What was not right about that, by field."""
+
+    @property
+    def fields(self) -> list[FormField]:
+        return fields_of(self.schema)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinkQuestion:
+    """A link to visit: to be shown whole, its domain marked, with its warnings, before the user agrees."""
+
+    message: str
+    link: UrlToVisit
+    session: ServedSession | None
+    completed: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when the agent says that what the user went there for is done; that may never be."""
+
+
+Filled: TypeAlias = "Mapping[str, Any] | Literal[False] | None"
+"""What was filled in; False if the user declined, None if they went away."""
+Fill: TypeAlias = "Callable[[FormQuestion], Filled | Awaitable[Filled]]"
+Visit: TypeAlias = "Callable[[LinkQuestion], bool | Awaitable[bool | None] | None]"
+
+
+class Elicitation(Service):
+    """Lends the user's attention.
+
+    `fill(question)` returns what was filled in, False for a user who declines, None for one who goes away; what does
+    not fit the schema is asked again, with its problems. `visit(question)` returns whether the user agreed to visit the
+    link, and sees to it that it is opened then. `on_complete(question)` hears that it is done.
+
+    What the form did not ask for is left out of the answer. A form that asks for a secret, or has more fields, choices
+    or text than `accord.services.elicitation.form_bounds` allows, is refused without asking the user.
+
+        async def fill(question: accord.FormQuestion):
+            return await my_window.form(question.message, question.fields, question.content, question.problems)
+
+        client = accord.Client(elicitation=accord.Elicitation(fill))
+    """
+
+    def __init__(
+        self,
+        fill: Fill | None = None,
+        visit: Visit | None = None,
+        *,
+        on_complete: Callable[[LinkQuestion], object] | None = None,
+    ) -> None:
+        self._fill = fill
+        self._visit = visit
+        self._on_complete = on_complete
+        self._open: WeakKeyDictionary[ServedSession, set[asyncio.Future[None]]] = WeakKeyDictionary()
+
+    def declare(self, capabilities: v1.ClientCapabilities) -> v1.ClientCapabilities:
+        if self._fill is None and self._visit is None:
+            return capabilities
+        modes = v1.ElicitationCapabilities(
+            None if self._fill is None else v1.ElicitationFormCapabilities(),
+            None if self._visit is None else v1.ElicitationUrlCapabilities(),
+        )
+        return msgspec.structs.replace(capabilities, elicitation=modes)
+
+    def register(self, handlers: Handlers, session_of: SessionOf) -> None:
+        waited_for: dict[v1.ElicitationId, LinkQuestion] = {}
+
+        @handlers.on(v1.CreateElicitationRequest)
+        async def create(request: v1.CreateElicitationRequest | Unknown) -> v1.CreateElicitationResponse:
+            if isinstance(request, v1.ElicitationFormMode) and self._fill is not None:
+                return await self._form(self._fill, request, _session(request, session_of))
+            if isinstance(request, v1.ElicitationUrlMode) and self._visit is not None:
+                return await self._link(self._visit, request, _session(request, session_of), waited_for)
+            raise RequestError.invalid_params("a mode of elicitation that this client did not declare")
+
+        @handlers.on(v1.CompleteElicitationNotification)
+        def complete(notification: v1.CompleteElicitationNotification) -> None:
+            question = waited_for.pop(notification.elicitation_id, None)
+            if question is not None:
+                question.completed.set()
+                if self._on_complete is not None:
+                    self._on_complete(question)
+
+    def turn_cancelled(self, session: ServedSession) -> None:
+        for cancelled in self._open.get(session, ()):
+            if not cancelled.done():
+                cancelled.set_result(None)
+
+    async def release(self, session: ServedSession) -> None:
+        self.turn_cancelled(session)
+
+    async def _form(
+        self, fill: Fill, request: v1.ElicitationFormMode, session: ServedSession | None
+    ) -> v1.CreateElicitationResponse:
+        schema = request.requested_schema
+        _refuse_unfit(request.message, schema)
+        # A pattern may take milliseconds for each default: the other sessions need not wait for them.
+        question = FormQuestion(request.message, schema, session, await asyncio.to_thread(defaults, schema))
+        while True:
+            filled = await self._answered(session, fill, question)
+            if filled is None or isinstance(filled, bool):
+                return v1.ElicitationCancelAction() if filled is None else v1.ElicitationDeclineAction()
+            content = asked_for(schema, filled)
+            wrong = await asyncio.to_thread(problems, schema, content)
+            if not wrong:
+                return v1.ElicitationAcceptAction(content)
+            if question.problems and content == question.content:
+                raise ValueError(f"the same wrong answer again: {wrong}")
+            question = replace(question, content=content, problems=wrong)
+
+    async def _link(
+        self,
+        visit: Visit,
+        request: v1.ElicitationUrlMode,
+        session: ServedSession | None,
+        waited_for: dict[v1.ElicitationId, LinkQuestion],
+    ) -> v1.CreateElicitationResponse:
+        _refuse_long(request.message)
+        question = LinkQuestion(request.message, UrlToVisit.of(request.url), session)
+        # Before the user is asked: the agent may be faster than the answer to it.
+        waited_for[request.elicitation_id] = question
+        while len(waited_for) > KEPT:
+            del waited_for[next(iter(waited_for))]
+        agreed = None
+        try:
+            agreed = await self._answered(session, visit, question)
+        finally:
+            if not agreed:
+                waited_for.pop(request.elicitation_id, None)
+        if agreed:
+            return v1.ElicitationAcceptAction()
+        return v1.ElicitationCancelAction() if agreed is None else v1.ElicitationDeclineAction()
+
+    async def _answered(self, session: ServedSession | None, ask: Callable[[Any], Any], question: Any) -> Any:
+        """What the user says; None if the turn was cancelled before they did."""
+        asking = asyncio.ensure_future(_said(ask, question))
+        cancelled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        open_ones = set[asyncio.Future[None]]() if session is None else self._open.setdefault(session, set())
+        open_ones.add(cancelled)
+        waited_for: list[asyncio.Future[Any]] = [asking, cancelled]
+        try:
+            await asyncio.wait(waited_for, return_when=asyncio.FIRST_COMPLETED)
+            return asking.result() if asking.done() else None
+        finally:
+            open_ones.discard(cancelled)
+            if not asking.done():
+                asking.cancel()
+                await asyncio.wait([asking], timeout=PATIENCE)
+
+
+def _refuse_unfit(message: str, schema: v1.ElicitationSchema) -> None:
+    """Raises RequestError for a form that is not shown."""
+    _refuse_long(message)
+    if (problem := excess(schema)) is not None:
+        raise RequestError.invalid_params(problem)
+    # rfd-elicitation, Restricted JSON Schema: what is typed into a form passes through the agent, and often a model.
+    if secrets := secrets_in(schema):
+        problem = "a form must not ask for secrets: send the user to a page by a question of mode 'url'"
+        raise RequestError.invalid_params(problem, fields=[name[:LONGEST_NAME] for name in secrets])
+
+
+def _refuse_long(message: str) -> None:
+    if len(message) > LONGEST_MESSAGE:
+        problem = f"the message has {len(message):,} characters, at most {LONGEST_MESSAGE:,} are allowed"
+        raise RequestError.invalid_params(problem)
+
+
+async def _said(ask: Callable[[Any], Any], question: Any) -> Any:
+    answer = ask(question)
+    return await answer if inspect.isawaitable(answer) else answer
+
+
+def _session(request: v1.CreateElicitationRequest, session_of: SessionOf) -> ServedSession | None:
+    return None if request.session_id is None else session_of(request.session_id)

@@ -1,0 +1,123 @@
+"""A URL that an agent asks its user to visit, and what about it should make them look twice. Pure.
+
+It is taken apart and never fetched. The whole of it is shown, in the characters that a browser would send, so that two
+letters which look the same do not stand for each other.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import unicodedata
+from dataclasses import dataclass
+from urllib.parse import SplitResult, quote, urlsplit
+
+from accord.errors import RequestError
+from accord.services.elicitation.domains import in_ascii, readable
+
+LONGEST_URL = 8_192
+"""Characters that a URL may have: browsers and servers take few that are longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class UrlToVisit:
+    """A URL, its domain, and warnings about it."""
+
+    url: str
+    domain: str
+    """Where it really leads, in ASCII: as punycode where it has other letters."""
+    warnings: tuple[str, ...]
+
+    @classmethod
+    def of(cls, url: str) -> UrlToVisit:
+        """Raises RequestError for what no browser should be sent to.
+
+        >>> link = UrlToVisit.of("https://xn--mnchen-3ya.example/login")
+        >>> link.domain, link.warnings
+        ('xn--mnchen-3ya.example', ('the domain has letters of other alphabets: it reads “münchen.example”',))
+        """
+        parts = _taken_apart(url)
+        domain = _in_ascii(parts.hostname or "")
+        return cls(url, domain, tuple(_warnings(parts, domain)))
+
+    @property
+    def marked(self) -> tuple[str, str, str]:
+        """The whole URL in three parts: before the domain, the domain, and behind it.
+
+        The domain is as it is written if no letter of it can be taken for another, and else in ASCII. The rest is in
+        ASCII, as it is sent.
+        """
+        start = self.url.index("//") + 2 + urlsplit(self.url).netloc.rfind("@") + 1
+        written = _HOST.match(self.url, start)
+        start, end = written.span("host") if written else (start, start)
+        host = self.url[start:end]
+        shown = host if host.isascii() or readable(self.domain) == host.lower() else self.domain
+        return _as_sent(self.url[:start]), shown, _as_sent(self.url[end:])
+
+
+_HOST = re.compile(r"\[?(?P<host>(?<=\[)[^]]*|[^:/?#\[]*)")
+_ASCII = "".join(map(chr, range(0x21, 0x7F)))
+
+
+def _as_sent(part: str) -> str:
+    return part if part.isascii() else quote(part, safe=_ASCII)
+
+
+def _taken_apart(url: str) -> SplitResult:
+    if len(url) > LONGEST_URL:
+        problem = f"the URL has {len(url):,} characters, at most {LONGEST_URL:,} are allowed"
+        raise RequestError.invalid_params(problem, url=ascii(url[:100]))
+    if any(
+        character.isspace() or unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Cn") for character in url
+    ):
+        raise RequestError.invalid_params("the URL has characters that cannot be shown", url=ascii(url)[:300])
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError as error:
+        raise RequestError.invalid_params("not a URL", url=url[:300]) from error
+    if parts.scheme not in ("https", "http") or not parts.hostname or "\\" in url:
+        raise RequestError.invalid_params("not a web address (https or http)", url=url[:300])
+    return parts
+
+
+def _in_ascii(host: str) -> str:
+    try:
+        return in_ascii(host)
+    except UnicodeError as error:
+        raise RequestError.invalid_params("the URL's domain cannot be one", domain=ascii(host[:300])) from error
+
+
+def _warnings(parts: SplitResult, domain: str) -> list[str]:
+    found: list[str] = []
+    if "xn--" in domain:
+        letters = readable(domain)
+        reads = _MISTAKABLE if letters is None else f": it reads “{letters}”"
+        found.append(f"the domain has letters of other alphabets{reads}")
+    if parts.username is not None or parts.password is not None:
+        found.append(f"what stands before the @ is not the domain: it leads to {domain}")
+    if _is_address(domain):
+        found.append("it leads to a bare address, not to a named site")
+    if parts.scheme == "http" and not is_here(domain):
+        found.append("it is not encrypted (http)")
+    return found
+
+
+_MISTAKABLE = " that may be taken for those of another domain"
+
+
+def _is_address(host: str) -> bool:
+    try:
+        return not ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.replace(".", "").isdecimal() or host.startswith("0x")
+
+
+def is_here(host: str) -> bool:
+    """Whether this is the machine that we run on."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

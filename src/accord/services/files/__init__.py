@@ -1,0 +1,1 @@
+"""Files lent to an agent."""

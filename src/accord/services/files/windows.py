@@ -1,0 +1,103 @@
+"""The way to a file where nothing can be opened inside of a folder (Windows): by its whole path, looked at twice.
+
+Any link is refused, and what was opened is asked for its real path, so that what is read is always inside. A write
+checks the new file the same way before there is anything in it; what remains is the instant in which that file takes
+the old one's name, for somebody who exchanges folders at that very moment.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from accord.errors import RequestError
+from accord.services.files.folder import Folder
+from accord.services.roots import RootedPath, outside
+
+
+def by_name(place: RootedPath, *, make: bool) -> NamedFolder:
+    path = place.path
+    if make:
+        for depth in range(1, len(place.names)):
+            *above, name = place.names[:depth]
+            folder = NamedFolder(place.root.joinpath(*above), name)
+            with suppress(FileExistsError):
+                folder.path.mkdir()
+            folder.confirm()
+    return NamedFolder(path.parent, path.name)
+
+
+class NamedFolder(Folder):
+    """Known by its path alone, which is looked at again and again."""
+
+    def __init__(self, path: Path, name: str) -> None:
+        super().__init__(path, name)
+        self._folder = path
+        self._identity = self._look()
+
+    def at(self, name: str) -> tuple[str, dict[str, Any]]:
+        self.confirm()
+        return str(self._folder / name), {}
+
+    def rename(self, old: str, new: str) -> None:
+        self.confirm()
+        os.replace(self._folder / old, self._folder / new)  # noqa: PTH105
+        self.confirm()
+
+    def open(self) -> int:
+        return self._confirmed(super().open(), self.path)
+
+    def create(self, name: str, mode: int) -> int:
+        return self._confirmed(super().create(name, mode), self._folder / name)
+
+    def _confirmed(self, fd: int, path: Path) -> int:
+        """The descriptor, if what was opened is where it should be."""
+        real = _real_path(fd)
+        if real is None or os.path.normcase(real) != os.path.normcase(path):
+            os.close(fd)
+            raise outside(path)
+        return fd
+
+    def confirm(self) -> None:
+        if self._look() != self._identity:
+            raise outside(self.path)
+
+    def _look(self) -> list[tuple[int, int]]:
+        seen: list[tuple[int, int]] = []
+        for folder in (*reversed(self._folder.parents), self._folder):
+            found = folder.lstat()
+            _refuse_link(folder, found)
+            seen.append((found.st_dev, found.st_ino))
+        with suppress(FileNotFoundError):
+            _refuse_link(self.path, self.path.lstat())
+        return seen
+
+
+def _refuse_link(path: Path, found: os.stat_result) -> None:
+    junction = getattr(found, "st_file_attributes", 0) & getattr(stat, "FILE_ATTRIBUTE_REPARSE_POINT", 0)
+    if stat.S_ISLNK(found.st_mode) or junction:
+        raise RequestError.invalid_params("leads through a link", path=str(path))
+
+
+if sys.platform == "win32":
+
+    def _real_path(fd: int) -> str | None:
+        import ctypes
+        import msvcrt
+
+        room = ctypes.create_unicode_buffer(32 * 1024)
+        length = ctypes.windll.kernel32.GetFinalPathNameByHandleW(msvcrt.get_osfhandle(fd), room, len(room), 0)
+        return room.value.removeprefix("\\\\?\\") if 0 < length < len(room) else None
+
+else:
+
+    def _real_path(fd: int) -> str | None:
+        """Where an open file is now; None where that cannot be told."""
+        try:
+            return str(Path(f"/proc/self/fd/{fd}").readlink())
+        except OSError:
+            return None

@@ -1,0 +1,1 @@
+"""Permission for what an agent wants to do."""

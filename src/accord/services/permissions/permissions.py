@@ -1,0 +1,189 @@
+"""Permission requests: answered by rules, by what the user said should hold always, or by asking them.
+
+    session/request_permission ─▶ folded into its tool call ─▶ policy ─▶ remembered answers ─▶ ask ─▶ an option
+                                                                  └──────────┴── the audit log ──┘
+
+A refusal is answered with a reject option: agents take `cancelled` for the end of the turn. It is said only when the
+turn was cancelled while the question was open, and where the agent offers nothing to reject with.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from accord.engine.handlers import Handlers
+from accord.schema import codec, v1
+from accord.services.permissions.policy import Answer, PermissionPolicy
+from accord.services.permissions.question import Ask, Choice, PermissionQuestion, refuse
+from accord.services.permissions.remembered import RememberedAnswers
+from accord.services.permissions.subject import must_be_judgeable
+from accord.services.service import ServedSession, Service, SessionOf
+from accord.tasks import log
+
+PATIENCE = 1.0
+"""Seconds that a question has to go away once nobody waits for its answer."""
+
+
+class Permissions(Service):
+    """Answers permission requests.
+
+    `ask(question)` decides what nothing else does: it returns an option that the question offers, or its id, or True
+    (allow, once if that is offered) or False (reject). Without it, that is rejected. `policy` answers first. With
+    `remembered`, an option that says always holds for the same agent and folder from then on. `audit` is a file that
+    each decision is added to, as a line of JSON.
+
+        async def ask(question: accord.PermissionQuestion) -> bool:
+            return await my_window.yes_or_no(question.tool_call.title)
+
+        client = accord.Client(permissions=accord.Permissions(ask, policy=accord.PermissionPolicy.load("permissions.toml")))
+    """
+
+    def __init__(
+        self,
+        ask: Ask = refuse,
+        *,
+        policy: PermissionPolicy | None = None,
+        remembered: RememberedAnswers | None = None,
+        audit: str | Path | None = None,
+    ) -> None:
+        self._ask = ask
+        self._policy = policy or PermissionPolicy()
+        self._remembered = remembered
+        self._audit = None if audit is None else Path(audit)
+        self._open: WeakKeyDictionary[ServedSession, set[asyncio.Future[None]]] = WeakKeyDictionary()
+
+    def declare(self, capabilities: v1.ClientCapabilities) -> v1.ClientCapabilities:
+        """Nothing: every client answers them."""
+        return capabilities
+
+    def register(self, handlers: Handlers, session_of: SessionOf) -> None:
+        @handlers.on(v1.RequestPermissionRequest)
+        async def answer(request: v1.RequestPermissionRequest) -> v1.RequestPermissionResponse:
+            session = session_of(request.session_id)
+            question = PermissionQuestion(session, session.fold(request.tool_call), request.options)
+            return await self.answer(question)
+
+    def turn_cancelled(self, session: ServedSession) -> None:
+        for cancelled in self._open.get(session, ()):
+            if not cancelled.done():
+                cancelled.set_result(None)
+
+    async def release(self, session: ServedSession) -> None:
+        self.turn_cancelled(session)
+
+    async def answer(self, question: PermissionQuestion) -> v1.RequestPermissionResponse:
+        """Decide, and write down what was decided and by what; RequestError for more than anybody could judge."""
+        must_be_judgeable(question.tool_call, question.options)
+        try:
+            option, by = await self._decided(question)
+        except Exception:
+            log.exception("asking for permission failed: rejected")
+            option, by = question.reject, "failure"
+        if self._audit is not None:
+            await asyncio.to_thread(self._note, self._audit, question, option, by)
+        return (
+            v1.RequestPermissionResponse.cancelled()
+            if option is None
+            else v1.RequestPermissionResponse.selected(option)
+        )
+
+    async def _decided(self, question: PermissionQuestion) -> tuple[v1.PermissionOption | None, str]:
+        answer, rule = await self._judged(question)
+        if answer != "ask":
+            return question.chosen(answer == "allow") or question.reject, rule
+        # A rule that says to ask means it: only where no rule fits does an earlier answer hold.
+        if self._remembered is not None and rule == "default":
+            held = await asyncio.to_thread(self._remembered.recall, question)
+            if held is not None:
+                return question.chosen(held) or question.reject, "remembered"
+        return await self._asked(question)
+
+    async def _judged(self, question: PermissionQuestion) -> tuple[Answer, str]:
+        """What the rules say. Files are looked up and long commands read in a thread: that may take long."""
+        call = question.tool_call
+        if not self._policy.rules and not call.locations and not call.content:
+            return self._policy.decide(question)
+
+        def judge() -> tuple[Answer, str]:
+            _ = question.paths  # for displays too, which ask in the event loop
+            return self._policy.decide(question)
+
+        return await asyncio.to_thread(judge)
+
+    async def _asked(self, question: PermissionQuestion) -> tuple[v1.PermissionOption | None, str]:
+        cancelled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        open_ones = self._open.setdefault(question.session, set())
+        open_ones.add(cancelled)
+        asking = asyncio.ensure_future(_choice(self._ask, question))
+        try:
+            waited_for: list[asyncio.Future[Any]] = [asking, cancelled]
+            await asyncio.wait(waited_for, return_when=asyncio.FIRST_COMPLETED)
+            if cancelled.done():
+                return None, "cancelled"
+            option = question.chosen(asking.result()) or question.reject
+        finally:
+            open_ones.discard(cancelled)
+            await _given_up(asking)
+        if self._remembered is not None and option is not None and option.kind.endswith("_always"):
+            await self._remember(self._remembered, question, allowed=option.kind == "allow_always")
+        return option, "user"
+
+    async def _remember(self, remembered: RememberedAnswers, question: PermissionQuestion, *, allowed: bool) -> None:
+        try:
+            await asyncio.to_thread(remembered.remember, question, allowed=allowed)
+        except (OSError, ValueError) as error:
+            log.warning("the answer is not remembered: %s", error)
+
+    def _note(self, audit: Path, question: PermissionQuestion, option: v1.PermissionOption | None, by: str) -> None:
+        session, call = question.session, question.tool_call
+        line = {
+            "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "agent": session.agent,
+            "session": session.id,
+            "folder": str(session.cwd),
+            "toolCall": call.id,
+            "kind": call.kind,
+            "title": call.title,
+            "command": question.command,
+            "paths": [str(path) for path in question.paths],
+            "answer": "cancelled" if option is None else option.kind,
+            "option": None if option is None else option.option_id,
+            "by": by,
+        }
+        try:
+            _append(audit, codec.encode(line) + b"\n")
+        except OSError as error:
+            log.warning("%s: the decision is not written down: %s", audit, error)
+
+
+async def _choice(ask: Ask, question: PermissionQuestion) -> Choice:
+    answer = ask(question)
+    if inspect.isawaitable(answer):
+        return await answer
+    return answer
+
+
+async def _given_up(asking: asyncio.Future[Choice]) -> None:
+    """Nobody waits for this answer any more."""
+    if not asking.done():
+        asking.cancel()
+        await asyncio.wait([asking], timeout=PATIENCE)
+    if asking.done() and not asking.cancelled():
+        asking.exception()  # it was seen, or nobody asked for it
+
+
+def _append(path: Path, line: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        rest = memoryview(line)
+        while rest:
+            rest = rest[os.write(fd, rest) :]
+    finally:
+        os.close(fd)

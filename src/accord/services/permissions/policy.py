@@ -1,0 +1,258 @@
+"""Rules that answer permission requests, from a small TOML file.
+
+    default = "ask"                     # what no rule says anything about; "ask" if left out
+
+    [[rules]]
+    answer = "allow"                    # allow, reject or ask
+    kinds = ["read", "search"]          # of the tool
+
+    [[rules]]
+    answer = "reject"
+    paths = ["**/.env", "/etc/**"]      # from the session's folder on, or absolute, or from ~
+
+    [[rules]]
+    answer = "allow"
+    commands = ["npm test", "git diff*"]
+    agents = ["Claude*"]
+
+    [[rules]]
+    answer = "ask"
+    titles = ["*production*"]
+
+The first rule that fits answers. A rule fits when each of its conditions does, and a condition when one of its patterns
+does; `*` stands for anything, in paths for anything but `/`, and `**` there for any number of folders. A tool call with
+several files or commands is allowed only where a rule allows all of them, and rejected or asked about already for one.
+A condition on something that the tool call does not name does not fit.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, cast, get_args
+
+from accord.errors import ConfigurationError
+from accord.schema import v1
+from accord.services.permissions.question import PermissionQuestion
+from accord.services.permissions.shell import simple_commands, traces
+
+Answer = Literal["allow", "reject", "ask"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule; a condition that is left out always fits."""
+
+    answer: Answer
+    kinds: Sequence[str] | None = None
+    paths: Sequence[str] | None = None
+    titles: Sequence[str] | None = None
+    commands: Sequence[str] | None = None
+    agents: Sequence[str] | None = None
+
+    def fits(self, case: Case) -> bool:
+        call = case.question.tool_call
+        return (
+            (self.kinds is None or call.kind in self.kinds)
+            and (self.agents is None or _like(case.question.session.agent, self.agents))
+            and (self.titles is None or _like(call.title, self.titles))
+            and (self.commands is None or self._fits_commands(case, self.commands))
+            and (self.paths is None or self._fits_paths(case, self.paths))
+        )
+
+    def _fits_commands(self, case: Case, patterns: Sequence[str]) -> bool:
+        parts = case.simple_commands if self.answer == "allow" else case.traces
+        return self._enough(_like(part, patterns) for part in parts)
+
+    def _fits_paths(self, case: Case, patterns: Sequence[str]) -> bool:
+        places = [_place(pattern) for pattern in patterns]
+        return self._enough(any(place.has(path) for place in places) for path in case.paths)
+
+    def _enough(self, fitting: Iterable[bool]) -> bool:
+        each = list(fitting)
+        return bool(each) and (all(each) if self.answer == "allow" else any(each))
+
+
+class Case:
+    """A question as rules look at it: what several of them need is worked out once."""
+
+    def __init__(self, question: PermissionQuestion) -> None:
+        self.question = question
+
+    @cached_property
+    def simple_commands(self) -> Sequence[str]:
+        """All of what it would run; empty where that cannot be told."""
+        command = self.question.command
+        return () if command is None else simple_commands(command) or ()
+
+    @cached_property
+    def traces(self) -> Sequence[str]:
+        """Whatever it could run."""
+        command = self.question.command
+        return () if command is None else traces(command)
+
+    @cached_property
+    def paths(self) -> Sequence[tuple[str, str | None]]:
+        """Each file: its path, and the one from the session's folder on, if it is inside."""
+        folder = Path(os.path.realpath(self.question.session.cwd))
+        return [
+            (path.as_posix(), path.relative_to(folder).as_posix() if path.is_relative_to(folder) else None)
+            for path in self.question.paths
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionPolicy:
+    """Rules in their order, and what holds where none fits.
+
+    policy = accord.PermissionPolicy.load("permissions.toml")
+    client = accord.Client(permissions=accord.Permissions(ask_me, policy=policy))
+    """
+
+    rules: Sequence[Rule] = ()
+    default: Answer = "ask"
+    source: str = field(default="", compare=False)
+
+    @classmethod
+    def load(cls, path: str | Path) -> PermissionPolicy:
+        """Read a file; raises ConfigurationError with one line that says what is wrong with it."""
+        try:
+            return cls.parse(Path(path).read_text(encoding="utf-8"), source=str(path))
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigurationError(f"{path}: {error}") from error
+
+    @classmethod
+    def parse(cls, text: str, *, source: str = "policy") -> PermissionPolicy:
+        try:
+            document = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise ConfigurationError(f"{source}: {error}") from error
+        _only(document, {"default", "rules"}, source)
+        default = _answer(document.get("default", "ask"), source)
+        rules = document.get("rules", [])
+        if not isinstance(rules, list):
+            raise ConfigurationError(f"{source}: rules are written as [[rules]]")
+        entries = enumerate(cast("list[Any]", rules), 1)
+        return cls([_rule(entry, f"{source}: rule {number}") for number, entry in entries], default, source)
+
+    def decide(self, question: PermissionQuestion) -> tuple[Answer, str]:
+        """The answer, and which rule gave it."""
+        case = Case(question)
+        for number, rule in enumerate(self.rules, 1):
+            if rule.fits(case):
+                return rule.answer, f"rule {number}"
+        return self.default, "default"
+
+
+_CONDITIONS = ("kinds", "paths", "titles", "commands", "agents")
+
+
+def _rule(entry: Any, where: str) -> Rule:
+    if not isinstance(entry, dict):
+        raise ConfigurationError(f"{where}: not a table")
+    table = cast("dict[str, Any]", entry)
+    _only(table, {"answer", *_CONDITIONS}, where)
+    if "answer" not in table:
+        raise ConfigurationError(f"{where}: it has no answer")
+    conditions = {name: _patterns(table[name], f"{where}: {name}") for name in _CONDITIONS if name in table}
+    if unknown := set(conditions.get("kinds", ())) - set(get_args(v1.ToolKind)):
+        raise ConfigurationError(f"{where}: there is no kind {min(unknown)!r}; {', '.join(get_args(v1.ToolKind))}")
+    return Rule(_answer(table["answer"], where), **conditions)
+
+
+def _only(table: dict[str, Any], known: set[str], where: str) -> None:
+    if unknown := set(table) - known:
+        raise ConfigurationError(f"{where}: there is no {min(unknown)!r}; {', '.join(sorted(known))}")
+
+
+def _answer(value: Any, where: str) -> Answer:
+    if value not in get_args(Answer):
+        raise ConfigurationError(f"{where}: the answer is allow, reject or ask, not {value!r}")
+    return cast("Answer", value)
+
+
+def _patterns(value: Any, where: str) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(it, str) for it in cast("list[Any]", value)):
+        raise ConfigurationError(f"{where}: a list of texts")
+    return cast("list[str]", value)
+
+
+def _like(text: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatch.fnmatchcase(text, pattern) for pattern in patterns)
+
+
+class _Place(NamedTuple):
+    """A pattern for paths, and what it is held against: absolute paths, or those from the session's folder on."""
+
+    absolute: bool
+    pattern: re.Pattern[str]
+
+    def has(self, path: tuple[str, str | None]) -> bool:
+        text = path[0] if self.absolute else path[1]
+        return text is not None and self.pattern.fullmatch(text) is not None
+
+
+def _place(pattern: str) -> _Place:
+    if (absolute := Path(pattern).expanduser()).is_absolute():
+        return _Place(True, path_pattern(absolute.as_posix()))
+    return _Place(False, path_pattern(pattern))
+
+
+@lru_cache(maxsize=1024)
+def path_pattern(pattern: str) -> re.Pattern[str]:
+    """`*` and `?` within a name, `**` over any number of folders.
+
+    The first place where what follows a star fits is always good enough, so no other is tried (`(?>...)`): an agent's
+    path cannot make several stars cost more than one.
+    """
+    pieces: list[str] = []
+    for piece in filter(None, re.split(r"(\*\*/|\*\*|\*)", pattern.removeprefix("./"))):
+        if piece in _OVER_FOLDERS and pieces and pieces[-1] in _OVER_FOLDERS:
+            pieces[-1] = min(piece, pieces[-1])  # `**` next to `**/` is still anything
+        else:
+            pieces.append(piece)
+    parts = _behind_stars(pieces, _OVER_FOLDERS)
+    written = [_OVER_FOLDERS.get(star, "") + _within_names(rest) for star, rest in parts]
+    # A `**/` in the middle of a name (`a**/b`) is the only star that does not take every later place as well.
+    certain = [
+        after != "**/" or not "".join(rest).rstrip("/") or rest[-1].endswith("/")
+        for (_, rest), (after, _) in pairwise(parts)
+    ]
+    return re.compile(_chain(written, certain), re.DOTALL)
+
+
+_OVER_FOLDERS = {"**/": "(?:.*?/)??", "**": ".*?"}
+_WITHIN_NAMES = {"*": "[^/]*?"}
+
+
+def _behind_stars(pieces: Sequence[str], stars: Mapping[str, str]) -> list[tuple[str, list[str]]]:
+    """Each of these stars and the pieces that follow it; the first has no star."""
+    parts: list[tuple[str, list[str]]] = [("", [])]
+    for piece in pieces:
+        if piece in stars:
+            parts.append((piece, []))
+        else:
+            parts[-1][1].append(piece)
+    return parts
+
+
+def _within_names(pieces: Sequence[str]) -> str:
+    written = [_WITHIN_NAMES.get(star, "") + _literal(rest) for star, rest in _behind_stars(pieces, _WITHIN_NAMES)]
+    return _chain(written, [True] * len(written))
+
+
+def _chain(parts: Sequence[str], certain: Sequence[bool]) -> str:
+    """One expression; a part whose first place is certain to be good enough is not tried elsewhere."""
+    *before, last = parts
+    return "".join(f"(?>{part})" if sure else part for part, sure in zip(before, certain, strict=False)) + last
+
+
+def _literal(pieces: Sequence[str]) -> str:
+    return "".join("[^/]" if character == "?" else re.escape(character) for piece in pieces for character in piece)

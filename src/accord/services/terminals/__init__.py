@@ -1,0 +1,1 @@
+"""Terminals lent to an agent."""
