@@ -18,11 +18,11 @@ from pathlib import Path
 from threading import Thread
 from typing import IO, Any
 
-from accord.trace import IN, OUT, Direction, Event, JsonLines, read
+from accord.trace import IN, OUT, Direction, TraceEvent, TraceFile, read
 
 
 def tap(folder: Path, command: Sequence[str]) -> int:
-    trace = JsonLines(folder / f"{len(runs(folder))}.jsonl", role="agent")
+    trace = TraceFile(folder / f"{len(runs(folder))}.jsonl", role="agent")
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as agent:
         assert agent.stdin
         assert agent.stdout
@@ -33,11 +33,11 @@ def tap(folder: Path, command: Sequence[str]) -> int:
         return agent.wait()
 
 
-def copy(source: IO[bytes], target: IO[bytes], direction: Direction, trace: JsonLines) -> None:
+def copy(source: IO[bytes], target: IO[bytes], direction: Direction, trace: TraceFile) -> None:
     """Line by line until one of the two is closed; written down before it is handed on."""
     try:
         for line in source:
-            trace(Event(time.monotonic(), direction, line))
+            trace(TraceEvent(time.monotonic(), direction, line))
             target.write(line)
             target.flush()
         target.close()

@@ -38,7 +38,7 @@ def usual_umask():
 @posix
 def test_a_trace_is_made_for_its_owner_alone(tmp_path, usual_umask):
     path = tmp_path / "wire.jsonl"
-    trace.JsonLines(path).close()
+    trace.TraceFile(path).close()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
@@ -47,7 +47,7 @@ def test_a_trace_that_others_could_read_is_its_owner_s_alone_from_now_on(tmp_pat
     path = tmp_path / "wire.jsonl"
     path.write_text("old and much longer than a header" * 100)
     path.chmod(0o644)
-    trace.JsonLines(path).close()
+    trace.TraceFile(path).close()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert len(path.read_text().splitlines()) == 1
 
@@ -88,7 +88,7 @@ def test_what_could_be_another_s_is_refused_and_left_as_it_is(tmp_path, make, sa
     path = tmp_path / "wire.jsonl"
     make(path)
     with pytest.raises(accord.AccordError) as refused:
-        trace.JsonLines(path)
+        trace.TraceFile(path)
     assert str(refused.value) == f"cannot record in {path}: {says}"
     assert not (tmp_path / "nowhere").exists()
     for file in (tmp_path / "victim", path):
@@ -105,7 +105,7 @@ async def test_secrets_are_masked_in_the_trace_and_not_on_the_wire(tmp_path, sec
         seen.extend(session.mcp_servers)
 
     path = tmp_path / "wire.jsonl"
-    recording = trace.JsonLines(path, secrets=secrets)
+    recording = trace.TraceFile(path, secrets=secrets)
     async with accord.connect(agent, trace=recording) as remote:
         session = await remote.new_session(tmp_path, mcp_servers=SERVERS)
         await session.prompt("hello")
@@ -120,7 +120,7 @@ async def test_secrets_are_masked_in_the_trace_and_not_on_the_wire(tmp_path, sec
 
 @needs_full
 async def test_a_turn_goes_on_when_its_trace_cannot_be_written(tmp_path, caplog):
-    recording = trace.JsonLines(FULL)
+    recording = trace.TraceFile(FULL)
     async with accord.connect(echo(), trace=recording) as remote:
         session = await remote.new_session(tmp_path)
         assert (await session.prompt("hello")).text == "you said hello"
@@ -135,7 +135,7 @@ async def test_a_trace_that_ends_in_the_middle_reads_back_up_to_there(tmp_path):
     path = tmp_path / "wire.jsonl"
     with path.open("wb") as file:
         full = Small(file, 1_500)
-        recording = trace.JsonLines(full)
+        recording = trace.TraceFile(full)
         async with accord.connect(echo(), trace=recording) as remote:
             session = await remote.new_session(tmp_path)
             assert (await session.prompt("hello " * 500)).stop_reason == "end_turn"

@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from accord.store.base import Store as Store
     from accord.store.memory import MemoryStore as MemoryStore
     from accord.store.sqlite import SqliteStore as SqliteStore
-    from accord.trace import Event as Event, JsonLines as JsonLines
+    from accord.trace import TraceEvent as TraceEvent, TraceFile as TraceFile
     from accord.transports import memory as _memory
     from accord.transports.memory import MemoryTransport as MemoryTransport
     from accord.transports.process import ProcessTransport as ProcessTransport
@@ -97,12 +97,12 @@ _HOMES = {
     "Elicited": "agent.elicitation",
     "ElicitedUrl": "agent.elicitation",
     "EncodeError": "errors",
-    "Event": "trace",
+    "TraceEvent": "trace",
     "Files": "services.files.files",
     "FormQuestion": "services.elicitation.elicitation",
     "Handlers": "engine.handlers",
     "ServedSession": "services.service",
-    "JsonLines": "trace",
+    "TraceFile": "trace",
     "Limits": "engine.connection",
     "LinkQuestion": "services.elicitation.elicitation",
     "Login": "agent.login",

@@ -73,7 +73,7 @@ class Capabilities:
             self.require(needed, action)
 
 
-class Guard:
+class CapabilityGuard:
     """What has to be declared before messages of one class may go out."""
 
     __slots__ = ("_fields", "_method", "_needs", "_unstable", "updates")

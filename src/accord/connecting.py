@@ -17,7 +17,7 @@ from accord.client.target import CommandTarget, Target
 from accord.engine.connection import Limits
 from accord.errors import AccordError
 from accord.http.client.urls import UrlTarget
-from accord.trace import JsonLines, Observer
+from accord.trace import Observer, TraceFile
 from accord.transports.base import Transport
 from accord.transports.closing import within
 from accord.transports.launch import Inherit
@@ -66,7 +66,7 @@ async def connect(
 
     Raises one clear error when the agent cannot be started or does not speak the protocol.
     """
-    with_trace = JsonLines(trace, role="client") if isinstance(trace, str | Path) else trace
+    with_trace = TraceFile(trace, role="client") if isinstance(trace, str | Path) else trace
     remote = RemoteAgent(
         target_of(target, cwd=cwd, env=env, inherit=inherit, token=token, headers=headers),
         client or Client(),
@@ -80,7 +80,7 @@ async def connect(
         async with remote:
             yield remote
     finally:
-        if isinstance(with_trace, JsonLines) and with_trace is not trace:
+        if isinstance(with_trace, TraceFile) and with_trace is not trace:
             with_trace.close()
 
 

@@ -1,10 +1,10 @@
 """Watching the wire: every frame with its time and direction, and what became of the odd ones.
 
-An *observer* is a function that takes an `Event`. Frames are shown before they are handled and as they are sent, so
+An *observer* is a function that takes an `TraceEvent`. Frames are shown before they are handled and as they are sent, so
 that the events stand in the order of the wire; a frame that was not simply handled is followed by an event with a note
 (`ignored`, `unknown method`, `malformed: ...`). Nobody watching costs nothing.
 
-**The file format** (`JsonLines`, version 1) is one JSON object a line. The first says what it is:
+**The file format** (`TraceFile`, version 1) is one JSON object a line. The first says what it is:
 
     {"accord-trace": 1, "started": "2026-11-21T09:00:00.000+00:00", "role": "client", "peer": "process agent"}
 
@@ -46,7 +46,7 @@ OUT: Direction = "out"
 FORMAT = 1
 
 
-class Event:
+class TraceEvent:
     """Something that happened on the wire."""
 
     __slots__ = ("_message", "direction", "frame", "note", "time")
@@ -78,7 +78,7 @@ class Event:
         return f"Event({self.direction} {what!r})"
 
 
-Observer: TypeAlias = Callable[[Event], None]
+Observer: TypeAlias = Callable[[TraceEvent], None]
 
 
 class Watch:
@@ -90,12 +90,12 @@ class Watch:
         self.observers: list[Observer] = []
 
     def frame(self, direction: Direction, frame: bytes, message: Any = None) -> None:
-        self._tell(Event(time.monotonic(), direction, frame, message))
+        self._tell(TraceEvent(time.monotonic(), direction, frame, message))
 
     def note(self, direction: Direction, note: str) -> None:
-        self._tell(Event(time.monotonic(), direction, note=note))
+        self._tell(TraceEvent(time.monotonic(), direction, note=note))
 
-    def _tell(self, event: Event) -> None:
+    def _tell(self, event: TraceEvent) -> None:
         for observer in self.observers:
             try:
                 observer(event)
@@ -103,7 +103,7 @@ class Watch:
                 log.exception("an observer of the wire failed")
 
 
-class JsonLines:
+class TraceFile:
     """An observer that writes the file format; give it a path, or a binary file that is open.
 
     Secrets are masked: values of `env` and `headers`, members such as `apiKey`, answers to logins and forms, and URLs;
@@ -135,7 +135,7 @@ class JsonLines:
         header |= {} if secrets else {"masked": True}
         self._write(msgspec.json.encode(header))
 
-    def __call__(self, event: Event) -> None:
+    def __call__(self, event: TraceEvent) -> None:
         if self.problem is not None:
             return
         start = b'{"t":%.6f,"dir":"%b",' % (event.time - self._started, event.direction.encode())
@@ -218,7 +218,7 @@ def _is_json(frame: bytes) -> bool:
     return True
 
 
-def read(source: str | Path | IO[bytes]) -> Iterator[Event]:
+def read(source: str | Path | IO[bytes]) -> Iterator[TraceEvent]:
     """The events of a trace file, in order, with times since its start.
 
     A last line that was cut off by a crash is left out.
@@ -241,8 +241,8 @@ def _line(line: bytes, number: int) -> dict[str, Any]:
         raise DecodeError(f"line {number}", f"not a line of a trace: {error}") from None
 
 
-def _event(line: dict[str, Any]) -> Event:
+def _event(line: dict[str, Any]) -> TraceEvent:
     frame = msgspec.json.encode(line["frame"]) if "frame" in line else None
     if "text" in line:
         frame = str(line["text"]).encode()
-    return Event(float(line["t"]), line["dir"], frame, note=line.get("note"))
+    return TraceEvent(float(line["t"]), line["dir"], frame, note=line.get("note"))

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from programs import Node, Program, Step
 
-from accord import ConnectionClosed, Context, Event, Handlers, Limits, Peer, PeerError, memory_pair, v1
+from accord import ConnectionClosed, Context, Handlers, Limits, Peer, PeerError, TraceEvent, memory_pair, v1
 from accord.jsonrpc.messages import Answer, Call, Tell
 from accord.trace import IN
 
@@ -99,7 +99,7 @@ class Side:
 
     # The wire
 
-    def _observe(self, event: Event) -> None:
+    def _observe(self, event: TraceEvent) -> None:
         if event.frame is None:
             return
         message = event.message

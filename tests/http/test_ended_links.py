@@ -20,7 +20,7 @@ from websockets.frames import Frame, Opcode
 from websockets.uri import parse_uri
 
 from accord import Peer, RemoteAgent, RemoteSession, Session, memory_pair, v1
-from accord.agent.service import Service
+from accord.agent.connection import AgentConnection
 from accord.engine.connection import Connection
 from accord.http import App, serving
 from accord.http.server.connection import HttpConnection
@@ -47,7 +47,7 @@ LIVE = (
     RemoteAgent,
     RemoteSession,
     ServerSocket,
-    Service,
+    AgentConnection,
     Session,
     StdioTransport,
 )

@@ -158,7 +158,7 @@ async def test_observers_hear_what_became_of_odd_frames(connect):
 async def test_a_trace_file_holds_the_wire_byte_for_byte_and_reads_back(connect, tmp_path):
     path = tmp_path / "link.jsonl"
     async with connect.as_agent(updates()) as (script, peer):
-        writer = trace.JsonLines(path, role="client", peer="script")
+        writer = trace.TraceFile(path, role="client", peer="script")
         peer.connection.observe(writer)
         script.send(says("ümlaut\n\u2028 end"), ask("_example.com/work", 1))
         await script.expect_error(1)
@@ -190,9 +190,9 @@ async def test_a_trace_file_holds_the_wire_byte_for_byte_and_reads_back(connect,
 
 def written(*frames):
     file = io.BytesIO()
-    writer = trace.JsonLines(file)
+    writer = trace.TraceFile(file)
     for frame in frames:
-        writer(trace.Event(1.0, "in", frame))
+        writer(trace.TraceEvent(1.0, "in", frame))
     file.seek(0)
     return file
 
@@ -209,7 +209,7 @@ ODD_BUT_READ = {
 
 @pytest.mark.parametrize("frame", ODD_BUT_READ.values(), ids=ODD_BUT_READ)
 def test_a_trace_file_with_an_odd_frame_reads_back(frame):
-    before = trace.Event(1.0, "in", frame).message
+    before = trace.TraceEvent(1.0, "in", frame).message
     (event,) = trace.read(written(frame))
     assert type(event.message) is type(before)
     if isinstance(before, Tell):

@@ -10,8 +10,8 @@ from types import ModuleType
 import accord
 
 PUBLIC = """
-__version__ AccordError Capabilities CapabilityMissing Connection ConnectionClosed Context DecodeError EncodeError Event
-Handlers JsonLines Limits McpServerError MemoryTransport Model Notification Overflow Peer PeerError ProcessTransport
+__version__ AccordError Capabilities CapabilityMissing Connection ConnectionClosed Context DecodeError EncodeError TraceEvent
+Handlers TraceFile Limits McpServerError MemoryTransport Model Notification Overflow Peer PeerError ProcessTransport
 ProtocolError Request RequestError Spans Statistics StdioTransport Timeout Unknown memory_pair run v1 v2
 Agent RemoteClient Session Turn
 MemoryStore SqliteStore Store StoreError

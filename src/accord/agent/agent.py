@@ -1,4 +1,4 @@
-"""`Agent`: what an author writes. It holds functions and nothing live; each connection is a `Service`."""
+"""`Agent`: what an author writes. It holds functions and nothing live; each connection is a `AgentConnection`."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any, TypeVar, cast, get_args
 
-from accord.agent import declaring
+from accord.agent import declared
 from accord.agent.commands import Command
+from accord.agent.connection import AgentConnection
 from accord.agent.content import Accepted, Accepts
-from accord.agent.login import Doors, Way, variables_are_set
+from accord.agent.login import Logins, Way, variables_are_set
 from accord.agent.permission import PermissionMemory, Remembered
+from accord.agent.prompt_queue import SecondPrompt
 from accord.agent.record import Record
 from accord.agent.running import OWNER, run_until_the_end
-from accord.agent.service import Service
 from accord.agent.session import Session
 from accord.agent.turn import Turn
-from accord.agent.turns import SecondPrompt
 from accord.engine.connection import Limits
 from accord.engine.handlers import Context, Handlers
 from accord.schema import v1
@@ -103,7 +103,7 @@ class Agent:
         """What the author handles in the low level's way."""
         self.commands: list[Command] = []
         """The slash commands that every session begins with."""
-        self.doors = Doors()
+        self.doors = Logins()
         """The ways to log in and out."""
         self.permission_memory = PermissionMemory() if remember == "agent" else None
         self._accepts = Accepts(accepts)
@@ -232,7 +232,7 @@ class Agent:
     def session(context: Context, session_id: str) -> Session:
         """In such a handler: the open session of this id. RequestError if there is none."""
         service = context.peer.home
-        if not isinstance(service, Service):
+        if not isinstance(service, AgentConnection):
             raise TypeError("this context belongs to no agent: pass the one that a handler of an agent was given")
         return service.session(session_id)
 
@@ -252,7 +252,7 @@ class Agent:
         self._serving += 1
         try:
             await self.store.open()
-            await Service(self, transport, owner).run()
+            await AgentConnection(self, transport, owner).run()
         finally:
             self._serving -= 1
             if self._serving == 0:
@@ -273,7 +273,7 @@ class Agent:
 
     def declare(self) -> v1.AgentCapabilities:
         """What this agent can do, as it follows from what is registered."""
-        capabilities = declaring.capabilities(
+        capabilities = declared.capabilities(
             self._accepts.capabilities(),
             self.handlers,
             can_log_out=self.doors.logout is not None,

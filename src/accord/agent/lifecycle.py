@@ -19,7 +19,7 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
-from accord.agent.folders import absolute, checked_folders
+from accord.agent.paths import absolute, checked_folders
 from accord.agent.record import Record
 from accord.agent.session import Session
 from accord.agent.troubles import not_found, telling, told
@@ -29,7 +29,7 @@ from accord.schema import v1
 from accord.store.base import StoredSession, now
 
 if TYPE_CHECKING:
-    from accord.agent.service import Service
+    from accord.agent.connection import AgentConnection
 
 Options: TypeAlias = list[v1.SessionConfigOption] | None
 
@@ -37,7 +37,7 @@ Options: TypeAlias = list[v1.SessionConfigOption] | None
 class Lifecycle:
     """The sessions of one connection: those that are open on it, and those of its owner in the store."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: AgentConnection) -> None:
         self._service = service
         self._open = service.sessions
         self._agent = service.agent

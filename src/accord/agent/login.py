@@ -21,7 +21,7 @@ from accord.errors import RequestError
 from accord.schema import v1
 
 if TYPE_CHECKING:
-    from accord.agent.service import Service
+    from accord.agent.connection import AgentConnection
 
 
 class Way(msgspec.Struct, frozen=True):
@@ -35,7 +35,7 @@ class Way(msgspec.Struct, frozen=True):
         return getattr(self.method, "id", "")
 
 
-class Doors(msgspec.Struct):
+class Logins(msgspec.Struct):
     """Every way in and out that an author has registered."""
 
     ways: list[Way] = msgspec.field(default_factory=list["Way"])
@@ -51,7 +51,7 @@ class Doors(msgspec.Struct):
 class Login(Elicits):
     """A user logging in; what a function registered with `@agent.login` holds."""
 
-    def __init__(self, service: Service, method_id: str, context: Context) -> None:
+    def __init__(self, service: AgentConnection, method_id: str, context: Context) -> None:
         self.method_id = method_id
         self.context = context
         self._client = service.client
@@ -61,7 +61,7 @@ class Login(Elicits):
 class Authentication:
     """Whether one connection is authenticated."""
 
-    def __init__(self, service: Service, doors: Doors) -> None:
+    def __init__(self, service: AgentConnection, doors: Logins) -> None:
         self._service = service
         self._doors = doors
         self._open = not doors.ways

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Protocol, Self, TypeVar
 
 import msgspec
 
-from accord.agent.folders import check_line
+from accord.agent.paths import check_line
 from accord.capabilities import Capabilities
 from accord.errors import AccordError
 from accord.schema import v1
 from accord.schema.base import Json, Notification, Request
 
 if TYPE_CHECKING:
-    from accord.agent.service import Service
+    from accord.agent.connection import AgentConnection
     from accord.agent.session import Session
 
 log = logging.getLogger("accord")
@@ -44,7 +44,7 @@ class Asks(Protocol):
 class ClientLink:
     """The client, whoever asks it: what it said of itself, and any message to it."""
 
-    def __init__(self, service: Service, asks: Asks) -> None:
+    def __init__(self, service: AgentConnection, asks: Asks) -> None:
         self._service = service
         self._asks = asks
 

@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accord.agent.commands import Commands
+from accord.agent.config import Config, Modes
 from accord.agent.content import text_of
-from accord.agent.folders import with_absolute_paths
+from accord.agent.mcp import SessionServers
+from accord.agent.paths import with_absolute_paths
 from accord.agent.permission import PermissionMemory
+from accord.agent.prompt_queue import PromptQueue
 from accord.agent.record import Record, title_of
 from accord.agent.remote_client import Asks, RemoteClient
-from accord.agent.servers import SessionServers
-from accord.agent.settings import Config, Modes
-from accord.agent.turns import Turns
 from accord.capabilities import updates_that_need
 from accord.errors import StoreError
 from accord.schema import v1
@@ -32,7 +32,7 @@ from accord.services.roots import Roots
 from accord.state import SessionState, ToolCallState
 
 if TYPE_CHECKING:
-    from accord.agent.service import Service
+    from accord.agent.connection import AgentConnection
 
 log = logging.getLogger("accord")
 
@@ -48,7 +48,7 @@ class Session:
 
     def __init__(
         self,
-        service: Service,
+        service: AgentConnection,
         session_id: v1.SessionId,
         folders: Sequence[Path],
         record: Record,
@@ -84,7 +84,7 @@ class Session:
         """Closed when the session is: `await session.resources.enter_async_context(...)`."""
         if local is not None:
             self.resources.push_async_callback(local.release, self)
-        self.turns = Turns(service.agent.second_prompt, service.agent.cancel_grace)
+        self.turns = PromptQueue(service.agent.second_prompt, service.agent.cancel_grace)
         self.is_open = False
         """Whether the client knows it, or is about to: what changes now is told."""
         self._peer = service.peer

@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
 from accord.agent.elicitation import Elicits
-from accord.agent.folders import check_line, with_absolute_paths
+from accord.agent.paths import check_line, with_absolute_paths
 from accord.agent.permission import Decision, Offered, decided, options_of
 from accord.agent.remote_client import RemoteTerminal
 from accord.errors import AccordError, ConnectionClosed

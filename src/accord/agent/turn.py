@@ -11,10 +11,10 @@ from accord.agent.content import text_of
 from accord.agent.elicitation import Elicits
 from accord.agent.permission import Decision, Offered
 from accord.agent.plan import TurnPlan
+from accord.agent.prompt_queue import QueuedPrompt
 from accord.agent.remote_client import RemoteClient
 from accord.agent.session import Session
 from accord.agent.tool import Location, Tool
-from accord.agent.turns import Place
 from accord.engine.handlers import Context
 from accord.errors import RequestError
 from accord.schema import v1
@@ -41,7 +41,7 @@ class Turn(Elicits):
         session: Session,
         request: v1.PromptRequest,
         context: Context,
-        place: Place,
+        place: QueuedPrompt,
     ) -> None:
         self.session = session
         self.prompt = request.prompt

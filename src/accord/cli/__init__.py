@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
 
-class Command(NamedTuple):
+class CliCommand(NamedTuple):
     """What a command adds to the line, and what it does."""
 
     summary: str
@@ -25,13 +25,13 @@ class Command(NamedTuple):
     run: Callable[[argparse.Namespace], int]
 
 
-COMMANDS: dict[str, Command] = {
-    "bridge": Command(bridge.SUMMARY, bridge.arguments, bridge.run),
-    "demo": Command(demo.SUMMARY, demo.arguments, demo.run),
-    "login": Command(login.SUMMARY, login.arguments, login.run),
-    "run": Command(run.SUMMARY, run.arguments, run.run),
-    "schema": Command(schema.SUMMARY, schema.arguments, schema.run),
-    "serve": Command(serve.SUMMARY, serve.arguments, serve.run),
+COMMANDS: dict[str, CliCommand] = {
+    "bridge": CliCommand(bridge.SUMMARY, bridge.arguments, bridge.run),
+    "demo": CliCommand(demo.SUMMARY, demo.arguments, demo.run),
+    "login": CliCommand(login.SUMMARY, login.arguments, login.run),
+    "run": CliCommand(run.SUMMARY, run.arguments, run.run),
+    "schema": CliCommand(schema.SUMMARY, schema.arguments, schema.run),
+    "serve": CliCommand(serve.SUMMARY, serve.arguments, serve.run),
 }
 
 

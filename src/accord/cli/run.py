@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from accord.client.remote_agent import RemoteAgent
     from accord.client.remote_session import RemoteSession
     from accord.client.reply import Outcome, Reply
-    from accord.trace import JsonLines
+    from accord.trace import TraceFile
 
 SUMMARY = "Ask an agent one thing, and print what it says."
 EPILOG = """\
@@ -233,17 +233,17 @@ class OneTurn:
             return await self._with(client, trace)
 
     @contextmanager
-    def _recording(self) -> Generator[JsonLines | None]:
+    def _recording(self) -> Generator[TraceFile | None]:
         """The trace file. The turn goes on without it when it cannot be written any more, and its exit code stays."""
         from accord.errors import AccordError
-        from accord.trace import JsonLines
+        from accord.trace import TraceFile
 
         options = self._options
         if options.trace is None:
             yield None
             return
         try:
-            trace = JsonLines(options.trace, role="client", secrets=options.trace_secrets)
+            trace = TraceFile(options.trace, role="client", secrets=options.trace_secrets)
         except AccordError as error:
             raise WrongUsage(f"--trace: {error}") from error
         try:
@@ -254,7 +254,7 @@ class OneTurn:
                 problem = trace.problem.strerror or trace.problem
                 printing.complain(f"accord run: --trace {options.trace} is not complete: {problem}")
 
-    async def _with(self, client: Client, trace: JsonLines | None) -> int:
+    async def _with(self, client: Client, trace: TraceFile | None) -> int:
         from accord.connecting import START_WITHIN, connect
         from accord.engine.connection import Limits
 

@@ -22,7 +22,7 @@ from accord.capabilities import AgentOffers
 from accord.client import login
 from accord.client.client import Client
 from accord.client.early import Early
-from accord.client.link import VERSION, open_link
+from accord.client.handshake import VERSION, open_link
 from accord.client.mcp_config import handed_over
 from accord.client.remote_session import RemoteSession
 from accord.client.supervision import Restart, Supervisor

@@ -21,7 +21,7 @@ from typing import Any, Generic, Self, TypeVar
 import msgspec
 from msgspec import Raw
 
-from accord.capabilities import Capabilities, Guard
+from accord.capabilities import Capabilities, CapabilityGuard
 from accord.engine.asking import Sent
 from accord.engine.connection import Connection, Limits, Role
 from accord.engine.handlers import Handlers, Incoming, carried, lane_of, may_be_empty, plain_lane
@@ -46,7 +46,7 @@ class _Outgoing:
 
     def __init__(self, cls: type[Request[Any] | Notification]) -> None:
         row = row_for(cls, "protocol")
-        guard = Guard(cls)
+        guard = CapabilityGuard(cls)
         self.method = row.name
         self.result = row.result
         self.patient = row.name == "session/prompt"

@@ -9,7 +9,7 @@ from typing import TypeVar
 from accord.errors import McpServerError
 from accord.mcp.catalog import McpPrompt, McpResource, McpTool
 from accord.mcp.content import McpMessage, McpResult
-from accord.mcp.link import Failed, Link, Progress
+from accord.mcp.server import Failed, McpServer, ToolProgress
 from accord.mcp.surroundings import Surroundings
 from accord.schema import v1
 from accord.schema.base import Json, Unknown
@@ -36,7 +36,7 @@ class McpServers:
         on_failure: Failed | None = None,
     ) -> None:
         self._links = [
-            Link(server, surroundings, deadline=deadline, on_failure=on_failure or _quietly) for server in servers
+            McpServer(server, surroundings, deadline=deadline, on_failure=on_failure or _quietly) for server in servers
         ]
 
     def __len__(self) -> int:
@@ -57,19 +57,19 @@ class McpServers:
 
     async def tools(self) -> list[McpTool]:
         """All tools there are now."""
-        return await self._of_all(Link.tools)
+        return await self._of_all(McpServer.tools)
 
     async def resources(self) -> list[McpResource]:
         """All resources there are now."""
-        return await self._of_all(Link.resources)
+        return await self._of_all(McpServer.resources)
 
     async def prompts(self) -> list[McpPrompt]:
         """All prompts there are now."""
-        return await self._of_all(Link.prompts)
+        return await self._of_all(McpServer.prompts)
 
     async def failures(self) -> list[McpServerError]:
         """The servers that are not there, and why; waits for those that still connect."""
-        await self._of_all(Link.tools)
+        await self._of_all(McpServer.tools)
         return [link.failure for link in self._links if link.failure is not None]
 
     async def tool(self, name: str) -> McpTool:
@@ -93,7 +93,7 @@ class McpServers:
         *,
         tool_call_id: v1.ToolCallId | None = None,
         timeout: float | None = None,  # noqa: ASYNC109
-        on_progress: Progress | None = None,
+        on_progress: ToolProgress | None = None,
     ) -> McpResult:
         """Call a tool; what its server asks the user meanwhile belongs to the tool call of this id.
 
@@ -111,13 +111,13 @@ class McpServers:
         """A prompt, filled in by its server."""
         return await self._link(prompt.server).prompt(prompt.name, arguments or {})
 
-    def _link(self, name: str) -> Link:
+    def _link(self, name: str) -> McpServer:
         for link in self._links:
             if link.name == name:
                 return link
         raise McpServerError(name, "there is no such server in this session")
 
-    async def _of_all(self, of_one: Callable[[Link], Awaitable[list[T]]]) -> list[T]:
+    async def _of_all(self, of_one: Callable[[McpServer], Awaitable[list[T]]]) -> list[T]:
         lists = await asyncio.gather(*(_or_nothing(of_one(link)) for link in self._links))
         return [item for items in lists for item in items]
 

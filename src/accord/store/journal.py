@@ -75,7 +75,7 @@ class Write:
         return sum(map(len, self.updates))
 
 
-class Journal:
+class WriteJournal:
     """Gathers writes and commits them, in the loop's thread where that is quick."""
 
     def __init__(

@@ -27,7 +27,7 @@ from accord.store.base import (
     now,
 )
 from accord.store.database import Safety
-from accord.store.journal import Journal
+from accord.store.journal import WriteJournal
 from accord.store.place import data_folder
 
 T = TypeVar("T")
@@ -154,7 +154,7 @@ class _Open:
         self.patient = patient
         self.quick = quick
         self.file = database.OpenedFile(path)
-        self.journal = Journal(quick, self.submit, self.file, path, clock)
+        self.journal = WriteJournal(quick, self.submit, self.file, path, clock)
 
     @classmethod
     async def at(cls, path: Path, survives: Safety, patience: float, clock: Clock) -> _Open:

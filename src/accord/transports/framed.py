@@ -40,7 +40,7 @@ LINGERING = 1.0
 """Seconds that the other side has at least for its close frame, and to take ours."""
 
 
-class Progress:
+class DrainProgress:
     """Whether the other side takes what waits for it, told from look to look.
 
     What goes out while nothing waits says nothing: the operating system takes megabytes for somebody who is not there.
@@ -97,7 +97,7 @@ class Framed(Received, Transport):
         """How many bytes had been given to the socket when it got the latest pong."""
         self._unanswered_ping: bytes | None = None
         """The latest ping, while the pong before it has not been taken."""
-        self._progress = Progress()
+        self._progress = DrainProgress()
 
     def attach(self, socket: asyncio.Transport, rest: bytes = b"") -> None:
         """Take over this socket; `rest` is what came behind the handshake. Nothing is read before `start`."""

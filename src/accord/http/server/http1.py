@@ -31,7 +31,7 @@ from accord.http.h1 import (
     request_head,
     values,
 )
-from accord.transports.framed import Progress
+from accord.transports.framed import DrainProgress
 from accord.transports.received import Received
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Http1Connection(Received):
         self._waits_since = self._reads_since = self._loop.time()
         """Since when the head of a request is awaited, and since when the client has read nothing."""
         self._written = 0
-        self._reading = Progress()
+        self._reading = DrainProgress()
         self._patience: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

@@ -21,7 +21,7 @@ from accord.http.server.ledger import Ledger
 from accord.http.server.limits import ServerLimits
 from accord.jsonrpc.messages import parse
 from accord.transports.base import End, Receiver
-from accord.transports.framed import Framed, Progress
+from accord.transports.framed import DrainProgress, Framed
 from accord.transports.websocket_frames import GOING_AWAY, NORMAL
 
 SILENT_PINGS = 2
@@ -46,7 +46,7 @@ class ServerSocket(Framed):
         self.received = self.sent = 0
         """Bytes of messages."""
         self._waits_since = asyncio.get_running_loop().time()
-        self._reading = Progress()
+        self._reading = DrainProgress()
 
     def send(self, frames: Sequence[bytes]) -> None:
         super().send(frames)

@@ -27,7 +27,7 @@ Connect = Callable[[], AbstractAsyncContextManager["Client"]]
 """Makes the contexts of a connection; nothing happens before they are entered."""
 
 
-class Held:
+class SessionTask:
     """A connection that is being made, is there, or is over."""
 
     def __init__(self, name: str, connect: Connect, deadline: float) -> None:

@@ -23,8 +23,8 @@ from accord.mcp import catalog, content
 from accord.mcp.catalog import McpPrompt, McpResource, McpTool
 from accord.mcp.content import McpMessage, McpResult
 from accord.mcp.elicitation import Questions
-from accord.mcp.holding import Held, problem
 from accord.mcp.opening import name_of, transport_for
+from accord.mcp.session_task import SessionTask, problem
 from accord.mcp.surroundings import Surroundings
 from accord.schema import v1
 from accord.schema.base import Json, Unknown
@@ -47,13 +47,13 @@ log = logging.getLogger("accord")
 Failed = Callable[[McpServerError], Awaitable[None]]
 
 
-class Progress(Protocol):
+class ToolProgress(Protocol):
     """Hears how far a call is: how much, of how much, and in words."""
 
     async def __call__(self, progress: float, total: float | None, message: str | None) -> None: ...
 
 
-class Link:
+class McpServer:
     """An MCP server, or the reason why there is none."""
 
     def __init__(
@@ -71,7 +71,7 @@ class Link:
         self._surroundings = surroundings
         self._deadline = deadline
         self._on_failure = on_failure
-        self._held: Held | None = None
+        self._held: SessionTask | None = None
         self._was_there = False
         self._pause = 0.0
         self._not_before = 0.0
@@ -88,7 +88,7 @@ class Link:
     def start(self) -> None:
         """Begin to connect, in the background, unless that has begun."""
         if self._held is None and not self._closed:
-            self._held = Held(self.name, self._connection, self._deadline)
+            self._held = SessionTask(self.name, self._connection, self._deadline)
 
     async def close(self) -> None:
         """Let the server go; waits until nothing of it is left."""
@@ -216,7 +216,7 @@ class Link:
         told = self._told[kind]
         try:
             fresh = await self._ask(listed)
-        except Gone:
+        except ServerGone:
             fresh = await self._ask(listed)  # reading a list does nothing, so it can be read twice
         if self._told[kind] == told:  # else what was read is already old
             self._offers[kind] = fresh
@@ -231,7 +231,7 @@ class Link:
         *,
         tool_call_id: v1.ToolCallId | None,
         timeout: float | None,  # noqa: ASYNC109
-        on_progress: Progress | None,
+        on_progress: ToolProgress | None,
     ) -> McpResult:
         async def call(client: Client) -> mcp_types.CallToolResult:
             return await client.call_tool(tool, arguments, timeout, on_progress)
@@ -256,7 +256,7 @@ class Link:
         except Exception as error:
             if self._is_gone(error):
                 await self._lost(client)
-                raise Gone(self.name, GONE) from error
+                raise ServerGone(self.name, GONE) from error
             raise McpServerError(self.name, problem(error)) from error
         self._answered()
         return answer
@@ -273,7 +273,7 @@ class Link:
             await self._fail(GONE)
 
 
-class Gone(McpServerError):
+class ServerGone(McpServerError):
     """The connection broke while the server was asked."""
 
 

@@ -1,6 +1,6 @@
 """A session's turns: one at a time, what happens to a second prompt, and cancelling.
 
-Each prompt has a `Place` from its arrival until its answer. The first in the line is worked on, where its prompt is
+Each prompt has a `QueuedPrompt` from its arrival until its answer. The first in the line is worked on, where its prompt is
 handled; the others wait. Whatever comes out of a cancelled turn, its answer is `cancelled`; if nothing comes within the
 grace, it is answered all the same, and the next in the line has its turn.
 """
@@ -26,12 +26,12 @@ Work = Callable[[], Coroutine[Any, Any, str]]
 CANCELLED = "cancelled"
 
 
-class Place:
+class QueuedPrompt:
     """One prompt's place in the line. Whoever joins the line has to `live` at once."""
 
     __slots__ = ("_give_up", "_grace", "_task", "_timer", "_turn_comes", "_turns", "is_cancelled")
 
-    def __init__(self, turns: Turns, grace: float) -> None:
+    def __init__(self, turns: PromptQueue, grace: float) -> None:
         self.is_cancelled = False
         self._turns = turns
         self._grace = grace
@@ -102,13 +102,13 @@ class Place:
             self._give_up()
 
 
-class Turns:
+class PromptQueue:
     """The line of one session's prompts."""
 
     def __init__(self, second_prompt: SecondPrompt, grace: float) -> None:
         self._second_prompt: SecondPrompt = second_prompt
         self._grace = grace
-        self._line: deque[Place] = deque()
+        self._line: deque[QueuedPrompt] = deque()
         self._empty: asyncio.Future[None] | None = None
         """Done when the line is empty; there while somebody waits for that."""
 
@@ -129,19 +129,19 @@ class Turns:
             self._empty = self._empty or asyncio.get_running_loop().create_future()
             await asyncio.shield(self._empty)
 
-    def join(self) -> Place:
+    def join(self) -> QueuedPrompt:
         """A prompt's place in the line; raises RequestError where there is none for a second one."""
         if self._line and self._second_prompt == "reject":
             raise RequestError.invalid_request("this session is working on another prompt")
         if self._second_prompt == "cancel_first":
             self.cancel()
-        place = Place(self, self._grace)
+        place = QueuedPrompt(self, self._grace)
         if self._line:
             place.wait()
         self._line.append(place)
         return place
 
-    def leave(self, place: Place) -> None:
+    def leave(self, place: QueuedPrompt) -> None:
         """This prompt is done with; a second time does nothing."""
         if place not in self._line:
             return

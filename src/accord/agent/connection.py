@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, cast
 from accord.agent.content import check_prompt
 from accord.agent.lifecycle import Lifecycle
 from accord.agent.login import Authentication
+from accord.agent.prompt_queue import CANCELLED
 from accord.agent.remote_client import ClientLink
 from accord.agent.session import Session
 from accord.agent.troubles import not_found, told
 from accord.agent.turn import Turn, meant_by
-from accord.agent.turns import CANCELLED
 from accord.capabilities import Capabilities
 from accord.engine.handlers import Context, Handlers
 from accord.engine.peer import Peer
@@ -30,7 +30,7 @@ VERSION = 1
 REFUSAL = "refusal"
 
 
-class Service:
+class AgentConnection:
     """What one connection has: a peer, who is logged in, and the sessions that are open."""
 
     def __init__(self, agent: Agent, transport: Transport, owner: str = "") -> None:

@@ -17,7 +17,7 @@ from accord.trace import Observer
 VERSION = 1
 
 
-class Link(NamedTuple):
+class Handshake(NamedTuple):
     """A connection on which hands were shaken."""
 
     peer: Peer
@@ -33,7 +33,7 @@ async def open_link(
     unstable: bool,
     limits: Limits,
     observers: Sequence[Observer],
-) -> Link:
+) -> Handshake:
     """A new link. Raises Timeout, ProtocolError, PeerError or ConnectionClosed; then nothing of it is left."""
     peer = Peer(target.dial(), handlers, role="client", unstable=unstable, limits=limits)
     for observer in observers:
@@ -42,7 +42,7 @@ async def open_link(
         begun = asyncio.get_running_loop().time()
         await _open(peer, target, timeout)
         left = begun + timeout - asyncio.get_running_loop().time()
-        return Link(peer, await peer.initialize(request, timeout=left))
+        return Handshake(peer, await peer.initialize(request, timeout=left))
     except AccordError as error:
         end = await peer.connection.close()
         raise _explained(error, target, peer.connection.pollution, end.stderr, timeout) from error
