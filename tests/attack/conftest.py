@@ -1,6 +1,1 @@
 """This folder is a package, whose programs run as processes of their own."""
-
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parents[1]))

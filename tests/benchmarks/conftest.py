@@ -1,12 +1,6 @@
 """The benchmarks are a package of the checkout, not of the distribution."""
 
-import sys
-from pathlib import Path
-
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
 from benchmarks.results import Result
 
 

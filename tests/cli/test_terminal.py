@@ -18,9 +18,9 @@ from pathlib import Path
 
 import pyte
 import pytest
-from tests.waiting import wait_until
 
 from accord.printable import columns
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a pseudo-terminal")
 

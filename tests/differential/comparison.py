@@ -5,13 +5,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from breakages import Broken, breakages
-from meanings import meaning
-from nodes import WHOLE, types, where
-from strategies import Maker, covering
-
 from accord.errors import DecodeError
 from accord.schema.codec import convert, plain
+from tests.schema.breakages import Broken, breakages
+from tests.schema.meanings import meaning
+from tests.schema.nodes import WHOLE, types, where
+from tests.schema.strategies import Maker, covering
 
 Json = Any
 

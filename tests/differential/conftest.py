@@ -1,17 +1,15 @@
 """The other implementation, started once; a test that needs it is skipped with a line that says what to install."""
 
-import sys
 from pathlib import Path
 
 import pytest
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "schema")]
 
 
 @pytest.fixture(scope="session")
 def validators():
-    from typescript_sdk import Missing, Validators, installed
+    from tests.differential.typescript_sdk import Missing, Validators, installed
 
     try:
         folder = installed()

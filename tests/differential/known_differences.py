@@ -6,8 +6,8 @@ place at which the two results differ. Names are those of types, unions and fiel
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from comparison import READ_DIFFERENTLY, THEY_REFUSE, WE_REFUSE, Difference
-from nodes import ADDRESS
+from tests.differential.comparison import READ_DIFFERENTLY, THEY_REFUSE, WE_REFUSE, Difference
+from tests.schema.nodes import ADDRESS
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
 
-from running import Handling, Request, Side
+from tests.engine.running import Handling, Request, Side
 
 
 def broken_rules(side: Side, *, complete: bool) -> list[str]:

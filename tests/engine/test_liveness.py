@@ -9,10 +9,11 @@ import asyncio
 import logging
 
 import pytest
-from programs import Program
-from rules import broken_rules
-from running import Planned, Run
-from virtual_time import VirtualLoop, settle
+
+from tests.engine.programs import Program
+from tests.engine.rules import broken_rules
+from tests.engine.running import Planned, Run
+from tests.engine.virtual_time import VirtualLoop, settle
 
 log = logging.getLogger("accord")
 

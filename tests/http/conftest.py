@@ -7,16 +7,11 @@ import gc
 import logging
 import shutil
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from talking import WAYS, an_agent
-
 from accord.http import serving
+from tests.http.talking import WAYS, an_agent
 
 
 @pytest.fixture

@@ -9,12 +9,9 @@ process, everything else at once. The file PROGRESS grows by a byte with each me
 """
 
 import asyncio
+import os
 import sys
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-import os
 
 import accord
 
@@ -51,7 +48,7 @@ async def serve(progress):
 
 
 async def listen(url, way, prompt):
-    from talking import editor_of, transport_to
+    from tests.http.talking import editor_of, transport_to
 
     async with editor_of(transport_to(url, way)) as editor:
         session = await editor.open_session()

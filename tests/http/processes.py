@@ -9,7 +9,7 @@ import subprocess
 import sys
 from contextlib import asynccontextmanager
 
-from talking import DEADLINE
+from tests.http.talking import DEADLINE
 
 ACCORD = [sys.executable, "-m", "accord"]
 

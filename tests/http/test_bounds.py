@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from talking import DEADLINE, an_agent, editor_of, nobody_is_connected, transport_to
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
@@ -22,6 +21,7 @@ from accord.http.server.connection import HttpConnection
 from accord.http.server.ledger import Ledger
 from accord.http.server.validation import Refusal
 from accord.jsonrpc.messages import answer, parse
+from tests.http.talking import DEADLINE, an_agent, editor_of, nobody_is_connected, transport_to
 
 INITIALIZE = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}'
 HANDSHAKE = (

@@ -4,10 +4,10 @@ import asyncio
 from contextlib import asynccontextmanager
 
 import pytest
-from tests.waiting import eventually
 
 from accord.http.client.http1 import Http1
 from accord.http.client.socket import UNREAD, Broken, ClientSocket
+from tests.waiting import eventually
 
 GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-One:  1 \r\n\r\nhello"
 CHUNKED = (

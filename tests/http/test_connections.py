@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from hypercorn.asyncio import serve
 from hypercorn.config import Config
-from talking import DEADLINE, an_agent, editor_of, nobody_is_connected, transport_to
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed as Closed
 
@@ -32,6 +31,7 @@ from accord.transports.websocket_frames import (
     masking,
     texts,
 )
+from tests.http.talking import DEADLINE, an_agent, editor_of, nobody_is_connected, transport_to
 
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 
@@ -446,9 +446,9 @@ async def test_pings_of_a_peer_that_reads_slowly_are_answered_while_much_is_sent
 
 ELSEWHERE = f"""
 import sys
-sys.path.insert(0, {str(Path(__file__).parent)!r})
+sys.path.insert(0, {str(Path(__file__).parents[2])!r})
 from accord.http import App
-from talking import an_agent
+from tests.http.talking import an_agent
 app = App(an_agent())
 """
 

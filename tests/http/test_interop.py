@@ -3,20 +3,15 @@
 import asyncio
 import json
 import subprocess
-import sys
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
 from benchmarks.build import Unavailable
 from benchmarks.peers import PYTHON, TYPESCRIPT, Peer, fill, venv_steps
 from interop.peers import had
-from talking import DEADLINE, an_agent, editor_of, transport_to
 
 from accord.http import serving
+from tests.http.talking import DEADLINE, an_agent, editor_of, transport_to
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 

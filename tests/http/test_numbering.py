@@ -4,12 +4,12 @@ import asyncio
 import itertools
 
 import pytest
-from numbering import numbering, update
-from talking import DEADLINE, editor_of
 
 from accord.http import HttpTransport
 from accord.http.ordering import EACH, HELD, InOrder
 from accord.http.sse import EventReader, TooLong
+from tests.http.numbering import numbering, update
+from tests.http.talking import DEADLINE, editor_of
 
 MIB = 1024 * 1024
 LONG = "x" * 100_000

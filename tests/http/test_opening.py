@@ -3,10 +3,10 @@
 import asyncio
 
 import pytest
-from processes import accord_once
-from talking import DEADLINE
 
 import accord
+from tests.http.processes import accord_once
+from tests.http.talking import DEADLINE
 
 
 @pytest.fixture

@@ -4,9 +4,9 @@ import asyncio
 import ssl
 
 import pytest
-from talking import WAYS, an_agent, editor_of, transport_to
 
 from accord.http import connect_transport, serving
+from tests.http.talking import WAYS, an_agent, editor_of, transport_to
 
 uvloop = pytest.importorskip("uvloop", reason="this test runs on uvloop, which is not for this platform")
 

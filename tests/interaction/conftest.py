@@ -31,11 +31,6 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-import staging
-from staging import Stage, options_of, staged
-
 from accord.engine.peer import Peer
 from accord.http import HttpTransport, serving
 from accord.http.headers import session_of
@@ -47,6 +42,8 @@ from accord.transports.memory import pair
 from accord.transports.process import ProcessTransport
 from accord.transports.stdio import StdioTransport
 from accord.transports.websocket import WebSocketTransport
+from tests.interaction import staging
+from tests.interaction.staging import Stage, options_of, staged
 
 HERE = Path(__file__).parent
 

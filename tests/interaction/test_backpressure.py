@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from staging import ask, chunk, result, says, text_of, turns, until
 
 from accord.engine.connection import Limits
 from accord.engine.handlers import Handlers
 from accord.errors import Overflow
 from accord.schema import v1
+from tests.interaction.staging import ask, chunk, result, says, text_of, turns, until
 
 SMALL = {"high_water": 20_000}
 LARGE_TEXT = "x" * 5_000

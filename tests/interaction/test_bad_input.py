@@ -6,13 +6,13 @@ import asyncio
 import json
 
 import pytest
-import staging
-from staging import ask, prompt_params, says, tell, text_of
 
 from accord.engine.handlers import Handlers
 from accord.errors import ProtocolError
 from accord.schema import v1
 from accord.testing import Faults, FaultyTransport, connected
+from tests.interaction import staging
+from tests.interaction.staging import ask, prompt_params, says, tell, text_of
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32700, -32600, -32601, -32602
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from staging import ask, chunk, result, says, tell, text_of
 
 from accord.engine.handlers import Handlers
 from accord.errors import PeerError
 from accord.schema import v1
+from tests.interaction.staging import ask, chunk, result, says, tell, text_of
 
 CANCELLED = -32800
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from staging import ask, forever, result, says, text_of, turns, until
 
 from accord.engine.connection import Limits
 from accord.engine.handlers import Handlers
 from accord.errors import Timeout
 from accord.schema import v1
+from tests.interaction.staging import ask, forever, result, says, text_of, turns, until
 
 
 def prompting(peer, session="s", **options):

@@ -9,7 +9,6 @@ import signal
 import sys
 
 import pytest
-from staging import ask, chunk, forever, prompt_params, result, says, tell, text_of, turns, until
 
 from accord.engine.connection import Limits
 from accord.engine.handlers import Handlers
@@ -19,6 +18,7 @@ from accord.schema import v1
 from accord.testing import ScriptedPeer, connected
 from accord.transports.memory import pair
 from accord.transports.process import ProcessTransport
+from tests.interaction.staging import ask, chunk, forever, prompt_params, result, says, tell, text_of, turns, until
 
 QUICK = Limits(grace=0.05)
 """For links whose handlers refuse to end."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from staging import ask, declaring, prompt_params, tell, text_of
 
 from accord.engine.handlers import Handlers
 from accord.errors import ConnectionClosed, EncodeError, PeerError, ProtocolError
 from accord.schema import v1
 from accord.schema.base import Model, Notification, Request
+from tests.interaction.staging import ask, declaring, prompt_params, tell, text_of
 
 
 class Greeting(Model):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from staging import ask, declaring, forever, prompt_params, tell
 
 from accord.engine.handlers import Handlers
 from accord.errors import CapabilityMissing, PeerError, ProtocolError
 from accord.schema import v1
 from accord.schema.base import Unknown
+from tests.interaction.staging import ask, declaring, forever, prompt_params, tell
 
 INVALID_REQUEST = -32600
 

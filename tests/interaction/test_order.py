@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from staging import ask, chunk, prompt_params, result, says, tell, text_of
 
 from accord.engine.connection import Limits
 from accord.engine.handlers import Handlers
 from accord.schema import v1
+from tests.interaction.staging import ask, chunk, prompt_params, result, says, tell, text_of
 
 
 class Seen:

@@ -9,7 +9,6 @@ import subprocess
 import sys
 
 import pytest
-from staging import chunk, forever, says, text_of, until
 
 import accord.testing
 from accord.engine.handlers import Handlers
@@ -19,6 +18,7 @@ from accord.schema import v1
 from accord.testing import Faults, FaultyTransport, ScriptedPeer, ScriptFailed, connected, script_command
 from accord.transports.memory import pair
 from accord.transports.process import ProcessTransport
+from tests.interaction.staging import chunk, forever, says, text_of, until
 
 
 def test_the_names_are_these():

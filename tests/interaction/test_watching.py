@@ -8,7 +8,6 @@ import json
 import sys
 
 import pytest
-from staging import ask, prompt_params, says, tell, text_of
 
 from accord import trace
 from accord.engine.handlers import Handlers
@@ -18,6 +17,7 @@ from accord.jsonrpc.messages import Answer, Call, Malformed, Tell
 from accord.schema import v1
 from accord.spans import Spans
 from accord.testing import connected
+from tests.interaction.staging import ask, prompt_params, says, tell, text_of
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 

@@ -9,13 +9,13 @@ import re
 import sys
 
 import pytest
-from staging import chunk, prompt_params
 
 from accord.engine.handlers import Handlers
 from accord.engine.peer import Peer
 from accord.schema import v1
 from accord.testing import FaultyTransport, connected
 from accord.transports.stdio import StdioTransport
+from tests.interaction.staging import chunk, prompt_params
 
 MEMBERS = {"jsonrpc", "id", "method", "params", "result", "error"}
 

@@ -1,12 +1,6 @@
 """The suite is a package of the checkout, not of the distribution."""
 
-import sys
-from pathlib import Path
-
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
 from benchmarks.build import Unavailable
 from interop.examples import FRAMEWORKS, framework_example
 

@@ -333,7 +333,7 @@ async def test_a_file_that_cannot_be_read_is_neither_believed_nor_overwritten(se
 REMEMBER_MANY = """
 import sys
 sys.path.insert(0, {tests!r})
-from conftest import Asking
+from tests.services.conftest import Asking
 from accord import v1
 from accord.services.permissions.question import PermissionQuestion
 from accord.services.permissions.remembered import RememberedAnswers

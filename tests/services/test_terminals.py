@@ -12,12 +12,12 @@ import uuid
 from pathlib import Path
 
 import pytest
-from tests.waiting import eventually
 
 import accord
 from accord import v1
 from accord.services.terminals import terminal as terminal_module
 from accord.services.terminals.terminals import Terminals
+from tests.waiting import eventually
 
 DEADLINE = 30
 MARK = "ACCORD_TEST_RUN"
@@ -334,7 +334,7 @@ async def test_a_slow_display_misses_what_was_dropped_and_holds_nobody_up(run, w
 DRIVER = """
 import asyncio, os, sys
 sys.path.insert(0, {tests!r})
-from conftest import Asking
+from tests.services.conftest import Asking
 from accord import v1
 from accord.services.terminals.terminals import Terminals
 
@@ -351,7 +351,7 @@ asyncio.run(main())
 
 
 async def test_when_we_are_killed_our_commands_go_along(project, nothing_is_left):
-    source = DRIVER.format(tests=str(Path(__file__).parent), project=str(project))
+    source = DRIVER.format(tests=str(Path(__file__).parents[2]), project=str(project))
     driver = start([sys.executable, "-c", source], stdout=subprocess.PIPE)
     try:
         assert driver.stdout.readline() == b"ready\n"

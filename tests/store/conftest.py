@@ -1,17 +1,11 @@
 """One suite for every store."""
 
-import sys
-from pathlib import Path
-
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from stores import Clock
 
 from accord.store.base import StoredSession
 from accord.store.memory import MemoryStore
 from accord.store.sqlite import SqliteStore
+from tests.store.stores import Clock
 
 
 @pytest.fixture

@@ -3,10 +3,10 @@
 import asyncio
 
 import pytest
-from stores import all_sessions, all_updates
 
 from accord.errors import StoreError
 from accord.store.base import PAGE_BYTES, PAGE_OF_UPDATES, Changes, Cursor, StoredSession
+from tests.store.stores import all_sessions, all_updates
 
 HUGE = Cursor(2**80, 1, None).written()
 """A cursor with a number that no database has."""

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import gc
-import sys
 import threading
 import uuid
 from collections.abc import Callable
@@ -11,11 +10,8 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from tests.waiting import DEADLINE, eventually
-
 from accord.transports.process import ProcessTransport
+from tests.waiting import DEADLINE, eventually
 
 MARK = "ACCORD_TEST_RUN"
 """An environment variable that everything a test starts inherits, so that whatever is left of it can be found."""

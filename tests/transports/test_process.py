@@ -8,8 +8,6 @@ import sys
 import termios
 
 import pytest
-from children import DEAF, ECHO, FOREVER, READY, pid_of, python, shell
-from tests.waiting import eventually
 
 from accord.jsonrpc.frames import Oversized
 from accord.transports import group, process
@@ -17,6 +15,8 @@ from accord.transports.base import End
 from accord.transports.process import ProcessTransport
 from accord.transports.reading import ThreadReader
 from accord.transports.writing import ThreadWriter
+from tests.transports.children import DEAF, ECHO, FOREVER, READY, pid_of, python, shell
+from tests.waiting import eventually
 
 
 async def test_frames_go_there_and_back(start):

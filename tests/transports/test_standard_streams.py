@@ -10,7 +10,8 @@ import sys
 import tty
 
 import pytest
-from children import END_OF_INPUT, in_thread, read_lines
+
+from tests.transports.children import END_OF_INPUT, in_thread, read_lines
 
 AGENT = """
 import asyncio, ctypes, os, sys

@@ -8,11 +8,11 @@ import struct
 import tty
 
 import pytest
-from children import END_OF_INPUT, in_thread, read_lines
 
 from accord.errors import ConnectionClosed
 from accord.transports.base import End
 from accord.transports.stdio import StdioTransport
+from tests.transports.children import END_OF_INPUT, in_thread, read_lines
 
 
 class Peer:
