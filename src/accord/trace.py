@@ -1,8 +1,8 @@
 """Watching the wire: every frame with its time and direction, and what became of the odd ones.
 
-An *observer* is a function that takes an `TraceEvent`. Frames are shown before they are handled and as they are sent, so
-that the events stand in the order of the wire; a frame that was not simply handled is followed by an event with a note
-(`ignored`, `unknown method`, `malformed: ...`). Nobody watching costs nothing.
+An *observer* is a function that takes a `TraceEvent`. It sees a frame before the frame is handled or as it is sent, so
+the events are in the order of the wire. A frame that was not simply handled is followed by an event with a note
+(`ignored`, `unknown method`, `malformed: ...`). Without an observer, tracing costs nothing.
 
 **The file format** (`TraceFile`, version 1) is one JSON object a line. The first says what it is:
 

@@ -1,8 +1,8 @@
 """A session's turns: one at a time, what happens to a second prompt, and cancelling.
 
-Each prompt has a `QueuedPrompt` from its arrival until its answer. The first in the line is worked on, where its prompt is
-handled; the others wait. Whatever comes out of a cancelled turn, its answer is `cancelled`; if nothing comes within the
-grace, it is answered all the same, and the next in the line has its turn.
+Each prompt has a `QueuedPrompt` from its arrival until its answer. The first in the queue runs in the task of its
+prompt; the others wait. A cancelled turn is answered with `cancelled`, whatever its function returns or raises. If it
+does not end within the grace period, it is answered anyway, and the next prompt in the queue runs.
 """
 
 from __future__ import annotations

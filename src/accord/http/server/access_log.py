@@ -5,8 +5,8 @@
 What is never in it: tokens, paths and queries, headers, messages. A connection is named by the beginning of its id,
 which is not enough to use it. A stream and a WebSocket have their line when they end.
 
-The lines are records of the logger `accord.http.access` at level INFO, each with its `AccessRecord` as its argument; where
-nobody listens to that logger they are not made. `JsonFormatter` writes them, and all other records, as JSON.
+The lines are records of the logger `accord.http.access` at level INFO, each with its `AccessRecord` as its argument.
+They are made only while that logger is enabled for INFO. `JsonFormatter` writes them, and all other records, as JSON.
 """
 
 from __future__ import annotations

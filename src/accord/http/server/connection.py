@@ -3,8 +3,9 @@
     POST ──▶ deliver ──▶ receiver                  the agent takes it, or the POST waits until it does
     send ──▶ Outbound ──▶ Reader.next ──▶ GET      messages wait until somebody reads their stream
 
-The agent feels a client that does not read: past the high-water mark it is paused. Should nothing be read for
-long while something waits (`ServerLimits.stalled`), or nobody be there at all (`ServerLimits.abandoned`), the connection ends.
+A client that does not read slows its agent: past the high-water mark the agent is paused. The connection ends if
+nothing is read for `ServerLimits.stalled` seconds while something waits, or if no stream and no request is open for
+`ServerLimits.abandoned` seconds.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 - A reader of an HTTP/2 stream that stopped reading does not stop the sender, and memory grows: `Buffer`.
 - A body that comes after its request was answered ends the HTTP/2 connection with an error, or fills the queue of an
   application that has returned and blocks the connection for ever: `BoundedHttp2`, `Inbox`.
-- An answer that waits to be written when its HTTP/2 connection breaks waits for ever, and keeps all of it: `BoundedHttp2`.
+- An answer that waits to be written when its HTTP/2 connection breaks waits for ever, and keeps all of it:
+  `BoundedHttp2`.
 - What the application raises is logged nowhere, what a client's bytes raise ends up in asyncio's log: `Applications`,
   `Http2Connection`.
 - A connection that is closed while its client does not read stays, and one on which HTTP/2 was assumed may be idle for

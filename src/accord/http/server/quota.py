@@ -15,7 +15,7 @@ class Processes:
     >>> processes.begin("ada")
     >>> processes.check("ada")
     Traceback (most recent call last):
-    accord.http.server.validation.Refusal: too many agent processes: this owner has 1, at most 1 are allowed; end a connection
+    accord.http.server.validation.Refusal: too many agent processes: this owner has 1, at most 1 are allowed; ...
     """
 
     def __init__(self, total: int, each: int) -> None:

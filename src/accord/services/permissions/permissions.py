@@ -41,7 +41,8 @@ class Permissions(Service):
         async def ask(question: accord.PermissionQuestion) -> bool:
             return await my_window.yes_or_no(question.tool_call.title)
 
-        client = accord.Client(permissions=accord.Permissions(ask, policy=accord.PermissionPolicy.load("permissions.toml")))
+        policy = accord.PermissionPolicy.load("permissions.toml")
+        client = accord.Client(permissions=accord.Permissions(ask, policy=policy))
     """
 
     def __init__(
