@@ -32,7 +32,7 @@ async def serving_process(*arguments, stderr=None, **more):
     try:
         async with asyncio.timeout(DEADLINE):
             line = (await process.stdout.readline()).decode()
-        yield process, re.search(r"http\S+", line)[0]  # what is done with it has deadlines of its own
+        yield process, re.search(r"https?://\S+", line)[0]  # what is done with it has deadlines of its own
     finally:
         if process.returncode is None:
             process.kill()

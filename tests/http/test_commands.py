@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 from processes import ACCORD, accord_once, serving_process
@@ -71,7 +72,7 @@ async def test_the_token_of_the_environment_is_wanted():
         (["serve", "--limit", "sessions"], "NAME=NUMBER"),
         (["serve", "--limit", "bodies=1"], "the names are body, sockets"),
         (["serve", "--limit", "body=large"], "--limit body is a number"),
-        (["serve", "--limit", "body=0"], "more than nothing"),
+        (["serve", "--limit", "body=0"], "must be positive"),
         (["serve", "--origin", "app.example"], "--origin is like"),
         (["bridge", "http://127.0.0.1:1/acp", "--header", "nonsense"], "no header"),
         (["bridge", "http://127.0.0.1:1/acp", "--ca", "/nonexistent"], "cannot read the certificates"),
@@ -82,6 +83,38 @@ def test_wrong_usage_is_one_line(arguments, said):
     assert done.returncode == 2
     assert said in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("token", ["", "  ", "\n"])
+def test_an_empty_token_in_the_environment_starts_no_server(token):
+    done = accord_once("serve", "--port", "0", ACCORD_TOKEN=token)
+    assert done.returncode == 2
+    assert "ACCORD_TOKEN is set but empty" in done.stderr
+
+
+@pytest.mark.parametrize("text", ["", "\n \n# a comment\n", "\ufeff\n"])
+def test_a_file_without_a_token_starts_no_server(tmp_path, text):
+    file = tmp_path / "tokens"
+    file.write_text(text, encoding="utf-8")
+    done = accord_once("serve", "--port", "0", "--token-file", str(file))
+    assert done.returncode == 2
+    assert "holds no token" in done.stderr
+
+
+def test_a_token_that_stands_in_two_lines_starts_no_server(tmp_path):
+    file = tmp_path / "tokens"
+    file.write_text("s3cret ada\ns3cret bob\n")
+    done = accord_once("serve", "--port", "0", "--token-file", str(file))
+    assert done.returncode == 2
+    assert "line 2 twice" in done.stderr
+    assert "s3cret" not in done.stderr
+
+
+async def test_a_server_on_another_address_of_this_machine_answers_to_it():
+    async with served("--host", "127.0.0.2") as url:
+        assert "127.0.0.2" in url
+        async with editor_of(transport_to(url, "http1")) as editor:
+            assert await editor.open_session()
 
 
 @pytest.mark.parametrize("url", ["ftp://x", "nonsense"])
@@ -163,6 +196,43 @@ async def test_users_of_a_command_have_their_own_sessions_and_not_the_tokens(tmp
                 it.session_id for it in (await ada.request(v1.ListSessionsRequest(), timeout=DEADLINE)).sessions
             ] == [session]
             await ada.request(v1.LoadSessionRequest(session, "/project", []), timeout=DEADLINE)
+
+
+async def test_tokens_without_owners_are_owners_of_their_own(tmp_path):
+    script, tokens = tmp_path / "agent.py", tmp_path / "tokens"
+    script.write_text(OWNED)
+    tokens.write_text("first-token\nsecond-token\n")
+    command = [sys.executable, str(script), str(tmp_path / "sessions.db")]
+    names = []
+    async with served("--token-file", str(tokens), "--", *command) as url:
+        for token, sessions in ("first-token", 0), ("second-token", 0), ("first-token", 1):
+            async with editor_of(transport_to(url, "http1", headers={"Authorization": f"Bearer {token}"})) as editor:
+                listed = await editor.request(v1.ListSessionsRequest(), timeout=DEADLINE)
+                assert len(listed.sessions) == sessions
+                await editor.prompt(session := await editor.open_session(), "who?")
+                names.append(editor.text(session).split()[0])
+    assert names[0] == names[2] != names[1]
+    assert not any("first-token" in name or "second-token" in name for name in names)
+
+
+ENVIRONMENTS = """
+import os, sys
+from pathlib import Path
+folder = Path("/proc", str(os.getppid()))
+Path(sys.argv[1]).write_bytes((folder / "environ").read_bytes() + repr(os.environ).encode())
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="this test reads environments in /proc")
+async def test_an_agent_finds_no_token_in_its_servers_environment(tmp_path):
+    script, seen = tmp_path / "agent.py", tmp_path / "seen"
+    script.write_text(ENVIRONMENTS)
+    async with served("--", sys.executable, str(script), str(seen), ACCORD_TOKEN="T0PSECRET") as url:
+        with pytest.raises(accord.PeerError, match="ended"):
+            async with editor_of(transport_to(url, "http1", headers={"Authorization": "Bearer T0PSECRET"})):
+                pass
+    assert b"PATH" in seen.read_bytes()
+    assert b"T0PSECRET" not in seen.read_bytes()
 
 
 async def test_a_remote_agent_is_a_local_one_over_the_bridge(server, way):

@@ -144,6 +144,33 @@ def test_a_chunk_that_does_not_say_how_long_it_is_is_refused(data):
         Chunked().feed(data)
 
 
+@pytest.mark.parametrize(
+    "field",
+    [
+        b"no field",
+        b": empty",
+        b"X : space",
+        b"X: y\nTransfer-Encoding: chunked",
+        b"X: \x00",
+        b"\x00\xff not a field",
+        b" folded",
+        b"Content-Length: 5",
+        b"transfer-encoding: chunked",
+        b"Host: evil.example",
+        b"Authorization: Bearer x",
+    ],
+)
+def test_a_trailer_that_another_reader_could_take_for_something_else_is_refused(field):
+    with pytest.raises(Bad):
+        Chunked().feed(b"0\r\n" + field + b"\r\n\r\n")
+
+
+def test_a_plain_trailer_is_passed_over():
+    body = Chunked()
+    assert body.feed(b"0\r\nServer-Timing: x\r\nX-Sum:\r\n\r\nnext") == (b"", b"next")
+    assert body.is_over
+
+
 def test_a_trailer_has_a_bound():
     with pytest.raises(Bad):
         Chunked().feed(b"0\r\n" + (b"a: " + b"x" * 1000 + b"\r\n") * 100)

@@ -105,3 +105,11 @@ def test_other_records_are_lines_too():
     record = logging.LogRecord("accord.http", logging.WARNING, "", 0, "a %s happened", ("thing",), None)
     assert TextLines().format(record).endswith("Z a thing happened")
     assert json.loads(JsonLines().format(record))["text"] == "a thing happened"
+
+
+def test_a_line_of_text_holds_no_control_characters():
+    said = "\x1b]0;EVIL\x07\n2026-11-22T00:00:00.000Z forged \x9b31m \u202e\ud83d é"
+    record = logging.LogRecord("accord.http", logging.WARNING, "", 0, "the agent ended: %s", (said,), None)
+    line = TextLines().format(record)
+    assert line.isprintable()
+    assert line.endswith(r"the agent ended: \x1b]0;EVIL\x07\n2026-11-22T00:00:00.000Z forged \x9b31m \u202e\ud83d é")

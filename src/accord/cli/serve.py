@@ -45,6 +45,10 @@ LIMITS = {
     "sockets": "TCP connections",
     "connections": "connections of the protocol",
     "sessions": "open sessions of one connection",
+    "processes": "agent processes, where each connection has one",
+    "owner_processes": "agent processes of one owner",
+    "bodies": "bodies of requests that arrive or wait, in all",
+    "waiting": "bodies of one connection that wait while its agent reads nothing",
     "streams": "event streams of one connection",
     "unread": "what may wait for a client before its agent waits",
     "kept": "what is kept for a stream that broke",
@@ -97,19 +101,20 @@ def _limit_lines() -> list[str]:
 
 
 def run(options: argparse.Namespace) -> int:
-    from accord.http.access import LOOPBACK, Access, is_loopback
+    from accord.http.access import Access, names_of
     from accord.http.server import serve
 
     known = tokens.owners(options.token_file)
-    local = is_loopback(options.host)
-    if not (local or known):
+    tokens.forget()
+    names = names_of(options.host)
+    if names is None and not known:
         raise WrongUsage(f"{options.host} can be reached from elsewhere: set {tokens.VARIABLE}, or name a --token-file")
     if options.key and not options.certificate:
         raise WrongUsage("--key goes with --certificate")
     port = int(_number("--port", options.port, most=65535))
     grace = _number("--grace", options.grace)
     limits = _limits(options.limit)
-    access = Access(known, origins=[_origin(given) for given in options.origin], hosts=LOOPBACK if local else None)
+    access = Access(known or None, origins=[_origin(given) for given in options.origin], hosts=names)
     hosted = _hosted(options.agent)
     _log(options.log_format, verbose=options.verbose)
     _allow_files(2 * limits.sockets)
@@ -180,7 +185,7 @@ def _log(form: str, *, verbose: bool) -> None:
     from accord.http.accesslog import FORMATS
 
     handler = logging.StreamHandler()
-    handler.setFormatter(FORMATS.get(form, logging.Formatter)())
+    handler.setFormatter(FORMATS.get(form, FORMATS["text"])())
     logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, handlers=[handler])
     logging.getLogger("accord.http.access").setLevel(logging.WARNING if form == "none" else logging.INFO)
 
@@ -196,7 +201,7 @@ def _hosted(agent: list[str] | None) -> Hosted:
         raise WrongUsage(f"there is no program {agent[0]}")
     from accord.http.hosting import CommandHost
 
-    return CommandHost(agent, env={tokens.VARIABLE: None})  # the way in is not the agent's to know
+    return CommandHost(agent)
 
 
 def _say_where(server: Server) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 
@@ -10,29 +11,73 @@ from accord.cli.endings import WrongUsage
 VARIABLE = "ACCORD_TOKEN"
 HELP = f"read the bearer token from this file (default: the variable {VARIABLE}, if it is set)"
 
+ROUNDS = 20_000
+"""Rounds of PBKDF2 for the name of an owner, which logs show: so that it does not help to guess a short token."""
+
 
 def token(file: str | None) -> str | None:
     """The one token to be sent."""
-    known = owners(file)
+    if file is None:
+        return os.environ.get(VARIABLE, "").strip() or None
+    known = _read(file)
     if len(known) > 1:
         raise WrongUsage(f"{file} holds {len(known)} tokens; one is sent")
-    return next(iter(known), None)
+    return next(iter(known))
 
 
 def owners(file: str | None) -> dict[str, str]:
-    """The tokens that may come in, each with its owner. In a file: TOKEN, or TOKEN and OWNER, on each line."""
-    if file is None:
-        given = os.environ.get(VARIABLE, "").strip()
-        return {given: ""} if given else {}
+    """The tokens that may come in, each with its owner; nothing where the variable is not set.
+
+    A token of a file that names no owner is an owner of its own.
+    """
+    if file is not None:
+        return {secret: owner or _owner_of(secret) for secret, owner in _read(file).items()}
+    given = os.environ.get(VARIABLE)
+    if given is None:
+        return {}
+    if not given.strip():
+        raise WrongUsage(f"{VARIABLE} is set but empty, which would let everybody in: set it to a token, or unset it")
+    return {given.strip(): ""}
+
+
+def forget() -> None:
+    """Leave no token in our environment.
+
+    An agent that we start can read the environment with which we were started (/proc/PID/environ on Linux). Taking a
+    variable out does not change that text, so it is overwritten where it stands.
+    """
+    if VARIABLE not in os.environ:
+        return
+    if os.name == "posix":
+        import ctypes
+
+        find = ctypes.CDLL(None).getenv
+        find.restype = ctypes.c_void_p
+        if (place := find(VARIABLE.encode())) is not None:
+            ctypes.memset(place, 0, len(os.environb[VARIABLE.encode()]))
+    del os.environ[VARIABLE]
+
+
+def _read(file: str) -> dict[str, str]:
+    """The tokens of a file, each with the owner that its line names. Lines are TOKEN, TOKEN OWNER or # a comment."""
     try:
-        lines = Path(file).read_text(encoding="utf-8").splitlines()
+        lines = Path(file).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise WrongUsage(f"cannot read the tokens in {file}: {getattr(error, 'strerror', None) or error}") from error
     found: dict[str, str] = {}
-    for line in lines:
-        if line.strip() and not line.lstrip().startswith("#"):
-            secret, _, owner = line.strip().partition(" ")
-            found[secret] = owner.strip()
+    for number, line in enumerate(lines, 1):
+        secret, *owner = line.split(maxsplit=1)[:2] or ("",)
+        if not secret or secret.startswith("#"):
+            continue
+        if secret in found:
+            raise WrongUsage(f"{file} has the token of line {number} twice: give each owner a token of its own")
+        found[secret] = owner[0].strip() if owner else ""
     if not found:
-        raise WrongUsage(f"{file} holds no token")
+        raise WrongUsage(f"{file} holds no token, which would let everybody in: write one on each line")
     return found
+
+
+def _owner_of(secret: str) -> str:
+    """A name for whoever has this token: the same each time, and of no use to find the token."""
+    derived = hashlib.pbkdf2_hmac("sha256", secret.encode(), b"accord owner", ROUNDS, dklen=8)
+    return f"token-{derived.hex()}"

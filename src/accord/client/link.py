@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -38,14 +39,28 @@ async def open_link(
     for observer in observers:
         peer.connection.observe(observer)
     try:
-        await peer.connection.open()
-        return Link(peer, await peer.initialize(request, timeout=timeout))
+        begun = asyncio.get_running_loop().time()
+        await _open(peer, target, timeout)
+        left = begun + timeout - asyncio.get_running_loop().time()
+        return Link(peer, await peer.initialize(request, timeout=left))
     except AccordError as error:
         end = await peer.connection.close()
         raise _explained(error, target, peer.connection.pollution, end.stderr, timeout) from error
     except BaseException:
         await peer.close()
         raise
+
+
+async def _open(peer: Peer, target: Target, seconds: float) -> None:
+    """Open the connection, which for a URL includes its handshake; raises Timeout."""
+    deadline = asyncio.timeout(seconds)
+    try:
+        async with deadline:
+            await peer.connection.open()
+    except TimeoutError:
+        if not deadline.expired():
+            raise
+        raise Timeout(f"{target.name} could not be opened within {seconds:g} seconds") from None
 
 
 def _explained(

@@ -90,14 +90,28 @@ class JsonLines(logging.Formatter):
 
 
 class TextLines(logging.Formatter):
-    """Each record as a line of text: an exchange as it is, anything else behind the time."""
+    """Each record as a line of text: an exchange as it is, anything else behind the time.
+
+    What a client or an agent sent can be part of a record. So nothing but printable characters is written as it is, and
+    only a traceback has lines.
+    """
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
+        return _escaped(super().formatMessage(record))
 
     def format(self, record: logging.LogRecord) -> str:
-        text = super().format(record)
+        text = "\n".join(map(_escaped, super().format(record).split("\n")))
         return text if record.name == log.name else f"{_moment(record.created)} {text}"
 
 
 FORMATS: dict[str, Callable[[], logging.Formatter]] = {"text": TextLines, "json": JsonLines}
+
+
+def _escaped(text: str) -> str:
+    """This text with its control and formatting characters as escapes (`\\x1b`)."""
+    if text.isprintable():
+        return text
+    return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text)
 
 
 def _moment(when: float) -> str:

@@ -26,6 +26,7 @@ from accord.http.hosting import Hosted, host_of
 from accord.http.judging import Headers, Refusal
 from accord.http.limits import Limits
 from accord.http.link import HttpLink, Reader
+from accord.http.quota import Bytes, Processes
 from accord.http.socket_link import WebSocketLink
 from accord.http.wire import CONNECTION_ID, EVENTS, JSON, NUMBERED, SESSION_ID
 from accord.jsonrpc.messages import Answer, Call, Malformed, error_answer, parse
@@ -90,6 +91,8 @@ class App:
         self.path = path
         self._access = access or Access()
         self.limits = limits or Limits()
+        self._processes = Processes(self.limits.processes, self.limits.owner_processes)
+        self._bodies = Bytes(self.limits.bodies)
         self._links: dict[str, HttpLink] = {}
         self._ended: dict[tuple[str, str], str] = {}
         """What became of the latest agents that ended by themselves, by the owner and the id of their connection."""
@@ -158,7 +161,7 @@ class App:
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         exchange = Exchange(scope["method"])
         headers = _headers(scope)
-        body = Body(headers, receive, self.limits)
+        body = Body(headers, receive, self.limits, self._bodies)
         try:
             if _path(scope) == "/healthz":
                 await self._tell_health(exchange, send)
@@ -176,6 +179,7 @@ class App:
         except Refusal as refusal:
             await _refuse(exchange, send, refusal, body)
         finally:
+            body.release()
             exchange.received = body.size
             exchange.end()
 
@@ -213,7 +217,7 @@ class App:
         await _respond(exchange, send, 202)
 
     async def _initialize(self, exchange: Exchange, call: Call, data: bytes, receive: Receive, send: Send) -> None:
-        link = HttpLink(self._new_id(), exchange.user, self.limits)
+        link = HttpLink(self._new_id(exchange.user), exchange.user, self.limits)
         exchange.connection = link.id
         self._links[link.id] = link
         self._serve(link, link.owner, link.id)
@@ -275,7 +279,7 @@ class App:
         try:
             self._check_path(scope)
             exchange.user = owner = self._access.owner(_headers(scope))
-            exchange.connection = self._new_id()
+            exchange.connection = self._new_id(owner)
         except Refusal as refusal:
             exchange.status = refusal.status
             exchange.end()
@@ -297,17 +301,20 @@ class App:
 
     # The agents
 
-    def _new_id(self) -> str:
+    def _new_id(self, owner: str) -> str:
         if self._closed:
             raise Refusal(503, "the server is ending")
         if self.connections >= self.limits.connections:
             raise Refusal(503, "there are too many connections")
+        if self.host.starts_processes:
+            self._processes.check(owner)
         return secrets.token_urlsafe(24)
 
     def _serve(self, link: Transport, owner: str, connection_id: str) -> None:
         if self._tasks is None:
             self._tasks = Tasks(asyncio.get_running_loop())
             self._looking = asyncio.create_task(self._look(), name="accord http: look for unused connections")
+        self._processes.begin(owner)
         self._tasks.start(self._serve_one(link, owner, connection_id), f"accord connection {connection_id[:8]}")
 
     async def _serve_one(self, link: Transport, owner: str, connection_id: str) -> None:
@@ -320,6 +327,7 @@ class App:
         except Exception:
             log.exception("connection %s: serving failed", connection_id[:8])
         finally:
+            self._processes.end(owner)
             await link.close(0)
             if isinstance(link, HttpLink):
                 self._note_the_end(link)
@@ -413,7 +421,7 @@ async def _refuse(exchange: Exchange, send: Send, refusal: Refusal, body: Body) 
         more.append(("www-authenticate", "Bearer"))
     if refusal.status == 405:
         more.append(("allow", "POST, GET, DELETE"))
-    if refusal.status == 503:
+    if refusal.status in (429, 503):
         more.append(("retry-after", "5"))
     told, media_type = (refusal.problem.encode(), "text/plain") if refusal.body is None else (refusal.body, JSON)
     unread = None if body.is_over or exchange.method != "POST" else body.pass_over

@@ -8,6 +8,7 @@ from typing import Any
 
 from accord.http.judging import Headers, Refusal
 from accord.http.limits import Limits
+from accord.http.quota import Bytes
 from accord.transports.closing import within
 
 SLOWEST = 1024
@@ -23,7 +24,11 @@ class Body:
     """One body, as it comes from an ASGI server."""
 
     def __init__(
-        self, headers: Headers, receive: Callable[[], Awaitable[MutableMapping[str, Any]]], limits: Limits
+        self,
+        headers: Headers,
+        receive: Callable[[], Awaitable[MutableMapping[str, Any]]],
+        limits: Limits,
+        together: Bytes,
     ) -> None:
         self.size = 0
         """Bytes that have come."""
@@ -31,6 +36,9 @@ class Body:
         self._receive = receive
         self._limits = limits
         self._is_over = False
+        self._together = together
+        """What the bodies of all requests take."""
+        self._kept = 0
 
     async def read(self) -> bytes:
         """All of it; raises Refusal."""
@@ -42,7 +50,8 @@ class Body:
         try:
             async with asyncio.timeout_at(latest) as patience:
                 while not self._is_over:
-                    parts.append(await self._next())
+                    parts.append(part := await self._next())
+                    self._keep(part)
                     if self.size > self._limits.body:
                         raise self._too_large()
                     patience.reschedule(latest + self.size / SLOWEST)
@@ -59,6 +68,17 @@ class Body:
         part: bytes = message.get("body", b"")
         self.size += len(part)
         return part
+
+    def _keep(self, part: bytes) -> None:
+        if not self._together.has_room(len(part)):
+            raise Refusal(503, "the server has too many bodies to keep: send this again later")
+        self._kept += len(part)
+        self._together.add(len(part))
+
+    def release(self) -> None:
+        """The request is over: its body is kept no longer."""
+        self._together.remove(self._kept)
+        self._kept = 0
 
     def _too_large(self) -> Refusal:
         return Refusal(413, f"a message has at most {self._limits.body:,} bytes")

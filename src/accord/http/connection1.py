@@ -4,7 +4,8 @@
     application ──▶ Answering.send ──▶ one write for all that it says at once
 
 A connection whose first bytes are those of HTTP/2 is handed over as it is, and one that asks for a WebSocket goes to
-`upgrade`. What stays here is bounded: heads, what was received of a body, and what was not sent yet.
+`upgrade`. What stays here is bounded: heads, what was received of a body, and what was not sent yet. A client that
+does not read its answers has no further request begun, and is cut once it has read nothing for `Limits.stalled`.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from accord.http.head import (
     request_head,
     values,
 )
+from accord.transports.framed import Progress
 from accord.transports.received import Received
 
 if TYPE_CHECKING:
@@ -42,6 +44,9 @@ PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 WAITING = 256 * 1024
 """Bytes of a request that wait for the application before no more are read."""
+
+LOOK_EVERY = 1.0
+"""Seconds between two looks at a connection, at least."""
 
 LINGERING = 1.0
 """Seconds that a client has to read why it was refused."""
@@ -67,8 +72,10 @@ class Connection1(Received):
         self._room.set()
         self._is_leaving = False
         """Whether nothing that comes is looked at any more."""
-        self._waits_since = self._loop.time()
-        """Since when the head of a request is awaited."""
+        self._waits_since = self._reads_since = self._loop.time()
+        """Since when the head of a request is awaited, and since when the client has read nothing."""
+        self._written = 0
+        self._reading = Progress()
         self._patience: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -97,11 +104,22 @@ class Connection1(Received):
             self._patience.cancel()
 
     def _watch(self) -> None:
-        left = self._waits_since + self._listener.idle - self._loop.time()
-        if self._answering is None and left <= 0:
+        now = self._loop.time()
+        left = self._waits_since + self._listener.idle - now
+        if self._is_stalled(now):
+            log.info("a client read none of its answers for %g seconds: its connection is cut", self._listener.stalled)
+            self._transport.abort()
+        elif self._answering is None and left <= 0 and self._room.is_set():
             self._transport.close()
         else:
-            self._patience = self._loop.call_later(max(left, 1.0), self._watch)
+            soon = min(left, self._reads_since + self._listener.stalled - now)
+            self._patience = self._loop.call_later(max(soon, LOOK_EVERY), self._watch)
+
+    def _is_stalled(self, now: float) -> bool:
+        unread = self._transport.get_write_buffer_size()
+        if not unread or self._reading.look(self._written, unread):
+            self._reads_since = now
+        return now - self._reads_since > self._listener.stalled
 
     # In
 
@@ -135,8 +153,8 @@ class Connection1(Received):
                     self._transport.pause_reading()
             if not data:
                 return
-            if self._answering is not None:
-                self._rest = data  # a request behind one that is not answered yet
+            if self._answering is not None or not self._room.is_set():
+                self._rest = data  # a request behind one that is not answered yet, or whose answer is not read
                 if len(data) > LONGEST:
                     self._transport.pause_reading()
                 return
@@ -191,9 +209,14 @@ class Connection1(Received):
         elif self._listener.is_ending:
             self._transport.close()
         else:
+            self._next()
+
+    def _next(self) -> None:
+        """The next request; no more are read while enough of them wait."""
+        if len(self._rest) <= LONGEST:
             self.go_on()
-            if self._rest:
-                self._loop.call_soon(self.data_received, b"")
+        if self._rest:
+            self._loop.call_soon(self.data_received, b"")
 
     # Out
 
@@ -203,6 +226,7 @@ class Connection1(Received):
         return self._body is None
 
     def write(self, data: bytes) -> None:
+        self._written += len(data)
         self._transport.write(data)
 
     async def room(self) -> None:
@@ -214,6 +238,8 @@ class Connection1(Received):
 
     def resume_writing(self) -> None:
         self._room.set()
+        if self._answering is None and not self._is_leaving:
+            self._next()
 
     def _refuse(self, bad: Bad) -> None:
         """What was received is no request."""

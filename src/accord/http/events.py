@@ -84,8 +84,8 @@ class EventReader:
         name, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
         if name == b"data":
-            self._size += len(value)
-            if self._size > self._limit:
+            self._size += len(value) + 1  # with its line break, so that empty lines count as well
+            if self._size > self._limit + 1:
                 raise TooLong
             self._data.append(value)
         elif name == b"id":

@@ -28,7 +28,14 @@ _EACH = re.compile(_FIELD)
 _REQUEST = re.compile(rb"(" + _NAME + rb") ([\x21-\x7e]+) HTTP/1\.([01])\r\n")
 _RESPONSE = re.compile(rb"HTTP/1\.([01]) ([1-5][0-9][0-9])(?: [^\x00-\x08\x0a-\x1f\x7f]*)?\r\n")
 _LENGTH = re.compile(rb"[0-9]{1,18}")
+_TRAILER = re.compile(rb"(" + _NAME + rb"):[^\x00-\x08\x0a-\x1f\x7f]*")
 _SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\x00-\x08\x0a-\x1f\x7f]*)?")
+
+
+NOT_IN_TRAILERS = frozenset(
+    {b"authorization", b"connection", b"content-length", b"content-type", b"host", b"transfer-encoding", b"upgrade"}
+)
+"""Fields that decide where a message ends, where it goes and who may send it (RFC 9110, 6.5.1)."""
 
 
 class Bad(Exception):
@@ -169,6 +176,8 @@ class Chunked(Body):
             if self._trailer > LONGEST:
                 raise Bad("the trailer is too long", 431)
             self.is_over = not line
+            if line:
+                _check_trailer(line)
         elif (found := _SIZE.fullmatch(line)) is None:
             raise Bad("a piece of a body does not say how long it is")
         else:
@@ -178,6 +187,14 @@ class Chunked(Body):
 
 
 _LONGEST_LINE = 4096
+
+
+def _check_trailer(line: bytes) -> None:
+    """Refuse a trailer field that another reader could take for something else. What it says is not looked at."""
+    if (found := _TRAILER.fullmatch(line)) is None:
+        raise Bad("malformed trailer field: it must be 'name: value'")
+    if found[1].lower() in NOT_IN_TRAILERS:
+        raise Bad(f"the field {found[1].decode().lower()} is not allowed in a trailer")
 
 
 def body_of_request(head: RequestHead) -> Body:

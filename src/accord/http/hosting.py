@@ -16,6 +16,9 @@ from accord.transports.relay import relay
 if TYPE_CHECKING:
     from accord.agent.agent import Agent
 
+TOKEN = "ACCORD_TOKEN"
+"""The variable that holds the way in to this server, or to another one. Agents are started without it."""
+
 Hosted: TypeAlias = "Agent | Sequence[str] | Host"
 """An agent, or the command of one."""
 
@@ -24,6 +27,8 @@ class Host(ABC):
     """Serves connections, one call each."""
 
     name: str
+    starts_processes = False
+    """Whether each connection has a process of its own, of which there may be only so many."""
 
     @abstractmethod
     async def serve(self, transport: Transport, owner: str) -> End | None:
@@ -45,6 +50,8 @@ class AgentHost(Host):
 class CommandHost(Host):
     """An agent process for each connection, which ends with it."""
 
+    starts_processes = True
+
     def __init__(
         self, command: Sequence[str], *, cwd: str | Path | None = None, env: Mapping[str, str | None] | None = None
     ) -> None:
@@ -53,7 +60,7 @@ class CommandHost(Host):
         self.name = shlex.join(command)
         self._command = list(command)
         self._cwd = cwd
-        self._env = dict(env or {})
+        self._env = {TOKEN: None, **(env or {})}
 
     async def serve(self, transport: Transport, owner: str) -> End | None:
         process = ProcessTransport(self._command, cwd=self._cwd, env={**self._env, OWNER: owner or None})

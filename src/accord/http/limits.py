@@ -28,6 +28,18 @@ class Limits:
     sessions: int = 1_000
     """Sessions that are open on one connection. A request for one more is answered with an error."""
 
+    processes: int = 250
+    """Agent processes at the same time, where each connection has one. A connection more is answered with 503."""
+
+    owner_processes: int = 100
+    """Agent processes of one owner. A connection more is answered with 429."""
+
+    bodies: int = 256 * MIB
+    """Bytes of all POSTs' bodies that arrive or wait. More are answered with 503."""
+
+    waiting: int = 32 * MIB
+    """Bytes of the bodies that wait on one connection while its agent reads nothing. More are answered with 429."""
+
     streams: int = 1_000
     """Event streams of one connection, and streams of one HTTP/2 connection. More are answered with 429."""
 
@@ -58,4 +70,4 @@ class Limits:
     def __post_init__(self) -> None:
         for field in fields(self):
             if getattr(self, field.name) <= 0:
-                raise ValueError(f"the limit {field.name} is more than nothing")
+                raise ValueError(f"limit {field.name!r} must be positive, got {getattr(self, field.name)}")

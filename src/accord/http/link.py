@@ -19,6 +19,7 @@ from accord.http.ledger import Ledger
 from accord.http.limits import Limits
 from accord.http.ordering import Once
 from accord.http.outbound import Gone, Outbound, Stream
+from accord.http.quota import Bytes
 from accord.jsonrpc.frames import RequestId
 from accord.jsonrpc.messages import Answer, Call, Malformed, parse
 from accord.schema import codec, v1
@@ -59,6 +60,7 @@ class HttpLink(Transport):
         self._initialized: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         self._readers: dict[str | None, Reader] = {}
         self._requests = 0
+        self._waiting = Bytes(self.limits.waiting)
         self._loop = asyncio.get_running_loop()
         self._seen = self._taken = self._loop.time()
 
@@ -162,6 +164,11 @@ class HttpLink(Transport):
 
     async def deliver(self, posted: Posted, body: bytes, number: int | None = None) -> None:
         """Hand a message to the agent; waits while it takes none, and raises Refusal once it is gone."""
+        if not (self.takes_now or self._waiting.has_room(len(body))):
+            most = self.limits.waiting
+            raise Refusal(
+                429, f"the agent reads nothing, and at most {most:,} bytes wait for it: send this again later"
+            )
         if isinstance(posted.message, Call):
             self._check_streams(posted.session)
             self.outbound.asked(posted.message, posted.session)
@@ -171,6 +178,13 @@ class HttpLink(Transport):
         elif isinstance(posted.message, Answer):
             self.outbound.answered(posted.message.id)
         await self._hand_over(body, number)
+
+    def _check_waiting(self, body: bytes) -> None:
+        if not (self.takes_now or self._waiting.has_room(len(body))):
+            most = self.limits.waiting
+            raise Refusal(
+                429, f"the agent reads nothing, and at most {most:,} bytes wait for it: send this again later"
+            )
 
     def _check_streams(self, session: str | None) -> None:
         is_new = session is not None and session not in self.outbound.sessions
@@ -184,15 +198,15 @@ class HttpLink(Transport):
 
     async def deliver_wrong_answer(self, answer: Malformed, body: bytes) -> None:
         """Hand over what was meant as an answer: whoever waits for it is to know that it makes no sense."""
+        self._check_waiting(body)
         self.outbound.answered(answer.pending)
         await self._hand_over(body)
 
     async def _hand_over(self, body: bytes, number: int | None = None) -> None:
         self._requests += 1
         try:
-            await self._started.wait()
-            while not self._may_deliver.is_set():
-                await self._may_deliver.wait()
+            if not self.takes_now:
+                await self._wait_with(body)
             if self.end is not None or self._receiver is None:
                 raise self._too_late()
             # Only now: whoever waited here and was cancelled has not handed anything over.
@@ -201,6 +215,16 @@ class HttpLink(Transport):
         finally:
             self._requests -= 1
             self._seen = self._loop.time()
+
+    async def _wait_with(self, body: bytes) -> None:
+        """Wait until the agent takes messages."""
+        self._waiting.add(len(body))
+        try:
+            await self._started.wait()
+            while not self._may_deliver.is_set():
+                await self._may_deliver.wait()
+        finally:
+            self._waiting.remove(len(body))
 
     def read(self, key: str | None, last: int | None) -> Reader:
         """Take up a stream; raises Refusal."""

@@ -51,6 +51,11 @@ class Listener:
         """Seconds that a connection lasts without a request."""
         return self.app.limits.idle
 
+    @property
+    def stalled(self) -> float:
+        """Seconds that answers may wait without one of them being read."""
+        return self.app.limits.stalled
+
     async def start(self) -> None:
         mend()
         self._context = WorkerContext(None)

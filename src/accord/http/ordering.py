@@ -3,14 +3,23 @@
 Our server numbers the messages of a connection from 1 on, without a gap, whichever stream they go to. So what came too
 early is held until what is before it has come, and what came twice (a stream that was taken up again) is dropped.
 
+What is held has a bound. Past it, a stream that is ahead is not read until the missing message has come over another
+one: the numbers of one stream rise, so it cannot bring that message itself.
+
 Our client numbers what it posts. A POST whose answer was lost comes again under its number, and is taken once.
 """
 
 from __future__ import annotations
 
+HELD = 16 * 1024 * 1024
+"""Bytes of early messages that are held before no more are read from a stream that is ahead."""
+
+EACH = 200
+"""Bytes that a held message costs beside its own, so that very small ones have a bound as well."""
+
 
 class InOrder:
-    """Holds what is early.
+    """Holds what is early, and says when that is too much.
 
     >>> order = InOrder()
     >>> order.arrived(2, b"second")
@@ -21,10 +30,12 @@ class InOrder:
     []
     """
 
-    def __init__(self) -> None:
+    def __init__(self, room: int = HELD) -> None:
         self.next = 1
         """The number that is awaited."""
         self.held_bytes = 0
+        """Bytes that the held messages cost."""
+        self._room = room
         self._held: dict[int, bytes] = {}
 
     def arrived(self, number: int, message: bytes) -> list[bytes]:
@@ -33,13 +44,13 @@ class InOrder:
             return []
         if number > self.next:
             self._held[number] = message
-            self.held_bytes += len(message)
+            self.held_bytes += len(message) + EACH
             return []
         ready = [message]
         self.next += 1
         while (held := self._held.pop(self.next, None)) is not None:
             ready.append(held)
-            self.held_bytes -= len(held)
+            self.held_bytes -= len(held) + EACH
             self.next += 1
         return ready
 
@@ -47,6 +58,10 @@ class InOrder:
     def is_waiting(self) -> bool:
         """Whether something is held for a message that has not come."""
         return bool(self._held)
+
+    def is_too_far(self, number: int) -> bool:
+        """Whether a stream that has brought this number is to wait: it is ahead, and enough is held."""
+        return number > self.next and self.held_bytes > self._room
 
 
 MOST_MISSING = 10_000

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from accord.errors import AccordError
-from accord.http.access import LOOPBACK, Access, is_loopback
+from accord.http.access import Access, is_loopback, names_of
 from accord.http.asgi import App
 from accord.http.hosting import Hosted
 from accord.http.limits import Limits
@@ -136,7 +136,7 @@ def _listener(app: App, listening: socket.socket, tls: ssl.SSLContext | None) ->
 def _access(host: str, access: Access | None) -> Access:
     if not is_loopback(host) and (access is None or access.is_open):
         raise AccordError(f"{host} can be reached from elsewhere: serving there wants a token")
-    return access or Access(hosts=LOOPBACK)
+    return access or Access(hosts=names_of(host))
 
 
 def _tls(certificate: str | Path, key: str | Path | None) -> ssl.SSLContext:

@@ -123,6 +123,7 @@ class EventStream:
             if found := events.feed(chunk):
                 self._last = next((event.id for event in reversed(found) if event.id is not None), self._last)
                 self._transport.arrived(found, self._key)
+                await self._transport.room(self._last)
 
     async def _body(self, response: Response) -> bytes:
         try:

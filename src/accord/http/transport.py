@@ -40,6 +40,7 @@ from accord.http.wire import (
 )
 from accord.jsonrpc.frames import LIMIT, RequestId
 from accord.jsonrpc.messages import Answer, Call, Tell, parse
+from accord.masking import mask_urls
 from accord.tasks import Tasks
 from accord.transports.base import HIGH_WATER, End, Receiver, Transport
 from accord.transports.closing import to_the_end, within
@@ -48,6 +49,12 @@ from accord.transports.outgoing import Level
 
 MISSING = 30.0
 """Seconds that a message may be missing while later ones are there."""
+
+DIGITS = 18
+"""Digits that the number of a message has at most."""
+
+STREAMS = 10_000
+"""Sessions that a server may name on one connection. Each has a stream, and over HTTP/1.1 a socket of its own."""
 
 LAST_WORDS = 2.0
 """Seconds for the streams of a server that does not number, once it knows the connection no more."""
@@ -74,7 +81,7 @@ class HttpTransport(Transport):
         high_water: int = HIGH_WATER,
         reconnect_within: float = 30.0,
     ) -> None:
-        self.name = url
+        self.name = mask_urls(url)
         self.reconnect_within = reconnect_within
         self.limit = limit
         self.may_read = asyncio.Event()
@@ -92,6 +99,8 @@ class HttpTransport(Transport):
         self._session_of_theirs: dict[RequestId, str | None] = {}
         self._streams: dict[str | None, EventStream] = {}
         self._order = InOrder()
+        self._advanced = asyncio.Event()
+        """Set when a message came that was missing."""
         self._connection_id: str | None = None
         self._version: str | None = None
         self._opening: Opening | None = None
@@ -283,16 +292,28 @@ class HttpTransport(Transport):
         frames: list[bytes] = []
         for event in events:
             if event.session is not None:
-                self.stream(event.session)
+                self._named(event.session)
                 continue
             self._look_at(event.data, key)
-            if self.numbered and event.id is not None and event.id.isdecimal():
-                frames += self._order.arrived(int(event.id), event.data)
-            else:
-                frames.append(event.data)
+            number = self._number(event.id)
+            frames += [event.data] if number is None else self._order.arrived(number, event.data)
+        if frames:
+            self._advanced.set()
         self._watch_for_missing()
         if frames and self._end is None:
             self._receiver.received(frames)
+
+    def _number(self, event_id: str | None) -> int | None:
+        """The number of a message, where the server numbers them."""
+        is_number = event_id is not None and event_id.isascii() and event_id.isdecimal() and len(event_id) <= DIGITS
+        return int(event_id) if self.numbered and is_number and event_id is not None else None
+
+    async def room(self, last: str | None) -> None:
+        """Wait while a stream that has brought this event last is too far ahead."""
+        number = self._number(last)
+        while number is not None and self._order.is_too_far(number):
+            self._advanced.clear()
+            await self._advanced.wait()
 
     def _look_at(self, frame: bytes, key: str | None) -> None:
         message = parse(frame)
@@ -306,7 +327,14 @@ class HttpTransport(Transport):
             if closed is not None and (stream := self._streams.pop(closed, None)) is not None:
                 stream.leave()
             elif (session := session_of(message.result)) is not None:
-                self.stream(session)
+                self._named(session)
+
+    def _named(self, session: str) -> None:
+        """The server speaks of this session: open its stream."""
+        if session not in self._streams and len(self._streams) > STREAMS:
+            self._finish("broken", f"{self.name} named more than {STREAMS:,} sessions on one connection")
+        elif self._end is None:
+            self.stream(session)
 
     def _watch_for_missing(self) -> None:
         if not self._order.is_waiting:
@@ -319,7 +347,7 @@ class HttpTransport(Transport):
 
     def _check_missing(self, awaited: int) -> None:
         self._missing = None
-        if self._order.is_waiting and self._order.next == awaited:
+        if self._order.is_waiting and self._order.next == awaited and self.may_read.is_set():
             self._finish("broken", f"{self.name}: message {awaited} has never come, though later ones have")
         else:
             self._watch_for_missing()

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from accord.client.target import Target
 from accord.errors import AccordError
+from accord.masking import mask_urls
 from accord.transports.base import Transport
 from accord.transports.cookies import Cookies
 from accord.transports.websocket import EXTRA_MISSING, WebSocketTransport
@@ -36,6 +37,8 @@ def connect_transport(
     scheme = _checked(url)
     given = dict(headers or {})
     if token is not None:
+        if not token.strip():
+            raise AccordError("'token' is empty: pass None to send none")
         given["Authorization"] = f"Bearer {token}"
     if scheme.startswith("ws"):
         return WebSocketTransport(url, headers=given, cookies=cookies, tls=tls, **options)
@@ -47,7 +50,9 @@ def connect_transport(
 def _checked(url: str) -> str:
     parts = urlsplit(url)
     if parts.scheme not in SCHEMES or not parts.hostname:
-        raise AccordError(f"{url} is no URL of an agent: it begins with {', '.join(f'{it}://' for it in SCHEMES)}")
+        raise AccordError(
+            f"{mask_urls(url)} is no URL of an agent: it begins with {', '.join(f'{it}://' for it in SCHEMES)}"
+        )
     if find_spec("h2") is None or find_spec("websockets") is None:
         raise AccordError(EXTRA_MISSING)
     return parts.scheme
@@ -66,7 +71,8 @@ class UrlTarget(Target):
         self, url: str, *, token: str | None = None, headers: Mapping[str, str] | None = None, **options: Any
     ) -> None:
         _checked(url)
-        self.name = url
+        self.name = mask_urls(url)
+        self._url = url
         self._token = token
         self._headers = headers
         self._options = options
@@ -82,5 +88,5 @@ class UrlTarget(Target):
 
     def dial(self) -> Transport:
         return connect_transport(
-            self.name, token=self._token, headers=self._headers, cookies=self._cookies, **self._options
+            self._url, token=self._token, headers=self._headers, cookies=self._cookies, **self._options
         )

@@ -1,25 +1,47 @@
-"""What a socket brings, without a quarter of a MiB allocated and given back for each read.
+"""Socket reads without a quarter of a MiB allocated and freed for each.
 
-asyncio's own protocols make room for 256 KiB before every read, however little comes, which takes longer than the rest
-of a small message. Here one buffer serves every socket, as each event loop fills it and hands it on in one go.
+asyncio's own protocols allocate 256 KiB before every read, however little comes, which takes longer than the rest of a
+small message. Here all sockets of an event loop share one buffer instead.
+
+The rule: one buffer per loop, and nothing stays in it. A loop asks for the buffer (`get_buffer`), reads into it and
+hands it back (`buffer_updated`) without running anything else in between: asyncio's selector and proactor loops do,
+with TLS and without, and so does libuv, which calls `alloc` and `read` of one read back to back. Loops in two threads
+must not share a buffer: a read releases the interpreter lock, and the other loop would read into the same bytes.
 """
 
 from __future__ import annotations
 
 import asyncio
 from abc import abstractmethod
+from weakref import WeakKeyDictionary
 
-_room = memoryview(bytearray(256 * 1024))
+SIZE = 256 * 1024
+"""Bytes that one read takes at most."""
+
+_buffers: WeakKeyDictionary[asyncio.AbstractEventLoop, memoryview] = WeakKeyDictionary()
 
 
 class Received(asyncio.BufferedProtocol):
     """A protocol that takes bytes as `asyncio.Protocol` does."""
 
+    _shared_buffer: memoryview
+
     @abstractmethod
     def data_received(self, data: bytes) -> None: ...
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
-        return _room
+        try:
+            return self._shared_buffer
+        except AttributeError:  # the first read; a lookup for each one would cost a third of it
+            self._shared_buffer = buffer = _buffer_of(asyncio.get_running_loop())
+            return buffer
 
     def buffer_updated(self, nbytes: int) -> None:
-        self.data_received(bytes(_room[:nbytes]))
+        self.data_received(bytes(self._shared_buffer[:nbytes]))
+
+
+def _buffer_of(loop: asyncio.AbstractEventLoop) -> memoryview:
+    buffer = _buffers.get(loop)
+    if buffer is None:
+        buffer = _buffers[loop] = memoryview(bytearray(SIZE))
+    return buffer

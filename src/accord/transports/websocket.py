@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, cast
 
 from accord.errors import AccordError, ConnectionClosed
 from accord.jsonrpc.frames import LIMIT
+from accord.masking import mask_urls
 from accord.transports.base import HIGH_WATER, Receiver
 from accord.transports.cookies import Cookies
 from accord.transports.framed import Framed
@@ -47,7 +48,8 @@ class WebSocketTransport(Framed):
         open_within: float = 30.0,
     ) -> None:
         super().__init__(limit=limit, is_client=True, ping_every=ping_every, high_water=high_water)
-        self.name = url
+        self.name = mask_urls(url)
+        self._url = url
         self._headers = dict(headers or {})
         self._cookies = cookies or Cookies()
         self._tls = tls
@@ -71,7 +73,7 @@ class WebSocketTransport(Framed):
             detail = f"{self.name}: the server answered {status} {text.decode('utf-8', 'replace')}".rstrip()
             raise ConnectionClosed("broken", detail) from refused
         except (OSError, TimeoutError, WebSocketException, ValueError) as error:
-            raise ConnectionClosed("broken", f"{self.name} cannot be reached: {_reason(error)}") from error
+            raise ConnectionClosed("broken", f"{self.name} cannot be reached: {mask_urls(_reason(error))}") from error
         self._cookies.keep(handshake.cookies)
         return handshake.socket, handshake.rest
 
@@ -79,7 +81,7 @@ class WebSocketTransport(Framed):
         from websockets.client import ClientProtocol
         from websockets.uri import parse_uri
 
-        uri = parse_uri(self.name)
+        uri = parse_uri(self._url)
         # No extensions: messages are small and links fast, so compression costs more than it saves, memory above all.
         protocol = ClientProtocol(uri, max_size=self._limit)
         request = protocol.connect()

@@ -1,0 +1,100 @@
+"""Messages that come before those that they follow: what a client holds of them has a bound, and nothing is lost."""
+
+import asyncio
+import itertools
+
+import pytest
+from numbering import numbering, update
+from talking import DEADLINE, editor_of
+
+from accord.http import HttpTransport
+from accord.http.events import EventReader, TooLong
+from accord.http.ordering import EACH, HELD, InOrder
+
+MIB = 1024 * 1024
+LONG = "x" * 100_000
+
+
+async def test_a_server_that_never_sends_its_first_message_is_read_no_further(monkeypatch):
+    monkeypatch.setattr("accord.http.transport.MISSING", 1.0)
+
+    async def without_the_first(stream, session):
+        for number in itertools.count(2):
+            await stream.say(number, update("s", LONG))
+
+    async with numbering(without_the_first) as url, asyncio.timeout(DEADLINE):
+        transport = HttpTransport(url)
+        async with editor_of(transport) as editor:
+            end = await editor.connection.closed()
+            assert end.reason == "broken"
+            assert "message 1 has never come" in end.detail
+            assert transport._order.held_bytes < HELD + MIB
+
+
+async def test_messages_that_come_far_too_early_arrive_in_order_all_the_same():
+    count, first = 400, asyncio.Event()
+
+    async def speak(stream, session):
+        if session is None:
+            await stream.write(b":session late\n\n")
+            for number in range(2, count + 2):
+                await stream.say(number, update("s", f"{number} {LONG}"))
+        else:
+            await first.wait()
+            await stream.say(1, update("s", f"1 {LONG}"))
+        await asyncio.Event().wait()
+
+    async with numbering(speak) as url, asyncio.timeout(DEADLINE):
+        transport = HttpTransport(url)
+        async with editor_of(transport) as editor:
+            while transport._order.held_bytes <= HELD:  # noqa: ASYNC110 - a transport has no event for it
+                await asyncio.sleep(0)
+            first.set()
+            while len(editor.heard.get("s", [])) < count + 1:
+                await editor.hear_more()
+    assert [int(text.split()[0]) for text in editor.heard["s"]] == list(range(1, count + 2))
+
+
+def test_small_messages_that_are_early_have_a_bound_as_well():
+    order = InOrder(room=10 * EACH)
+    for number in range(2, 12):
+        assert not order.is_too_far(number)
+        order.arrived(number, b"x")
+    assert order.is_too_far(11)
+    assert not order.is_too_far(0)  # a stream that is behind may bring the first
+    assert len(order.arrived(1, b"x")) == 11
+    assert not order.is_too_far(11)
+
+
+async def test_a_server_that_names_sessions_without_end_ends_the_link(monkeypatch):
+    monkeypatch.setattr("accord.http.transport.STREAMS", 20)
+
+    async def speak(stream, session):
+        for number in range(100 if session is None else 0):
+            await stream.write(b":session s%d\n\n" % number)
+        await asyncio.Event().wait()
+
+    async with numbering(speak) as url, asyncio.timeout(DEADLINE):
+        transport = HttpTransport(url)
+        async with editor_of(transport) as editor:
+            end = await editor.connection.closed()
+            assert "named more than 20 sessions" in end.detail
+            assert len(transport._streams) == 21
+
+
+@pytest.mark.parametrize("number", ["9" * 5000, "\u0661", "-1"])
+async def test_an_id_that_is_no_number_does_not_end_a_stream(number):
+    async def speak(stream, session):
+        await stream.write(f"id: {number}\n".encode() + b"data: " + update("s", "here") + b"\n\n")
+        await asyncio.Event().wait()
+
+    async with numbering(speak) as url, asyncio.timeout(DEADLINE), editor_of(HttpTransport(url)) as editor:
+        await editor.first_words.wait()
+        assert editor.text("s") == "here"
+
+
+def test_an_event_of_empty_lines_has_a_bound():
+    reader = EventReader(1000)
+    with pytest.raises(TooLong):
+        reader.feed(b"data:\n" * 1002)
+    assert len(EventReader(1000).feed(b"data: " + b"x" * 1000 + b"\n\n")) == 1

@@ -1,0 +1,56 @@
+"""Opening a link to a server that takes a connection and says nothing."""
+
+import asyncio
+
+import pytest
+from processes import accord_once
+from talking import DEADLINE
+
+import accord
+
+
+@pytest.fixture
+async def silent():
+    """The port of a server that answers nothing."""
+    over = asyncio.Event()
+
+    async def listen(_, writer):
+        await over.wait()
+        writer.transport.abort()
+
+    listening = await asyncio.start_server(listen, "127.0.0.1", 0)
+    yield listening.sockets[0].getsockname()[1]
+    over.set()
+    listening.close()
+
+
+@pytest.mark.parametrize("scheme", ["ws", "http", "wss", "https"])
+async def test_the_deadline_of_connect_covers_the_handshake(silent, scheme):
+    async with asyncio.timeout(DEADLINE / 2):
+        with pytest.raises(accord.Timeout, match=r"within 0\.3 seconds"):
+            async with accord.connect(f"{scheme}://127.0.0.1:{silent}/acp", timeout=0.3):
+                pass
+
+
+async def test_the_deadline_of_accord_run_covers_the_handshake(silent):
+    arguments = ("run", "--timeout", "1", "hello", "--", f"ws://127.0.0.1:{silent}/acp")
+    async with asyncio.timeout(DEADLINE / 2):
+        done = await asyncio.to_thread(accord_once, *arguments)
+    assert done.returncode == 3
+    assert "1 second" in done.stderr
+
+
+@pytest.mark.parametrize("scheme", ["ws", "http"])
+async def test_secrets_in_a_url_are_in_no_error(scheme):
+    with pytest.raises(accord.AccordError) as refused:
+        async with accord.connect(f"{scheme}://ada:pa55word@127.0.0.1:1/acp?token=s3cret"):
+            pass
+    assert "127.0.0.1:1" in str(refused.value)
+    assert "pa55word" not in str(refused.value)
+    assert "s3cret" not in str(refused.value)
+
+
+async def test_an_empty_token_is_not_sent():
+    with pytest.raises(accord.AccordError, match="'token' is empty"):
+        async with accord.connect("http://127.0.0.1:1/acp", token=" "):
+            pass

@@ -1,0 +1,68 @@
+"""Clients that ask and do not read: what waits for them has a bound, and so has the time that they are waited for."""
+
+import asyncio
+import contextlib
+import socket
+import ssl
+
+import pytest
+from talking import DEADLINE, an_agent
+
+from accord.http import Limits, serving
+
+ASK = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 1000
+
+SMALL = 4096
+"""Bytes that the sockets of these clients hold, so that little is enough to fill them."""
+
+PATIENT = Limits(stalled=1.0)
+
+
+@pytest.fixture(params=["plain", "tls"])
+async def greedy(request):
+    """A server, and the socket of a client that does not read unless it is told to."""
+    tls, options = {}, {}
+    if request.param == "tls":
+        certificate, key = request.getfixturevalue("certificate")
+        tls = {"certificate": certificate, "key": key}
+        options = {"ssl": ssl.create_default_context(cafile=certificate), "server_hostname": "127.0.0.1"}
+    async with serving(an_agent(), limits=PATIENT, **tls) as server, asyncio.timeout(2 * DEADLINE):
+        port = int(server.url.rpartition(":")[2].partition("/")[0])
+        bare = socket.socket()
+        bare.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, SMALL)
+        bare.setblocking(False)
+        await asyncio.get_running_loop().sock_connect(bare, ("127.0.0.1", port))
+        reader, writer = await asyncio.open_connection(sock=bare, limit=SMALL, **options)
+        yield reader, writer
+        writer.transport.abort()
+
+
+async def ask_until_cut(writer):
+    """Requests one behind the other; how many were taken before the server cut the connection."""
+    asked = 0
+    with contextlib.suppress(OSError):
+        while True:
+            writer.write(ASK)
+            asked += 1000
+            await writer.drain()
+    return asked
+
+
+async def test_a_client_that_reads_none_of_its_answers_is_cut(greedy, caplog):
+    _, writer = greedy
+    writer.transport.pause_reading()
+    asked = await ask_until_cut(writer)
+    assert "read none of its answers" in caplog.text
+    answered = sum(record.name == "accord.http.access" for record in caplog.records)
+    assert answered < asked  # the server stopped answering before the client stopped asking
+
+
+async def test_a_client_that_reads_late_gets_all_of_its_answers(greedy):
+    reader, writer = greedy
+    for _ in range(3):
+        writer.write(ASK)
+    rest, found = b"", 0
+    while found < 3_000:
+        data = rest + await reader.read(65_536)
+        found += data.count(b"HTTP/1.1 200 OK")
+        rest = data[-14:]
