@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import time
 
-from attack.attackers import Attacker, attack
-from attack.attackers.wire import (
+from tests.attack.attackers import Attacker, attack
+from tests.attack.attackers.wire import (
     INITIALIZE,
     Socket,
     Streamable,
@@ -19,7 +19,7 @@ from attack.attackers.wire import (
     read_some,
     response,
 )
-from attack.bounds import BODY
+from tests.attack.bounds import BODY
 
 PROCESSES = 8
 """Connections to the server of commands at the same time: each is a process of its own."""
