@@ -70,7 +70,7 @@ async def test_the_token_of_the_environment_is_wanted():
         (["serve", "--port", "70000"], "between 0 and 65,535"),
         (["serve", "--grace", "-1"], "--grace is between"),
         (["serve", "--limit", "sessions"], "NAME=NUMBER"),
-        (["serve", "--limit", "bodies=1"], "the names are body, sockets"),
+        (["serve", "--limit", "clients=1"], "the names are body, sockets"),
         (["serve", "--limit", "body=large"], "--limit body is a number"),
         (["serve", "--limit", "body=0"], "must be positive"),
         (["serve", "--origin", "app.example"], "--origin is like"),
@@ -231,6 +231,16 @@ async def test_an_agent_finds_no_token_in_its_servers_environment(tmp_path):
         with pytest.raises(accord.PeerError, match="ended"):
             async with editor_of(transport_to(url, "http1", headers={"Authorization": "Bearer T0PSECRET"})):
                 pass
+    assert b"PATH" in seen.read_bytes()
+    assert b"T0PSECRET" not in seen.read_bytes()
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="this test reads environments in /proc")
+@pytest.mark.parametrize("command", [("run", "hello"), ("login", "--list")], ids=["run", "login"])
+def test_a_local_agent_finds_no_token_of_the_command_that_started_it(tmp_path, command):
+    script, seen = tmp_path / "agent.py", tmp_path / "seen"
+    script.write_text(ENVIRONMENTS + "Path(sys.argv[1]).open('ab').write(Path('/proc/self/environ').read_bytes())")
+    accord_once(*command, "--", sys.executable, str(script), str(seen), ACCORD_TOKEN="T0PSECRET")
     assert b"PATH" in seen.read_bytes()
     assert b"T0PSECRET" not in seen.read_bytes()
 
