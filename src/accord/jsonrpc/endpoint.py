@@ -30,8 +30,8 @@ def key_of(request_id: RequestId) -> Hashable:
     them all collide, and each look-up would compare them all. Of those within 64 bits only a few share a hash; larger
     ones are looked up by their text, whose hash the peer cannot predict.
     """
-    if request_id.__class__ is int and not _LEAST <= request_id <= _MOST:  # type: ignore[operator]
-        return (hex(request_id),)  # type: ignore[arg-type]  # a tuple, so that it is no other string id
+    if isinstance(request_id, int) and not _LEAST <= request_id <= _MOST:
+        return (hex(request_id),)  # a tuple, so that it is no other string id
     return request_id
 
 
