@@ -14,7 +14,7 @@ from hypothesis import given, settings, strategies as st
 from accord import v1
 from accord.schema import codec
 from accord.schema.base import Unknown
-from accord.state import Message, SessionState, ToolCallState
+from accord.state import MOST_META, Message, SessionState, ToolCallState
 from accord.text import JoinedText, mended, whole_part
 
 THUMB = "\U0001f44d"
@@ -131,6 +131,13 @@ def test_a_tool_call_keeps_what_its_updates_leave_out() -> None:
         v1.ToolCallId("1"), "Edit", "edit", "completed", [diff], [place], {"a": 1}, [2]
     )
     assert len(state.timeline) == 1
+
+
+def test_a_tool_calls_meta_grows_up_to_a_bound_and_keeps_the_newest() -> None:
+    updates = [progress("1", meta={f"key-{number}": number}) for number in range(MOST_META + 10)]
+    state = folded(call("1", meta={"first": True}), *updates)
+    meta = state.tool_calls[v1.ToolCallId("1")].meta
+    assert meta == {f"key-{number}": number for number in range(10, MOST_META + 10)}
 
 
 @pytest.mark.requirement("tool.update.lists-replaced")

@@ -88,9 +88,23 @@ class ToolCallState(msgspec.Struct, frozen=True):
             self.raw_input if update.raw_input is None else update.raw_input,
             self.raw_output if update.raw_output is None else update.raw_output,
             update.name or self.name,
-            {**(self.meta or {}), **update.meta} if update.meta else self.meta,
+            _merged(self.meta, update.meta) if update.meta else self.meta,
             self.refused,
         )
+
+
+MOST_META = 1_000
+"""Members that the `_meta` of a tool call keeps, the newest of all its updates. Each update costs a copy of them."""
+
+
+def _merged(kept: dict[str, Json] | None, new: dict[str, Json]) -> dict[str, Json]:
+    if not kept:
+        return new
+    merged = {**kept, **new}
+    if len(merged) > MOST_META:
+        for name in list(merged)[:-MOST_META]:
+            del merged[name]
+    return merged
 
 
 Entry: TypeAlias = Message | ToolCallState

@@ -18,7 +18,7 @@ from accord.agent.login import Logins, Way, variables_are_set
 from accord.agent.permission import PermissionMemory, Remembered
 from accord.agent.prompt_queue import SecondPrompt
 from accord.agent.record import Record
-from accord.agent.running import OWNER, run_until_the_end
+from accord.agent.running import OWNER, Unwritable, run_until_the_end
 from accord.agent.session import Session
 from accord.agent.turn import Turn
 from accord.engine.connection import Limits
@@ -267,7 +267,10 @@ class Agent:
         run_until_the_end(self._serve_standard_streams(), self.info.name, uvloop=uvloop)
 
     async def _serve_standard_streams(self) -> None:
-        await self.serve(StdioTransport.standard(), owner=os.environ.get(OWNER, ""))
+        transport = StdioTransport.standard()
+        await self.serve(transport, owner=os.environ.get(OWNER, ""))
+        if (error := transport.output_error) is not None:
+            raise Unwritable(f"cannot write to standard output: {error.strerror or error}")
 
     # What a service asks
 
