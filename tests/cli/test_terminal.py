@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 import os
 import re
 import runpy
@@ -136,6 +137,18 @@ def test_questions_of_a_login_are_one_line_each_and_bounded(terminal):
     seen = asking.to_the_end()
     assert not ACTS.search(seen)
     assert "See https://e.example/␛]0;PWNED" in seen
+
+
+def test_nothing_that_an_mcp_server_says_on_standard_error_acts_on_the_terminal(terminal, tmp_path):
+    agent = terminal("demo", output=str(tmp_path / "output"))
+    agent.shows("Press Ctrl-D")
+    server = {"name": "evil", "command": sys.executable, "args": [str(SCRIPT), "stderr"], "env": []}
+    opened = {"cwd": str(tmp_path), "mcpServers": [server]}
+    for number, (method, params) in enumerate({"initialize": {"protocolVersion": 1}, "session/new": opened}.items()):
+        agent.types(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}) + "\n")
+    agent.shows("over␈␈␈␛P+q544e")
+    agent.types("\x04")
+    assert not ACTS.search(agent.to_the_end())
 
 
 def test_a_pipe_gets_what_an_agent_says_as_it_is(tmp_path):
