@@ -224,3 +224,14 @@ def test_what_an_agent_says_while_a_question_is_open_is_kept_within_bounds_and_p
     assert printed.count("x") >= taken - taken // 100
     assert "the answer was n" in printed
     assert asked.process.returncode == 0
+
+
+def test_a_question_goes_when_its_turn_ends_however_much_waits_to_be_printed(terminal, tmp_path):
+    shown = tmp_path / "shown"
+    os.mkfifo(shown)
+    asked = terminal("run", "hi", "--", *AGENT, "unanswered", str(shown))
+    asked.shows("└ Choose 1 to 2")
+    shown.write_text("")
+    seen = asked.to_the_end()
+    assert seen.endswith("x the end\n")
+    assert asked.process.returncode == 0

@@ -14,7 +14,7 @@ import logging
 import os
 import sys
 from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -333,17 +333,29 @@ class OneTurn:
             stop_waiting.append(loop.call_later(STOP_WITHIN, self._control.interrupt))
 
         self._control.politely = politely
+        ending = asyncio.create_task(self._close_questions(session, reply))
         try:
             await (self._print_updates(reply) if options.json else self._print_text(reply))
             outcome = await reply
+            await ending
         finally:
             self._control.politely = None
+            ending.cancel()
             for timer in stop_waiting:
                 timer.cancel()
         await self._end_line()
         if options.json:
             await self._print_json(_result(session, outcome))
         return outcome
+
+    async def _close_questions(self, session: RemoteSession, reply: Reply) -> None:
+        """When the turn has ended, its questions go: no answer to them counts, and output waits while one is open."""
+        from accord.errors import AccordError
+
+        with suppress(AccordError):  # which the turn itself reports
+            await reply
+        for service in session.remote.client.services:
+            service.turn_cancelled(session)
 
     async def _print_text(self, reply: Reply) -> None:
         async for text in reply.text():
