@@ -105,11 +105,11 @@ SAID = {
     "an error as JSON": (["run", "hi", "--json"], "prompt", '"type":"error"'),
     "a traceback": (["--debug", "run", "hi"], "prompt", "Traceback"),
     "its last words on standard error": (["run", "hi"], "stderr", "over␈␈␈␛P+q544e"),
-    "what is no message": (["run", "hi"], "pollution", "what is no message: 'not json"),
+    "a line that is not a message": (["run", "hi"], "pollution", "a line that is not a message: 'not json"),
     "the modes that it has": (["run", "hi", "--mode", "no"], "text", "the agent has no mode 'no'; it has ␛]0;PWNED"),
     "the options that it has": (["run", "hi", "--set", "no=1"], "text", "the agent has no config option"),
     "the ways to log in": (["login", "--list"], "ways", "  Way ␛]0;PWNED"),
-    "that there is no way": (["login"], "text", "offers no way to log in"),
+    "that there is no way": (["login"], "text", "offers no login method"),
     "a way that there is not": (["login", "--method", "no"], "ways", "the agent has no way to log in called 'no'"),
 }
 
@@ -123,7 +123,7 @@ def test_nothing_that_an_agent_says_acts_on_the_terminal(terminal, arguments, wh
 
 def test_questions_of_a_login_are_one_line_each_and_bounded(terminal):
     asking = terminal("login", "--", *AGENT, "ways")
-    asking.shows("Which way?")
+    asking.shows("Which method?")
     asking.types("1\n")
     seen = asking.to_the_end()
     assert not ACTS.search(seen)
