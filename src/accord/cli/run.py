@@ -128,7 +128,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _check(options: argparse.Namespace) -> None:
     """Report wrong usage before an agent is started."""
-    if not Path(options.cwd).is_dir():
+    if not _is_folder(options.cwd):
         raise WrongUsage(f"--cwd {options.cwd}: no such folder")
     for setting in options.settings:
         if "=" not in setting:
@@ -138,6 +138,13 @@ def _check(options: argparse.Namespace) -> None:
         options.prompt = sys.stdin.buffer.read().decode("utf-8", "replace") if sys.stdin is not None else ""
     if not options.prompt.strip():
         raise WrongUsage("PROMPT must not be empty")
+
+
+def _is_folder(path: str) -> bool:
+    try:
+        return Path(path).absolute().is_dir()  # absolute, because a deleted current folder still is one as "."
+    except OSError:
+        return False
 
 
 async def _run(options: argparse.Namespace) -> int:
