@@ -27,9 +27,10 @@ if TYPE_CHECKING:
     from accord.capabilities import Capabilities as Capabilities
     from accord.client.client import Client as Client
     from accord.client.mcp_config import load_mcp_servers as load_mcp_servers
+    from accord.client.pending_turn import Outcome as Outcome
     from accord.client.remote_agent import RemoteAgent as RemoteAgent
     from accord.client.remote_session import RemoteSession as RemoteSession
-    from accord.client.reply import Outcome as Outcome, Reply as Reply
+    from accord.client.reply import Reply as Reply
     from accord.client.supervision import Restart as Restart, Restarted as Restarted
     from accord.connecting import connect as connect
     from accord.engine.connection import Connection as Connection, Limits as Limits, Statistics as Statistics
@@ -111,7 +112,7 @@ _HOMES = {
     "MemoryTransport": "transports.memory",
     "Model": "schema.base",
     "Notification": "schema.base",
-    "Outcome": "client.reply",
+    "Outcome": "client.pending_turn",
     "Overflow": "errors",
     "Peer": "engine.peer",
     "PeerError": "errors",
