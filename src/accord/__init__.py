@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from accord.services.permissions.question import PermissionQuestion as PermissionQuestion
     from accord.services.permissions.remembered import RememberedAnswers as RememberedAnswers
     from accord.services.service import ServedSession as ServedSession, Service as Service
+    from accord.services.terminals.terminal import Terminal as Terminal
     from accord.services.terminals.terminals import Terminals as Terminals
     from accord.spans import Spans as Spans
     from accord.store.base import Store as Store
@@ -140,6 +141,7 @@ _HOMES = {
     "Store": "store.base",
     "StoreError": "errors",
     "TerminalUser": "services.console.terminal_user",
+    "Terminal": "services.terminals.terminal",
     "Terminals": "services.terminals.terminals",
     "Timeout": "errors",
     "Tool": "agent.tool",

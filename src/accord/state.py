@@ -99,7 +99,8 @@ Entry: TypeAlias = Message | ToolCallState
 ConfigOption: TypeAlias = v1.SessionConfigSelect | v1.SessionConfigBoolean
 """A config option of a known type."""
 
-Observer: TypeAlias = Callable[[v1.SessionUpdate | v1.ToolCallUpdate | None], None]
+Observer: TypeAlias = Callable[[v1.SessionUpdate | v1.ToolCallUpdate | None], object]
+"""Called after a change, with the update that made it; None for a change that the client itself made."""
 
 
 class Snapshot(msgspec.Struct, frozen=True):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from accord.client import mentions as mentioned
 from accord.client.live_session import LiveSession
@@ -16,7 +16,7 @@ from accord.client.pending_turn import Outcome
 from accord.client.reply import Reply
 from accord.schema import v1
 from accord.services.roots import Roots
-from accord.state import SessionState, ToolCallState, choices_of
+from accord.state import Observer, SessionState, ToolCallState, choices_of
 
 Content: TypeAlias = "str | Path | v1.ContentBlock"
 """What a prompt may be made of: text, files, and any block of the protocol."""
@@ -123,7 +123,7 @@ class RemoteSession:
         """
         return self._live.updates()
 
-    def on_change(self, observer: Callable[[Any], None]) -> Callable[[], None]:
+    def on_change(self, observer: Observer) -> Callable[[], None]:
         """Call `observer` after every change of `state`, with the update or None; call the result to stop it."""
         return self.state.on_change(observer)
 
