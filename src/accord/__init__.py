@@ -27,9 +27,10 @@ if TYPE_CHECKING:
     from accord.capabilities import Capabilities as Capabilities
     from accord.client.client import Client as Client
     from accord.client.mcp_config import load_mcp_servers as load_mcp_servers
+    from accord.client.pending_turn import Outcome as Outcome
     from accord.client.remote_agent import RemoteAgent as RemoteAgent
     from accord.client.remote_session import RemoteSession as RemoteSession
-    from accord.client.reply import Outcome as Outcome, Reply as Reply
+    from accord.client.reply import Reply as Reply
     from accord.client.supervision import Restart as Restart, Restarted as Restarted
     from accord.connecting import connect as connect
     from accord.engine.connection import Connection as Connection, Limits as Limits, Statistics as Statistics
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     from accord.services.permissions.question import PermissionQuestion as PermissionQuestion
     from accord.services.permissions.remembered import RememberedAnswers as RememberedAnswers
     from accord.services.service import ServedSession as ServedSession, Service as Service
+    from accord.services.terminals.terminal import Terminal as Terminal
     from accord.services.terminals.terminals import Terminals as Terminals
     from accord.spans import Spans as Spans
     from accord.store.base import Store as Store
@@ -111,7 +113,7 @@ _HOMES = {
     "MemoryTransport": "transports.memory",
     "Model": "schema.base",
     "Notification": "schema.base",
-    "Outcome": "client.reply",
+    "Outcome": "client.pending_turn",
     "Overflow": "errors",
     "Peer": "engine.peer",
     "PeerError": "errors",
@@ -139,6 +141,7 @@ _HOMES = {
     "Store": "store.base",
     "StoreError": "errors",
     "TerminalUser": "services.console.terminal_user",
+    "Terminal": "services.terminals.terminal",
     "Terminals": "services.terminals.terminals",
     "Timeout": "errors",
     "Tool": "agent.tool",

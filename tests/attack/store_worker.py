@@ -25,7 +25,7 @@ async def work(store: str) -> None:
             for turn in range(5):
                 await session.prompt(f"count t{turn} {UPDATES} {SIZE}")
                 print(session.id, turn, flush=True)
-            await remote.close_session(session)
+            await session.close()
 
 
 async def check(store: str, session_id: str, complete: int) -> None:

@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     from accord.cli.interrupts import Interrupts
     from accord.cli.output import Output
     from accord.client.client import Client
+    from accord.client.pending_turn import Outcome
     from accord.client.remote_agent import RemoteAgent
     from accord.client.remote_session import RemoteSession
-    from accord.client.reply import Outcome, Reply
+    from accord.client.reply import Reply
     from accord.trace import TraceFile
 
 SUMMARY = "Send one prompt to an agent and print its answer."
@@ -244,7 +245,7 @@ class OneTurn:
     def hurry(self) -> None:
         """End the agent without a grace period."""
         if self._remote is not None:
-            self._remote.hurry()
+            self._remote.kill()
 
     async def _play(self) -> int:
         with lending.lent(self._options, self._output.held) as client, self._recording() as trace:
