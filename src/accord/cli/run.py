@@ -14,7 +14,7 @@ import asyncio
 import logging
 import os
 import sys
-from collections.abc import AsyncGenerator, Generator, Sequence
+from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from accord.client.remote_agent import RemoteAgent
     from accord.client.remote_session import RemoteSession
     from accord.client.reply import Reply
-    from accord.services.service import Service
     from accord.trace import TraceFile
 
 SUMMARY = "Send one prompt to an agent and print its answer."
@@ -223,8 +222,6 @@ class OneTurn:
         self._control = control
         self._deadline = None if options.timeout is None else asyncio.get_running_loop().time() + options.timeout
         self._remote: RemoteAgent | None = None
-        self._services: Sequence[Service] = ()
-        """What is lent to the agent."""
         self._said_anything = False
         control.at_once = self.hurry
 
@@ -277,11 +274,9 @@ class OneTurn:
                 printing.complain(f"accord run: --trace {options.trace} is incomplete: {problem}")
 
     async def _with(self, client: Client, trace: TraceFile | None) -> int:
-        from accord.client.client import definition_of
         from accord.connecting import START_WITHIN, connect
         from accord.engine.connection import Limits
 
-        self._services = definition_of(client).services
         options = self._options
         where = target.agent_of(options)
         start = START_WITHIN if self._left() is None else min(START_WITHIN, self._left() or 0.0)
@@ -374,12 +369,12 @@ class OneTurn:
 
     async def _close_questions(self, session: RemoteSession, reply: Reply) -> None:
         """Close the turn's open questions when it ends: output waits for them, and their answers no longer count."""
+        from accord.client.remote_session import live_session_of
         from accord.errors import AccordError
 
         with suppress(AccordError):  # which the turn itself reports
             await reply
-        for service in self._services:
-            service.turn_cancelled(session)
+        live_session_of(session).close_questions()
 
     async def _print_text(self, reply: Reply) -> None:
         async for text in reply.text():

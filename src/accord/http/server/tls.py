@@ -154,7 +154,7 @@ class TlsAcceptor:
                 self._tls,
                 done,
                 server_side=True,
-                ssl_handshake_timeout=self._deadline,
+                ssl_handshake_timeout=self._deadline,  # pyright: ignore[reportArgumentType]  # takes fractions, too
             ),
             accepted,
         )
