@@ -16,7 +16,7 @@ import socket
 import ssl
 from asyncio.sslproto import SSLProtocol
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from accord.tasks import Tasks
 
@@ -154,7 +154,8 @@ class TlsAcceptor:
                 self._tls,
                 done,
                 server_side=True,
-                ssl_handshake_timeout=self._deadline,  # pyright: ignore[reportArgumentType]  # takes fractions, too
+                # The declared type is int; fractions work as well.
+                ssl_handshake_timeout=cast("int", self._deadline),
             ),
             accepted,
         )
