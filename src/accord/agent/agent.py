@@ -18,11 +18,11 @@ from accord.agent.login import Logins, Way, variables_are_set
 from accord.agent.permission import PermissionMemory, Remembered
 from accord.agent.prompt_queue import SecondPrompt
 from accord.agent.record import Record
-from accord.agent.running import OWNER, Unwritable, run_until_the_end
 from accord.agent.session import Session
 from accord.agent.turn import Turn
 from accord.engine.connection import Limits
 from accord.engine.handlers import Context, Handlers
+from accord.running import OWNER, Unwritable, run_until_the_end
 from accord.schema import v1
 from accord.schema.base import Notification, Request
 from accord.schema.v1.prompt import StopReason
