@@ -11,7 +11,7 @@ from accord.agent.login import Authentication
 from accord.agent.prompt_queue import CANCELLED
 from accord.agent.remote_client import ClientLink
 from accord.agent.session import Session
-from accord.agent.troubles import not_found, told
+from accord.agent.store_errors import not_found, told
 from accord.agent.turn import Turn, meant_by
 from accord.capabilities import Capabilities
 from accord.engine.handlers import Context, Handlers

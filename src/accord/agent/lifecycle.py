@@ -22,7 +22,7 @@ import msgspec
 from accord.agent.paths import absolute, checked_folders
 from accord.agent.record import Record
 from accord.agent.session import Session
-from accord.agent.troubles import not_found, telling, told
+from accord.agent.store_errors import not_found, telling, told
 from accord.engine.handlers import Context, Handlers
 from accord.errors import RequestError, StoreError
 from accord.schema import v1
