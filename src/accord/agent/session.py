@@ -14,6 +14,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from accord.agent.asks import Asks
 from accord.agent.commands import Commands
 from accord.agent.config import Config, Modes
 from accord.agent.content import text_of
@@ -22,7 +23,7 @@ from accord.agent.paths import with_absolute_paths
 from accord.agent.permission import PermissionMemory
 from accord.agent.prompt_queue import PromptQueue
 from accord.agent.record import Record, title_of
-from accord.agent.remote_client import Asks, RemoteClient
+from accord.agent.remote_client import RemoteClient
 from accord.capabilities import updates_that_need
 from accord.errors import StoreError
 from accord.schema import v1

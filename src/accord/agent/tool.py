@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 from accord.agent.elicitation import Elicits
 from accord.agent.paths import check_line, with_absolute_paths
 from accord.agent.permission import Decision, Offered, decided, options_of
-from accord.agent.remote_client import RemoteTerminal
+from accord.agent.remote_terminal import RemoteTerminal
 from accord.errors import AccordError, ConnectionClosed
 from accord.schema import v1
 from accord.schema.base import Json
