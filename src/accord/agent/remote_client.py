@@ -7,18 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from accord.agent.asks import Asks
+from accord.agent.connected_client import ConnectedClient, SessionClient
 from accord.agent.paths import check_line
 from accord.agent.remote_terminal import CommandResult, RemoteTerminal
 from accord.capabilities import Capabilities
 from accord.schema import v1
 from accord.schema.base import Json, Notification, Request
-
-if TYPE_CHECKING:
-    from accord.agent.connection import AgentConnection
-    from accord.agent.session import Session
 
 ResultT = TypeVar("ResultT")
 
@@ -26,36 +23,32 @@ ResultT = TypeVar("ResultT")
 class ClientLink:
     """The client, whoever asks it: what it said of itself, and any message to it."""
 
-    def __init__(self, service: AgentConnection, asks: Asks) -> None:
-        self._service = service
+    def __init__(self, client: ConnectedClient, asks: Asks) -> None:
+        self._client = client
         self._asks = asks
 
     @property
     def info(self) -> v1.Implementation | None:
         """Its name and version, where it told them."""
-        return self._service.client_info
+        return self._client.info
 
     @property
     def capabilities(self) -> Capabilities:
         """What it declared, by name: `client.capabilities.has("session.notices")`."""
-        return self._service.peer.capabilities
+        return self._client.capabilities
 
     @property
     def can_read_files(self) -> bool:
         """Whether it lends files to read, or `Agent(local=...)` stands in."""
-        return self._lends("fs.read_text_file")
+        return self._client.lends("fs.read_text_file")
 
     @property
     def can_write_files(self) -> bool:
-        return self._lends("fs.write_text_file")
+        return self._client.lends("fs.write_text_file")
 
     @property
     def can_run_commands(self) -> bool:
-        return self._lends("terminal")
-
-    def _lends(self, what: str) -> bool:
-        local = self._service.agent.local
-        return self.capabilities.has(what) or (local is not None and local.capabilities.has(what))
+        return self._client.lends("terminal")
 
     async def request(self, request: Request[ResultT], *, force: bool = False) -> ResultT:
         """Any request."""
@@ -63,7 +56,7 @@ class ClientLink:
 
     async def notify(self, notification: Notification, *, force: bool = False) -> None:
         """Any notification."""
-        await self._service.peer.notify(notification, force=force)
+        await self._client.peer.notify(notification, force=force)
 
     async def request_raw(self, method: str, params: Json = None) -> Json:
         """Any request, in plain JSON values."""
@@ -71,7 +64,7 @@ class ClientLink:
 
     async def notify_raw(self, method: str, params: Json = None) -> None:
         """Any notification, in plain JSON values."""
-        await self._service.peer.notify_raw(method, params)
+        await self._client.peer.notify_raw(method, params)
 
 
 class RemoteClient(ClientLink):
@@ -82,8 +75,8 @@ class RemoteClient(ClientLink):
     ...     await turn.client.write_text_file("notes.txt", text.upper())
     """
 
-    def __init__(self, session: Session, asks: Asks) -> None:
-        super().__init__(session.service, asks)
+    def __init__(self, session: SessionClient, asks: Asks) -> None:
+        super().__init__(session.client, asks)
         self._session = session
 
     # Files
@@ -94,11 +87,13 @@ class RemoteClient(ClientLink):
         """A file's text as the editor has it, or `limit` lines of it from `line` (1-based) on."""
         check_line(line)
         wanted = self._session.resolve(path)
-        return (await self._asks.request(v1.ReadTextFileRequest(self._session.id, wanted, line, limit))).content
+        return (await self._asks.request(v1.ReadTextFileRequest(self._session.session_id, wanted, line, limit))).content
 
     async def write_text_file(self, path: str | PathLike[str], content: str) -> None:
         """Write a file through the editor; it is created where it is missing."""
-        await self._asks.request(v1.WriteTextFileRequest(self._session.id, self._session.resolve(path), content))
+        await self._asks.request(
+            v1.WriteTextFileRequest(self._session.session_id, self._session.resolve(path), content)
+        )
 
     # Terminals
 
@@ -118,7 +113,7 @@ class RemoteClient(ClientLink):
         ...         status = await terminal.wait()
         """
         request = v1.CreateTerminalRequest(
-            self._session.id,
+            self._session.session_id,
             command,
             list(args),
             [v1.EnvVariable(name, value) for name, value in (env or {}).items()],

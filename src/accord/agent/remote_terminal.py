@@ -9,16 +9,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import msgspec
 
 from accord.agent.asks import Asks
+from accord.agent.connected_client import SessionClient
 from accord.errors import AccordError
 from accord.schema import v1
-
-if TYPE_CHECKING:
-    from accord.agent.session import Session
 
 log = logging.getLogger("accord")
 
@@ -42,7 +40,7 @@ class CommandResult(msgspec.Struct, frozen=True):
 class RemoteTerminal:
     """A command that the client runs for us, from `async with` to its end."""
 
-    def __init__(self, session: Session, asks: Asks, request: v1.CreateTerminalRequest) -> None:
+    def __init__(self, session: SessionClient, asks: Asks, request: v1.CreateTerminalRequest) -> None:
         self.is_released = False
         self._session = session
         self._asks = asks
@@ -58,15 +56,15 @@ class RemoteTerminal:
 
     async def output(self) -> v1.TerminalOutputResponse:
         """The output so far, and how the command ended if it has."""
-        return await self._asks.request(v1.TerminalOutputRequest(self._session.id, self.id))
+        return await self._asks.request(v1.TerminalOutputRequest(self._session.session_id, self.id))
 
     async def wait(self) -> v1.WaitForTerminalExitResponse:
         """Wait until the command ends."""
-        return await self._asks.request(v1.WaitForTerminalExitRequest(self._session.id, self.id))
+        return await self._asks.request(v1.WaitForTerminalExitRequest(self._session.session_id, self.id))
 
     async def kill(self) -> None:
         """End the command. Its output can still be read."""
-        await self._asks.request(v1.KillTerminalRequest(self._session.id, self.id))
+        await self._asks.request(v1.KillTerminalRequest(self._session.session_id, self.id))
 
     async def run_out(self, timeout: float | None = None) -> CommandResult:  # noqa: ASYNC109
         """Wait until the command ends, or kill it after `timeout` seconds; what came of it."""
@@ -83,9 +81,9 @@ class RemoteTerminal:
         return CommandResult(output.output, status.exit_code, status.signal, timed_out, output.truncated)
 
     async def __aenter__(self) -> Self:
-        if not self._session.client.can_run_commands:
+        if not self._session.client.lends("terminal"):
             self._session.client.capabilities.require("terminal", self._request.__method__)
-        creating = self._session.service.errands.start(self._create(), "accord terminal/create")
+        creating = self._session.errands.start(self._create(), "accord terminal/create")
         try:
             await asyncio.shield(creating)
         except asyncio.CancelledError:
@@ -99,14 +97,14 @@ class RemoteTerminal:
     ) -> None:
         if not self.is_released:
             self.is_released = True
-            releasing = self._session.service.errands.start(self._release(), "accord terminal/release")
+            releasing = self._session.errands.start(self._release(), "accord terminal/release")
             await asyncio.wait([releasing], timeout=PATIENCE)
 
     async def _create(self) -> None:
         self._id = (await self._session.asks.request(self._request)).terminal_id
 
     async def _given_up(self, creating: asyncio.Task[None]) -> None:
-        self._session.service.errands.start(self._release_after(creating), "accord terminal/release")
+        self._session.errands.start(self._release_after(creating), "accord terminal/release")
 
     async def _release_after(self, creating: asyncio.Task[None]) -> None:
         await asyncio.wait([creating], timeout=PATIENCE)
@@ -117,6 +115,6 @@ class RemoteTerminal:
         # terminals, Executing Commands: the agent must release a terminal that it no longer needs.
         self.is_released = True
         try:
-            await self._session.asks.request(v1.ReleaseTerminalRequest(self._session.id, self.id))
+            await self._session.asks.request(v1.ReleaseTerminalRequest(self._session.session_id, self.id))
         except AccordError as error:
             log.info("releasing the terminal %s: %s", self.id, error)

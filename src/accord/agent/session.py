@@ -1,47 +1,60 @@
-"""A session as its agent sees it.
-
-Every update goes through `Session.send`, whoever made it: it is kept in the store, then sent, so that nothing is seen
-that is not kept. What is sent before the client knows the session waits for the answer that tells it.
-"""
+"""A session as its agent sees it."""
 
 from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from accord.agent.asks import Asks
-from accord.agent.commands import Commands
+import msgspec
+
+from accord.agent.commands import Command, Commands
 from accord.agent.config import Config, Modes
+from accord.agent.connected_client import ConnectedClient, SessionClient
 from accord.agent.content import text_of
 from accord.agent.mcp import SessionServers
-from accord.agent.paths import with_absolute_paths
 from accord.agent.permission import PermissionMemory
-from accord.agent.prompt_queue import PromptQueue
+from accord.agent.prompt_queue import PromptQueue, SecondPrompt
 from accord.agent.record import Record, title_of
 from accord.agent.remote_client import RemoteClient
-from accord.capabilities import updates_that_need
+from accord.agent.updates import SessionUpdates
 from accord.errors import StoreError
+from accord.mcp.surroundings import Surroundings
 from accord.schema import v1
 from accord.schema.base import Json
-from accord.services.local import HelpedPeer
 from accord.services.roots import Roots
 from accord.state import SessionState, ToolCallState
-
-if TYPE_CHECKING:
-    from accord.agent.connection import AgentConnection
+from accord.tasks import Tasks
 
 log = logging.getLogger("accord")
 
 
-@functools.cache
-def looked_at() -> frozenset[type[Any]]:
-    """Updates that cannot simply be sent."""
-    return frozenset((v1.ToolCall, v1.ToolCallProgress, *updates_that_need()))
+class SessionSurroundings(msgspec.Struct, frozen=True):
+    """What every session of one connection needs of its agent and its connection."""
+
+    client: ConnectedClient
+    errands: Tasks
+    """Work that nobody waits for, such as releasing a terminal."""
+    name: str
+    """The agent's name."""
+    program: str
+    """The module of the agent's code, and the agent's name: remembered answers are kept under it."""
+    on_config: Callable[[Session, str, str | bool], Awaitable[None]]
+    """Called with the session, the option's id and its new value, when the user has chosen it."""
+    second_prompt: SecondPrompt = "queue"
+    cancel_grace: float = 5.0
+    permissions: PermissionMemory | None = None
+    """What the user said "always" to, where all sessions share it."""
+    commands: Sequence[Command] = ()
+    """The slash commands that a session begins with."""
+    titles_sessions: bool = False
+    """Whether the first prompt is the title of a session that has none."""
+    state_type: type[Any] | None = None
+    """The class of `session.state`, where the store keeps it."""
 
 
 class Session:
@@ -49,7 +62,7 @@ class Session:
 
     def __init__(
         self,
-        service: AgentConnection,
+        surroundings: SessionSurroundings,
         session_id: v1.SessionId,
         folders: Sequence[Path],
         record: Record,
@@ -57,7 +70,12 @@ class Session:
         mcp_servers: Sequence[v1.McpServer] = (),
         meta: dict[str, Json] | None = None,
     ) -> None:
+        client = surroundings.client
         self.id = session_id
+        self.agent = surroundings.name
+        """The agent's name."""
+        self.program = surroundings.program
+        """The module of the agent's code, and the agent's name: remembered answers are kept under it."""
         self.cwd = folders[0]
         """The folder that it works in, and the base of relative paths."""
         self.roots = Roots(folders)
@@ -68,44 +86,29 @@ class Session:
         """The `_meta` of the request that opened it."""
         self.record = record
         """Its place in the store."""
-        self.state: Any = service.agent.restored_state(record)
+        self.state: Any = _state_of(surroundings.state_type, record)
         """Whatever you want to keep for this session: while it is open, or with `Agent(state=...)` in the store."""
-        self.service = service
-        local = service.agent.local
-        self.asks: Asks = service.peer if local is None else HelpedPeer(service.peer, local, self)
-        """Who answers what is asked of the client."""
-        self.client = RemoteClient(self, self.asks)
-        """The client, between turns; in a turn, `turn.client` is given up with it."""
-        self.config = Config(self)
+        self.updates = SessionUpdates(record, client.peer, self.cwd)
+        self.asked = SessionClient(client, client.asked_for(self), surroundings.errands, session_id, self.cwd)
+        """What requests to the client need, in turns and between them."""
+        self.client = RemoteClient(self.asked, self.asked.asks)
+        """The client, between turns; what `turn.client` is asked ends with its turn."""
+        self.config = Config(self.updates, functools.partial(surroundings.on_config, self))
         self.modes = Modes(self.config)
-        self.commands = Commands(self, service.agent.commands)
-        self.permissions = service.agent.permission_memory or PermissionMemory()
+        self.commands = Commands(self.updates, surroundings.commands)
+        self.permissions = surroundings.permissions or PermissionMemory()
         """What the user said "always" to."""
         self.resources = AsyncExitStack()
         """Closed when the session is: `await session.resources.enter_async_context(...)`."""
-        if local is not None:
-            self.resources.push_async_callback(local.release, self)
-        self.turns = PromptQueue(service.agent.second_prompt, service.agent.cancel_grace)
-        self.is_open = False
-        """Whether the client knows it, or is about to: what changes now is told."""
-        self._peer = service.peer
-        self._looked_at = looked_at()
-        self._early: list[bytes] | None = []
+        if client.local is not None:
+            self.resources.push_async_callback(client.local.release, self)
+        self.turns = PromptQueue(surroundings.second_prompt, surroundings.cancel_grace)
+        self._peer = client.peer
         self._mcp: SessionServers | None = None
-        self._tool_calls: dict[v1.ToolCallId, ToolCallState] = {}
-        """Those that are not finished."""
+        self._titles_itself = surroundings.titles_sessions
+        self._keeps_state = surroundings.state_type is not None
         self._prompt_title: str | None = None
         """The title that the latest prompt gave."""
-
-    @property
-    def agent(self) -> str:
-        """The agent's name."""
-        return self.service.agent.info.name
-
-    @property
-    def program(self) -> str:
-        """The agent by the module of its code."""
-        return self.service.agent.program
 
     @property
     def title(self) -> str | None:
@@ -123,7 +126,8 @@ class Session:
         They are connected when something is first asked of them, or already by `session.mcp.start()`.
         """
         if self._mcp is None:
-            self._mcp = SessionServers(self)
+            surroundings = Surroundings(self._peer, self.id, [str(folder) for folder in self.roots.folders])
+            self._mcp = SessionServers(self.mcp_servers, surroundings, self.updates, self.turns)
             self.resources.push_async_callback(self._mcp.close)
         return self._mcp
 
@@ -141,49 +145,29 @@ class Session:
 
     def tool_call(self, tool_call_id: v1.ToolCallId) -> ToolCallState | None:
         """A tool call that is not finished, as it stands."""
-        return self._tool_calls.get(tool_call_id)
+        return self.updates.tool_call(tool_call_id)
 
     def fold(self, said: v1.ToolCallUpdate) -> ToolCallState:
         """A tool call as it is with what a request says of it."""
-        return (self.tool_call(said.tool_call_id) or ToolCallState(said.tool_call_id)).updated(said)
+        return self.updates.fold(said)
 
     async def send(self, update: v1.SessionUpdate) -> None:
         """Tell the client something, in a turn or between two.
 
         Usually a shorter way is there: `turn.say`, `turn.plan`, `session.set_title` and the like.
         """
-        if update.__class__ in self._looked_at:
-            update = self._fit(update)
-        frame = self.record.keep_now(update) or await self.record.keep(update)
-        if self._early is not None:
-            self._early.append(frame)
-        elif self._peer.connection.tell(frame):
-            await self._peer.breathe()
-
-    def _fit(self, update: Any) -> Any:
-        """This update as it may be sent."""
-        needed = update.__needs__
-        if needed is not None:
-            self._peer.capabilities.require(needed, update.__class__.__name__)
-            return update
-        update = with_absolute_paths(update, self.cwd)
-        known = self._tool_calls.pop(update.tool_call_id, None) or ToolCallState(update.tool_call_id)
-        if not (call := known.updated(update)).is_finished:
-            self._tool_calls[call.id] = call
-        return update
+        await self.updates.send(update)
 
     # Its life
 
     def open(self) -> None:
         """The answer that tells the client of this session is being made: it holds all settings as they are now."""
         self.config.restore(self.record.settings)
-        self.is_open = True
+        self.updates.is_open = True
 
     def known(self) -> None:
         """The client knows the session now: what it is told goes to it at once."""
-        early, self._early = self._early or [], None
-        for frame in early:
-            self._peer.connection.tell(frame)
+        self.updates.known()
 
     async def announce(self) -> None:
         """The answer is on its way. What comes now, comes behind it."""
@@ -196,20 +180,16 @@ class Session:
         """The client takes the session up without its past: how full the context is, it cannot know otherwise."""
         # rfd-session-usage, Frequently asked questions. A replay has it among the rest.
         frame = await self.record.usage()
-        if frame is None:
-            return
-        if self._early is not None:
-            self._early.append(frame)
-        else:
-            self._peer.connection.tell(frame)
+        if frame is not None:
+            self.updates.tell(frame)
 
     async def begin_turn(self, prompt: Sequence[v1.ContentBlock]) -> None:
         """The user says something. The first that is no command is the title, in a store that the author chose."""
-        wants_title = self.title is None and self.service.agent.titles_sessions and not self.commands.called_by(prompt)
+        wants_title = self.title is None and self._titles_itself and not self.commands.called_by(prompt)
         self._prompt_title = title_of(text_of(prompt)) if wants_title else None
         frame = await self.record.keep_prompt(prompt, self._prompt_title)
-        if frame is not None and self._peer.connection.tell(frame):
-            await self._peer.breathe()
+        if frame is not None and self.updates.tell(frame):
+            await self.updates.breathe()
         if self._mcp is not None:
             await self._mcp.tell_failures()
 
@@ -217,18 +197,18 @@ class Session:
         """The turn was refused: nothing of it is part of the conversation, and it gives no title."""
         # schema, StopReason: the prompt and what came behind it are not in the next prompt.
         await self.record.forget_prompt()
-        self._tool_calls.clear()
+        self.updates.forget_tool_calls()
         if self._prompt_title is not None and self.title == self._prompt_title:
             await self.set_title(None)
 
     async def save(self) -> None:
         """Keep `state` as it is now. It happens by itself at the end of a turn, and when the session is closed."""
-        if self.service.agent.state_type is not None:
+        if self._keeps_state:
             await self.record.keep_state(self.state)
 
     async def close(self) -> None:
         """Cancel what runs, and free what the session holds."""
-        self.is_open = False
+        self.updates.is_open = False
         await self.turns.end()
         try:
             await self.save()
@@ -242,3 +222,11 @@ class Session:
 
     def __repr__(self) -> str:
         return f"Session({self.id!r}, cwd={str(self.cwd)!r})"
+
+
+def _state_of(state_type: type[Any] | None, record: Record) -> Any:
+    """What the author keeps for a session: as the store has it, or new."""
+    if state_type is None:
+        return None
+    kept = record.state(state_type)
+    return state_type() if kept is None else kept

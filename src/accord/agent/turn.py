@@ -14,7 +14,7 @@ from accord.agent.plan import TurnPlan
 from accord.agent.prompt_queue import QueuedPrompt
 from accord.agent.remote_client import RemoteClient
 from accord.agent.session import Session
-from accord.agent.tool import Location, Tool
+from accord.agent.tool import Location, Tool, ToolSurroundings
 from accord.engine.handlers import Context
 from accord.errors import RequestError
 from accord.schema import v1
@@ -58,7 +58,7 @@ class Turn(Elicits):
         """The tokens that the answer reports (see `tokens`)."""
         self.context = context
         """The low level's: the peer, and the request's id."""
-        self.client = RemoteClient(session, self)
+        self.client = RemoteClient(session.asked, self)
         """What the client lends: files and terminals."""
         self._client = self.client
         self._scope = {"session_id": session.id}
@@ -66,7 +66,7 @@ class Turn(Elicits):
         self.tasks = asyncio.TaskGroup()
         """What runs beside what the turn does (see `start`)."""
         self._asking: set[asyncio.Task[Any]] = set()
-        self._send: Callable[[v1.SessionUpdate], Coroutine[Any, Any, None]] = session.send
+        self._send: Callable[[v1.SessionUpdate], Coroutine[Any, Any, None]] = session.updates.send
         self._speaker: type[object] | None = None
         self._message_id = v1.MessageId("")
         self._made = 0
@@ -155,7 +155,10 @@ class Turn(Elicits):
         ...         await tool.text(str(2 + 2))
         """
         tool_call_id = v1.ToolCallId(id or self._new_id("t"))
-        return Tool(self, tool_call_id, title, kind=kind, name=name, locations=locations, raw_input=raw_input)
+        surroundings = ToolSurroundings(
+            self.session.asked, self.client, self, self.session.permissions, self.end_message, self.send
+        )
+        return Tool(surroundings, tool_call_id, title, kind=kind, name=name, locations=locations, raw_input=raw_input)
 
     async def ask(
         self, title: str, *options: Offered, kind: v1.ToolKind | None = None, about: str | None = None
@@ -197,12 +200,12 @@ class Turn(Elicits):
         if self._place.is_cancelled and isinstance(request, _ASKS_THE_USER):
             # prompt-turn, Cancellation: the client has answered what was open, and its user is through with this.
             raise asyncio.CancelledError
-        return await self._while_it_lasts(self.session.asks.request(request, force=force))
+        return await self._while_it_lasts(self.session.asked.asks.request(request, force=force))
 
     async def request_raw(self, method: str, params: Json = None, *, session_id: str | None = None) -> Json:
         """The same, in plain JSON values."""
         session_id = session_id or self.session.id
-        return await self._while_it_lasts(self.session.asks.request_raw(method, params, session_id=session_id))
+        return await self._while_it_lasts(self.session.asked.asks.request_raw(method, params, session_id=session_id))
 
     async def _while_it_lasts(self, asking: Awaitable[T]) -> T:
         task = asyncio.current_task()
