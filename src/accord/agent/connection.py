@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from typing import cast
 
 from accord.agent.connected_client import ConnectedClient
@@ -133,16 +134,19 @@ class AgentConnection:
         await self._authentication.require()
         session = self.session(request.session_id)
         check_prompt(request.prompt, self._offers)
-        place = session.turns.join()
+        place = session.turns.place()
         turn = Turn(session, request, context, place)
         context.on_cancel(place.cancel)
+        place.when_overdue(functools.partial(self._answer_without, turn))
         try:
-            stop_reason = await place.live(lambda: self._work(turn), lambda: self._give_up(turn))
+            with place:
+                if await place.comes():
+                    place.stop_reason = await self._work(turn)
         except StoreError as error:
             if error.reason in ("taken", "gone"):
                 await self._lifecycle.let_go(session)
             raise told(error, session.id) from error
-        return self._response(turn, stop_reason)
+        return self._response(turn, place.stop_reason)
 
     def _response(self, turn: Turn, stop_reason: str) -> v1.PromptResponse:
         usage = turn.spent if self._agent.unstable else None
@@ -163,7 +167,7 @@ class AgentConnection:
             await turn.session.save()
         return stop_reason
 
-    def _give_up(self, turn: Turn) -> None:
+    def _answer_without(self, turn: Turn) -> None:
         """Answer a prompt whose work does not end though it was cancelled."""
         turn.end()
         turn.context.answer(self._response(turn, CANCELLED))
