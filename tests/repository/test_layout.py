@@ -51,7 +51,9 @@ accord.agent.elicitation
 accord.agent.login accord.agent.tool
 accord.agent.mcp
 accord.agent.session
-accord.agent.lifecycle accord.agent.turn
+accord.agent.open_session
+accord.agent.lifecycle accord.agent.running_turn
+accord.agent.turn
 accord.agent.definition
 accord.agent.connection
 accord.agent.agent

@@ -222,7 +222,7 @@ class Agent:
         connection = context.peer.home
         if not isinstance(connection, AgentConnection):
             raise TypeError("this context belongs to no agent: pass the one that a handler of an agent was given")
-        return connection.session(session_id)
+        return connection.session(session_id).face
 
     # Running
 

@@ -11,11 +11,12 @@ from accord.agent.content import check_prompt
 from accord.agent.definition import AgentDefinition
 from accord.agent.lifecycle import Lifecycle
 from accord.agent.login import Authentication
+from accord.agent.open_session import OpenSession, SessionSurroundings
 from accord.agent.prompt_queue import CANCELLED
 from accord.agent.remote_client import ClientLink
-from accord.agent.session import Session, SessionSurroundings
+from accord.agent.running_turn import RunningTurn, meant_by
 from accord.agent.store_errors import told
-from accord.agent.turn import Turn, meant_by
+from accord.agent.turn import Turn
 from accord.capabilities import Capabilities
 from accord.engine.handlers import Context, Handlers
 from accord.engine.peer import Peer
@@ -78,7 +79,7 @@ class AgentConnection:
             await self._lifecycle.end_all()
             await self._errands.end(self._peer.connection.limits.grace)
 
-    def session(self, session_id: str) -> Session:
+    def session(self, session_id: str) -> OpenSession:
         """The open session of this id; RequestError if there is none."""
         return self._lifecycle.session(session_id)
 
@@ -119,14 +120,15 @@ class AgentConnection:
     async def _set_mode(self, request: v1.SetSessionModeRequest) -> None:
         session = self.session(request.session_id)
         async with self._lifecycle.keeping(session):
-            await session.modes.set_by_client(request.mode_id)
+            await session.face.modes.set_by_client(request.mode_id)
 
     async def _set_config_option(self, request: v1.SetSessionConfigOptionRequest) -> v1.SetSessionConfigOptionResponse:
         session = self.session(request.session_id)
+        config = session.face.config
         async with self._lifecycle.keeping(session):
-            await session.config.set_by_client(request.config_id, request.value)
+            await config.set_by_client(request.config_id, request.value)
         # session-config-options, From the Client: the answer holds all options and their values.
-        return v1.SetSessionConfigOptionResponse(session.config.options())
+        return v1.SetSessionConfigOptionResponse(config.options())
 
     # Turns
 
@@ -135,42 +137,44 @@ class AgentConnection:
         session = self.session(request.session_id)
         check_prompt(request.prompt, self._offers)
         place = session.turns.place()
-        turn = Turn(session, request, context, place)
+        running = RunningTurn(session, context, place)
+        turn = Turn(running, request)
         context.on_cancel(place.cancel)
-        place.when_overdue(functools.partial(self._answer_without, turn))
+        place.when_overdue(functools.partial(self._answer_without, running, turn))
         try:
             with place:
                 if await place.comes():
-                    place.stop_reason = await self._work(turn)
+                    place.stop_reason = await self._work(running, turn)
         except StoreError as error:
             if error.reason in ("taken", "gone"):
                 await self._lifecycle.let_go(session)
             raise told(error, session.id) from error
-        return self._response(turn, place.stop_reason)
+        return self._response(running, turn, place.stop_reason)
 
-    def _response(self, turn: Turn, stop_reason: str) -> v1.PromptResponse:
-        usage = turn.spent if self._agent.unstable else None
+    def _response(self, running: RunningTurn, turn: Turn, stop_reason: str) -> v1.PromptResponse:
+        usage = running.spent if self._agent.unstable else None
         return v1.PromptResponse(cast("StopReason", stop_reason), usage, meta=turn.answer_meta or None)
 
-    async def _work(self, turn: Turn) -> str:
-        await turn.session.begin_turn(turn.prompt)
+    async def _work(self, running: RunningTurn, turn: Turn) -> str:
+        session = running.session
+        await session.begin_turn(turn.prompt)
         try:
             try:
-                async with turn.tasks:
+                async with running.tasks:
                     stop_reason = await self._agent.answer(turn)
             except BaseExceptionGroup as group:
                 raise meant_by(group) from None
             if stop_reason == REFUSAL:
-                await turn.session.forget_turn()
+                await session.forget_turn()
         finally:
-            turn.end()
-            await turn.session.save()
+            running.end()
+            await session.face.save()
         return stop_reason
 
-    def _answer_without(self, turn: Turn) -> None:
+    def _answer_without(self, running: RunningTurn, turn: Turn) -> None:
         """Answer a prompt whose work does not end though it was cancelled."""
-        turn.end()
-        turn.context.answer(self._response(turn, CANCELLED))
+        running.end()
+        running.context.answer(self._response(running, turn, CANCELLED))
 
     def _cancel(self, notification: v1.CancelNotification) -> None:
         session = self._lifecycle.sessions.get(notification.session_id)

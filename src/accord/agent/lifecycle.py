@@ -20,9 +20,10 @@ from weakref import WeakValueDictionary
 import msgspec
 
 from accord.agent.login import Authentication
+from accord.agent.open_session import OpenSession, SessionSurroundings
 from accord.agent.paths import absolute, checked_folders
 from accord.agent.record import Record
-from accord.agent.session import Session, SessionSurroundings
+from accord.agent.session import Session
 from accord.agent.store_errors import not_found, telling, told
 from accord.engine.handlers import Context, Handlers
 from accord.errors import RequestError, StoreError
@@ -43,7 +44,7 @@ class Lifecycle:
         owner: str,
         on_session: Callable[[Session], Awaitable[None]],
     ) -> None:
-        self.sessions: dict[str, Session] = {}
+        self.sessions: dict[str, OpenSession] = {}
         """The sessions that are open on this connection."""
         self._surroundings = surroundings
         self._authentication = authentication
@@ -114,7 +115,7 @@ class Lifecycle:
         stored: StoredSession,
         request: v1.NewSessionRequest | v1.ForkSessionRequest,
         context: Context,
-    ) -> Session:
+    ) -> OpenSession:
         """Open a session that the client does not know yet; it is forgotten if that fails."""
         session = self._session(stored, request)
         try:
@@ -127,7 +128,7 @@ class Lifecycle:
         context.after_response(session.announce)
         return session
 
-    async def _take(self, request: v1.LoadSessionRequest | v1.ResumeSessionRequest) -> Session:
+    async def _take(self, request: v1.LoadSessionRequest | v1.ResumeSessionRequest) -> OpenSession:
         """A session from the store, held from now on."""
         cwd, *others = checked_folders(request.cwd, request.additional_directories)
         found = await self._store.find(request.session_id, owner=self._owner)
@@ -147,8 +148,8 @@ class Lifecycle:
         self,
         stored: StoredSession,
         request: v1.NewSessionRequest | v1.LoadSessionRequest | v1.ResumeSessionRequest | v1.ForkSessionRequest,
-    ) -> Session:
-        return Session(
+    ) -> OpenSession:
+        return OpenSession(
             self._surroundings,
             v1.SessionId(stored.id),
             checked_folders(stored.cwd, stored.roots),
@@ -157,9 +158,9 @@ class Lifecycle:
             meta=request.meta,
         )
 
-    async def _opened(self, session: Session) -> None:
+    async def _opened(self, session: OpenSession) -> None:
         try:
-            await self._on_session(session)
+            await self._on_session(session.face)
         except BaseException:
             await session.close()
             raise
@@ -168,7 +169,7 @@ class Lifecycle:
 
     # Finding
 
-    def session(self, session_id: str) -> Session:
+    def session(self, session_id: str) -> OpenSession:
         """The open session of this id; RequestError if there is none."""
         session = self.sessions.get(session_id)
         if session is None:
@@ -196,13 +197,13 @@ class Lifecycle:
             await self._end(request.session_id)
             await self._store.delete(request.session_id, owner=self._owner)
 
-    async def let_go(self, session: Session) -> None:
+    async def let_go(self, session: OpenSession) -> None:
         """This session is no longer ours: somebody else has it, or it was deleted."""
         if self.sessions.get(session.id) is session:
             await self._end(session.id)
 
     @asynccontextmanager
-    async def keeping(self, session: Session) -> AsyncGenerator[None]:
+    async def keeping(self, session: OpenSession) -> AsyncGenerator[None]:
         """Answer with what the client should know of a store's trouble; who no longer has the session lets go of it."""
         try:
             yield
@@ -232,9 +233,9 @@ class Lifecycle:
                 yield
 
 
-def _choices(session: Session) -> tuple[v1.SessionModeState | None, Options]:
+def _choices(session: OpenSession) -> tuple[v1.SessionModeState | None, Options]:
     """What the user may choose, for the answer that opens a session."""
-    return session.modes.state(), session.config.options() or None
+    return session.face.modes.state(), session.face.config.options() or None
 
 
 def _info(stored: StoredSession) -> v1.SessionInfo:

@@ -77,8 +77,11 @@ class Tool(Elicits):
         raw_input: Json = None,
     ) -> None:
         self.id = tool_call_id
+        """The tool call's id, which the client knows as well."""
         self.title = title
+        """What the user reads; `retitle` changes it."""
         self.kind: v1.ToolKind | None = kind
+        """What kind of work it is, such as `edit` or `execute`."""
         self.status: v1.ToolCallStatus = "pending"
         """How it stands for the client."""
         self._client = surroundings.client
@@ -126,7 +129,7 @@ class Tool(Elicits):
         if isinstance(terminal, RemoteTerminal) and terminal.is_released:
             raise ValueError("a terminal is shown before it is released")
         self._add(v1.Terminal(terminal.id if isinstance(terminal, RemoteTerminal) else terminal))
-        await self.flush()
+        await self._flush()
 
     async def clear(self) -> None:
         """Take back all content so far."""
@@ -161,7 +164,7 @@ class Tool(Elicits):
         `about` in the title's place, and not asked for again.
         """
         self._unsent.pop("status", None)
-        await self.flush()
+        await self._flush()
         self.status = "pending"
         subject = (self.kind or "other", about or self.title)
         request = v1.RequestPermissionRequest(self._session.session_id, self._as_it_is(), options_of(options))
@@ -198,17 +201,17 @@ class Tool(Elicits):
         try:
             if self.status != "failed":
                 if kind is None:
-                    await self.flush(everything=True)
+                    await self._flush(everything=True)
                 self.status = "completed" if kind is None else "failed"
                 self._unsent["status"] = self.status
-            await self.flush(everything=True)
+            await self._flush(everything=True)
         except ConnectionClosed:
             if kind is None:
                 raise
 
     async def _become(self, status: v1.ToolCallStatus) -> None:
         self._unsent["status"] = self.status = status
-        await self.flush()
+        await self._flush()
 
     # Telling
 
@@ -245,9 +248,9 @@ class Tool(Elicits):
     async def _send_now(self) -> None:
         # Where this fails, so does what the turn sends itself; or the turn is over, and nobody is to be told.
         with suppress(AccordError, RuntimeError):
-            await self.flush()
+            await self._flush()
 
-    async def flush(self, *, everything: bool = False) -> None:
+    async def _flush(self, *, everything: bool = False) -> None:
         """Send what has not been sent; content only if it is worth it, unless `everything` is wanted."""
         update, self._unsent = self._unsent, {}
         if self._stale and (everything or self._affordable()):
