@@ -14,7 +14,8 @@ GUIDE = (Path(__file__).parents[2] / "docs" / "agents.md").read_text()
 
 MEMBERS = {
     "Agent": """
-        info program on_prompt on_session on_config command login login_in_terminal login_by_environment logged_in on_logout
+        info program on_prompt on_session on_config command login terminal_login environment_login on_login_check
+        on_logout
         on on_request on_notification session serve run
     """,
     "Session": """

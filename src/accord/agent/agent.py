@@ -151,7 +151,7 @@ class Agent:
 
         return register
 
-    def login_in_terminal(
+    def terminal_login(
         self,
         method_id: str,
         name: str,
@@ -175,7 +175,7 @@ class Agent:
 
         return register
 
-    def login_by_environment(
+    def environment_login(
         self,
         method_id: str,
         name: str,
@@ -192,9 +192,9 @@ class Agent:
         method = v1.AuthMethodEnvVar(v1.AuthMethodId(method_id), name, needed, description=description, link=link)
         self._definition.logins.add(Way(method, variables_are_set(needed)))
 
-    def logged_in(self, function: FunctionT) -> FunctionT:
-        """Ask this function whether the user is logged in already, where nobody has logged in on this connection."""
-        self._definition.logins.already_open = function
+    def on_login_check(self, function: FunctionT) -> FunctionT:
+        """Ask this function whether the user is logged in already, before a login on this connection is required."""
+        self._definition.logins.check = function
         return function
 
     def on_logout(self, function: FunctionT) -> FunctionT:

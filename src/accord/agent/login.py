@@ -37,7 +37,7 @@ class Logins(msgspec.Struct):
     """Every way in and out that an author has registered."""
 
     ways: list[Way] = msgspec.field(default_factory=list["Way"])
-    already_open: Callable[[], Any] | None = None
+    check: Callable[[], Any] | None = None
     logout: Callable[..., Any] | None = None
 
     def add(self, way: Way) -> None:
@@ -81,7 +81,7 @@ class Authentication:
 
     async def _is_logged_in(self) -> bool:
         """Whether somebody is, by what their login has left behind."""
-        checks = [self._logins.already_open, *(way.function for way in self._logins.ways if self._shows(way))]
+        checks = [self._logins.check, *(way.function for way in self._logins.ways if self._shows(way))]
         for check in checks:
             if check is not None and await _result(check()):
                 return True
