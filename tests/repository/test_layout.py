@@ -54,7 +54,7 @@ accord.agent.session
 accord.agent.open_session
 accord.agent.lifecycle accord.agent.running_turn
 accord.agent.turn
-accord.agent.definition
+accord.agent.definition accord.agent.functions
 accord.agent.connection
 accord.agent.agent
 accord.client

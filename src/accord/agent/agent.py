@@ -5,21 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, get_args
 
 from accord.agent.commands import Command
 from accord.agent.connection import AgentConnection
 from accord.agent.content import Accepted, Accepts
 from accord.agent.definition import AgentDefinition
+from accord.agent.functions import CommandT, LoginCheckT, LoginT, LogoutT, PromptResultT, ResultT
 from accord.agent.login import Way, variables_are_set
 from accord.agent.permission import PermissionMemory, Remembered
 from accord.agent.prompt_queue import SecondPrompt
 from accord.agent.session import Session
+from accord.agent.turn import Turn
 from accord.engine.connection import Limits
-from accord.engine.handlers import Context
+from accord.engine.handlers import Context, MessageT, RawHandlerT, Registrar
 from accord.running import OWNER, Unwritable, run_until_the_end
 from accord.schema import v1
-from accord.schema.base import Notification, Request
 from accord.services.files.files import Files
 from accord.services.local import LocalHost
 from accord.services.service import Service as LentService
@@ -29,8 +30,6 @@ from accord.store.base import Store
 from accord.store.memory import MemoryStore
 from accord.transports.base import Transport
 from accord.transports.stdio import StdioTransport
-
-FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 
 class Agent:
@@ -101,7 +100,7 @@ class Agent:
 
     # What the author registers
 
-    def on_prompt(self, function: FunctionT) -> FunctionT:
+    def on_prompt(self, function: Callable[[Turn], PromptResultT]) -> Callable[[Turn], PromptResultT]:
         """Answer prompts with this function, which takes the `Turn`.
 
         It may be an `async def`, a `def`, or a generator (`async` or not) of what to say. It returns nothing when all
@@ -110,12 +109,14 @@ class Agent:
         self._definition.on_prompt = function
         return function
 
-    def on_session(self, function: FunctionT) -> FunctionT:
+    def on_session(self, function: Callable[[Session], ResultT]) -> Callable[[Session], ResultT]:
         """Call this function with each `Session` that is opened, before the client has it."""
         self._definition.on_session = function
         return function
 
-    def on_config(self, function: FunctionT) -> FunctionT:
+    def on_config(
+        self, function: Callable[[Session, str, str | bool], ResultT]
+    ) -> Callable[[Session, str, str | bool], ResultT]:
         """Call this function with the `Session`, the option's id and its new value, when the user has chosen it.
 
         It may raise `RequestError` to refuse, and change other options.
@@ -123,13 +124,13 @@ class Agent:
         self._definition.on_config = function
         return function
 
-    def command(self, name: str, description: str, *, hint: str | None = None) -> Callable[[FunctionT], FunctionT]:
+    def command(self, name: str, description: str, *, hint: str | None = None) -> Callable[[CommandT], CommandT]:
         """Answer the slash command of this name with a function of the `Turn` and, if it wants it, the text behind it.
 
         `hint` says what that text may be.
         """
 
-        def register(function: FunctionT) -> FunctionT:
+        def register(function: CommandT) -> CommandT:
             self._definition.commands.append(Command(name, description, function, hint))
             return function
 
@@ -137,13 +138,13 @@ class Agent:
 
     # Logging in and out
 
-    def login(self, method_id: str, name: str, *, description: str | None = None) -> Callable[[FunctionT], FunctionT]:
+    def login(self, method_id: str, name: str, *, description: str | None = None) -> Callable[[LoginT], LoginT]:
         """Offer a way to log in, which this function goes through: it takes the `Login`, if it wants it.
 
         It raises `RequestError`, or returns False, when the user is not logged in by it.
         """
 
-        def register(function: FunctionT) -> FunctionT:
+        def register(function: LoginT) -> LoginT:
             self._definition.logins.add(
                 Way(v1.AuthMethodAgent(v1.AuthMethodId(method_id), name, description), function)
             )
@@ -159,7 +160,7 @@ class Agent:
         args: Sequence[str] = (),
         env: Mapping[str, str] | None = None,
         description: str | None = None,
-    ) -> Callable[[FunctionT], FunctionT]:
+    ) -> Callable[[LoginCheckT], LoginCheckT]:
         """Offer a login at a terminal, where the client runs this program with these arguments.
 
         The function, which takes nothing, says whether the user is logged in, by what the login has left behind:
@@ -169,7 +170,7 @@ class Agent:
             v1.AuthMethodId(method_id), name, description=description, args=list(args), env=dict(env or {})
         )
 
-        def register(function: FunctionT) -> FunctionT:
+        def register(function: LoginCheckT) -> LoginCheckT:
             self._definition.logins.add(Way(method, function))
             return function
 
@@ -192,27 +193,27 @@ class Agent:
         method = v1.AuthMethodEnvVar(v1.AuthMethodId(method_id), name, needed, description=description, link=link)
         self._definition.logins.add(Way(method, variables_are_set(needed)))
 
-    def on_login_check(self, function: FunctionT) -> FunctionT:
+    def on_login_check(self, function: LoginCheckT) -> LoginCheckT:
         """Ask this function whether the user is logged in already, before a login on this connection is required."""
         self._definition.logins.check = function
         return function
 
-    def on_logout(self, function: FunctionT) -> FunctionT:
+    def on_logout(self, function: LogoutT) -> LogoutT:
         """Let the user log out; this function forgets who they are."""
         self._definition.logins.logout = function
         return function
 
     # The low level's way
 
-    def on(self, message: type[Request[Any] | Notification]) -> Callable[[FunctionT], FunctionT]:
+    def on(self, message: type[MessageT]) -> Registrar[MessageT]:
         """Handle this message of the protocol, or one of your own, in the low level's way: it goes before ours."""
         return self._definition.handlers.on(message)
 
-    def on_request(self, method: str) -> Callable[[FunctionT], FunctionT]:
+    def on_request(self, method: str) -> Callable[[RawHandlerT], RawHandlerT]:
         """Handle a request by its method, in plain JSON values."""
         return self._definition.handlers.on_request(method)
 
-    def on_notification(self, method: str) -> Callable[[FunctionT], FunctionT]:
+    def on_notification(self, method: str) -> Callable[[RawHandlerT], RawHandlerT]:
         """Handle a notification by its method, in plain JSON values."""
         return self._definition.handlers.on_notification(method)
 
