@@ -5,7 +5,13 @@ from __future__ import annotations
 import accord
 from accord import v1
 
+class Notes:
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+
 agent = accord.Agent("bad")
+notebook = accord.Agent("notebook", state=Notes)
 handlers = accord.Handlers()
 
 
@@ -82,6 +88,19 @@ def takes_four(a: int, b: int, c: int, d: int) -> None: ...
 
 @handlers.on_other  # error
 def takes_one(method: str) -> None: ...
+
+
+@notebook.on_prompt  # error
+async def takes_another_state(turn: accord.Turn[int]) -> None: ...
+
+
+@notebook.on_session  # error
+def takes_a_session_with_another_state(session: accord.Session[str]) -> None: ...
+
+
+@notebook.on_prompt
+async def misspells_its_state(turn: accord.Turn[Notes]) -> None:
+    turn.session.state.pages.append(turn.text)  # error
 
 
 def allow(question: accord.FormQuestion) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from typing import assert_type
 
 import accord
 from accord import v1
@@ -16,7 +17,13 @@ class Wave(accord.Notification, method="_example.com/wave"):
     hands: int
 
 
+class Notes:
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+
 agent = accord.Agent("good")
+notebook = accord.Agent("notebook", state=Notes)
 handlers = accord.Handlers()
 
 
@@ -116,6 +123,26 @@ async def raw(params: dict[str, int]) -> int:
 
 @handlers.on_other
 def other(method: str, params: object, context: accord.Context) -> None: ...
+
+
+@notebook.on_prompt
+async def note(turn: accord.Turn[Notes]) -> None:
+    turn.session.state.lines.append(turn.text)
+
+
+@notebook.on_session
+def begin(session: accord.Session[Notes]) -> None:
+    session.state.lines.append("The beginning")
+
+
+@notebook.on_config
+def change(session: accord.Session, option_id: str, value: str | bool) -> None:
+    """Without a type argument, `state` is of any type."""
+    session.state.lines.append(f"{option_id}={value}")
+
+
+async def look(context: accord.Context) -> None:
+    assert_type(notebook.session(context, "an id").state, Notes)
 
 
 async def allow(question: accord.PermissionQuestion) -> bool:

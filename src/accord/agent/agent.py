@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Generic, get_args
 
 from accord.agent.commands import Command
 from accord.agent.connection import AgentConnection
@@ -15,7 +15,7 @@ from accord.agent.functions import CommandT, LoginCheckT, LoginT, LogoutT, Promp
 from accord.agent.login import Way, variables_are_set
 from accord.agent.permission import PermissionMemory, Remembered
 from accord.agent.prompt_queue import SecondPrompt
-from accord.agent.session import Session
+from accord.agent.session import Session, StateT
 from accord.agent.turn import Turn
 from accord.engine.connection import Limits
 from accord.engine.handlers import Context, MessageT, RawHandlerT, Registrar
@@ -32,7 +32,7 @@ from accord.transports.base import Transport
 from accord.transports.stdio import StdioTransport
 
 
-class Agent:
+class Agent(Generic[StateT]):
     """An agent: functions that answer prompts, and what is known about it.
 
         agent = accord.Agent("echo", version="1.0.0")
@@ -49,7 +49,8 @@ class Agent:
     terminals that a client does not lend are those of the machine that the agent runs on. `second_prompt` says
     what becomes of a prompt in a session that works on one. `remember` says how far a user's "always" reaches.
     `store` keeps the sessions: in memory, unless it is a `Store`, or the path of a file. `state` is the class of
-    `session.state`, which is made without arguments, and kept with the session.
+    `session.state`, which is made without arguments, and kept with the session: `Agent(state=Notes)` is an
+    `Agent[Notes]`, and its functions may take a `Turn[Notes]` and a `Session[Notes]`.
     `capabilities` changes what is declared, which otherwise follows from what is registered. `unstable` lets out what
     is only proposed.
     """
@@ -65,7 +66,7 @@ class Agent:
         second_prompt: SecondPrompt = "queue",
         remember: Remembered = "session",
         store: Store | str | Path | None = None,
-        state: type[Any] | None = None,
+        state: type[StateT] | None = None,
         capabilities: Callable[[v1.AgentCapabilities], v1.AgentCapabilities] | None = None,
         cancel_grace: float = 5.0,
         unstable: bool = False,
@@ -100,7 +101,7 @@ class Agent:
 
     # What the author registers
 
-    def on_prompt(self, function: Callable[[Turn], PromptResultT]) -> Callable[[Turn], PromptResultT]:
+    def on_prompt(self, function: Callable[[Turn[StateT]], PromptResultT]) -> Callable[[Turn[StateT]], PromptResultT]:
         """Answer prompts with this function, which takes the `Turn`.
 
         It may be an `async def`, a `def`, or a generator (`async` or not) of what to say. It returns nothing when all
@@ -109,14 +110,14 @@ class Agent:
         self._definition.on_prompt = function
         return function
 
-    def on_session(self, function: Callable[[Session], ResultT]) -> Callable[[Session], ResultT]:
+    def on_session(self, function: Callable[[Session[StateT]], ResultT]) -> Callable[[Session[StateT]], ResultT]:
         """Call this function with each `Session` that is opened, before the client has it."""
         self._definition.on_session = function
         return function
 
     def on_config(
-        self, function: Callable[[Session, str, str | bool], ResultT]
-    ) -> Callable[[Session, str, str | bool], ResultT]:
+        self, function: Callable[[Session[StateT], str, str | bool], ResultT]
+    ) -> Callable[[Session[StateT], str, str | bool], ResultT]:
         """Call this function with the `Session`, the option's id and its new value, when the user has chosen it.
 
         It may raise `RequestError` to refuse, and change other options.
@@ -217,8 +218,7 @@ class Agent:
         """Handle a notification by its method, in plain JSON values."""
         return self._definition.handlers.on_notification(method)
 
-    @staticmethod
-    def session(context: Context, session_id: str) -> Session:
+    def session(self, context: Context, session_id: str) -> Session[StateT]:
         """In such a handler: the open session of this id. RequestError if there is none."""
         connection = context.peer.home
         if not isinstance(connection, AgentConnection):

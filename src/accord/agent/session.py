@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
@@ -24,6 +24,14 @@ from accord.schema import v1
 from accord.schema.base import Json
 from accord.services.roots import Roots
 from accord.state import SessionState, ToolCallState
+
+if TYPE_CHECKING:
+    # Only type checkers need the default; `typing` has it from 3.13 on, and typing_extensions is no dependency.
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    StateT = TypeVarWithDefault("StateT", default=Any)
+else:
+    StateT = TypeVar("StateT")
 
 
 class SessionParts(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,8 +55,11 @@ class SessionParts(msgspec.Struct, frozen=True, kw_only=True):
     """The session's MCP servers, which are connected when they are first used."""
 
 
-class Session:
-    """One conversation: its id and folders, what it offers to choose from, and what it tells the client."""
+class Session(Generic[StateT]):
+    """One conversation: its id and folders, what it offers to choose from, and what it tells the client.
+
+    Its type argument is the type of `state`: `Session[Notes]` for an `Agent(state=Notes)`.
+    """
 
     def __init__(self, parts: SessionParts) -> None:
         self.id = parts.asked.session_id
@@ -65,7 +76,7 @@ class Session:
         """The MCP servers that the client gave to this session."""
         self.meta = parts.meta
         """The `_meta` of the request that opened it."""
-        self.state: Any = _state_of(parts.state_type, parts.record)
+        self.state: StateT = _state_of(parts.state_type, parts.record)
         """Whatever you want to keep for this session: while it is open, or with `Agent(state=...)` in the store."""
         self.client = RemoteClient(parts.asked, parts.asked.asks)
         """The client, between turns; what `turn.client` is asked ends with its turn."""

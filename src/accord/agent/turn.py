@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from accord.agent.content import text_of
 from accord.agent.elicitation import Elicits
@@ -13,6 +13,7 @@ from accord.agent.permission import Decision, Offered
 from accord.agent.plan import TurnPlan
 from accord.agent.remote_client import RemoteClient
 from accord.agent.running_turn import RunningTurn
+from accord.agent.session import Session, StateT
 from accord.agent.tool import Location, Tool, ToolSurroundings
 from accord.schema import v1
 from accord.schema.base import Json
@@ -20,7 +21,7 @@ from accord.schema.base import Json
 T = TypeVar("T")
 
 
-class Turn(Elicits):
+class Turn(Elicits, Generic[StateT]):
     """One prompt being worked on.
 
     >>> async def reply(turn: Turn) -> None:
@@ -31,7 +32,7 @@ class Turn(Elicits):
     """
 
     def __init__(self, running: RunningTurn, request: v1.PromptRequest) -> None:
-        self.session = running.session.face
+        self.session: Session[StateT] = running.session.face
         """The session, which outlasts the turn."""
         self.prompt = request.prompt
         """The prompt as it came: blocks of text, links, images and so on."""
