@@ -5,6 +5,7 @@ from __future__ import annotations
 import accord
 from accord import v1
 
+
 class Notes:
     def __init__(self) -> None:
         self.lines: list[str] = []
