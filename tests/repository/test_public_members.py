@@ -19,8 +19,8 @@ MEMBERS = {
         on on_request on_notification session serve run
     """,
     "Session": """
-        id agent program cwd roots mcp_servers meta state title set_title client config modes commands permissions resources
-        mcp resolve history tool_call send save
+        id agent program cwd roots mcp_servers meta state title set_title client config modes commands permissions
+        resources mcp resolve history tool_call fold send save
     """,
     "Turn": """
         text prompt command arguments meta answer_meta context session client cwd

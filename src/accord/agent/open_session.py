@@ -26,7 +26,7 @@ from accord.mcp.surroundings import Surroundings
 from accord.schema import v1
 from accord.schema.base import Json
 from accord.services.roots import Roots
-from accord.state import ToolCallState
+from accord.services.service import ServedSession
 from accord.tasks import Tasks
 
 log = logging.getLogger("accord")
@@ -57,7 +57,7 @@ class SessionSurroundings(msgspec.Struct, frozen=True):
 
 
 class OpenSession:
-    """A session, as its connection and the services of this machine see it."""
+    """A session, as its connection sees it."""
 
     def __init__(
         self,
@@ -71,24 +71,24 @@ class OpenSession:
     ) -> None:
         client = surroundings.client
         self.id = session_id
-        self.agent = surroundings.name
-        self.program = surroundings.program
-        self.cwd = folders[0]
-        self.roots = Roots(folders)
         self.record = record
         """Its place in the store."""
-        self.updates = SessionUpdates(record, client.peer, self.cwd)
-        self.asked = SessionClient(client, client.asked_for(self), surroundings.errands, session_id, self.cwd)
+        self.updates = SessionUpdates(record, client.peer, folders[0])
+        self.asked: SessionClient
         """What requests to the client need, in turns and between them."""
+        self._client = client
+        self._errands = surroundings.errands
         self.turns = PromptQueue(surroundings.second_prompt, surroundings.cancel_grace)
         self.face = Session(
             SessionParts(
                 name=surroundings.name,
                 program=surroundings.program,
-                asked=self.asked,
+                id=session_id,
+                cwd=folders[0],
+                asked_by=self._asked_by,
                 updates=self.updates,
                 record=record,
-                roots=self.roots,
+                roots=Roots(folders),
                 mcp_servers=mcp_servers,
                 meta=meta or {},
                 permissions=surroundings.permissions or PermissionMemory(),
@@ -100,8 +100,7 @@ class OpenSession:
         )
         """The session, as its author sees it."""
         if client.local is not None:
-            self.face.resources.push_async_callback(client.local.release, self)
-        self._peer = client.peer
+            self.face.resources.push_async_callback(client.local.release, self.face)
         self._mcp: SessionServers | None = None
         self._titles_itself = surroundings.titles_sessions
         self._prompt_title: str | None = None
@@ -109,18 +108,15 @@ class OpenSession:
 
     def _servers(self) -> SessionServers:
         if self._mcp is None:
-            surroundings = Surroundings(self._peer, self.id, [str(folder) for folder in self.roots.folders])
+            surroundings = Surroundings(self._client.peer, self.id, [str(folder) for folder in self.face.roots.folders])
             self._mcp = SessionServers(self.face.mcp_servers, surroundings, self.updates, self.turns)
             self.face.resources.push_async_callback(self._mcp.close)
         return self._mcp
 
-    def tool_call(self, tool_call_id: v1.ToolCallId) -> ToolCallState | None:
-        """A tool call that is not finished, as it stands."""
-        return self.updates.tool_call(tool_call_id)
-
-    def fold(self, said: v1.ToolCallUpdate) -> ToolCallState:
-        """A tool call as it is with what a request says of it."""
-        return self.updates.fold(said)
+    def _asked_by(self, session: ServedSession) -> SessionClient:
+        client, errands = self._client, self._errands
+        self.asked = SessionClient(client, client.asked_for(session), errands, session.id, session.cwd)
+        return self.asked
 
     # Its life
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
@@ -23,6 +24,7 @@ from accord.agent.updates import SessionUpdates
 from accord.schema import v1
 from accord.schema.base import Json
 from accord.services.roots import Roots
+from accord.services.service import ServedSession
 from accord.state import SessionState, ToolCallState
 
 if TYPE_CHECKING:
@@ -41,7 +43,10 @@ class SessionParts(msgspec.Struct, frozen=True, kw_only=True):
     """The agent's name."""
     program: str
     """The module of the agent's code, and the agent's name: remembered answers are kept under it."""
-    asked: SessionClient
+    id: v1.SessionId
+    cwd: Path
+    asked_by: Callable[[ServedSession], SessionClient]
+    """Makes what requests to the client need; services of this machine know a session by its face."""
     updates: SessionUpdates
     record: Record
     roots: Roots
@@ -62,13 +67,13 @@ class Session(Generic[StateT]):
     """
 
     def __init__(self, parts: SessionParts) -> None:
-        self.id = parts.asked.session_id
+        self.id = parts.id
         """The session's id, which the client knows as well."""
         self.agent = parts.name
         """The agent's name."""
         self.program = parts.program
         """The module of the agent's code, and the agent's name: remembered answers are kept under it."""
-        self.cwd = parts.asked.cwd
+        self.cwd = parts.cwd
         """The folder that it works in, and the base of relative paths."""
         self.roots = parts.roots
         """Where its files and commands should stay: `cwd` and the additional directories."""
@@ -78,7 +83,8 @@ class Session(Generic[StateT]):
         """The `_meta` of the request that opened it."""
         self.state: StateT = _state_of(parts.state_type, parts.record)
         """Whatever you want to keep for this session: while it is open, or with `Agent(state=...)` in the store."""
-        self.client = RemoteClient(parts.asked, parts.asked.asks)
+        asked = parts.asked_by(self)
+        self.client = RemoteClient(asked, asked.asks)
         """The client, between turns; what `turn.client` is asked ends with its turn."""
         self.config = Config(parts.updates, self._config_changed)
         """The options that the user chooses from."""
@@ -126,6 +132,10 @@ class Session(Generic[StateT]):
     def tool_call(self, tool_call_id: v1.ToolCallId) -> ToolCallState | None:
         """A tool call that is not finished, as it stands."""
         return self._updates.tool_call(tool_call_id)
+
+    def fold(self, said: v1.ToolCallUpdate) -> ToolCallState:
+        """A tool call as it stands with what a permission request says of it; for services, see `ServedSession`."""
+        return self._updates.fold(said)
 
     async def send(self, update: v1.SessionUpdate) -> None:
         """Tell the client something, in a turn or between two.
