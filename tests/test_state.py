@@ -149,6 +149,15 @@ def test_a_list_in_a_tool_calls_update_replaces_the_one_before() -> None:
     assert list(state.tool_calls[v1.ToolCallId("1")].content) == []
 
 
+def test_a_tool_call_gives_its_diffs_and_its_text_apart() -> None:
+    image = v1.Content(v1.ImageContent("AAAA", "image/png"))
+    diff = v1.Diff("/a.txt", "new", "old")
+    content = [v1.Content.of("one"), diff, image, v1.Terminal(v1.TerminalId("t")), v1.Content.of("two")]
+    call = ToolCallState(v1.ToolCallId("1"), content=content)
+    assert call.diffs == [diff]
+    assert call.text == "one\ntwo"
+
+
 def test_an_update_of_a_tool_call_that_was_never_begun_begins_it() -> None:
     state = folded(progress("1", status="completed"))
     assert state.tool_calls[v1.ToolCallId("1")].status == "completed"

@@ -76,6 +76,17 @@ class ToolCallState(msgspec.Struct, frozen=True):
     def is_finished(self) -> bool:
         return self.status in ("completed", "failed", "cancelled")
 
+    @property
+    def diffs(self) -> list[v1.Diff]:
+        """The changes of files in its content."""
+        return [part for part in self.content if isinstance(part, v1.Diff)]
+
+    @property
+    def text(self) -> str:
+        """The text in its content, joined by newlines; diffs, terminals, images and the like are left out."""
+        blocks = [part.content for part in self.content if isinstance(part, v1.Content)]
+        return "\n".join(block.text for block in blocks if isinstance(block, v1.TextContent))
+
     def updated(self, update: v1.ToolCallUpdate | v1.ToolCall) -> ToolCallState:
         """This tool call after an update: what the update leaves out stays."""
         return ToolCallState(

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
 
 from accord.client.definition import ClientDefinition
+from accord.engine.handlers import MessageT, RawHandlerT, Registrar
 from accord.schema import v1
-from accord.schema.base import Notification, Request
 from accord.services.elicitation.elicitation import Elicitation, Fill
 from accord.services.files.files import Files
 from accord.services.permissions.permissions import Permissions
 from accord.services.permissions.question import Ask, allow_all, refuse
 from accord.services.service import Service
 from accord.services.terminals.terminals import Terminals
-
-FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 
 class Client:
@@ -58,15 +55,15 @@ class Client:
         """The client's name, version and title, as agents are told them."""
         return self._definition.info
 
-    def on(self, message: type[Request[Any] | Notification]) -> Callable[[FunctionT], FunctionT]:
+    def on(self, message: type[MessageT]) -> Registrar[MessageT]:
         """Handle this message, built-in or your own: it goes before what a service does with it."""
         return self._definition.handlers.on(message)
 
-    def on_request(self, method: str) -> Callable[[FunctionT], FunctionT]:
+    def on_request(self, method: str) -> Callable[[RawHandlerT], RawHandlerT]:
         """Handle a request by its method, in plain JSON values."""
         return self._definition.handlers.on_request(method)
 
-    def on_notification(self, method: str) -> Callable[[FunctionT], FunctionT]:
+    def on_notification(self, method: str) -> Callable[[RawHandlerT], RawHandlerT]:
         """Handle a notification by its method, in plain JSON values."""
         return self._definition.handlers.on_notification(method)
 
