@@ -98,17 +98,17 @@ async def test_the_token_of_the_environment_is_wanted():
         (["serve", "--host", "0.0.0.0"], "ACCORD_TOKEN"),
         (["serve", "--token-file", "/nonexistent"], "cannot read the tokens"),
         (["serve", "--key", "x"], "--certificate"),
-        (["serve", "--", "http://127.0.0.1:1/acp"], "served already"),
-        (["serve", "--", "no-such-program"], "no program no-such-program"),
-        (["serve", "--port", "http"], "--port is a number"),
-        (["serve", "--port", "70000"], "between 0 and 65,535"),
-        (["serve", "--grace", "-1"], "--grace is between"),
+        (["serve", "--", "http://127.0.0.1:1/acp"], "only a command can be served"),
+        (["serve", "--", "no-such-program"], "program not found: no-such-program"),
+        (["serve", "--port", "http"], "--port must be a number"),
+        (["serve", "--port", "70000"], "--port must be between 0 and 65,535"),
+        (["serve", "--grace", "-1"], "--grace must be between"),
         (["serve", "--limit", "sessions"], "NAME=NUMBER"),
-        (["serve", "--limit", "clients=1"], "the names are body, sockets"),
-        (["serve", "--limit", "body=large"], "--limit body is a number"),
+        (["serve", "--limit", "clients=1"], "a name of body, sockets"),
+        (["serve", "--limit", "body=large"], "--limit body must be a number"),
         (["serve", "--limit", "body=0"], "must be positive"),
-        (["serve", "--origin", "app.example"], "--origin is like"),
-        (["bridge", "http://127.0.0.1:1/acp", "--header", "nonsense"], "no header"),
+        (["serve", "--origin", "app.example"], "--origin must be like"),
+        (["bridge", "http://127.0.0.1:1/acp", "--header", "nonsense"], "--header must be"),
         (["bridge", "http://127.0.0.1:1/acp", "--ca", "/nonexistent"], "cannot read the certificates"),
     ],
 )
@@ -132,7 +132,7 @@ def test_a_file_without_a_token_starts_no_server(tmp_path, text):
     file.write_text(text, encoding="utf-8")
     done = accord_once("serve", "--port", "0", "--token-file", str(file))
     assert done.returncode == 2
-    assert "holds no token" in done.stderr
+    assert "contains no token" in done.stderr
 
 
 def test_a_token_that_stands_in_two_lines_starts_no_server(tmp_path):
@@ -140,7 +140,7 @@ def test_a_token_that_stands_in_two_lines_starts_no_server(tmp_path):
     file.write_text("s3cret ada\ns3cret bob\n")
     done = accord_once("serve", "--port", "0", "--token-file", str(file))
     assert done.returncode == 2
-    assert "line 2 twice" in done.stderr
+    assert "token in line 2 is a duplicate" in done.stderr
     assert "s3cret" not in done.stderr
 
 
@@ -182,7 +182,7 @@ def test_a_port_that_is_taken_is_one_line():
     ("arguments", "said"),
     [
         (["--certificate", "/nonexistent"], "cannot use the certificate /nonexistent"),
-        (["--certificate", __file__], "no certificate with its key"),
+        (["--certificate", __file__], "not a PEM certificate"),
         (["--host", "no-such-name.invalid"], "cannot listen on no-such-name.invalid"),
     ],
 )

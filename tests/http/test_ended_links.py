@@ -269,7 +269,7 @@ class Http2Client(Wire):
 
 def give_up_the_unused(server):
     """As it comes to be when enough time has passed."""
-    server.app._give_up_unused(asyncio.get_running_loop().time() + 1e6)
+    server.app._close_unused(asyncio.get_running_loop().time() + 1e6)
 
 
 @pytest.mark.parametrize("end", ["DELETE", "half a message", "reset"])

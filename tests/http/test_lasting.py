@@ -48,13 +48,13 @@ async def test_a_stream_that_missed_too_much_ends_the_link_and_says_so():
         await editor.prompt(session, "before")
         (link,) = server.app._links.values()
         stream = link.outbound.sessions[session]
-        stream.given_up = stream.handed_out + 1  # as if more had been sent, and not been kept
+        stream.dropped = stream.handed_out + 1  # as if more had been sent, and not been kept
         stream.handed_out += 1
         await cut(server)
         end = await editor.connection.closed()
         assert end.reason == "broken"
         assert "410" in end.detail
-        assert "not kept any more" in end.detail
+        assert "no longer kept" in end.detail
 
 
 async def test_a_connection_that_is_gone_ends_the_link():
@@ -105,8 +105,8 @@ async def test_a_connection_that_nobody_uses_is_given_up():
         now = asyncio.get_running_loop().time()
         assert link.problem(now + 10_000) is None  # its streams are read
         link._readers.clear()
-        assert "nobody was there" in link.problem(now + 10_000)
-        server.app._give_up_unused(now + 10_000)
+        assert "no stream and sent no request" in link.problem(now + 10_000)
+        server.app._close_unused(now + 10_000)
         assert link.end.reason == "unresponsive"
 
 
@@ -117,7 +117,7 @@ async def test_nobody_reading_for_too_long_is_a_problem():
         (link,) = server.app._links.values()
         link.outbound.put(b'{"jsonrpc":"2.0","method":"_x/y"}')
         now = asyncio.get_running_loop().time()
-        assert "nothing was read" in link.problem(now + 10_000)
+        assert "the client read nothing" in link.problem(now + 10_000)
 
 
 @pytest.mark.requirement("http.cookies-returned")

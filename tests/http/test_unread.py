@@ -52,7 +52,7 @@ async def test_a_client_that_reads_none_of_its_answers_is_cut(greedy, caplog):
     _, writer = greedy
     writer.transport.pause_reading()
     asked = await ask_until_cut(writer)
-    assert "read none of its answers" in caplog.text
+    assert "read none of its responses" in caplog.text
     answered = sum(record.name == "accord.http.access" for record in caplog.records)
     assert answered < asked  # the server stopped answering before the client stopped asking
 

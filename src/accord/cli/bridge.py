@@ -1,4 +1,4 @@
-"""`accord bridge`: an agent behind a URL as a command, for editors that only know commands."""
+"""`accord bridge`: makes an agent behind a URL a local command, for editors that only start commands."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from accord.cli.endings import ENDED_WELL, FAILED, WrongUsage, one_line
 if TYPE_CHECKING:
     from accord.transports.base import Transport
 
-SUMMARY = "Make an agent behind a URL a local one, which speaks over standard input and output."
+SUMMARY = "Make an agent behind a URL a local agent that speaks over standard input and output."
 EPILOG = """\
 Name it in an editor's settings as the agent's command:
   accord bridge https://agents.example/acp --token-file ~/.agent-token
   accord bridge ws://127.0.0.1:8000/acp
 
-Messages are handed on as they are. Files and terminals that the agent asks for are the editor's, on this machine.
-It ends when the editor closes its input, or when the agent's side ends: then with 1, and why on standard error."""
+Messages are passed on unchanged. Files and terminals that the agent asks for are those of the editor's machine.
+The bridge ends when the editor closes its input. When the agent's side ends first, the exit status is 1 and the reason
+is on standard error."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,9 +33,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("url", metavar="URL", help="http, https, ws or wss")
     parser.add_argument("--token-file", metavar="FILE", help=tokens.HELP)
     parser.add_argument(
-        "--header", action="append", default=[], metavar="'NAME: VALUE'", help="send this as well; may be repeated"
+        "--header", action="append", default=[], metavar="'NAME: VALUE'", help="send this header; may be repeated"
     )
-    parser.add_argument("--ca", metavar="FILE", help="trust the certificates of this file (PEM) as well")
+    parser.add_argument("--ca", metavar="FILE", help="also trust the certificates in this file (PEM)")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -74,7 +75,7 @@ async def _bridge(far: Transport) -> int:
 def _header(given: str) -> tuple[str, str]:
     name, colon, value = given.partition(":")
     if not (name.strip() and colon):
-        raise WrongUsage(f"{given!r} is no header: write 'Name: value'")
+        raise WrongUsage("--header must be 'NAME: VALUE', with a colon after the name")
     return name.strip(), value.strip()
 
 

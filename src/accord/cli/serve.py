@@ -1,4 +1,4 @@
-"""`accord serve`: an agent for clients that come over HTTP and WebSocket."""
+"""`accord serve`: serves an agent over HTTP and WebSocket."""
 
 from __future__ import annotations
 
@@ -30,36 +30,36 @@ Clients reach it by that URL (HTTP/1.1 or HTTP/2), or with ws: in place of http:
   accord run "Say hello" -- http://127.0.0.1:8000/acp
   accord bridge ws://127.0.0.1:8000/acp               for editors that start agents as commands
 
-Whoever reaches an agent can usually run programs where it lives. So it listens on this machine only, answers no
-pages of browsers, and does not listen elsewhere without a token. An agent's process finds the owner of its
+Clients of an agent can usually run programs on its machine. So the server listens on this machine only, refuses
+requests from browser pages, and requires a token to listen elsewhere. The agent's process finds the owner of its
 connection's token in the variable ACCORD_OWNER.
 
-Ctrl-C, or SIGTERM, ends it in order: no more connections, prompts get --grace, clients are told. Once more ends it
-at once. http://127.0.0.1:8000/healthz answers 200, and 503 while it ends.
+Ctrl-C or SIGTERM ends it in order: no more connections, prompts get --grace, clients are told. A second one ends it
+at once. http://127.0.0.1:8000/healthz answers 200, and 503 while it shuts down.
 
-limits, and what they are if nothing is said (sizes in bytes, times in seconds):
+limits and their defaults (sizes in bytes, times in seconds):
 {limits}"""
 
 LIMITS = {
     "body": "the size of a message",
-    "sockets": "TCP connections",
-    "connections": "connections of the protocol",
+    "sockets": "open TCP connections",
+    "connections": "open connections of the protocol",
     "sessions": "open sessions of one connection",
-    "requests": "requests on one connection that wait for an answer",
-    "processes": "agent processes, where each connection has one",
-    "owner_processes": "agent processes of one owner",
-    "bodies": "bodies of requests that arrive or wait, in all",
-    "waiting": "bodies of one connection that wait while its agent reads nothing",
+    "requests": "unanswered requests of one connection",
+    "processes": "running agent processes, if each connection has its own",
+    "owner_processes": "running agent processes of one owner",
+    "bodies": "bodies of all requests that are arriving or waiting",
+    "waiting": "bodies that wait on one connection while its agent reads nothing",
     "streams": "event streams of one connection",
-    "unread": "what may wait for a client before its agent waits",
-    "kept": "what is kept for a stream that broke",
-    "keepalive": "silence on a stream before a sign of life",
-    "heartbeat": "silence on a WebSocket before a ping; after three times as long it ends",
-    "stalled": "how long messages may wait without one being read",
-    "abandoned": "how long a connection lasts without a stream and without a request",
+    "unread": "what may wait for a client before its agent is paused",
+    "kept": "what is kept to resume broken streams of one connection",
+    "keepalive": "silence on a stream before a comment is sent",
+    "heartbeat": "silence on a WebSocket before a ping; it is closed after three times as long",
+    "stalled": "how long messages may wait without the client reading any",
+    "abandoned": "how long a connection stays open without a stream and a request",
     "handshake": "how long a TLS handshake may take",
-    "idle": "how long a TCP connection lasts without a request",
-    "arrival": "how long a request's body may take",
+    "idle": "how long a TCP connection stays open without a request",
+    "arrival": "how long a request's body may take to arrive",
 }
 
 
@@ -68,17 +68,21 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG.format(limits="\n".join(_limit_lines()))
     parser.usage = "accord serve [options] [-- AGENT...]"
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: %(default)s)")
-    parser.add_argument("--port", default="8000", help="the port; 0 is any that is free (default: %(default)s)")
+    parser.add_argument("--port", default="8000", help="the port; 0 chooses a free one (default: %(default)s)")
     parser.add_argument(
-        "--token-file", metavar="FILE", help="let in who has a token of this file; each line is TOKEN, or TOKEN OWNER"
+        "--token-file", metavar="FILE", help="accept the bearer tokens of this file; each line is TOKEN, or TOKEN OWNER"
     )
     parser.add_argument(
-        "--origin", action="append", default=[], metavar="URL", help="let in pages of this origin; may be repeated"
+        "--origin",
+        action="append",
+        default=[],
+        metavar="URL",
+        help="accept requests of browser pages of this origin; may be repeated",
     )
     parser.add_argument("--certificate", metavar="FILE", help="serve https with this certificate (PEM)")
     parser.add_argument("--key", metavar="FILE", help="the certificate's key, if it is not in the same file")
     parser.add_argument(
-        "--limit", action="append", default=[], metavar="NAME=NUMBER", help="a limit (see below); may be repeated"
+        "--limit", action="append", default=[], metavar="NAME=NUMBER", help="set a limit (see below); may be repeated"
     )
     parser.add_argument(
         "--grace", default="10", metavar="S", help="seconds that running prompts have at the end (default: %(default)s)"
@@ -87,9 +91,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--log-format",
         choices=("text", "json", "none"),
         default="text",
-        help="a line on standard error for each request and connection (default: %(default)s)",
+        help="the form of the log on standard error (default: %(default)s)",
     )
-    parser.add_argument("--verbose", action="store_true", help="tell more about connections on standard error")
+    parser.add_argument("--verbose", action="store_true", help="log more about connections")
     parser.set_defaults(agent=None)
 
 
@@ -110,9 +114,9 @@ def run(options: argparse.Namespace) -> int:
     tokens.forget()
     names = names_of(options.host)
     if names is None and not known:
-        raise WrongUsage(f"{options.host} can be reached from elsewhere: set {tokens.VARIABLE}, or name a --token-file")
+        raise WrongUsage(f"--host {options.host} is not a loopback address: set {tokens.VARIABLE} or --token-file")
     if options.key and not options.certificate:
-        raise WrongUsage("--key goes with --certificate")
+        raise WrongUsage("--key requires --certificate")
     port = int(_number("--port", options.port, most=65535))
     grace = _number("--grace", options.grace)
     limits = _limits(options.limit)
@@ -137,10 +141,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _allow_files(wanted: int) -> None:
-    """Let this process have so many open files, as far as it may: each client is one, and shells allow a thousand."""
+    """Raise the limit of open files to `wanted` if permitted: each client needs one, and shells allow about 1,000."""
     try:
         import resource
-    except ImportError:  # Windows, where there is no such limit
+    except ImportError:  # Windows has no such limit
         return
     now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     if most != resource.RLIM_INFINITY:
@@ -154,9 +158,9 @@ def _number(what: str, text: str, most: float = 10**12) -> float:
     try:
         number = float(text)
     except ValueError:
-        raise WrongUsage(f"{what} is a number, and not {text!r}") from None
+        raise WrongUsage(f"{what} must be a number, got {text!r}") from None
     if not 0 <= number <= most:
-        raise WrongUsage(f"{what} is between 0 and {most:,.0f}, and not {text}")
+        raise WrongUsage(f"{what} must be between 0 and {most:,.0f}, got {text}")
     return number
 
 
@@ -167,7 +171,7 @@ def _limits(given: list[str]) -> ServerLimits:
     for setting in given:
         name, is_set, text = setting.partition("=")
         if name not in LIMITS or not is_set:
-            raise WrongUsage(f"--limit is NAME=NUMBER, and the names are {', '.join(LIMITS)}; not {setting!r}")
+            raise WrongUsage(f"--limit must be NAME=NUMBER with a name of {', '.join(LIMITS)}; got {setting!r}")
         number = _number(f"--limit {name}", text)
         found[name] = number if isinstance(getattr(ServerLimits(), name), float) else int(number)
     try:
@@ -179,7 +183,7 @@ def _limits(given: list[str]) -> ServerLimits:
 def _origin(given: str) -> str:
     parts = urlsplit(given)
     if parts.scheme not in ("http", "https") or not parts.netloc or parts.path.strip("/") or parts.query:
-        raise WrongUsage(f"--origin is like https://app.example, and not {given!r}")
+        raise WrongUsage(f"--origin must be like https://app.example, got {given!r}")
     return given
 
 
@@ -198,9 +202,9 @@ def _hosted(agent: list[str] | None) -> Hosted:
 
         return demo_agent()
     if "://" in agent[0]:
-        raise WrongUsage(f"{agent[0]} is served already; an agent that is a command can be")
+        raise WrongUsage(f"{agent[0]} is a URL; only a command can be served")
     if shutil.which(agent[0]) is None:
-        raise WrongUsage(f"there is no program {agent[0]}")
+        raise WrongUsage(f"program not found: {agent[0]}")
     from accord.http.server.hosting import CommandHost
 
     return CommandHost(agent)

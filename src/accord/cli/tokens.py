@@ -1,4 +1,4 @@
-"""Bearer tokens on the command line: from a file or from the environment, never as an argument that others can see."""
+"""Bearer tokens for commands: read from a file or the environment, never from arguments, which other users can see."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ VARIABLE = "ACCORD_TOKEN"
 HELP = f"read the bearer token from this file (default: the variable {VARIABLE}, if it is set)"
 
 ROUNDS = 20_000
-"""Rounds of PBKDF2 for the name of an owner, which logs show: so that it does not help to guess a short token."""
+"""Rounds of PBKDF2 for an owner's name. Logs show the name, and it must not help to guess a short token."""
 
 
 def token(file: str | None) -> str | None:
@@ -31,9 +31,9 @@ def token(file: str | None) -> str | None:
 
 
 def owners(file: str | None) -> dict[str, str]:
-    """The tokens that may come in, each with its owner; nothing where the variable is not set.
+    """The accepted tokens and their owners; empty if there is no file and the variable is not set.
 
-    A token of a file that names no owner is an owner of its own.
+    A token without an owner in its line is an owner of its own.
     """
     if file is not None:
         return {secret: owner or _owner_of(secret) for secret, owner in _read(file).items()}
@@ -41,15 +41,15 @@ def owners(file: str | None) -> dict[str, str]:
     if given is None:
         return {}
     if not given.strip():
-        raise WrongUsage(f"{VARIABLE} is set but empty, which would let everybody in: set it to a token, or unset it")
+        raise WrongUsage(f"{VARIABLE} is set but empty: set it to a token, or unset it to allow everyone")
     return {given.strip(): ""}
 
 
 def forget() -> None:
-    """Leave no token in our environment.
+    """Remove the token from this process's environment.
 
-    An agent that we start can read the environment with which we were started (/proc/PID/environ on Linux). Taking a
-    variable out does not change that text, so it is overwritten where it stands.
+    An agent that we start can read the environment that we were started with (/proc/PID/environ on Linux). Deleting a
+    variable does not change that text, so the value is also overwritten in place.
     """
     if VARIABLE not in os.environ:
         return
@@ -64,7 +64,7 @@ def forget() -> None:
 
 
 def _read(file: str) -> dict[str, str]:
-    """The tokens of a file, each with the owner that its line names. Lines are TOKEN, TOKEN OWNER or # a comment."""
+    """Read a token file: each line is TOKEN, TOKEN OWNER, or a comment that begins with #."""
     try:
         lines = Path(file).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -75,14 +75,16 @@ def _read(file: str) -> dict[str, str]:
         if not secret or secret.startswith("#"):
             continue
         if secret in found:
-            raise WrongUsage(f"{file} has the token of line {number} twice: give each owner a token of its own")
+            raise WrongUsage(
+                f"--token-file {file}: the token in line {number} is a duplicate; give each owner a token of its own"
+            )
         found[secret] = owner[0].strip() if owner else ""
     if not found:
-        raise WrongUsage(f"{file} holds no token, which would let everybody in: write one on each line")
+        raise WrongUsage(f"--token-file {file} contains no token: write at least one, each on its own line")
     return found
 
 
 def _owner_of(secret: str) -> str:
-    """A name for whoever has this token: the same each time, and of no use to find the token."""
+    """A stable name for the owner of a token, from which the token cannot be found."""
     derived = hashlib.pbkdf2_hmac("sha256", secret.encode(), b"accord owner", ROUNDS, dklen=8)
     return f"token-{derived.hex()}"

@@ -1,12 +1,12 @@
-"""Agents behind a URL: Streamable HTTP and WebSocket on one endpoint, as a server and as a client (extra `http`).
+"""Agents behind a URL: Streamable HTTP and WebSocket on one endpoint, server and client (extra `http`).
 
-    app = accord.http.app(agent)                                  # mounts in any ASGI server
-    await accord.http.serve(agent, port=8000)                     # or is served by itself
+    app = accord.http.app(agent)                                  # mount it in any ASGI server
+    await accord.http.serve(agent, port=8000)                     # or serve it with Accord's own server
 
     async with accord.connect("https://agents.example/acp") as remote: ...
 
-What decides is pure and has no sockets (`wire`, `judging`, `outbound`, `events`, `ordering`, `access`); around it are
-the thin shells: `asgi` and `link` on the server's side, `transport` over `http1` and `http2` on the client's.
+`server` and `client` share `headers`, `h1`, `sse` and `ordering`, which are pure. On the server, `validation`,
+`streams`, `ledger` and `access` are pure as well; the other modules do I/O and call them.
 """
 
 from __future__ import annotations

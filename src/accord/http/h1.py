@@ -1,9 +1,9 @@
-"""HTTP/1.1 on the wire (RFC 9112): the heads of requests and responses, and bodies of all three kinds. PURE.
+"""HTTP/1.1 on the wire (RFC 9112): headers of requests and responses, and bodies of all three kinds. PURE.
 
-    b"POST /acp HTTP/1.1\\r\\n..." ──▶ request_head ──▶ RequestHead ──▶ body_of ──▶ Body.feed, as it comes
+    b"POST /acp HTTP/1.1\\r\\n..." ──▶ request_head ──▶ RequestHead ──▶ body_of_request ──▶ BodyReader.feed
 
-Strict, as what two parties read differently lets one of them smuggle requests past the other (11.2): one grammar, in
-two expressions, and whatever does not fit it is refused. There is no leniency to switch on.
+The parser is strict and cannot be made lenient. Two parties that read the same bytes differently let an attacker
+smuggle requests past one of them (11.2). So there is one grammar, and everything outside it is refused.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 LONGEST = 64 * 1024
-"""Bytes that a head may have."""
+"""The most bytes of a request line or status line with its header fields."""
 
 MOST_FIELDS = 200
+"""The most header fields of a message."""
 
 Fields = list[tuple[bytes, bytes]]
 """Names in lower case."""
@@ -39,7 +40,7 @@ NOT_IN_TRAILERS = frozenset(
 
 
 class Bad(Exception):
-    """This is no HTTP, or none that is spoken here; `status` is what a server answers."""
+    """Malformed or unsupported HTTP; `status` is what a server answers."""
 
     def __init__(self, problem: str, status: int = 400) -> None:
         super().__init__(problem)
@@ -47,6 +48,8 @@ class Bad(Exception):
 
 
 class RequestHead(NamedTuple):
+    """The request line and the header fields of a request."""
+
     method: bytes
     target: bytes
     fields: Fields
@@ -54,59 +57,62 @@ class RequestHead(NamedTuple):
 
 
 class ResponseHead(NamedTuple):
+    """The status line and the header fields of a response."""
+
     status: int
     fields: Fields
     is_1_1: bool
 
 
 def request_head(data: bytes) -> RequestHead:
-    """The head that these bytes are, with the line break of the last field and without the empty line; raises Bad."""
+    """Parse a request line and its fields, given up to the last field's line break; raises Bad."""
     line = _REQUEST.match(data)
     if line is None:
-        raise Bad("the request line is none")
+        raise Bad("malformed request line")
     method, target, minor = line.groups()
     return RequestHead(method, target, _fields(data, line.end()), minor == b"1")
 
 
 def response_head(data: bytes) -> ResponseHead:
+    """Parse a status line and its fields, given up to the last field's line break; raises Bad."""
     line = _RESPONSE.match(data)
     if line is None:
-        raise Bad("the status line is none")
+        raise Bad("malformed status line")
     minor, status = line.groups()
     return ResponseHead(int(status), _fields(data, line.end()), minor == b"1")
 
 
 def _fields(data: bytes, start: int) -> Fields:
     if (found := _FIELDS.match(data, start)) is None or found.end() != len(data):
-        raise Bad("a field of the head is none")
+        raise Bad("malformed header field")
     fields = [(name.lower(), value.strip(b" \t")) for name, value in _EACH.findall(data, start)]
     if len(fields) > MOST_FIELDS:
-        raise Bad("the head has too many fields", 431)
+        raise Bad(f"too many header fields: {len(fields):,}, at most {MOST_FIELDS:,} are allowed", 431)
     return fields
 
 
 def values(fields: Iterable[tuple[bytes, bytes]], name: bytes) -> list[bytes]:
-    """What the field says, which may be there several times and be a list each time (RFC 9110, 5.3)."""
+    """All values of a field in lower case; it may occur several times and be a list each time (RFC 9110, 5.3)."""
     return [item.strip(b" \t").lower() for given, value in fields if given == name for item in value.split(b",")]
 
 
 class BodyReader(ABC):
-    """What follows a head, as it comes."""
+    """Reads the body of a message from the bytes that follow its header."""
 
     def __init__(self) -> None:
         self.is_over = False
 
     @abstractmethod
     def feed(self, data: bytes) -> tuple[bytes, bytes]:
-        """What of these bytes belongs to the body, and what is behind it; raises Bad."""
+        """Split these bytes into body and rest (the bytes after the body); raises Bad."""
 
     def end(self) -> bool:
-        """Nothing more comes: whether that is how it may end."""
+        """Whether the body is complete if the connection ends now."""
         return self.is_over
 
 
 class Sized(BodyReader):
-    """As long as its head says."""
+    """A body of the length that Content-Length gives."""
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -122,7 +128,7 @@ class Sized(BodyReader):
 
 
 class UntilTheEnd(BodyReader):
-    """As long as the connection."""
+    """A body that ends with the connection."""
 
     def feed(self, data: bytes) -> tuple[bytes, bytes]:
         return data, b""
@@ -132,14 +138,14 @@ class UntilTheEnd(BodyReader):
 
 
 class Chunked(BodyReader):
-    """In pieces that say how long they are (7.1)."""
+    """A body in chunks (7.1)."""
 
     def __init__(self) -> None:
         super().__init__()
         self._rest = b""
         self._left = 0
-        """Bytes of this piece that are still to come."""
-        self._behind_piece = False
+        """Bytes of the current chunk that have not arrived."""
+        self._after_chunk = False
         self._in_trailer = False
         self._trailer = 0
 
@@ -150,16 +156,16 @@ class Chunked(BodyReader):
         position = 0
         while not self.is_over:
             if self._left:
-                piece = data[position : position + self._left]
-                parts.append(piece)
-                position += len(piece)
-                self._left -= len(piece)
+                part = data[position : position + self._left]
+                parts.append(part)
+                position += len(part)
+                self._left -= len(part)
                 if self._left:
                     break
             end = data.find(b"\r\n", position)
             if end < 0 or end - position > _LONGEST_LINE:
                 if len(data) - position > _LONGEST_LINE:
-                    raise Bad("a line between the pieces of a body does not end")
+                    raise Bad(f"chunk header too long: at most {_LONGEST_LINE:,} bytes are allowed")
                 self._rest, position = data[position:], len(data)
                 break
             self._line(data[position:end])
@@ -167,22 +173,22 @@ class Chunked(BodyReader):
         return b"".join(parts), data[position:]
 
     def _line(self, line: bytes) -> None:
-        if self._behind_piece:
+        if self._after_chunk:
             if line:
-                raise Bad("a piece of a body is longer than it says")
-            self._behind_piece = False
+                raise Bad("chunk data is longer than the chunk size")
+            self._after_chunk = False
         elif self._in_trailer:
             self._trailer += len(line)
             if self._trailer > LONGEST:
-                raise Bad("the trailer is too long", 431)
+                raise Bad(f"trailer too long: at most {LONGEST:,} bytes are allowed", 431)
             self.is_over = not line
             if line:
                 _check_trailer(line)
         elif (found := _SIZE.fullmatch(line)) is None:
-            raise Bad("a piece of a body does not say how long it is")
+            raise Bad("malformed chunk size")
         else:
             self._left = int(found[1], 16)
-            self._behind_piece = self._left > 0
+            self._after_chunk = self._left > 0
             self._in_trailer = self._left == 0
 
 
@@ -190,7 +196,7 @@ _LONGEST_LINE = 4096
 
 
 def _check_trailer(line: bytes) -> None:
-    """Refuse a trailer field that another reader could take for something else. What it says is not looked at."""
+    """Refuse a trailer field that another reader could take for something else; its value is ignored."""
     if (found := _TRAILER.fullmatch(line)) is None:
         raise Bad("malformed trailer field: it must be 'name: value'")
     if found[1].lower() in NOT_IN_TRAILERS:
@@ -198,12 +204,13 @@ def _check_trailer(line: bytes) -> None:
 
 
 def body_of_request(head: RequestHead) -> BodyReader:
-    """What follows this head (6.3); raises Bad where that is not certain."""
+    """Create the reader for the body of this request (6.3); raises Bad if its length is ambiguous."""
     body = _declared(head.fields, is_1_1=head.is_1_1)
     return Sized(0) if body is None else body
 
 
 def body_of_response(head: ResponseHead, method: str) -> BodyReader:
+    """Create the reader for the body of this response to a request with `method` (6.3); raises Bad."""
     if method == "HEAD" or head.status < 200 or head.status in (204, 304):
         return Sized(0)
     body = _declared(head.fields, is_1_1=head.is_1_1)
@@ -220,41 +227,41 @@ def _declared(fields: Fields, *, is_1_1: bool) -> BodyReader | None:
             codings.append(value.lower())
     if codings:
         if lengths or not is_1_1:
-            raise Bad("the length of the body is said in two ways, or in one that this version does not have")
+            raise Bad("both Content-Length and Transfer-Encoding given, or Transfer-Encoding in HTTP/1.0")
         if codings != [b"chunked"]:
-            raise Bad("a body is sent as it is, or in chunks", 501)
+            raise Bad("unsupported Transfer-Encoding: it must be 'chunked'", 501)
         return Chunked()
     if not lengths:
         return None
     if len(set(lengths)) > 1 or _LENGTH.fullmatch(lengths[0]) is None:
-        raise Bad("the length of the body is none")
+        raise Bad("invalid Content-Length")
     return Sized(int(lengths[0]))
 
 
 def keeps(fields: Fields, *, is_1_1: bool) -> bool:
-    """Whether the connection lives on behind this message (9.3). What is older than HTTP/1.1 is not kept."""
+    """Whether the connection stays open after this message (9.3). HTTP/1.0 connections do not."""
     return is_1_1 and b"close" not in values(fields, b"connection")
 
 
 def request_line(method: str, target: str) -> bytes:
-    """The line that a request begins with. Raises ValueError for a target that would be read as something else."""
+    """Build a request line; raises ValueError for a target that would be parsed differently."""
     line = f"{method} {target} HTTP/1.1\r\n".encode()
     if _REQUEST.fullmatch(line) is None:
-        raise ValueError(f"{target!r} is no target of a request")
+        raise ValueError(f"invalid request target {target!r}")
     return line
 
 
 def head_bytes(line: bytes, fields: Sequence[tuple[bytes, bytes]]) -> bytes:
-    """A head with its empty line. Raises ValueError rather than let a value break out of its line."""
+    """Build the header of a message with its empty line; raises ValueError for a value with a line break."""
     parts = [line]
     for name, value in fields:
         if b"\n" in value or b"\r" in value or b"\0" in value or b"\n" in name:
-            raise ValueError(f"the field {name!r} of a head has a line break")
+            raise ValueError(f"header {name.decode('latin-1')!r} must not contain a line break or a null byte")
         parts.append(b"%b: %b\r\n" % (name, value))
     parts.append(b"\r\n")
     return b"".join(parts)
 
 
 def chunk(data: bytes) -> bytes:
-    """A piece of a body in chunks; nothing ends it."""
+    """Encode data as one chunk; empty data is the last chunk."""
     return b"%x\r\n%b\r\n" % (len(data), data)

@@ -1,4 +1,4 @@
-"""The words of the transport: its headers, and what of a message decides its way. PURE."""
+"""The transport's header names, and the parts of a message that decide its route. PURE."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ PROTOCOL_VERSION = "acp-protocol-version"
 LAST_EVENT_ID = "last-event-id"
 
 NUMBERED = "accord-numbered"
-"""Our server sets this header of `initialize`'s answer to say that its event ids count the messages of the connection,
-whichever stream they go to: so they can be put in order again. It also takes a POST that says its number only once, so
-that one whose answer was lost can be sent again. Nobody else looks at it."""
+"""Our server sets this header in its answer to `initialize`. It promises that event ids number the messages of the
+connection across all streams, so a client can restore their order; and that a numbered POST is taken only once, so a
+client can repeat a POST whose answer was lost. Other implementations ignore it."""
 
 MESSAGE = "accord-message"
-"""Our client numbers what it posts to such a server, from 1 on."""
+"""The number that our client gives each POST to such a server, from 1 on."""
 
 EVENTS = "text/event-stream"
 JSON = "application/json"
@@ -35,7 +35,7 @@ _read = msgspec.json.Decoder(_Named).decode
 
 
 def session_of(params: Raw | bytes | None) -> str | None:
-    """The session that these params, or this result, name."""
+    """The session id in these params or this result, or None."""
     if params is None:
         return None
     try:
@@ -49,7 +49,7 @@ class _Version(msgspec.Struct):
 
 
 def protocol_version_of(result: Raw | None) -> str | None:
-    """The version that this result of `initialize` agrees upon, as a header says it."""
+    """The protocol version in this result of `initialize`, as a header value, or None."""
     try:
         version = None if result is None else msgspec.json.decode(result, type=_Version).version
     except (msgspec.DecodeError, UnicodeDecodeError):

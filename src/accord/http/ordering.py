@@ -1,25 +1,25 @@
-"""What numbers are good for: messages in the order in which they were sent, and none of them twice. PURE.
+"""Message numbering: restores the order of sending and drops duplicates. PURE.
 
-Our server numbers the messages of a connection from 1 on, without a gap, whichever stream they go to. So what came too
-early is held until what is before it has come, and what came twice (a stream that was taken up again) is dropped.
+Our server numbers the messages of a connection from 1 on, without gaps, across all streams. A message that arrives
+early is held until the ones before it have arrived. A message that arrives twice (over a resumed stream) is dropped.
 
-What is held has a bound. Past it, a stream that is ahead is not read until the missing message has come over another
-one: the numbers of one stream rise, so it cannot bring that message itself.
+Held messages are bounded. Past the bound, a stream that is ahead is not read until the missing message has arrived
+over another stream: numbers within one stream rise, so this stream cannot bring it.
 
-Our client numbers what it posts. A POST whose answer was lost comes again under its number, and is taken once.
+Our client numbers its POSTs. A POST whose answer was lost is sent again with the same number, and is taken once.
 """
 
 from __future__ import annotations
 
 HELD = 16 * 1024 * 1024
-"""Bytes of early messages that are held before no more are read from a stream that is ahead."""
+"""Bytes of early messages to hold before reading stops on a stream that is ahead."""
 
 EACH = 200
-"""Bytes that a held message costs beside its own, so that very small ones have a bound as well."""
+"""Bytes that a held message counts in addition to its own, so that tiny messages are bounded too."""
 
 
 class InOrder:
-    """Holds what is early, and says when that is too much.
+    """Holds early messages, and reports when there are too many.
 
     >>> order = InOrder()
     >>> order.arrived(2, b"second")
@@ -32,14 +32,14 @@ class InOrder:
 
     def __init__(self, room: int = HELD) -> None:
         self.next = 1
-        """The number that is awaited."""
+        """The number of the next message to deliver."""
         self.held_bytes = 0
-        """Bytes that the held messages cost."""
+        """Bytes that the held messages take."""
         self._room = room
         self._held: dict[int, bytes] = {}
 
     def arrived(self, number: int, message: bytes) -> list[bytes]:
-        """What may be delivered now."""
+        """Add a message; returns the messages that can be delivered now, in order."""
         if number < self.next or number in self._held:
             return []
         if number > self.next:
@@ -56,16 +56,16 @@ class InOrder:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether something is held for a message that has not come."""
+        """Whether messages are held because an earlier one is missing."""
         return bool(self._held)
 
     def is_too_far(self, number: int) -> bool:
-        """Whether a stream that has brought this number is to wait: it is ahead, and enough is held."""
+        """Whether to stop reading the stream that brought this number: it is ahead, and the bound is reached."""
         return number > self.next and self.held_bytes > self._room
 
 
 MOST_MISSING = 10_000
-"""Numbers that may be left out, and be remembered."""
+"""The most missing numbers to remember."""
 
 
 class Once:
@@ -79,14 +79,14 @@ class Once:
     def __init__(self) -> None:
         self._highest = 0
         self._missing: dict[int, None] = {}
-        """What is below the highest and has not been taken, oldest first: what is on its way still, or was refused."""
+        """Numbers below the highest that were not taken (still on their way, or refused), oldest first."""
 
     def has(self, number: int) -> bool:
-        """Whether this was taken."""
+        """Whether this number was taken."""
         return number <= self._highest and number not in self._missing
 
     def take(self, number: int) -> bool:
-        """Take it; False if it was taken before, or is so old that nobody knows."""
+        """Take this number; False if it was taken before, or is too old to be remembered."""
         if number > self._highest:
             since = max(self._highest + 1, number - MOST_MISSING)
             self._missing.update(dict.fromkeys(range(since, number)))

@@ -1,10 +1,9 @@
-"""Server-sent events: messages into an event stream, and back. PURE.
+"""Server-sent events: encodes messages as an event stream and decodes them. PURE.
 
-    event ──▶ b"id: 7\\ndata: {...}\\n\\n" ──▶ EventReader.feed ──▶ [Event("7", b"{...}")]
+    event ──▶ b"id: 7\\ndata: {...}\\n\\n" ──▶ EventReader.feed ──▶ [ServerSentEvent("7", b"{...}")]
 
-Comments keep a stream alive. One of ours says more: `:session ID` on the connection's stream tells that there is
-something for a session of this id, so that a client opens the stream of a session it has not heard of. Others ignore
-it.
+Comments keep a stream alive. One comment of ours carries data: `:session ID` on the connection's stream announces
+messages for that session, so that a client opens the stream of a session it did not know. Other clients ignore it.
 """
 
 from __future__ import annotations
@@ -26,22 +25,23 @@ class ServerSentEvent(NamedTuple):
 
 
 class TooLong(Exception):
-    """An event went past the limit."""
+    """An event is larger than the limit."""
 
 
 def event(number: int, message: bytes) -> bytes:
-    """A message as an event; JSON text may have line breaks between its values."""
+    """Encode a message as an event. Line breaks between JSON values become spaces."""
     if b"\n" in message or b"\r" in message:
         message = message.replace(b"\r", b" ").replace(b"\n", b" ")
     return b"id: %d\ndata: %b\n\n" % (number, message)
 
 
 def announcement(session: str) -> bytes:
+    """Encode the comment that announces a session."""
     return ANNOUNCED + quote(session).encode() + b"\n\n"
 
 
 class EventReader:
-    """Takes a stream in pieces cut anywhere; lines end in LF, CRLF or CR.
+    """Decodes an event stream from chunks cut anywhere; lines end in LF, CRLF or CR.
 
     >>> EventReader(1000).feed(b'id: 7\\ndata: {"a":\\ndata: 1}\\n\\ndata: {"b"')
     [ServerSentEvent(id='7', data=b'{"a":\\n1}', session=None)]
@@ -57,8 +57,8 @@ class EventReader:
         self._at_start = True
 
     def feed(self, chunk: bytes) -> Sequence[ServerSentEvent]:
-        """The events that these bytes complete; raises TooLong."""
-        if self._skip_newline and chunk:  # a CR ended the last piece: a LF would belong to it
+        """Add bytes; returns the events they complete. Raises TooLong."""
+        if self._skip_newline and chunk:  # the last chunk ended in CR: a LF would belong to it
             self._skip_newline = False
             chunk = chunk.removeprefix(b"\n")
         if b"\r" in chunk:

@@ -1,10 +1,10 @@
-"""A link over a WebSocket whose handshake is done, for either end: frames go straight to the socket and come from it.
+"""A transport over a WebSocket after its handshake, for both ends.
 
-    send ──▶ texts ──▶ socket              no task between, and one write for all that was sent together
-    socket ──▶ Frames.feed ──▶ receiver    all that one read brought, together
+    send ──▶ texts ──▶ socket              no task between; one write for all messages of a call
+    socket ──▶ Frames.feed ──▶ receiver    all messages of one read in one call
 
-The client's end is `websocket.WebSocketTransport`, the server's is made where a request is upgraded. Either asks with a
-ping whether the other is there, when nothing was heard for a while, and answers those of the other.
+The client's end is `websocket.WebSocketTransport`, the server's end is `http.server.websocket.ServerSocket`. Each end
+sends a ping after a time of silence, and answers the peer's pings.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from accord.transports.websocket_frames import (
 )
 
 LINGERING = 1.0
-"""Seconds that the other side has at least for its close frame, and to take ours."""
+"""The least seconds for the peer to send its close frame, and to read ours."""
 
 
 class DrainProgress:
-    """Whether the other side takes what waits for it, told from look to look.
+    """Whether the peer drains our backlog between two checks.
 
-    What goes out while nothing waits says nothing: the operating system takes megabytes for somebody who is not there.
+    Bytes sent while there is no backlog prove nothing: the operating system accepts megabytes for a vanished peer.
     """
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class DrainProgress:
         self._taken = 0
 
     def look(self, written: int, waiting: int) -> bool:
-        """Whether some of what waited at the last look has gone; `written` is all that there ever was, with it."""
+        """Whether the backlog of the last check has shrunk; `written` counts all bytes ever written."""
         taken = written - waiting
         takes = self._waited and taken > self._taken
         self._waited, self._taken = waiting > 0, taken
@@ -59,7 +59,7 @@ class DrainProgress:
 
 
 class Framed(Received, Transport):
-    """One end of a WebSocket. `attach` gives it the socket, `start` whom to deliver to."""
+    """One end of a WebSocket. `attach` gives it the socket, `start` the receiver."""
 
     name = "websocket"
 
@@ -67,11 +67,11 @@ class Framed(Received, Transport):
         self, *, limit: int, is_client: bool, ping_every: float | None, pings: int = 1, high_water: int = HIGH_WATER
     ) -> None:
         self.code = 0
-        """With which code the link was closed, once it was."""
+        """The close code, or 0 while the connection is open."""
         self._limit = limit
         self._ping_every = ping_every
         self._pings = pings
-        """How many pings may go unanswered, one after the other."""
+        """How many pings in a row may stay unanswered."""
         self._high_water = high_water
         self._frames = Frames(limit, masked=not is_client)
         self._mask = masking() if is_client else None
@@ -81,26 +81,26 @@ class Framed(Received, Transport):
         self._reads = True
         self._drained = asyncio.Event()
         self._lost = asyncio.Event()
-        """Set once the socket is no more."""
+        """Set when the socket is closed."""
         self._closing: asyncio.Task[None] | None = None
         self._sent_close: int | None = None
-        self._heard_close = asyncio.Event()
+        self._got_close = asyncio.Event()
         self._alive = True
-        """Whether something was heard since the heart last beat."""
+        """Whether anything was received since the last check."""
         self._unanswered = 0
-        self._is_deaf = False
-        """Whether what comes is not looked at any more."""
+        self._ignores_input = False
+        """Whether received bytes are ignored from now on."""
         self._beat: asyncio.TimerHandle | None = None
         self._written = 0
-        """Bytes that were given to the socket."""
+        """Bytes written to the socket."""
         self._pong_ends = 0
-        """How many bytes had been given to the socket when it got the latest pong."""
+        """The count of written bytes after the latest pong."""
         self._unanswered_ping: bytes | None = None
-        """The latest ping, while the pong before it has not been taken."""
+        """The payload of the latest ping, while the previous pong waits to be sent."""
         self._progress = DrainProgress()
 
     def attach(self, socket: asyncio.Transport, rest: bytes = b"") -> None:
-        """Take over this socket; `rest` is what came behind the handshake. Nothing is read before `start`."""
+        """Take over this socket; `rest` are bytes received after the handshake. Nothing is read before `start`."""
         self._loop = asyncio.get_running_loop()
         self._socket = socket
         socket.pause_reading()
@@ -146,7 +146,7 @@ class Framed(Received, Transport):
     async def flush(self) -> None:
         while self.unsent and self._end is None:
             self._drained.clear()
-            self._socket.set_write_buffer_limits(0)  # so that `resume_writing` comes when nothing is left
+            self._socket.set_write_buffer_limits(0)  # so that `resume_writing` is called when nothing is left
             await self._drained.wait()
 
     def resume_writing(self) -> None:
@@ -168,12 +168,12 @@ class Framed(Received, Transport):
             self._socket.pause_reading()
 
     def resume_reading(self) -> None:
-        self._reads = self._alive = True  # nobody can be heard while nobody listens
+        self._reads = self._alive = True  # while reading was paused, nothing could arrive
         if self._receiver is not None and not self._socket.is_closing():
             self._socket.resume_reading()
 
     def data_received(self, data: bytes) -> None:
-        if self._is_deaf:
+        if self._ignores_input:
             return
         self._alive = True
         broken: Violation | None = None
@@ -203,42 +203,42 @@ class Framed(Received, Transport):
         for kind, payload in arrived:
             if kind == PING:
                 ping = payload
-            elif kind == CLOSE and not self._heard_close.is_set():
+            elif kind == CLOSE and not self._got_close.is_set():
                 self._closed_by_peer(*closed_with(payload))
         if ping is not None and self._sent_close is None:
             self._answer_ping(ping)
 
     def _closed_by_peer(self, code: int, reason: str) -> None:
-        self._heard_close.set()
+        self._got_close.set()
         self.code = self.code or code
-        self._say_close(NORMAL if code == NO_STATUS else code)
+        self._send_close(NORMAL if code == NO_STATUS else code)
         self._finish(self._end_of(code, reason))
         self._socket.close()
 
     def _answer_ping(self, payload: bytes) -> None:
-        """Send a pong, unless the one before it still waits: then this ping is answered once that one is on its way.
+        """Send a pong, or remember this ping until the previous pong was sent.
 
-        RFC 6455, 5.5.3: it is enough to answer the latest ping. So a peer that sends pings and reads nothing makes one
-        pong wait, and a peer that is sent much and reads slowly still gets its pongs.
+        RFC 6455, 5.5.3: answering the latest ping is enough. So a peer that pings and does not read makes one pong
+        wait, and a peer that reads a large backlog slowly still gets its pongs.
         """
         if self._sent_close is not None or self._lost.is_set():
             self._unanswered_ping = None
         elif self._written - self.unsent < self._pong_ends:
             self._unanswered_ping = payload
-            self._socket.set_write_buffer_limits(0)  # so that `resume_writing` comes when nothing is left
+            self._socket.set_write_buffer_limits(0)  # so that `resume_writing` is called when nothing is left
         else:
             self._unanswered_ping = None
             self._write(control(PONG, payload, self._mask))
             self._pong_ends = self._written
 
     def _fail(self, violation: Violation) -> None:
-        self._say_close(violation.code, str(violation))
+        self._send_close(violation.code, str(violation))
         if violation.code == TOO_BIG:
             self._finish(End("broken", f"{self.name} sent a message of more than {self._limit:,} bytes"))
         else:
-            self._finish(End("broken", f"{self.name} broke the rules of WebSocket: {violation}"))
-        # Not closed at once: what the other side still sends would reset the connection, and our close with it.
-        self._is_deaf = True
+            self._finish(End("broken", f"{self.name} broke the WebSocket protocol: {violation}"))
+        # Do not close at once: unread input would reset the connection before the peer reads our close frame.
+        self._ignores_input = True
         self._frames.drop()
         self._socket.resume_reading()
         if self._socket.can_write_eof():
@@ -250,8 +250,8 @@ class Framed(Received, Transport):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._lost.set()
-        self._frames.drop()  # half a message must not stay until the garbage collector finds it
-        self._heard_close.set()
+        self._frames.drop()  # free half a message now instead of at the next garbage collection
+        self._got_close.set()
         self._drained.set()
         if self._beat is not None:
             self._beat.cancel()
@@ -260,22 +260,22 @@ class Framed(Received, Transport):
         self._finish(self._end_of(ABNORMAL, reason))
 
     def _end_of(self, code: int, reason: str) -> End:
-        """How the link ended, if the other side closed it with this code, or left without one."""
+        """The end of the connection when the peer closed it with this code, or left without one."""
         if code in (NORMAL, GOING_AWAY, NO_STATUS):
             return End("peer_closed")
         return End(
             "peer_closed" if code == INTERNAL_ERROR else "broken",
-            f"{self.name} ended the link with the code {code}{f': {reason}' if reason else ''}",
+            f"{self.name} closed the connection with code {code}{f': {reason}' if reason else ''}",
         )
 
-    # Whether somebody is there
+    # Keep-alive
 
     def _expect_life(self) -> None:
         if self._ping_every is not None and not self._lost.is_set():
             self._beat = self._loop.call_later(self._ping_every, self._look_for_life)
 
     def _look_for_life(self) -> None:
-        # Who takes what we send is there, though a ping would stand behind megabytes of it.
+        # A peer that reads our output is alive, even if a ping waits behind megabytes of it.
         takes = self._progress.look(self._written, self.unsent)
         if self._alive or not self._reads or takes:
             self._alive = False
@@ -285,7 +285,7 @@ class Framed(Received, Transport):
             if self._end is None:
                 self._write(control(PING, b"", self._mask))
         else:
-            self._say_close(KEEPALIVE_FAILED)
+            self._send_close(KEEPALIVE_FAILED)
             seconds = (self._ping_every or 0) * self._pings
             self._finish(End("unresponsive", f"{self.name} did not answer a ping within {seconds:g} seconds"))
             self._socket.abort()
@@ -294,7 +294,7 @@ class Framed(Received, Transport):
 
     # The end
 
-    def _say_close(self, code: int, reason: str = "") -> None:
+    def _send_close(self, code: int, reason: str = "") -> None:
         if self._sent_close is None and not self._lost.is_set():
             self._sent_close = code
             self.code = self.code or code
@@ -318,10 +318,10 @@ class Framed(Received, Transport):
             if self._end is None:
                 await within(grace, self.flush())
             self.hang_up(End("closed"))
-            if self._is_deaf:
+            if self._ignores_input:
                 await within(LINGERING, self._lost.wait())
             else:
-                await within(max(grace, LINGERING), self._heard_close.wait())
+                await within(max(grace, LINGERING), self._got_close.wait())
             self._socket.close()
             await within(LINGERING, self._lost.wait())
         finally:
@@ -330,11 +330,11 @@ class Framed(Received, Transport):
             await self._lost.wait()
 
     def hang_up(self, end: End, code: int = NORMAL) -> None:
-        """Say good-bye; what is not written by now still goes first. Idempotent."""
+        """Send a close frame after the waiting output; idempotent."""
         if self.why and code == NORMAL:
-            self._say_close(INTERNAL_ERROR, self.why)
+            self._send_close(INTERNAL_ERROR, self.why)
         else:
-            self._say_close(code)
+            self._send_close(code)
         self._finish(end)
         if not self._socket.is_closing():
-            self._socket.resume_reading()  # the answer may be behind what was not read
+            self._socket.resume_reading()  # the peer's close frame may come after unread messages

@@ -1,7 +1,7 @@
-"""Socket reads without a quarter of a MiB allocated and freed for each.
+"""Socket reads into one shared buffer, instead of a new buffer for each read.
 
-asyncio's own protocols allocate 256 KiB before every read, however little comes, which takes longer than the rest of a
-small message. Here all sockets of an event loop share one buffer instead.
+asyncio's streaming protocols allocate 256 KiB before every read, which takes longer than everything else that a small
+message needs. Here all sockets of an event loop share one buffer.
 
 The rule: one buffer per loop, and nothing stays in it. A loop asks for the buffer (`get_buffer`), reads into it and
 hands it back (`buffer_updated`) without running anything else in between: asyncio's selector and proactor loops do,
@@ -16,13 +16,13 @@ from abc import abstractmethod
 from weakref import WeakKeyDictionary
 
 SIZE = 256 * 1024
-"""Bytes that one read takes at most."""
+"""The most bytes of one read."""
 
 _buffers: WeakKeyDictionary[asyncio.AbstractEventLoop, memoryview] = WeakKeyDictionary()
 
 
 class Received(asyncio.BufferedProtocol):
-    """A protocol that takes bytes as `asyncio.Protocol` does."""
+    """A protocol with `data_received`, like `asyncio.Protocol`, that reads into the shared buffer."""
 
     _shared_buffer: memoryview
 
@@ -32,7 +32,7 @@ class Received(asyncio.BufferedProtocol):
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
         try:
             return self._shared_buffer
-        except AttributeError:  # the first read; a lookup for each one would cost a third of it
+        except AttributeError:  # only at the first read: a lookup takes a third of the time of a read
             self._shared_buffer = buffer = _buffer_of(asyncio.get_running_loop())
             return buffer
 

@@ -1,10 +1,9 @@
-"""A link over a WebSocket, as a client: each message is one text frame (extra `http`).
+"""The client's transport over a WebSocket: each message is one text frame (extra `http`).
 
     transport = WebSocketTransport("wss://agents.example/acp", headers={"Authorization": "Bearer ..."})
 
-`websockets` knows the handshake; what follows is `framed`, which the server's end shares. A ping now and then finds out
-whether somebody is still there. A message past the limit ends the link, as the WebSocket protocol has it (RFC 6455,
-7.4.1: close code 1009): unlike a line, a frame cannot be skipped.
+`websockets` does the handshake; after it, `framed` takes over, which the server shares. Pings detect a server that has
+vanished. A message over the limit ends the connection (RFC 6455, 7.4.1: close code 1009).
 """
 
 from __future__ import annotations
@@ -25,14 +24,16 @@ from accord.transports.received import Received
 if TYPE_CHECKING:
     from websockets.client import ClientProtocol
 
-EXTRA_MISSING = "agents behind a URL need more packages: pip install 'accord[http]'"
+EXTRA_MISSING = "connecting to a URL requires the extra 'http': pip install 'accord[http]'"
 
 
 class WebSocketTransport(Framed):
-    """Frames over a WebSocket that this side opens.
+    """A client's transport over a WebSocket.
 
-    `ping_every` is how many seconds of silence are followed by a ping, and how long its answer may take. `tls` is the
-    context for `wss`, where the default one will not do.
+    `headers` are sent with the handshake. `cookies` keeps the server's cookies. `tls` replaces the default TLS context
+    for `wss`. `limit` is the size of a message, `high_water` how many bytes may wait before the sender is paused. After
+    `ping_every` seconds of silence a ping is sent, which must be answered within the same time. `open_within` is the
+    deadline of the handshake in seconds.
     """
 
     def __init__(
@@ -82,7 +83,7 @@ class WebSocketTransport(Framed):
         from websockets.uri import parse_uri
 
         uri = parse_uri(self._url)
-        # No extensions: messages are small and links fast, so compression costs more than it saves, memory above all.
+        # No compression: messages are small and links are fast, so it costs more than it saves, above all memory.
         protocol = ClientProtocol(uri, max_size=self._limit)
         request = protocol.connect()
         for name, value in self._headers.items():
@@ -102,21 +103,21 @@ class WebSocketTransport(Framed):
 
 
 class _Handshake(Received):
-    """Asks for a WebSocket; `done` once it is one, or with what the server had against it."""
+    """Does the opening handshake; `done` gets its result, or the error."""
 
     socket: asyncio.Transport
 
     def __init__(self, protocol: ClientProtocol) -> None:
         self.done = asyncio.get_running_loop().create_future()
         self.rest = b""
-        """What came behind the server's answer."""
+        """Bytes received after the server's response."""
         self.cookies: list[str] = []
         self._protocol = protocol
         self._head = b""
         self._accepted = self._refused = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.socket = cast("asyncio.Transport", transport)  # uvloop's are of no common class
+        self.socket = cast("asyncio.Transport", transport)  # uvloop's transports do not inherit from asyncio.Transport
         self.socket.write(b"".join(self._protocol.data_to_send()))
 
     def data_received(self, data: bytes) -> None:
@@ -132,7 +133,7 @@ class _Handshake(Received):
             self._refused = True
             self._tell(self._head)
         elif end >= 4:
-            # What follows is not for the library, whose frames nobody would take.
+            # Later bytes are frames, which `Framed` reads and not the library.
             self._accepted = True
             self.socket.pause_reading()
             self.rest = self._head[end:]

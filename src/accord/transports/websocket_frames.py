@@ -1,10 +1,10 @@
-"""The frames of a WebSocket (RFC 6455, section 5), for either end. PURE.
+"""WebSocket frames (RFC 6455, section 5), for both ends. PURE.
 
-    text(message) ──▶ bytes ──▶ Frames.feed ──▶ [(TEXT, message), (PING, payload), ...]
+    texts(messages) ──▶ bytes ──▶ Frames.feed ──▶ [(TEXT, message), (PING, payload), ...]
 
-Libraries have this too, with an event, several calls and a task switch for each frame. A link whose messages cost a few
-microseconds in all cannot pay for that: so here a read is taken apart in one loop, and messages become one write.
-Extensions are not spoken, so reserved bits are errors, as 5.2 wants it.
+Libraries need an event, several calls and a task switch for each frame, which takes longer than handling a message.
+Here one loop parses all frames of a read, and one write sends all messages. Extensions are not supported, so reserved
+bits are errors (5.2).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NORMAL, GOING_AWAY, PROTOCOL_ERROR, NO_STATUS, ABNORMAL, NOT_UTF8, TOO_BIG, KEEP
 )
 
 INTERNAL_ERROR = KEEPALIVE_FAILED
-"""What a server says that cannot go on (7.4.1), and whoever gets no answer to its pings."""
+"""The code of a server that cannot continue (7.4.1), and of an end whose pings are not answered."""
 
 _FIN, _MASKED, _LENGTH = 0x80, 0x80, 0x7F
 _MOST_IN_CONTROL = 125
@@ -35,17 +35,17 @@ Masking = Callable[[bytes, bytes], bytes]
 
 
 class Violation(Exception):
-    """The other side broke the rules; `code` is what to close with (7.4.1)."""
+    """The peer broke the WebSocket protocol; `code` is the close code to send (7.4.1)."""
 
     def __init__(self, code: int, problem: str) -> None:
         super().__init__(problem)
         self.code = code
         self.before: Sequence[tuple[int, bytes]] = ()
-        """What the same bytes had completed before."""
+        """The frames that the same bytes completed before the error."""
 
 
 class Frames:
-    """Takes what arrives in pieces cut anywhere. Messages in fragments are joined; control frames come between.
+    """Parses frames from bytes cut anywhere. Fragments are joined; control frames may come between them.
 
     >>> Frames(1000, masked=False).feed(bytes([0x81, 2]) + b"hi" + bytes([0x89, 0]))
     [(1, b'hi'), (9, b'')]
@@ -54,13 +54,13 @@ class Frames:
     def __init__(self, limit: int, *, masked: bool) -> None:
         self._limit = limit
         self._mask_bit = _MASKED if masked else 0
-        """5.1: what a client sends is masked, what a server sends is not; else the connection fails."""
+        """5.1: a client must mask its frames, and a server must not."""
         self._mask = masking()
         self._rest = bytearray()
         self._needed = 0
-        """Bytes that the frame at the beginning of the rest has; no use looking at it again before they are there."""
+        """The size of the unfinished frame in `_rest`; it is not parsed again before that many bytes have arrived."""
         self._fragments = bytearray()
-        """The message so far. One buffer, so that each byte costs a byte, however small its fragment was."""
+        """The message so far, in one buffer, so that tiny fragments take no extra memory."""
         self._fragments_of: int | None = None
         self._is_closed = False
         """Whether a close frame was received, or `drop` was called: what follows is no longer data (1.4)."""
@@ -71,13 +71,13 @@ class Frames:
         return len(self._rest) + len(self._fragments)
 
     def drop(self) -> None:
-        """Keep nothing, and take no more."""
+        """Drop all buffered bytes and ignore further ones."""
         self._rest = bytearray()
         self._fragments = bytearray()
         self._is_closed = True
 
     def feed(self, data: bytes) -> Sequence[tuple[int, bytes]]:
-        """The messages and control frames that these bytes complete; raises Violation, after which nothing counts."""
+        """Add bytes; returns the messages and control frames they complete. Raises Violation, which is final."""
         found: list[tuple[int, bytes]] = []
         try:
             self._feed(data, found)
@@ -100,7 +100,7 @@ class Frames:
         while end - position >= 2:
             first, second = data[position], data[position + 1]
             if second & _MASKED != self._mask_bit:
-                raise Violation(PROTOCOL_ERROR, "a frame is masked as only the other end's may be")
+                raise Violation(PROTOCOL_ERROR, "5.1: a client must mask its frames and a server must not")
             start = position + 2
             length = second & _LENGTH
             if length > _MOST_IN_CONTROL:
@@ -133,20 +133,22 @@ class Frames:
         self._rest += data[position:]
 
     def _check(self, first: int, length: int) -> None:
-        """Whether there may be such a frame here."""
+        """Raise Violation if such a frame is not allowed here."""
         kind, is_last = first & 0x0F, bool(first & _FIN)
         if first & 0x70:
-            raise Violation(PROTOCOL_ERROR, "a reserved bit is set")
+            raise Violation(PROTOCOL_ERROR, "5.2: a reserved bit is set")
         if kind in (CLOSE, PING, PONG):
             if not is_last or length > _MOST_IN_CONTROL:
-                raise Violation(PROTOCOL_ERROR, "a control frame is short and whole")
+                raise Violation(PROTOCOL_ERROR, "5.5: a control frame must not be fragmented or longer than 125 bytes")
             return
         if kind not in (CONTINUATION, TEXT, BINARY):
-            raise Violation(PROTOCOL_ERROR, f"there are no frames of the kind {kind}")
+            raise Violation(PROTOCOL_ERROR, f"5.2: unknown opcode {kind}")
         if (kind == CONTINUATION) != (self._fragments_of is not None):
-            raise Violation(PROTOCOL_ERROR, "a message in fragments is gone on with, and nothing else is")
+            raise Violation(
+                PROTOCOL_ERROR, "5.4: a continuation frame must follow, and only follow, an unfinished message"
+            )
         if length + len(self._fragments) > self._limit:
-            raise Violation(TOO_BIG, f"a message has at most {self._limit:,} bytes")
+            raise Violation(TOO_BIG, f"message too large: at most {self._limit:,} bytes are allowed")
 
     def _take(self, first: int, payload: bytes, found: list[tuple[int, bytes]]) -> None:
         kind = first & 0x0F
@@ -163,17 +165,17 @@ class Frames:
 
 
 def _checked_text(payload: bytes) -> bytes:
-    # 8.1: text that is no UTF-8 fails the connection.
+    # 8.1: invalid UTF-8 fails the connection.
     if not payload.isascii():
         try:
             payload.decode()
         except UnicodeDecodeError:
-            raise Violation(NOT_UTF8, "a text frame is not UTF-8") from None
+            raise Violation(NOT_UTF8, "8.1: a text message must be UTF-8") from None
     return payload
 
 
 def texts(messages: Sequence[bytes], mask: Masking | None = None) -> bytes:
-    """Each message as a text frame, all of them as one piece."""
+    """Encode each message as a text frame, joined into one write."""
     parts: list[bytes] = []
     for message in messages:
         _put(parts, TEXT, message if message.isascii() else _made_text(message), mask)
@@ -181,7 +183,7 @@ def texts(messages: Sequence[bytes], mask: Masking | None = None) -> bytes:
 
 
 def _made_text(message: bytes) -> bytes:
-    """What is handed on may be no UTF-8, which would end the link: better a message that its reader finds odd."""
+    """Replace invalid UTF-8, which would end the connection; the reader then reports a strange message."""
     try:
         message.decode()
     except UnicodeDecodeError:
@@ -190,7 +192,7 @@ def _made_text(message: bytes) -> bytes:
 
 
 def control(kind: int, payload: bytes = b"", mask: Masking | None = None) -> bytes:
-    """A ping, a pong or a close."""
+    """Encode a ping, a pong or a close frame."""
     parts: list[bytes] = []
     _put(parts, kind, payload, mask)
     return b"".join(parts)
@@ -206,24 +208,24 @@ def _put(parts: list[bytes], kind: int, payload: bytes, mask: Masking | None) ->
     else:
         parts.append(bytes((_FIN | kind, bit | 127)) + length.to_bytes(8, "big"))
     if mask is not None:
-        key = os.urandom(4)  # 10.3: nobody may foresee it
+        key = os.urandom(4)  # 10.3: the key must be unpredictable
         parts.append(key)
         payload = mask(payload, key)
     parts.append(payload)
 
 
 def closing(code: int, reason: str = "") -> bytes:
-    """What a close frame says (5.5.1)."""
+    """The payload of a close frame (5.5.1)."""
     return code.to_bytes(2, "big") + reason.encode()[: _MOST_IN_CONTROL - 2]
 
 
 def closed_with(payload: bytes) -> tuple[int, str]:
-    """Code and reason of a close frame; raises Violation for a code that nobody may send (7.4)."""
+    """Code and reason of a close frame; raises Violation for a code that must not be sent (7.4)."""
     if not payload:
         return NO_STATUS, ""
     code = int.from_bytes(payload[:2], "big")
     if len(payload) < 2 or not (1000 <= code <= 1014 or 3000 <= code <= 4999) or code in _NEVER_SENT:
-        raise Violation(PROTOCOL_ERROR, "a close frame has no such code")
+        raise Violation(PROTOCOL_ERROR, "7.4: invalid close code")
     return code, _checked_text(payload[2:]).decode()
 
 
@@ -231,7 +233,7 @@ _NEVER_SENT = frozenset({1004, NO_STATUS, ABNORMAL})
 
 
 def masking() -> Masking:
-    """What masks and unmasks: in C, where the library brings it."""
+    """The masking function: in C if the library has it."""
     try:
         from websockets.speedups import apply_mask
     except ImportError:

@@ -1,7 +1,7 @@
-"""One event stream of the HTTP client: opened, read, and taken up again where it ended.
+"""One event stream of the HTTP client: opens it, reads it, and resumes it when it breaks.
 
-open ──▶ refused ──┬──▶ later (409, 503, ...; 404 for a session that the server does not know yet)
-  ▲                └──▶ the end of the link
+open ──▶ refused ──┬──▶ try later (409, 503, ...; 404 for a session that the server does not know yet)
+  ▲                └──▶ the connection ends
   │──▶ read ──▶ transport.arrived
   └── broken, ended, silent
 """
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from accord.http.client.transport import HttpTransport
 
 SILENCE = 45.0
-"""Seconds without even a sign of life after which a stream counts as broken: our server sends one every 15."""
+"""Seconds of silence after which a stream counts as broken; our server sends a comment every 15 seconds."""
 
 REFUSAL_SHOWN = 300
-"""Characters of a refusal's text that are shown."""
+"""The most characters of a refusal's text to show."""
 
 log = logging.getLogger("accord.http")
 
 
 class Patience:
-    """Waits longer from time to time, until it has taken too long."""
+    """Pauses between attempts that grow longer, until `seconds` are over."""
 
     def __init__(self, seconds: float) -> None:
         self._loop = asyncio.get_running_loop()
@@ -39,7 +39,7 @@ class Patience:
         self._pause = 0.1
 
     async def another(self) -> bool:
-        """Wait a moment before another attempt; False if there shall be none."""
+        """Pause before another attempt; False if the time is over."""
         if self._loop.time() + self._pause > self._until:
             return False
         await asyncio.sleep(self._pause * random.uniform(0.5, 1.0))
@@ -48,14 +48,14 @@ class Patience:
 
 
 class EventStream:
-    """One event stream: opened, read, and opened again where it ended."""
+    """One event stream, of a session or of the connection (`key` is None)."""
 
     def __init__(self, transport: HttpTransport, key: str | None) -> None:
         self.task: asyncio.Task[None] | None = None
         self.ready = asyncio.Event()
-        """Set once the stream is open, or the server wants to hear of the session first."""
+        """Set when the stream is open, or the server must learn of the session before it opens one."""
         self.is_read = False
-        """Whether it is open, and being read to its end."""
+        """Whether it is open and being read."""
         self._transport = transport
         self._key = key
         self._last: str | None = None
@@ -63,19 +63,20 @@ class EventStream:
         self._left = False
 
     def leave(self) -> None:
-        """The session was closed: no more is to be read."""
+        """Stop reading: the session was closed."""
         self._left = True
         if self.task is not None:
             asyncio.get_running_loop().call_soon(self.task.cancel)
 
     async def run(self) -> None:
+        """Read the stream, and resume it when it breaks, until the session or the connection ends."""
         try:
             patience = Patience(self._transport.reconnect_within)
             while await self._once():
                 if self._progress:
                     patience = Patience(self._transport.reconnect_within)
                 if not await patience.another():
-                    self._give_up("could not be read again")
+                    self._give_up("did not resume a stream in time")
                     return
         except TooLong:
             self._give_up(f"sent a message of more than {self._transport.limit:,} bytes")
@@ -83,10 +84,10 @@ class EventStream:
             self.ready.set()
 
     async def _once(self) -> bool:
-        """Open the stream and read it to its end; whether to do so again."""
+        """Open the stream and read it to its end; returns whether to resume it."""
         self._progress = False
         try:
-            response = await self._transport.open_stream(self._key, self._goes_on_from())
+            response = await self._transport.open_stream(self._key, self._resumes_after())
         except Broken as broken:
             return self._broke(str(broken))
         if response.status != 200:
@@ -98,13 +99,13 @@ class EventStream:
         except Broken as broken:
             return self._broke(str(broken))
         except TimeoutError:
-            return self._broke("nothing was heard any more")
+            return self._broke(f"the server sent nothing for {SILENCE:g} seconds")
         finally:
             self.is_read = False
             await response.close()
         return self._broke("the server ended the stream")
 
-    def _goes_on_from(self) -> str | None:
+    def _resumes_after(self) -> str | None:
         if self._transport.numbered:
             return (self._last or "0") if self._was_open else None
         return self._last
@@ -135,16 +136,16 @@ class EventStream:
         if self._left or self._transport.is_over:
             return False
         if self._was_open and not self._transport.numbered and self._last is None:
-            # Nobody could say what was lost between two readings.
+            # The server does not number messages, so a loss between two streams could not be detected.
             self._transport.finish(End("peer_closed", f"{self._transport.name}: a stream ended: {why}"))
             return False
-        log.info("a stream of %s ended, and is taken up again: %s", self._transport.name, why)
+        log.info("a stream of %s ended and is resumed: %s", self._transport.name, why)
         return True
 
     def _was_refused(self, status: int, body: bytes) -> bool:
         if self._key is not None and status == 404:
-            # The server wants to hear of the session before its stream is read; or the connection is over, of which
-            # the connection's stream will tell.
+            # The server must learn of the session before it opens a stream; or the connection has ended, which the
+            # connection's own stream reports.
             self.ready.set()
             return not (self._was_open or self._transport.is_over)
         if status in (409, 429, 502, 503, 504):
@@ -157,13 +158,13 @@ class EventStream:
 
     def _give_up(self, why: str) -> None:
         if self._key is not None and not self._was_open:
-            log.warning("the stream of the session %s was never opened", self._key)
+            log.warning("the server never opened the stream of session %s", self._key)
             return
         self._transport.finish(End("broken", f"{self._transport.name} {why}"))
 
 
 def shown(status: int, body: bytes) -> str:
-    """What people see of an answer that is a refusal."""
+    """The text of a refusal, for an error message."""
     text = body.decode("utf-8", "replace").strip()
     message = parse(body)
     if isinstance(message, Answer) and message.error is not None:

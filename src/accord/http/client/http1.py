@@ -1,4 +1,4 @@
-"""HTTP/1.1 as a client: one exchange at a time on each connection. `head` knows the protocol."""
+"""HTTP/1.1 connections of the client, with one request at a time. `h1` holds the grammar."""
 
 from __future__ import annotations
 
@@ -19,51 +19,51 @@ from accord.http.h1 import (
 )
 
 IDLE = 3.0
-"""Seconds after which a connection is not used again: servers close idle ones, many after 5, and a request that
-crosses that may have been received or not."""
+"""Seconds after which an idle connection is not reused. Many servers close idle connections after 5 seconds, and a
+request sent at that moment may have been received or not."""
 
 CHANGES_PROTOCOL = 101
 
 
 class Http1:
-    """A connection: asks, and reads the answer before it asks again."""
+    """An HTTP/1.1 connection: sends a request and reads the response before the next request."""
 
-    def __init__(self, wire: ClientSocket) -> None:
-        self._wire = wire
+    def __init__(self, socket: ClientSocket) -> None:
+        self._socket = socket
         self.busy = False
         self._clock = asyncio.get_running_loop().time
         self._idle_since = self._clock()
         self._keep = True
         self._rest = b""
-        """What was read behind the head of an answer."""
+        """Bytes received after the headers of a response."""
 
     @property
     def is_usable(self) -> bool:
-        """Whether another request can be sent: the last answer was read, and the server has no reason to hang up."""
+        """Whether another request can be sent: the last response was read, and the server has no reason to close."""
         is_fresh = self._clock() - self._idle_since < IDLE
-        return not (self.busy or self._rest) and is_fresh and self._wire.is_quiet
+        return not (self.busy or self._rest) and is_fresh and self._socket.is_quiet
 
     async def request(self, method: str, path: str, headers: Sequence[tuple[str, str]], body: bytes) -> Response:
-        """Send this, and wait for the head of the answer; raises Broken."""
+        """Send a request and wait for the headers of its response; raises Broken."""
         self.busy = True
         try:
             fields = [(name.encode(), value.encode()) for name, value in headers]
             head = head_bytes(request_line(method, path), fields)
         except ValueError as error:
             self.busy = False
-            raise Broken(f"the request cannot be written: {error}", was_sent=False) from error
+            raise Broken(f"invalid request: {error}", was_sent=False) from error
         try:
-            self._wire.put(head + body)
+            self._socket.put(head + body)
             answer = await self._head()
             rest = body_of_response(answer, method)
         except Bad as bad:
             self.close()
-            raise Broken(f"what the server sent is no HTTP: {bad}") from bad
+            raise Broken(f"invalid HTTP response: {bad}") from bad
         except BaseException:
             self.close()
             raise
-        # A server that answers before it has all of the request may not read the rest of it.
-        self._keep = keeps(answer.fields, is_1_1=answer.is_1_1) and not self._wire.unsent
+        # A server that answers before it has received the whole request may not read the rest.
+        self._keep = keeps(answer.fields, is_1_1=answer.is_1_1) and not self._socket.unsent
         if rest.is_over:
             self._done()
         found = [(name.decode("latin-1"), value.decode("utf-8", "replace")) for name, value in answer.fields]
@@ -75,52 +75,54 @@ class Http1:
             end = data.find(b"\r\n\r\n")
             if end < 0:
                 if len(data) > LONGEST:
-                    raise Bad("the head of an answer is too long")
+                    raise Bad(f"response headers too long: at most {LONGEST:,} bytes are allowed")
                 data += await self._more("the server closed the connection before it answered")
                 continue
             head, data = response_head(data[: end + 2]), data[end + 4 :]
             if head.status == CHANGES_PROTOCOL:
-                raise Bad("another protocol, for which nobody has asked")
-            if head.status >= 200:  # those below say that an answer will come
+                raise Bad("unexpected 101 Switching Protocols")
+            if head.status >= 200:  # 1xx are interim responses
                 self._rest = data
                 return head
 
     async def _more(self, otherwise: str) -> bytes:
-        if data := await self._wire.read():
+        if data := await self._socket.read():
             return data
         raise Broken(otherwise)
 
     async def _chunks(self, body: BodyReader) -> AsyncGenerator[bytes]:
         is_over = body.is_over
         while not is_over:
-            data, self._rest = self._rest or await self._wire.read(), b""
+            data, self._rest = self._rest or await self._socket.read(), b""
             if not data:
                 if not body.end():
-                    raise Broken("the connection ended in the middle of an answer")
+                    raise Broken("the server closed the connection within a response")
                 self._done()
                 return
             try:
                 part, self._rest = body.feed(data)
             except Bad as bad:
-                raise Broken(f"what the server sent is no HTTP: {bad}") from bad
+                raise Broken(f"invalid HTTP response: {bad}") from bad
             if is_over := body.is_over:
                 self._done()
             if part:
                 yield part
 
     def _done(self) -> None:
-        """The answer has been read."""
+        """Make the connection idle: the response was read."""
         self.busy = False
         self._idle_since = self._clock()
         if not self._keep:
             self.close()
 
     def _leave(self) -> None:
-        if self.busy:  # what is left of the answer will not be read
+        if self.busy:  # the rest of the response will not be read
             self.close()
 
     def close(self) -> None:
-        self._wire.close()
+        """Close the connection."""
+        self._socket.close()
 
     async def wait_closed(self) -> None:
-        await asyncio.shield(self._wire.wait_closed())
+        """Wait until the connection is closed, for a second at most."""
+        await asyncio.shield(self._socket.wait_closed())

@@ -45,10 +45,10 @@ class _Exchange:
 
 
 class Http2:
-    """A connection, and the exchanges on it."""
+    """An HTTP/2 connection and the requests in progress on it."""
 
-    def __init__(self, wire: ClientSocket) -> None:
-        self._wire = wire
+    def __init__(self, socket: ClientSocket) -> None:
+        self._socket = socket
         self._http = h2.connection.H2Connection(h2.config.H2Configuration(client_side=True, header_encoding="utf-8"))
         self._exchanges: dict[int, _Exchange] = {}
         self._room = asyncio.Event()
@@ -63,7 +63,8 @@ class Http2:
 
     @property
     def is_usable(self) -> bool:
-        return self._ended is None and self._wire.is_open
+        """Whether requests can be sent on this connection."""
+        return self._ended is None and self._socket.is_open
 
     @property
     def has_room(self) -> bool:
@@ -71,7 +72,7 @@ class Http2:
         return self._http.open_outbound_streams < self._http.remote_settings.max_concurrent_streams
 
     async def request(self, headers: Sequence[tuple[str, str]], body: bytes) -> Response:
-        """Send this, and wait for the head of the answer; raises Broken."""
+        """Send a request and wait for the headers of its response; raises Broken."""
         number, exchange = await self._begin(headers, ends=not body)
         try:
             await self._send(number, exchange, body)
@@ -97,7 +98,7 @@ class Http2:
             self._http.send_headers(number, list(headers), end_stream=ends)
         except h2.exceptions.ProtocolError as error:
             del self._exchanges[number]
-            raise Broken(f"the request cannot be written: {error}", was_sent=False) from error
+            raise Broken(f"invalid request: {error}", was_sent=False) from error
         await self._flush()
         return number, exchange
 
@@ -106,7 +107,7 @@ class Http2:
         while rest:
             self._check(exchange)
             if exchange.over or exchange.status is not None:
-                return  # answered already, a refusal most likely
+                return  # answered before the body was sent, probably with a refusal
             room = min(self._http.local_flow_control_window(number), self._http.max_outbound_frame_size, len(rest))
             if room <= 0:
                 await exchange.wait()
@@ -119,7 +120,7 @@ class Http2:
         if exchange.error is not None:
             raise Broken(str(exchange.error), was_sent=exchange.error.was_sent)
         if exchange.over and exchange.status is None:
-            raise Broken("the server ended the stream before it answered")
+            raise Broken("the server closed the stream before it answered")
 
     async def _chunks(self, number: int, exchange: _Exchange) -> AsyncGenerator[bytes]:
         while True:
@@ -142,7 +143,7 @@ class Http2:
             await self._flush()
 
     def _drop(self, number: int) -> None:
-        """Nobody reads this exchange any more."""
+        """Forget this request; its stream is reset if it is still open."""
         exchange = self._exchanges.pop(number, None)
         if exchange is None or self._ended is not None:
             return
@@ -151,17 +152,17 @@ class Http2:
                 self._http.reset_stream(number, h2.errors.ErrorCodes.CANCEL)
             except h2.exceptions.ProtocolError:
                 return
-            self._wire.put(self._http.data_to_send())
+            self._socket.put(self._http.data_to_send())
         self._room.set()
 
     async def _flush(self) -> None:
         if data := self._http.data_to_send():
-            await self._wire.write(data)
+            await self._socket.write(data)
 
     async def _read(self) -> None:
         try:
             await self._flush()
-            while data := await self._wire.read():
+            while data := await self._socket.read():
                 for event in self._http.receive_data(data):
                     self._handle(event)
                 await self._flush()
@@ -169,10 +170,10 @@ class Http2:
         except Broken as broken:
             self._end(broken)
         except h2.exceptions.ProtocolError as error:
-            self._end(Broken(f"what the server sent is no HTTP/2: {error}"))
+            self._end(Broken(f"invalid HTTP/2 from the server: {error}"))
         finally:
             self._end(Broken("the connection was closed"))
-            self._wire.close()
+            self._socket.close()
 
     def _handle(self, event: h2.events.Event) -> None:
         match event:
@@ -182,7 +183,7 @@ class Http2:
                     waiting.changed.set()
                 return
             case h2.events.ConnectionTerminated():
-                self._end(Broken("the server is ending the connection"))
+                self._end(Broken("the server is closing the connection"))
                 return
             case _:
                 pass
@@ -218,10 +219,12 @@ class Http2:
                     exchange.fail(broken)
 
     def close(self) -> None:
+        """Close the connection; requests in progress fail."""
         self._end(Broken("the connection was closed"))
         self._reading.cancel()
-        self._wire.close()
+        self._socket.close()
 
     async def wait_closed(self) -> None:
+        """Wait until the connection is closed, for a second at most."""
         await asyncio.wait([self._reading])
-        await self._wire.wait_closed()
+        await self._socket.wait_closed()

@@ -1,9 +1,9 @@
-"""Requests to one server: over an HTTP/2 connection where the server speaks it, else over as many as it takes.
+"""The client's connection pool: one HTTP/2 connection if the server speaks it, else several of HTTP/1.1.
 
-Event streams stay open, so the streams of an HTTP/2 connection can be all taken: then another one is opened.
+Event streams stay open and can use all streams of an HTTP/2 connection; then another connection is opened.
 
-HTTP/2 is agreed upon within TLS. Without TLS it can only be assumed, so a plain `http` URL means HTTP/1.1, unless the
-user says that the server knows better.
+HTTP/2 is negotiated within TLS. Without TLS a plain `http` URL means HTTP/1.1, unless the user says that the server
+speaks HTTP/2.
 """
 
 from __future__ import annotations
@@ -18,12 +18,16 @@ from accord.http.client.http2 import Http2
 from accord.http.client.socket import ClientSocket, Response
 
 OPEN_WITHIN = 30.0
+"""Seconds to open a connection."""
 
 PORTS = {"http": 80, "https": 443}
 
 
 class Requests:
-    """The connections to one server."""
+    """The connections to one server.
+
+    `http2` is negotiated if None, never used if False, and used without negotiation on plain `http` if True.
+    """
 
     def __init__(self, url: str, *, tls: ssl.SSLContext | None = None, http2: bool | None = None) -> None:
         parts = urlsplit(url)
@@ -40,10 +44,11 @@ class Requests:
 
     @property
     def is_multiplexed(self) -> bool:
+        """Whether an HTTP/2 connection is open."""
         return bool(self._multiplexed)
 
     async def request(self, method: str, headers: Sequence[tuple[str, str]], body: bytes = b"") -> Response:
-        """Send a request, and wait for the head of its answer; raises Broken."""
+        """Send a request and wait for the headers of its response; raises Broken."""
         connection = await self._connection()
         if isinstance(connection, Http2):
             target = [
@@ -68,14 +73,14 @@ class Requests:
                 idle.close()
         if self._http2 is False or (self._tls is None and not self._http2):
             return self._keep(Http1(await self._open()))
-        async with self._opening:  # whoever comes second shares what the first has opened
+        async with self._opening:  # requests that wait here share the connection that the first opens
             if (shared := self._usable_http2()) is not None:
                 return shared
-            wire = await self._open()
-            if self._tls is None or wire.speaks == "h2":
-                self._multiplexed.append(shared := Http2(wire))
+            opened = await self._open()
+            if self._tls is None or opened.speaks == "h2":
+                self._multiplexed.append(shared := Http2(opened))
                 return shared
-            return self._keep(Http1(wire))
+            return self._keep(Http1(opened))
 
     def _usable_http2(self) -> Http2 | None:
         self._multiplexed = [connection for connection in self._multiplexed if connection.is_usable]

@@ -1,6 +1,6 @@
-"""What a client posts: messages that wait for their turn, and what is made of a refusal.
+"""The client's queued POSTs, and the JSON-RPC answers for POSTs that were refused.
 
-Posting ──▶ its lane ──▶ the `initialize` that it waits for ──▶ POST ──▶ refused ──▶ instead_of
+Posting ──▶ its lane ──▶ waits for `initialize` ──▶ POST ──▶ refused ──▶ instead_of
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from accord.schema import codec, v1
 Parsed: TypeAlias = Message | Malformed
 
 INTERNAL_FROM = 500
-"""The status from which on a refusal is the server's fault."""
+"""The lowest status that means an error of the server."""
 
 
 class Opening:
-    """One `initialize`: what waits for it, until it is known whether it has opened the link."""
+    """One `initialize`, and the messages that wait for its result."""
 
     def __init__(self) -> None:
         self.succeeded = False
@@ -28,25 +28,25 @@ class Opening:
         self._is_settled = asyncio.Event()
 
     def settle(self, *, succeeded: bool) -> list[Parsed]:
-        """It is known now; gives what has waited."""
+        """Set the result; returns the messages that waited."""
         self.succeeded = succeeded
         self._is_settled.set()
         waiting, self.waiting = self.waiting, []
         return waiting
 
     def hold(self, message: Parsed) -> None:
-        """This is sent behind it."""
+        """Note a message that is sent after it."""
         if not self._is_settled.is_set():
             self.waiting.append(message)
 
     async def has_succeeded(self) -> bool:
-        """Whether it has opened the link; waits until that is known."""
+        """Wait for the result: whether it opened the connection."""
         await self._is_settled.wait()
         return self.succeeded
 
 
 class Posting:
-    """A frame that waits to be posted, what it is, and the `initialize` that it waits for or is."""
+    """A frame that waits to be posted, its parsed message, and its `initialize`."""
 
     __slots__ = ("frame", "is_substitute", "message", "opening", "session")
 
@@ -58,23 +58,23 @@ class Posting:
         self.session = session
         self.opening = opening
         self.is_substitute = is_substitute
-        """Whether this stands for an answer that was refused."""
+        """Whether this replaces an answer that was refused."""
 
 
 def opens(message: Parsed) -> bool:
-    """Whether this opens a connection."""
+    """Whether this message is `initialize`, which opens a connection."""
     return isinstance(message, Call) and message.method == "initialize"
 
 
 def unsent_answer(message: Parsed, why: str) -> bytes | None:
-    """The answer to what cannot be posted, if it is to have one."""
+    """The error that answers a message that cannot be posted; None for one without an answer."""
     if isinstance(message, Malformed):
         return message.reply()
     return error_answer(message.id, INVALID_REQUEST, f"Invalid request: {why}") if isinstance(message, Call) else None
 
 
 def instead_of(message: Parsed, status: int, body: bytes, why: str) -> bytes | None:
-    """The answer that a refused message has: to its sender, or, where it was an answer itself, to who waits for it."""
+    """The error that answers a refused message: for its sender, or, if it was an answer itself, for the server."""
     if isinstance(message, Malformed) and not message.answerable:
         return None
     if isinstance(message, Answer):
@@ -87,7 +87,7 @@ def instead_of(message: Parsed, status: int, body: bytes, why: str) -> bytes | N
 
 
 def cancelled_by(message: Tell) -> RequestId | None:
-    """The request that this `$/cancel_request` is about."""
+    """The id of the request that this `$/cancel_request` cancels, or None."""
     try:
         return codec.decode(
             b"{}" if message.params is None else message.params, v1.CancelRequestNotification

@@ -1,4 +1,4 @@
-"""What the HTTP client consists of: a way to send bytes, a response that is read as it comes, and what can go wrong."""
+"""The HTTP client's socket, its streamed response, and the error for both."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from accord.transports.closing import within
 from accord.transports.received import Received
 
 UNREAD = 256 * 1024
-"""Bytes that may wait to be read before no more are taken from the socket."""
+"""Received bytes that may wait before reading from the socket stops."""
 
 
 class Broken(AccordError):
-    """An exchange failed. `was_sent` says whether the server may have got the request."""
+    """A request failed; `was_sent` says whether the server may have received it."""
 
     def __init__(self, detail: str, *, was_sent: bool = True) -> None:
         super().__init__(detail)
@@ -24,7 +24,7 @@ class Broken(AccordError):
 
 
 class ClientSocket(Received):
-    """A TCP or TLS connection, whose troubles are Broken. What comes waits here until it is read, up to a bound."""
+    """A TCP or TLS connection with a bounded buffer for received bytes; its errors are `Broken`."""
 
     _transport: asyncio.Transport
 
@@ -40,32 +40,34 @@ class ClientSocket(Received):
 
     @classmethod
     async def open(cls, host: str, port: int, tls: ssl.SSLContext | None, patience: float) -> ClientSocket:
+        """Connect within `patience` seconds; raises Broken."""
         try:
             async with asyncio.timeout(patience):
-                _, wire = await asyncio.get_running_loop().create_connection(cls, host, port, ssl=tls)
+                _, opened = await asyncio.get_running_loop().create_connection(cls, host, port, ssl=tls)
         except (OSError, TimeoutError, ValueError) as error:
-            # asyncio's own text names every address that it tried; the operating system's word is enough
+            # asyncio's own text lists every address it tried; the operating system's text is shorter
             reason = "it did not answer in time" if isinstance(error, TimeoutError) else _reason(error)
             raise Broken(f"{host}:{port} cannot be reached: {reason}", was_sent=False) from error
-        return wire
+        return opened
 
     @property
     def speaks(self) -> str | None:
-        """The protocol that TLS has agreed upon."""
+        """The protocol negotiated by ALPN, or None."""
         encrypted = self._transport.get_extra_info("ssl_object")
         return None if encrypted is None else encrypted.selected_alpn_protocol()
 
     @property
     def is_open(self) -> bool:
+        """Whether neither side has closed the connection."""
         return not (self._has_ended or self._transport.is_closing())
 
     @property
     def is_quiet(self) -> bool:
-        """Whether it is open, and nothing has come that was not read."""
+        """Whether it is open and has no unread bytes."""
         return self.is_open and not self._parts
 
     async def read(self) -> bytes:
-        """What has come; nothing at the end."""
+        """Wait for received bytes; empty at the end. Raises Broken."""
         while not self._parts:
             if self._error is not None:
                 raise Broken(f"the connection broke: {_reason(self._error)}") from self._error
@@ -82,10 +84,11 @@ class ClientSocket(Received):
 
     @property
     def unsent(self) -> int:
+        """Bytes that wait to be sent."""
         return self._transport.get_write_buffer_size()
 
     def put(self, data: bytes) -> None:
-        """Write without waiting. Whether the connection still lives is told by `read`."""
+        """Write without waiting; a broken connection is reported by `read`."""
         if not self._transport.is_closing():
             self._transport.write(data)
 
@@ -95,18 +98,22 @@ class ClientSocket(Received):
         await self._room.wait()
 
     def close(self) -> None:
-        if self.unsent:  # nobody may ever take it
+        """Close the connection; unsent bytes are dropped."""
+        if self.unsent:  # the server may never read them
             self._transport.abort()
         else:
             self._transport.close()
 
     async def wait_closed(self) -> None:
+        """Wait until the connection is closed, for a second at most."""
         await within(1.0, self._lost.wait())
 
     # The socket's side
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)  # uvloop's are of no common class
+        self._transport = cast(
+            "asyncio.Transport", transport
+        )  # uvloop's transports do not inherit from asyncio.Transport
 
     def data_received(self, data: bytes) -> None:
         self._parts.append(data)
@@ -138,7 +145,7 @@ class ClientSocket(Received):
 
 
 class Response:
-    """An answer, whose body is read as it comes. It is to be read to its end, or left by `close`."""
+    """A response whose body is streamed. Read it to its end, or call `close`."""
 
     def __init__(
         self,
@@ -153,14 +160,15 @@ class Response:
         self._leave = leave
 
     def header(self, name: str) -> str | None:
+        """The first value of a header, or None; the name must be in lower case."""
         return next((value for given, value in self._headers if given == name), None)
 
     def all(self, name: str) -> list[str]:
-        """The values of a header that may come several times."""
+        """All values of a header that may be repeated."""
         return [value for given, value in self._headers if given == name]
 
     async def body(self, limit: int) -> bytes:
-        """All of it; raises Broken past the limit."""
+        """Read the whole body; raises Broken if it is larger than `limit`."""
         parts: list[bytes] = []
         size = 0
         try:
@@ -168,13 +176,13 @@ class Response:
                 parts.append(chunk)
                 size += len(chunk)
                 if size > limit:
-                    raise Broken(f"an answer has more than {limit:,} bytes")
+                    raise Broken(f"response too large: at most {limit:,} bytes are allowed")
         finally:
             await self.close()
         return b"".join(parts)
 
     async def close(self) -> None:
-        """Read no more of it."""
+        """Stop reading the body."""
         await self.chunks.aclose()
         self._leave()
 

@@ -1,14 +1,14 @@
-"""A link over Streamable HTTP, as a client: messages go out as POSTs and come in over event streams (extra `http`).
+"""The client's transport over Streamable HTTP: sends POSTs and reads event streams (extra `http`).
 
     send ──▶ the lane of its session ──▶ POST, one at a time in each lane
     GET, one stream for the connection and one for each session ──▶ InOrder ──▶ receiver
 
-A session's stream is opened before the first message of that session is posted, and when the server speaks of a session
-for the first time. A stream that broke is taken up again where it ended, if the server numbers what it sends; a server
-that does not cannot say what was lost, so there the link ends instead. Whatever ends the link says why, once.
+A session's stream is opened before the first message of that session is posted, or when the server first mentions the
+session. A broken stream is resumed after the last message received, if the server numbers its messages. If it does not,
+a loss could not be detected, so the connection ends. The end of the connection is reported once, with its reason.
 
-`initialize` opens the link: what is sent before it is refused here, as there is no connection on which it could be
-posted. One that is answered with an error has opened nothing, and another may follow.
+`initialize` opens the connection. A message sent before it is refused here, because there is no connection to post it
+on. An `initialize` that is answered with an error opens nothing; another may follow.
 """
 
 from __future__ import annotations
@@ -48,25 +48,27 @@ from accord.transports.cookies import Cookies
 from accord.transports.outgoing import Level
 
 MISSING = 30.0
-"""Seconds that a message may be missing while later ones are there."""
+"""Seconds that a message may be missing while later ones have arrived."""
 
 DIGITS = 18
-"""Digits that the number of a message has at most."""
+"""The most digits of a message number."""
 
 STREAMS = 10_000
-"""Sessions that a server may name on one connection. Each has a stream, and over HTTP/1.1 a socket of its own."""
+"""The most sessions that a server may name on one connection. Each has a stream, and a socket over HTTP/1.1."""
 
 LAST_WORDS = 2.0
-"""Seconds for the streams of a server that does not number, once it knows the connection no more."""
+"""Seconds to read the remaining streams after an unnumbered connection has ended."""
 
 log = logging.getLogger("accord.http")
 
 
 class HttpTransport(Transport):
-    """Frames over Streamable HTTP.
+    """A client's transport over Streamable HTTP.
 
-    `http2` is agreed upon within TLS; True says that a server without TLS speaks it. `reconnect_within` is how many
-    seconds a broken stream, or a POST that could not be sent, is tried again.
+    `headers` are sent with every request. `cookies` keeps the server's cookies. `tls` replaces the default TLS context.
+    HTTP/2 is negotiated within TLS; `http2=False` prevents it, `http2=True` uses it without TLS as well. `limit` is the
+    size of a message, `high_water` how many bytes may wait before the sender is paused. `reconnect_within` is how many
+    seconds a broken stream is resumed, or a POST repeated.
     """
 
     def __init__(
@@ -87,7 +89,7 @@ class HttpTransport(Transport):
         self.may_read = asyncio.Event()
         self.may_read.set()
         self.numbered = False
-        """Whether the server says which message is the next, and takes what is posted with a number only once."""
+        """Whether the server numbers its messages, and takes each numbered POST only once."""
         self._posted = 0
         self._requests = Requests(url, tls=tls, http2=http2)
         self._headers = [(name.lower(), value) for name, value in (headers or {}).items()]
@@ -100,7 +102,7 @@ class HttpTransport(Transport):
         self._streams: dict[str | None, EventStream] = {}
         self._order = InOrder()
         self._advanced = asyncio.Event()
-        """Set when a message came that was missing."""
+        """Set when a missing message has arrived."""
         self._connection_id: str | None = None
         self._version: str | None = None
         self._opening: Opening | None = None
@@ -117,7 +119,7 @@ class HttpTransport(Transport):
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing is to be taken up again."""
+        """Whether the connection has ended, so that nothing is resumed."""
         return self._end is not None or self._reading_out is not None
 
     @property
@@ -143,7 +145,10 @@ class HttpTransport(Transport):
             if opens(message) and self._opening is None:
                 self._opening = Opening()
             elif opens(message) or self._opening is None:
-                self._refuse(message, "`initialize` is sent once" if opens(message) else "`initialize` comes first")
+                self._refuse(
+                    message,
+                    "`initialize` must be sent only once" if opens(message) else "`initialize` must be sent first",
+                )
                 continue
             else:
                 self._opening.hold(message)
@@ -180,7 +185,7 @@ class HttpTransport(Transport):
             if session is not None and message.method in ("session/close", "session/delete"):
                 self._closing_calls[message.id] = session
         elif isinstance(message, Tell) and message.method == "$/cancel_request":
-            # Behind the request that it cancels.
+            # After the request that it cancels, in the same lane.
             cancelled = cancelled_by(message)
             return session if cancelled is None else self._lane_of_call.get(cancelled, session)
         return session
@@ -213,10 +218,10 @@ class HttpTransport(Transport):
         elif response.status not in (200, 202, 204):
             self._refused(out, response.status, body)
         elif body.lstrip().startswith(b"{"):
-            self._receiver.received([body])  # some servers answer where they are asked
+            self._receiver.received([body])  # some servers answer in the response to the POST
 
     async def _post_somehow(self, out: Posting) -> tuple[Response, bytes]:
-        """Post this, and read the answer; again, as long as it is certain that it will not be received twice."""
+        """Post a message and read the response; repeat it while the server cannot receive it twice."""
         headers = [("content-type", JSON), ("accept", f"{JSON}, {EVENTS}"), *self._identity(out.session)]
         if self.numbered:
             self._posted += 1
@@ -238,7 +243,7 @@ class HttpTransport(Transport):
             self._opening = None
             self._receiver.received([body])
             for waiting in out.opening.settle(succeeded=False):
-                self._refuse(waiting, "`initialize` has failed")
+                self._refuse(waiting, "`initialize` failed")
             if connection_id:
                 self._tasks.start(self._delete(connection_id), "accord leaves what was not opened")
         elif isinstance(message, Answer) and is_answer and response.status == 200 and connection_id:
@@ -267,14 +272,14 @@ class HttpTransport(Transport):
             if isinstance(out.message, Answer):
                 self._level.add(len(instead))
                 substitute = Posting(instead, parse(instead), out.session, out.opening, is_substitute=True)
-                self._lanes[out.session].insert(1, substitute)  # behind what is being posted now
+                self._lanes[out.session].insert(1, substitute)  # after the message that is being posted now
             else:
                 self._receiver.received([instead])
 
     # In
 
     def stream(self, key: str | None) -> EventStream:
-        """The stream of this session, or of the connection; opened if it is not."""
+        """The stream of this session, or of the connection if `key` is None; opens it if necessary."""
         stream = self._streams.get(key)
         if stream is None:
             stream = self._streams[key] = EventStream(self, key)
@@ -282,13 +287,14 @@ class HttpTransport(Transport):
         return stream
 
     async def open_stream(self, key: str | None, last: str | None) -> Response:
+        """Send the GET for a stream, resuming after the event id `last` if given."""
         headers = [("accept", EVENTS), *self._identity(key)]
         if last is not None:
             headers.append((LAST_EVENT_ID, last))
         return await self._request("GET", headers)
 
     def arrived(self, events: Sequence[ServerSentEvent], key: str | None) -> None:
-        """These came over the stream of this session."""
+        """Handle events from the stream of this session."""
         frames: list[bytes] = []
         for event in events:
             if event.session is not None:
@@ -304,12 +310,12 @@ class HttpTransport(Transport):
             self._receiver.received(frames)
 
     def _number(self, event_id: str | None) -> int | None:
-        """The number of a message, where the server numbers them."""
+        """The number in an event id, or None if the server does not number messages."""
         is_number = event_id is not None and event_id.isascii() and event_id.isdecimal() and len(event_id) <= DIGITS
         return int(event_id) if self.numbered and is_number and event_id is not None else None
 
     async def room(self, last: str | None) -> None:
-        """Wait while a stream that has brought this event last is too far ahead."""
+        """Wait while the stream whose last event this was is too far ahead of the others."""
         number = self._number(last)
         while number is not None and self._order.is_too_far(number):
             self._advanced.clear()
@@ -330,7 +336,7 @@ class HttpTransport(Transport):
                 self._named(session)
 
     def _named(self, session: str) -> None:
-        """The server speaks of this session: open its stream."""
+        """Open the stream of a session that the server has named."""
         if session not in self._streams and len(self._streams) > STREAMS:
             self._finish("broken", f"{self.name} named more than {STREAMS:,} sessions on one connection")
         elif self._end is None:
@@ -372,7 +378,7 @@ class HttpTransport(Transport):
         return response
 
     def gone(self, why: str) -> None:
-        """The server does not know the connection any more; what it has said before is still read."""
+        """End the connection that the server no longer knows, after reading what it sent before."""
         if self._reading_out is None:
             end = End("peer_closed", f"{self.name}: {why}")
             self._reading_out = self._tasks.start(self._read_out(end), "accord reads what was said before the end")
@@ -387,7 +393,7 @@ class HttpTransport(Transport):
         self.finish(End(reason, detail))
 
     def finish(self, end: End) -> None:
-        """The link is over; idempotent."""
+        """End the connection; idempotent."""
         if self._end is None:
             self._end = end
             self._level.give_up()
@@ -402,7 +408,7 @@ class HttpTransport(Transport):
 
     async def _close(self, grace: float) -> None:
         if not hasattr(self, "_tasks"):
-            return  # it was never started
+            return  # never started
         try:
             if self._end is None:
                 await within(grace, self._level.flush())

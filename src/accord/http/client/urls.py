@@ -1,4 +1,4 @@
-"""An agent behind a URL: which transport its scheme means, and a target that dials it again and again."""
+"""Agents behind URLs: the transport for each scheme, and a target that connects as often as needed."""
 
 from __future__ import annotations
 
@@ -27,12 +27,16 @@ def connect_transport(
     tls: ssl.SSLContext | None = None,
     **options: Any,
 ) -> Transport:
-    """A transport to the agent behind this URL, not yet open: `http` and `https`, or `ws` and `wss` for a WebSocket.
+    """Create a transport to the agent behind this URL; it is not open yet.
+
+    The schemes `http` and `https` mean Streamable HTTP, `ws` and `wss` a WebSocket.
 
         transport = accord.http.connect_transport("https://agents.example/acp", token="s3cret")
 
-    `token` is sent as a bearer token. `options` are those of `HttpTransport` or `WebSocketTransport`. Raises
-    AccordError for a URL that is none, or where the extra is missing.
+    `headers` are sent with every request, and `token` as a bearer token. `cookies` keeps the server's cookies. `tls`
+    replaces the default TLS context. `options` are those of `HttpTransport` or `WebSocketTransport`.
+
+    Raises AccordError for an invalid URL, or if the extra `http` is not installed.
     """
     scheme = _checked(url)
     given = dict(headers or {})
@@ -51,7 +55,8 @@ def _checked(url: str) -> str:
     parts = urlsplit(url)
     if parts.scheme not in SCHEMES or not parts.hostname:
         raise AccordError(
-            f"{mask_urls(url)} is no URL of an agent: it begins with {', '.join(f'{it}://' for it in SCHEMES)}"
+            f"invalid agent URL {mask_urls(url)}: it must have a host and begin with "
+            + ", ".join(f"{it}://" for it in SCHEMES)
         )
     if find_spec("h2") is None or find_spec("websockets") is None:
         raise AccordError(EXTRA_MISSING)
@@ -59,7 +64,7 @@ def _checked(url: str) -> str:
 
 
 class UrlTarget(Target):
-    """An agent behind a URL, for `accord.connect`: each link is a new connection, with the cookies of the last one.
+    """An agent behind a URL, for `accord.connect`; each connection sends the cookies of the ones before.
 
     target = accord.http.UrlTarget("wss://agents.example/acp", token="s3cret")
     async with accord.connect(target) as remote: ...
@@ -76,7 +81,7 @@ class UrlTarget(Target):
         self._token = token
         self._headers = headers
         self._options = options
-        # Session affinity is preserved across reconnects: a load balancer finds the host of the sessions by a cookie.
+        # Kept across reconnects: a load balancer finds the host of the sessions by a cookie.
         self._cookies = Cookies()
 
     @property

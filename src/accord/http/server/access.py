@@ -1,12 +1,12 @@
-"""Who may come in: tokens, the pages of browsers, and the names we are called by. PURE.
+"""Access control: bearer tokens, origins of browser pages, and host names. PURE.
 
-A browser lets any page send requests to this machine. So a request that says from which page it comes (`Origin`) is let
-in only if that page was named, and one that calls a server on the loopback by another name than that (a name that its
-owner points here later on, "DNS rebinding") is not let in at all.
+A browser lets any page send requests to this machine. So a request from a page (it has an `Origin` header) is allowed
+only if its origin was listed. A request to a loopback server must name the loopback in its `Host` header: another name
+could belong to an attacker who points it at this machine later ("DNS rebinding").
 
-A page of the server's own origin is let in without being named: its host and port are those of the `Host` header. That
-holds only where the names of the server are known, as a page of any name could point that name here, and only where
-`Host` has a port, as proxies often put a plain `localhost` there for all that comes to them.
+Pages of the server's own origin need not be listed: their origin is the host and port of the `Host` header. This holds
+only if the server's names are known, because any name can be pointed here, and only if `Host` has a port, because
+proxies often send a plain `localhost` for every request.
 """
 
 from __future__ import annotations
@@ -26,12 +26,11 @@ _HOST = re.compile(r"(?:\[(?P<address>[0-9a-f:.]+)\]|(?P<name>[^\s\[\]:/?#@,]+))
 
 
 class Access:
-    """The rules of one server.
+    """The access rules of one server.
 
-    `tokens` are bearer tokens, each with its owner (or only the tokens, if there is one owner). They are kept as
-    hashes. None lets everybody in; an empty collection is refused, as it is most often one that failed to load.
-    `origins` are the pages that browsers may come from. `hosts` are the names that the server may be called by: any,
-    if None.
+    `tokens` maps bearer tokens to their owners, or is a collection of tokens if there is one owner. Only hashes are
+    kept. None allows everyone; an empty collection raises ValueError, because it usually failed to load. `origins` are
+    the origins of browser pages that are allowed. `hosts` are the names allowed in the `Host` header; None allows any.
 
     >>> access = Access(tokens={"s3cret": "ada"})
     >>> access.owner({"authorization": "Bearer s3cret"})
@@ -46,10 +45,10 @@ class Access:
         hosts: Collection[str] | None = None,
     ) -> None:
         if isinstance(tokens, str):
-            raise TypeError("tokens are a collection of strings, or a mapping of them to their owners")
+            raise TypeError("'tokens' must be a collection of strings or a mapping from token to owner, got a string")
         owners = cast("Mapping[str, str]", tokens) if isinstance(tokens, Mapping) else dict.fromkeys(tokens or (), "")
         if tokens is not None and not owners:
-            raise ValueError("'tokens' is empty, which would let everybody in: pass None if that is what you want")
+            raise ValueError("'tokens' is empty, which would allow everyone: pass None if you want that")
         if any(not token.strip() for token in owners):
             raise ValueError("'tokens' contains an empty token: every token must have at least one visible character")
         self._owners = {_hash(token): owner for token, owner in owners.items()}
@@ -58,21 +57,21 @@ class Access:
 
     @property
     def is_open(self) -> bool:
-        """Whether everybody may come in."""
+        """Whether no token is required."""
         return not self._owners
 
     def owner(self, headers: Headers) -> str:
-        """Whose request this is; raises Refusal if nobody's who may come in."""
+        """The owner of this request; raises Refusal if access is denied."""
         host = headers.get("host", "")
         if self._hosts is not None and _name(host) not in self._hosts:
-            raise Refusal(421, "this server does not answer to the name in the Host header")
+            raise Refusal(421, "the Host header does not name this server")
         origin = headers.get("origin")
         if origin is not None and origin.lower() not in self._origins and not self._is_own(origin, host):
-            raise Refusal(403, "pages of this origin may not come in")
+            raise Refusal(403, "pages of this origin are not allowed")
         return self._owner_by_token(headers.get("authorization", ""))
 
     def _is_own(self, origin: str, host: str) -> bool:
-        """Whether this is the origin of the server itself."""
+        """Whether this is the server's own origin."""
         is_certain = self._hosts is not None and host.rpartition(":")[2].isdecimal()
         return is_certain and origin.lower() in (f"http://{host}".lower(), f"https://{host}".lower())
 
@@ -81,15 +80,15 @@ class Access:
             return ""
         scheme, _, token = authorization.partition(" ")
         given = _hash(token.strip())
-        # Each is compared, in a time that says nothing of how much of it was right.
+        # Every token is compared, each in constant time, so that timing reveals nothing.
         found = [owner for kept, owner in self._owners.items() if hmac.compare_digest(kept, given)]
         if scheme.lower() != "bearer" or not found:
-            raise Refusal(401, "a bearer token is wanted")
+            raise Refusal(401, "missing or wrong bearer token")
         return found[0]
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches this address or name.
+    """Whether this address or name can be reached from this machine only.
 
     >>> is_loopback("127.0.0.2"), is_loopback("127.evil.example")
     (True, False)
@@ -101,7 +100,7 @@ def is_loopback(host: str) -> bool:
 
 
 def names_of(host: str) -> frozenset[str] | None:
-    """The names of a server that listens here: those of the loopback and its own, or any if it listens elsewhere."""
+    """The host names to allow for a server on this address: the loopback's and its own, or None (any) elsewhere."""
     if not is_loopback(host):
         return None
     own = host.lower() if host.lower() == "localhost" else str(ipaddress.ip_address(host))

@@ -1,12 +1,12 @@
-"""One line for each request and each connection: who came, what became of it, how much and how long.
+"""The access log: one line for each request and each WebSocket, with user, status, sizes and duration.
 
     2026-11-21T15:04:05.678Z ada POST 202 in=114 out=0 0.4ms connection=Ab3dEf9h
 
-What is never in it: tokens, paths and queries, headers, messages. A connection is named by the beginning of its id,
-which is not enough to use it. A stream and a WebSocket have their line when they end.
+The log never contains tokens, paths, queries, headers or messages. A connection is named by the first characters of
+its id, which are not enough to use it. Streams and WebSockets are logged when they end.
 
-The lines are records of the logger `accord.http.access` at level INFO, each with its `AccessRecord` as its argument.
-They are made only while that logger is enabled for INFO. `JsonFormatter` writes them, and all other records, as JSON.
+Lines are records of the logger `accord.http.access` at level INFO, with an `AccessRecord` as argument. They are created
+only while that logger is enabled for INFO. `JsonFormatter` writes them, and all other records, as JSON.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ log = logging.getLogger("accord.http.access")
 
 
 class AccessRecord:
-    """A request, or a WebSocket, from its arrival until it is over."""
+    """What is logged about one request or WebSocket."""
 
     __slots__ = ("_began", "connection", "method", "received", "seconds", "sent", "status", "user", "when")
 
@@ -36,7 +36,7 @@ class AccessRecord:
         self.method = method if method in METHODS else "OTHER"
         self.user = ""
         self.status = 0
-        """What was answered; of a WebSocket that was opened, the code with which it was closed; 0 if nothing was."""
+        """The HTTP status, or the close code of an opened WebSocket; 0 if there was none."""
         self.received = 0
         self.sent = 0
         self.connection = ""
@@ -45,7 +45,7 @@ class AccessRecord:
         self._began = time.perf_counter()
 
     def end(self) -> None:
-        """It is over: write its line."""
+        """Write the line: the request or WebSocket has ended."""
         if log.isEnabledFor(logging.INFO):
             self.when = time.time()
             self.seconds = time.perf_counter() - self._began
@@ -53,7 +53,7 @@ class AccessRecord:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """What is told, by name."""
+        """The values to log, by name."""
         return {
             "time": _moment(self.when),
             "user": self.user or None,
@@ -74,7 +74,7 @@ class AccessRecord:
 
 
 class JsonFormatter(logging.Formatter):
-    """Each record as a line of JSON: an exchange with its fields, anything else with its level and its text."""
+    """Each record as a line of JSON: an `AccessRecord` with its fields, anything else with level and text."""
 
     def format(self, record: logging.LogRecord) -> str:
         told = record.args[0] if isinstance(record.args, tuple) and record.args else None
@@ -90,10 +90,10 @@ class JsonFormatter(logging.Formatter):
 
 
 class TextFormatter(logging.Formatter):
-    """Each record as a line of text: an exchange as it is, anything else behind the time.
+    """Each record as a line of text: an `AccessRecord` as it is, anything else with the time in front.
 
-    What a client or an agent sent can be part of a record. So nothing but printable characters is written as it is, and
-    only a traceback has lines.
+    A record can contain text of a client or an agent. So unprintable characters are escaped, and only a traceback has
+    several lines.
     """
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
@@ -108,7 +108,7 @@ FORMATS: dict[str, Callable[[], logging.Formatter]] = {"text": TextFormatter, "j
 
 
 def _escaped(text: str) -> str:
-    """This text with its control and formatting characters as escapes (`\\x1b`)."""
+    """This text with control and formatting characters escaped (`\\x1b`)."""
     if text.isprintable():
         return text
     return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text)
@@ -119,7 +119,7 @@ def _moment(when: float) -> str:
 
 
 def _word(user: str) -> str:
-    """A name as one word, on one line."""
+    """A user's name as one printable word."""
     shown = "".join(letter if letter.isprintable() and not letter.isspace() else "_" for letter in user)
     return shown or "-"
 

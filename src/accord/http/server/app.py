@@ -1,12 +1,12 @@
 """The server: an ASGI application with one endpoint, for Streamable HTTP and WebSocket.
 
-    request ──▶ access ──▶ judging ──┬──▶ HttpLink.deliver     POST
-                                     ├──▶ Reader.next, ...     GET, until either side leaves
-                                     ├──▶ WebSocketLink        GET that is upgraded
-                                     └──▶ HttpLink.finish      DELETE
+    request ──▶ Access ──▶ validation ──┬──▶ HttpConnection.deliver          POST
+                                        ├──▶ StreamReader.next, repeatedly   GET, until either side leaves
+                                        ├──▶ ServerSocket or AsgiWebSocket   GET that is upgraded
+                                        └──▶ HttpConnection.finish           DELETE
 
-Everything here is short on purpose: what is decided is decided in `judging` and `outbound`. The app owns a task for
-each connection, in which its agent is served, and one that looks now and then for connections that nobody uses.
+Decisions are made in `validation` and `streams`; this module only calls them. The app has a task for each connection,
+which serves its agent, and one task that closes unused connections.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 OWN_SOCKET = "accord.socket"
-"""The ASGI extension by which our own server gives the socket itself (`upgrade`), not events for each frame."""
+"""The ASGI extension with which our own server hands over the socket itself, instead of an event for each frame."""
 
 LOOK_EVERY = 5.0
-"""Seconds between two looks for connections that nobody uses."""
+"""Seconds between two checks for unused connections."""
 
 ENDED = 1_000
-"""Connections whose agent has ended, and whose client can still be told."""
+"""Ended connections whose reason is remembered, so that their clients can be told."""
 
 ENDING, AT_ONCE = 5.0, 0.5
-"""Seconds that agents have to end when their connections have."""
+"""Seconds that agents have to end after their connections: normally, and when hurried."""
 
 Result = TypeVar("Result")
 
@@ -65,19 +65,20 @@ def app(
     access: Access | None = None,
     limits: ServerLimits | None = None,
 ) -> App:
-    """An agent as an ASGI application, for a server of yours or as a part of a larger application.
+    """Create an ASGI application that serves an agent, for any ASGI server or as part of a larger application.
 
         agent = accord.Agent("echo")
         application = accord.http.app(agent)
 
-    `hosted` is an `Agent`, or a command of which a process is started for each connection. `access` says who may come
-    in: from everywhere, without one; but no pages of browsers, as no `origins` are named. `limits` bound what comes.
+    `hosted` is an `Agent`, or a command that is started as a process for each connection. `path` is the endpoint.
+    `access` are the access rules; the default allows every client, but no browser pages. `limits` bounds sizes, counts
+    and times.
     """
     return App(hosted, path=path, access=access, limits=limits)
 
 
 class App:
-    """One endpoint, and its connections. Where nobody sends `lifespan` events, `close` it in the end."""
+    """An ASGI application with one endpoint. If the server sends no `lifespan` events, call `close` at the end."""
 
     def __init__(
         self,
@@ -95,7 +96,7 @@ class App:
         self._bodies = Bytes(self.limits.bodies)
         self._links: dict[str, HttpConnection] = {}
         self._ended: dict[tuple[str, str], str] = {}
-        """What became of the latest agents that ended by themselves, by the owner and the id of their connection."""
+        """Why the latest agents ended by themselves, by the owner and the id of their connection."""
         self._sockets: set[ServerSocket | AsgiWebSocket] = set()
         self._tasks: Tasks | None = None
         self._looking: asyncio.Task[None] | None = None
@@ -111,7 +112,9 @@ class App:
             case "lifespan":
                 await self._lifespan(receive, send)
             case _:
-                raise NotImplementedError(f"ASGI scopes of type {scope['type']}")
+                raise NotImplementedError(
+                    f"unsupported ASGI scope type {scope['type']!r}: it must be http, websocket or lifespan"
+                )
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         while True:
@@ -123,8 +126,10 @@ class App:
             await send({"type": "lifespan.startup.complete"})
 
     async def close(self, grace: float = 0.0) -> None:
-        """Take no more connections, and end those that there are: each when its prompts have their answers, and all
-        after `grace` seconds."""
+        """Accept no more connections and end the open ones.
+
+        Each ends when its prompts were answered, at the latest after `grace` seconds.
+        """
         self._closed = True
         if self._looking is not None:
             self._looking.cancel()
@@ -134,7 +139,7 @@ class App:
             await self._tasks.end(AT_ONCE if self._hurried.is_set() else ENDING)
 
     def hurry(self) -> None:
-        """Somebody who has called `close` does not want to wait after all."""
+        """End a running `close` at once, without its grace."""
         self._hurried.set()
 
     def _open(self) -> list[HttpConnection | ServerSocket | AsgiWebSocket]:
@@ -153,74 +158,74 @@ class App:
 
     @property
     def connections(self) -> int:
-        """How many connections are open."""
+        """How many protocol connections are open."""
         return len(self._links) + len(self._sockets)
 
     # Streamable HTTP
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
-        exchange = AccessRecord(scope["method"])
+        record = AccessRecord(scope["method"])
         headers = _headers(scope)
         body = RequestBody(headers, receive, self.limits, self._bodies)
         try:
             if _path(scope) == "/healthz":
-                await self._tell_health(exchange, send)
+                await self._tell_health(record, send)
                 return
             self._check_path(scope)
-            exchange.user = owner = self._access.owner(headers)
+            record.user = owner = self._access.owner(headers)
             match validation.method(scope["method"]):
                 case "POST":
-                    await self._post(exchange, headers, body, receive, send)
+                    await self._post(record, headers, body, receive, send)
                 case "GET":
-                    await self._get(exchange, headers, receive, send)
+                    await self._get(record, headers, receive, send)
                 case _:
-                    self._delete(exchange, headers, owner)
-                    await _respond(exchange, send, 202)
+                    self._delete(record, headers, owner)
+                    await _respond(record, send, 202)
         except Refusal as refusal:
-            await _refuse(exchange, send, refusal, body)
+            await _refuse(record, send, refusal, body)
         finally:
             body.release()
-            exchange.received = body.size
-            exchange.end()
+            record.received = body.size
+            record.end()
 
-    async def _tell_health(self, exchange: AccessRecord, send: Send) -> None:
-        if exchange.method not in ("GET", "HEAD"):
-            raise Refusal(405, "this is GET")
+    async def _tell_health(self, record: AccessRecord, send: Send) -> None:
+        if record.method not in ("GET", "HEAD"):
+            raise Refusal(405, "method not allowed; use GET or HEAD")
         if self._closed:
-            raise Refusal(503, "the server is ending")
-        await _respond(exchange, send, 200, b"ok")
+            raise Refusal(503, "the server is shutting down")
+        await _respond(record, send, 200, b"ok")
 
     def _check_path(self, scope: Scope) -> None:
         if _path(scope).rstrip("/") != self.path.rstrip("/"):
-            raise Refusal(404, "nothing is here")
+            raise Refusal(404, f"not found; the endpoint is {self.path}")
 
     async def _post(
-        self, exchange: AccessRecord, headers: Headers, body: RequestBody, receive: Receive, send: Send
+        self, record: AccessRecord, headers: Headers, body: RequestBody, receive: Receive, send: Send
     ) -> None:
         validation.media_type(headers)
         data = await body.read()
         message = parse(data)
         if isinstance(message, Malformed):
             if not message.answerable and headers.get(CONNECTION_ID):
-                await self._link(exchange, headers, exchange.user).deliver_wrong_answer(message, data)
+                await self._link(record, headers, record.user).deliver_wrong_answer(message, data)
             raise validation.malformed(message)
         if validation.opens(message, headers):
             assert isinstance(message, Call)
-            await self._initialize(exchange, message, data, receive, send)
+            await self._initialize(record, message, data, receive, send)
             return
-        link = self._link(exchange, headers, exchange.user)
+        link = self._link(record, headers, record.user)
         number = validation.number(headers)
-        if number is None or not link.once.has(number):  # else it comes again because our answer was lost
+        if number is None or not link.once.has(number):  # otherwise the client repeats it because our answer was lost
             posted = validation.posted(message, headers, link.outbound)
             if link.takes_now:
                 await link.deliver(posted, data, number)
             else:
                 await _unless_gone(receive, link.deliver(posted, data, number))
-        await _respond(exchange, send, 202)
+        await _respond(record, send, 202)
 
-    async def _initialize(self, exchange: AccessRecord, call: Call, data: bytes, receive: Receive, send: Send) -> None:
-        link = HttpConnection(self._new_id(exchange.user), exchange.user, self.limits)
-        exchange.connection = link.id
+    async def _initialize(self, record: AccessRecord, call: Call, data: bytes, receive: Receive, send: Send) -> None:
+        link = HttpConnection(self._new_id(record.user), record.user, self.limits)
+        record.connection = link.id
         self._links[link.id] = link
         self._serve(link, link.owner, link.id)
         try:
@@ -233,81 +238,83 @@ class App:
             link.finish(End("peer_closed"))
             raise
         if _is_error(answer):
-            link.finish(End("closed"))  # nothing was opened; another `initialize` opens another connection
-            await _respond(exchange, send, 200, answer, media_type=JSON)
+            link.finish(End("closed"))  # nothing was opened; the client may send another `initialize`
+            await _respond(record, send, 200, answer, media_type=JSON)
             return
         told = (CONNECTION_ID, link.id), (NUMBERED, "connection")
-        await _respond(exchange, send, 200, answer, *told, media_type=JSON)
+        await _respond(record, send, 200, answer, *told, media_type=JSON)
 
-    async def _get(self, exchange: AccessRecord, headers: Headers, receive: Receive, send: Send) -> None:
+    async def _get(self, record: AccessRecord, headers: Headers, receive: Receive, send: Send) -> None:
         validation.accepts_events(headers)
-        link = self._link(exchange, headers, exchange.user)
+        link = self._link(record, headers, record.user)
         reader = link.read(headers.get(SESSION_ID) or None, validation.last_event(headers))
-        exchange.status = 200
+        record.status = 200
         try:
-            await first_of(self._write(exchange, reader, send), _gone(receive))
+            await first_of(self._write(record, reader, send), _gone(receive))
         finally:
             reader.leave()
 
-    async def _write(self, exchange: AccessRecord, reader: StreamReader, send: Send) -> None:
-        # Proxies that buffer would keep a stream until it ends: X-Accel-Buffering is nginx's switch for that.
+    async def _write(self, record: AccessRecord, reader: StreamReader, send: Send) -> None:
+        # X-Accel-Buffering turns off the buffering of nginx, which would hold the stream until it ends.
         headers = _pairs(("content-type", EVENTS), ("cache-control", "no-cache"), ("x-accel-buffering", "no"))
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-        # Servers keep the headers back until there is a body.
+        # Many servers send the headers only with the first bytes of the body.
         await send({"type": "http.response.body", "body": b":\n\n", "more_body": True})
         while (written := await reader.next(self.limits.keepalive)) is not None:
             await send({"type": "http.response.body", "body": written, "more_body": True})
-            exchange.sent += len(written)
+            record.sent += len(written)
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    def _delete(self, exchange: AccessRecord, headers: Headers, owner: str) -> None:
-        link = self._link(exchange, headers, owner)
+    def _delete(self, record: AccessRecord, headers: Headers, owner: str) -> None:
+        link = self._link(record, headers, owner)
         del self._links[link.id]
         link.finish(End("peer_closed"))
 
-    def _link(self, exchange: AccessRecord, headers: Headers, owner: str) -> HttpConnection:
+    def _link(self, record: AccessRecord, headers: Headers, owner: str) -> HttpConnection:
         connection_id = validation.connection_id(headers)
         link = self._links.get(connection_id)
         if link is None or link.owner != owner or link.end is not None:
             raise Refusal(404, self._ended.get((owner, connection_id), "no such connection"))
-        exchange.connection = link.id
+        record.connection = link.id
         return link
 
     # WebSocket
 
     async def _websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
-        exchange = AccessRecord("WEBSOCKET")
+        record = AccessRecord("WEBSOCKET")
         await receive()  # websocket.connect
         try:
             self._check_path(scope)
-            exchange.user = owner = self._access.owner(_headers(scope))
-            exchange.connection = self._new_id(owner)
+            record.user = owner = self._access.owner(_headers(scope))
+            record.connection = self._new_id(owner)
         except Refusal as refusal:
-            exchange.status = refusal.status
-            exchange.end()
+            record.status = refusal.status
+            record.end()
             await _refuse_socket(scope, send, refusal)
             return
-        accepted = {"type": "websocket.accept", "headers": _pairs((CONNECTION_ID, exchange.connection))}
+        accepted = {"type": "websocket.accept", "headers": _pairs((CONNECTION_ID, record.connection))}
         await send(accepted)
         take = scope.get("extensions", {}).get(OWN_SOCKET)
         link: ServerSocket | AsgiWebSocket
         link = take(self.limits) if take else AsgiWebSocket(receive, send, self.limits)
         self._sockets.add(link)
         try:
-            self._serve(link, owner, exchange.connection)
+            self._serve(link, owner, record.connection)
             await link.run()
         finally:
             self._sockets.discard(link)
-            exchange.status, exchange.received, exchange.sent = link.code, link.received, link.sent
-            exchange.end()
+            record.status, record.received, record.sent = link.code, link.received, link.sent
+            record.end()
 
     # The agents
 
     def _new_id(self, owner: str) -> str:
         if self._closed:
-            raise Refusal(503, "the server is ending")
+            raise Refusal(503, "the server is shutting down")
         if self.connections >= self.limits.connections:
-            raise Refusal(503, "there are too many connections")
+            raise Refusal(
+                503, f"too many connections: at most {self.limits.connections:,} are allowed; try again later"
+            )
         if self.host.starts_processes:
             self._processes.check(owner)
         return secrets.token_urlsafe(24)
@@ -344,20 +351,22 @@ class App:
     async def _look(self) -> None:
         while True:
             await asyncio.sleep(LOOK_EVERY)
-            self._give_up_unused(asyncio.get_running_loop().time())
+            self._close_unused(asyncio.get_running_loop().time())
 
-    def _give_up_unused(self, now: float) -> None:
+    def _close_unused(self, now: float) -> None:
         for link in self._open():
             if (problem := link.problem(now)) is not None:
-                log.info("a connection is given up: %s", problem)
+                log.info("a connection was closed: %s", problem)
                 if isinstance(link, HttpConnection):
                     self._links.pop(link.id, None)
                 link.finish(End("unresponsive", problem))
 
 
 def _headers(scope: Scope) -> dict[str, str]:
-    """The headers, names in lower case. One that comes several times is its values together (RFC 9110, 5.3), so that
-    no two parts of the world can see two different ones."""
+    """The headers with names in lower case.
+
+    Repeated headers are joined (RFC 9110, 5.3), so that no proxy in front of us can see another value than we do.
+    """
     found: dict[str, str] = {}
     for name, value in scope["headers"]:
         key, text = name.decode("latin-1").lower(), value.decode("utf-8", "replace")
@@ -366,7 +375,7 @@ def _headers(scope: Scope) -> dict[str, str]:
 
 
 def _path(scope: Scope) -> str:
-    """The path below where we are mounted."""
+    """The path relative to the mount point."""
     path: str = scope["path"]
     root: str = scope.get("root_path", "")
     return path[len(root) :] if root and path.startswith(root) else path
@@ -387,16 +396,16 @@ async def _gone(receive: Receive) -> None:
 
 
 async def _unless_gone(receive: Receive, work: Coroutine[Any, Any, Result]) -> Result:
-    """Do this for as long as its client is there."""
+    """Await `work`, but cancel it when the client disconnects."""
     doing = asyncio.ensure_future(work)
     await first_of(doing, _gone(receive))
     if doing.cancelled():
-        raise Refusal(400, "the client has left")
+        raise Refusal(400, "the client closed the connection")
     return doing.result()
 
 
 async def _respond(
-    exchange: AccessRecord,
+    record: AccessRecord,
     send: Send,
     status: int,
     body: bytes = b"",
@@ -407,7 +416,7 @@ async def _respond(
     told = [*headers, ("content-length", str(len(body)))]
     if body:
         told.append(("content-type", media_type))
-    exchange.status, exchange.sent = status, len(body)
+    record.status, record.sent = status, len(body)
     await send({"type": "http.response.start", "status": status, "headers": _pairs(*told)})
     if before_its_end is not None:
         await send({"type": "http.response.body", "body": body, "more_body": True})
@@ -416,8 +425,8 @@ async def _respond(
     await send({"type": "http.response.body", "body": body})
 
 
-async def _refuse(exchange: AccessRecord, send: Send, refusal: Refusal, body: RequestBody) -> None:
-    log.info("%s refused: %s %s", exchange.method, refusal.status, refusal.problem)
+async def _refuse(record: AccessRecord, send: Send, refusal: Refusal, body: RequestBody) -> None:
+    log.info("%s refused: %s %s", record.method, refusal.status, refusal.problem)
     more: list[tuple[str, str]] = []
     if refusal.status == 401:
         more.append(("www-authenticate", "Bearer"))
@@ -426,8 +435,8 @@ async def _refuse(exchange: AccessRecord, send: Send, refusal: Refusal, body: Re
     if refusal.status in (429, 503):
         more.append(("retry-after", "5"))
     told, media_type = (refusal.problem.encode(), "text/plain") if refusal.body is None else (refusal.body, JSON)
-    unread = None if body.is_over or exchange.method != "POST" else body.pass_over
-    await _respond(exchange, send, refusal.status, told, *more, media_type=media_type, before_its_end=unread)
+    unread = None if body.is_over or record.method != "POST" else body.pass_over
+    await _respond(record, send, refusal.status, told, *more, media_type=media_type, before_its_end=unread)
 
 
 async def _refuse_socket(scope: Scope, send: Send, refusal: Refusal) -> None:
@@ -436,4 +445,4 @@ async def _refuse_socket(scope: Scope, send: Send, refusal: Refusal) -> None:
         await send({"type": "websocket.http.response.start", "status": refusal.status, "headers": headers})
         await send({"type": "websocket.http.response.body", "body": refusal.problem.encode()})
     else:
-        await send({"type": "websocket.close"})  # before it is accepted, servers make a 403 of it
+        await send({"type": "websocket.close"})  # before the accept, servers turn this into a 403

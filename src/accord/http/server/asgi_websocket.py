@@ -1,6 +1,6 @@
-"""One WebSocket connection, on the server's side: a `Transport` over the events of an ASGI server.
+"""WebSocket connections over ASGI events, for servers other than our own and for HTTP/2.
 
-The request's own task reads (`run`), a second one writes what waits in `Outgoing`; both end with the socket.
+The request's own task reads (`run`), and a second task writes what waits in `Outgoing`; both end with the socket.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from accord.transports.websocket_frames import ABNORMAL, GOING_AWAY, INTERNAL_ER
 
 
 class AsgiWebSocket(Transport):
-    """A connection whose socket was accepted."""
+    """A WebSocket whose handshake was accepted, as a transport over ASGI events."""
 
     name = "websocket"
 
@@ -34,7 +34,7 @@ class AsgiWebSocket(Transport):
         self.received = self.sent = 0
         """Bytes of messages."""
         self.code = 0
-        """With which code it was closed, once it was."""
+        """The close code, or 0 while it is open."""
         self._receive_event = receive
         self._send_event = send
         self._outgoing = Outgoing(self.limits.unread)
@@ -47,7 +47,7 @@ class AsgiWebSocket(Transport):
         self._going_away = False
         self._taken = asyncio.get_running_loop().time()
         self._gone = False
-        """Whether the other side has left, so that there is nobody to say good-bye to."""
+        """Whether the client has left, so that no close frame can be sent."""
 
     # The agent's side: a transport
 
@@ -83,7 +83,7 @@ class AsgiWebSocket(Transport):
         return self._end or End("closed")
 
     def finish(self, end: End, *, going_away: bool = False) -> None:
-        """The connection is over; idempotent. `going_away` is what its client hears where all of the server ends."""
+        """End the connection; idempotent. `going_away` tells the client that the whole server shuts down."""
         if self._end is None:
             self._end = end
             self._going_away = going_away
@@ -95,7 +95,7 @@ class AsgiWebSocket(Transport):
     # The socket's side
 
     async def run(self) -> None:
-        """Read and write until the connection is over, and close the socket."""
+        """Read and write until the connection ends, then close the socket."""
         try:
             await first_of(self._read(), self._write(), self._over.wait())
             if not self._gone:
@@ -139,7 +139,7 @@ class AsgiWebSocket(Transport):
                 self._taken = asyncio.get_running_loop().time()
 
     def problem(self, now: float) -> str | None:
-        """Why this connection should be given up, if it should."""
+        """Why this connection should be closed, or None."""
         if self.unsent and now - self._taken > self.limits.stalled:
-            return f"nothing was read for {self.limits.stalled:g} seconds"
+            return f"the client read nothing for {self.limits.stalled:g} seconds"
         return None

@@ -1,10 +1,10 @@
 """One Streamable HTTP connection, on the server's side: a `Transport` for the agent, requests for the shell.
 
-    POST ──▶ deliver ──▶ receiver                  the agent takes it, or the POST waits until it does
-    send ──▶ Outbound ──▶ Reader.next ──▶ GET      messages wait until somebody reads their stream
+    POST ──▶ deliver ──▶ receiver                       the POST waits until the agent takes the message
+    send ──▶ Streams ──▶ StreamReader.next ──▶ GET      messages wait until the client reads their stream
 
-A client that does not read slows its agent: past the high-water mark the agent is paused. The connection ends if
-nothing is read for `ServerLimits.stalled` seconds while something waits, or if no stream and no request is open for
+A client that does not read slows its agent: past the high-water mark the agent is paused. The connection is closed if
+messages wait and none is read for `ServerLimits.stalled` seconds, or if no stream and no request is open for
 `ServerLimits.abandoned` seconds.
 """
 
@@ -29,11 +29,11 @@ from accord.transports.base import End, Receiver, Transport
 from accord.transports.closing import within
 
 JOIN = 64 * 1024
-"""Bytes of messages that go into one write."""
+"""Bytes of messages to join into one write."""
 
 
 class HttpConnection(Transport):
-    """A connection whose client posts, and reads event streams."""
+    """A connection whose client sends POSTs and reads event streams."""
 
     name = "http"
 
@@ -44,12 +44,12 @@ class HttpConnection(Transport):
         self.outbound = Streams(self.limits.kept, self.limits.requests)
         self.ledger = Ledger(self.limits.sessions, self.limits.requests)
         self.once = Once()
-        """Which of the POSTs that have numbers were taken."""
+        """The numbers of POSTs that were taken."""
         self.ended: asyncio.Event = asyncio.Event()
-        """Set once the connection is over and what was sent on it can still be read."""
+        """Set when the connection has ended; messages sent before can still be read."""
         self.end: End | None = None
         self.can_load = False
-        """Whether the agent has said that sessions can be loaded or taken up again."""
+        """Whether the agent declares that sessions can be loaded or resumed."""
         self._high_water = self.limits.unread
         self._receiver: Receiver | None = None
         self._started = asyncio.Event()
@@ -99,7 +99,7 @@ class HttpConnection(Transport):
             reader.wake.set()
 
     def _is_first_answer(self, frame: bytes) -> bool:
-        # Adds an HTTP Transport: `initialize` is answered in the POST itself.
+        # Adds an HTTP Transport: `initialize` is answered in the response to its POST.
         if self._initialized.done():
             return False
         message = parse(frame)
@@ -118,7 +118,7 @@ class HttpConnection(Transport):
 
     @property
     def client_has_left(self) -> bool:
-        """Whether the client has ended the connection, so that nobody is to read what waits."""
+        """Whether the client has ended the connection, so that waiting messages will not be read."""
         return self.end is not None and self.end.reason == "peer_closed"
 
     def pause_reading(self) -> None:
@@ -133,8 +133,8 @@ class HttpConnection(Transport):
         self.finish(End("closed"))
         return self.end or End("closed")
 
-    def finish(self, end: End, *, going_away: bool = False) -> None:  # noqa: ARG002 - there are no two ways to say so
-        """The connection is over; idempotent."""
+    def finish(self, end: End, *, going_away: bool = False) -> None:  # noqa: ARG002 - HTTP has no close code
+        """End the connection; idempotent."""
         if self.end is not None:
             return
         self.end = end
@@ -152,7 +152,7 @@ class HttpConnection(Transport):
             self._receiver.ended(end)
 
     def _drop_unreadable(self) -> None:
-        """Keep nothing for readers that cannot come any more: nobody finds a connection that has ended."""
+        """Drop messages that no reader can fetch: an ended connection accepts no new streams."""
         if self.end is not None and (self.client_has_left or not self._readers):
             self.outbound = Streams(self.limits.kept, self.limits.requests)
 
@@ -164,7 +164,7 @@ class HttpConnection(Transport):
     # The client's side: requests
 
     async def initialize(self, call: Call, body: bytes) -> bytes:
-        """Deliver this `initialize`, and wait for its answer; raises Refusal if there will be none."""
+        """Deliver this `initialize` and wait for its answer; raises Refusal if the agent ends first."""
         self._initializing = call.id
         with self._counted():
             (await self._taking(body)).received([body])
@@ -207,30 +207,28 @@ class HttpConnection(Transport):
         if self.outbound.unanswered >= self.limits.requests:
             raise Refusal(
                 429,
-                f"{self.outbound.unanswered:,} requests of this connection wait for their answers, at most "
-                f"{self.limits.requests:,} may: send this again later",
+                f"{self.outbound.unanswered:,} requests of this connection are unanswered, at most "
+                f"{self.limits.requests:,} are allowed: try again later",
             )
         return self.ledger.hear(posted.message)
 
     def _check_waiting(self, body: bytes) -> None:
         if not (self.takes_now or self._waiting.has_room(len(body))):
             most = self.limits.waiting
-            raise Refusal(
-                429, f"the agent reads nothing, and at most {most:,} bytes wait for it: send this again later"
-            )
+            raise Refusal(429, f"the agent is not reading, and at most {most:,} bytes may wait for it: try again later")
 
     def _check_streams(self, session: str | None) -> None:
         is_new = session is not None and session not in self.outbound.sessions
         if is_new and len(self.outbound.sessions) >= self.limits.streams:
-            raise Refusal(429, f"a connection has at most {self.limits.streams:,} streams")
+            raise Refusal(429, f"too many streams: a connection has at most {self.limits.streams:,}; close a session")
 
     @property
     def takes_now(self) -> bool:
-        """Whether a message would be taken without waiting."""
+        """Whether the agent takes a message without waiting."""
         return self._started.is_set() and self._may_deliver.is_set()
 
     async def deliver_wrong_answer(self, answer: Malformed, body: bytes) -> None:
-        """Hand over what was meant as an answer: whoever waits for it is to know that it makes no sense."""
+        """Hand over a malformed answer, so that the request it answers fails."""
         self._check_waiting(body)
         with self._counted():
             receiver = await self._taking(body)
@@ -269,13 +267,13 @@ class HttpConnection(Transport):
             self._waiting.remove(len(body))
 
     def read(self, key: str | None, last: int | None) -> StreamReader:
-        """Take up a stream; raises Refusal."""
+        """Open a stream, or resume it after the message with the number `last`; raises Refusal."""
         stream = self._stream(key)
         earlier = self._readers.get(key)
         if earlier is not None:
             if last is None:
-                raise Refusal(409, "this stream has a reader")
-            earlier.leave()  # it has noticed that its connection broke before we did
+                raise Refusal(409, "this stream already has a reader; send Last-Event-ID to replace it")
+            earlier.leave()  # the client noticed the broken connection before we did
         if last is not None:
             try:
                 self.outbound.resume(stream, last)
@@ -290,13 +288,14 @@ class HttpConnection(Transport):
     def _stream(self, key: str | None) -> Stream:
         if key is None:
             return self.outbound.connection
-        # Resume Session Flow: a session's stream is opened before it is loaded, and clients wait for its headers.
+        # Resume Session Flow: a client opens a session's stream, waits for its headers, and then loads the session.
         if key not in self.outbound.sessions and not self.can_load:
-            raise Refusal(404, "no such session")
+            raise Refusal(404, "session not found")
         self._check_streams(key)
         return self.outbound.expect(key)
 
     def leave(self, reader: StreamReader) -> None:
+        """Forget this reader: its GET has ended."""
         if self._readers.get(reader.stream.key) is reader:
             del self._readers[reader.stream.key]
             reader.stream.open = False
@@ -305,7 +304,7 @@ class HttpConnection(Transport):
             self._drop_unreadable()
 
     def took(self) -> None:
-        """A reader has taken something."""
+        """Note that a reader has taken messages."""
         self._taken = self._loop.time()
         if not self.unsent:
             self._drained.set()
@@ -314,36 +313,39 @@ class HttpConnection(Transport):
             self._has_room.set()
             self._receiver.resumed()
 
-    # Whether anybody is there
+    # Unused connections
 
     def problem(self, now: float) -> str | None:
-        """Why this connection should be given up, if it should."""
+        """Why this connection should be closed, or None."""
         if self.unsent and now - self._taken > self.limits.stalled:
-            return f"nothing was read for {self.limits.stalled:g} seconds"
+            return f"the client read nothing for {self.limits.stalled:g} seconds"
         if not (self._readers or self._requests) and now - self._seen > self.limits.abandoned:
-            return f"nobody was there for {self.limits.abandoned:g} seconds"
+            return f"the client had no stream and sent no request for {self.limits.abandoned:g} seconds"
         return None
 
 
 class StreamReader:
-    """One GET: takes the messages of a stream, as events, until either side is gone."""
+    """One GET: takes the messages of a stream as events, until either side leaves."""
 
     def __init__(self, link: HttpConnection, stream: Stream) -> None:
         self.stream = stream
         self.announced: list[str] = []
         self.wake = asyncio.Event()
-        """Set when there may be something to take, or nothing any more."""
+        """Set when there may be something to take, or the stream may be over."""
         self._link = link
         self._has_left = False
 
     def leave(self) -> None:
-        """This reader takes no more."""
+        """Take no more messages."""
         self._has_left = True
         self.wake.set()
         self._link.leave(self)
 
     async def next(self, keepalive: float) -> bytes | None:
-        """What to write now; None when the stream is over."""
+        """Wait for bytes to write; None when the stream is over.
+
+        After `keepalive` seconds without a message, it returns a comment.
+        """
         while not (self._has_left or self._link.client_has_left):
             self.wake.clear()
             if written := self._ready():
@@ -364,7 +366,7 @@ class StreamReader:
 
 
 def _can_load(answer: Answer) -> bool:
-    """Whether this answer to `initialize` says that sessions can be loaded, or taken up in some other way."""
+    """Whether this answer to `initialize` declares that sessions can be loaded or resumed."""
     if answer.result is None:
         return False
     try:

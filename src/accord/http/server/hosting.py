@@ -1,4 +1,4 @@
-"""What a server has behind each connection: an `Agent` of this program, or a process of its own for each."""
+"""What a server runs for each connection: an `Agent` of this program, or a process of its own."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
     from accord.agent.agent import Agent
 
 TOKEN = "ACCORD_TOKEN"
-"""The variable that holds the way in to this server, or to another one. Agents are started without it."""
+"""The variable that holds this server's token. Agents are started without it."""
 
 Hosted: TypeAlias = "Agent | Sequence[str] | Host"
-"""An agent, or the command of one."""
+"""An agent, a command that starts one, or a `Host`."""
 
 
 class Host(ABC):
-    """Serves connections, one call each."""
+    """Serves connections with an agent, one call of `serve` for each."""
 
     name: str
     starts_processes = False
-    """Whether each connection has a process of its own, of which there may be only so many."""
+    """Whether each connection starts a process, so that limits on processes apply."""
 
     @abstractmethod
     async def serve(self, transport: Transport, owner: str) -> End | None:
-        """Serve the client on this transport until either side ends; how the agent ended, if it was the agent."""
+        """Serve a client until either side ends; returns how the agent ended, or None if the client ended first."""
 
 
 class AgentHost(Host):
-    """An agent of this program."""
+    """Serves connections with an agent of this program."""
 
     def __init__(self, agent: Agent) -> None:
         self.name = agent.info.name
@@ -48,7 +48,7 @@ class AgentHost(Host):
 
 
 class CommandHost(Host):
-    """An agent process for each connection, which ends with it."""
+    """Serves each connection with a process of its own, which ends with the connection."""
 
     starts_processes = True
 
@@ -56,7 +56,9 @@ class CommandHost(Host):
         self, command: Sequence[str], *, cwd: str | Path | None = None, env: Mapping[str, str | None] | None = None
     ) -> None:
         if isinstance(command, str) or not command:
-            raise ValueError("a command is a list: the program and its arguments")
+            raise ValueError(
+                f"command must be a non-empty list of the program and its arguments, got {type(command).__name__}"
+            )
         self.name = shlex.join(command)
         self._command = list(command)
         self._cwd = cwd
@@ -69,7 +71,7 @@ class CommandHost(Host):
 
 
 def host_of(hosted: Hosted) -> Host:
-    """Whoever this is, as a host."""
+    """The host for an agent, a command or a host."""
     if isinstance(hosted, Host):
         return hosted
     if isinstance(hosted, Sequence):

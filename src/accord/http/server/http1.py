@@ -1,11 +1,11 @@
-"""The server's side of a connection that speaks HTTP/1.1: requests onto an ASGI application.
+"""HTTP/1.1 connections on the server's side: passes requests to an ASGI application.
 
-    bytes ──▶ head ──▶ Answering ──▶ application        one request at a time; what is behind it waits
-    application ──▶ Answering.send ──▶ one write for all that it says at once
+    bytes ──▶ h1 ──▶ RequestInProgress ──▶ application      one request at a time; later ones wait
+    application ──▶ RequestInProgress.send ──▶ one write for each event
 
-A connection whose first bytes are those of HTTP/2 is handed over as it is, and one that asks for a WebSocket goes to
-`upgrade`. What stays here is bounded: heads, what was received of a body, and what was not sent yet. A client that
-does not read its answers has no further request begun, and is cut once it has read nothing for `Limits.stalled`.
+A connection that starts with the HTTP/2 preface is handed over, and a request for a WebSocket goes to
+`Listener.upgrade`. All buffers are bounded: headers, received body, unsent response. While a client does not read its
+responses, its next request is not begun; after `ServerLimits.stalled` seconds its connection is closed.
 """
 
 from __future__ import annotations
@@ -40,22 +40,22 @@ if TYPE_CHECKING:
 Event: TypeAlias = MutableMapping[str, Any]
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-"""What a client begins with that speaks HTTP/2 without having asked (RFC 9113, 3.4)."""
+"""The first bytes of a client that speaks HTTP/2 with prior knowledge (RFC 9113, 3.4)."""
 
 WAITING = 256 * 1024
-"""Bytes of a request that wait for the application before no more are read."""
+"""Bytes of a request body that may wait for the application before reading stops."""
 
 LOOK_EVERY = 1.0
-"""Seconds between two looks at a connection, at least."""
+"""The least number of seconds between two checks of a connection."""
 
 LINGERING = 1.0
-"""Seconds that a client has to read why it was refused."""
+"""Seconds that a refused client has to read the response."""
 
 log = logging.getLogger("accord.http")
 
 
 class Http1Connection(Received):
-    """One connection, for as long as it is neither HTTP/2 nor a WebSocket."""
+    """One connection, until it ends or becomes HTTP/2 or a WebSocket."""
 
     _transport: asyncio.Transport
 
@@ -66,20 +66,22 @@ class Http1Connection(Received):
         self._rest = b""
         self._body: BodyReader | None = None
         """The body that is being received."""
-        self._answering: Answering | None = None
-        """The request that the application works on."""
+        self._answering: RequestInProgress | None = None
+        """The request that the application is handling."""
         self._room = asyncio.Event()
         self._room.set()
         self._is_leaving = False
-        """Whether nothing that comes is looked at any more."""
+        """Whether received bytes are ignored from now on."""
         self._waits_since = self._reads_since = self._loop.time()
-        """Since when the head of a request is awaited, and since when the client has read nothing."""
+        """When waiting for a request began, and when the client last read something."""
         self._written = 0
         self._reading = DrainProgress()
         self._patience: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = transport = cast("asyncio.Transport", transport)  # uvloop's are of no common class
+        self._transport = transport = cast(
+            "asyncio.Transport", transport
+        )  # uvloop's transports do not inherit from asyncio.Transport
         if not self._listener.takes(self):
             self._is_leaving = True
             transport.abort()
@@ -98,7 +100,7 @@ class Http1Connection(Received):
         self._room.set()
 
     def _forget(self) -> None:
-        """This connection is over, or somebody else's."""
+        """Stop watching this connection: it has ended or was handed over."""
         self._listener.forget(self)
         if self._patience is not None:
             self._patience.cancel()
@@ -107,7 +109,9 @@ class Http1Connection(Received):
         now = self._loop.time()
         left = self._waits_since + self._listener.idle - now
         if self._is_stalled(now):
-            log.info("a client read none of its answers for %g seconds: its connection is cut", self._listener.stalled)
+            log.info(
+                "a client read none of its responses for %g seconds: its connection is closed", self._listener.stalled
+            )
             self._transport.abort()
         elif self._answering is None and left <= 0 and self._room.is_set():
             self._transport.close()
@@ -154,14 +158,14 @@ class Http1Connection(Received):
             if not data:
                 return
             if self._answering is not None or not self._room.is_set():
-                self._rest = data  # a request behind one that is not answered yet, or whose answer is not read
+                self._rest = data  # the next request waits until the current one is answered and its response read
                 if len(data) > LONGEST:
                     self._transport.pause_reading()
                 return
             end = data.find(b"\r\n\r\n")
             if end < 0 or end > LONGEST:
                 if len(data) > LONGEST:
-                    raise Bad("the head of a request is too long", 431)
+                    raise Bad(f"request headers too long: at most {LONGEST:,} bytes are allowed", 431)
                 self._rest = data
                 return
             if end == 0 or data.startswith(b"\r\n"):
@@ -169,7 +173,7 @@ class Http1Connection(Received):
                 continue
             head, data = request_head(data[: end + 2]), data[end + 4 :]
             if head.is_1_1 and len(values(head.fields, b"host")) != 1:
-                raise Bad("a request names its host, once")
+                raise Bad("exactly one Host header is required")
             if head.method == b"GET" and b"websocket" in values(head.fields, b"upgrade"):
                 self._forget()
                 self._is_leaving = True
@@ -179,29 +183,29 @@ class Http1Connection(Received):
 
     def _begin(self, head: RequestHead) -> None:
         body = body_of_request(head)
-        self._answering = Answering(self, head, has_body=not body.is_over)
+        self._answering = RequestInProgress(self, head, has_body=not body.is_over)
         self._body = None if body.is_over else body
         if self._body is not None and b"100-continue" in values(head.fields, b"expect"):
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         self._listener.start_task(self._answer(self._answering, scope_of(head, self._transport, "http")))
 
-    async def _answer(self, answering: Answering, scope: Event) -> None:
+    async def _answer(self, answering: RequestInProgress, scope: Event) -> None:
         try:
             await self._listener.app(scope, answering.receive, answering.send)
         except Exception:
-            log.exception("a request could not be answered")
+            log.exception("serving a request failed")
         finally:
             if not answering.is_answered:
                 answering.leave()
                 self._transport.abort()
 
     def go_on(self) -> None:
-        """The application has taken what there was of the body."""
+        """Resume reading: the application has taken the waiting part of the body."""
         if not self._transport.is_closing():
             self._transport.resume_reading()
 
     def answered(self, *, keep: bool) -> None:
-        """The request is answered: the next one."""
+        """Finish the current request and begin the next one."""
         self._answering = None
         self._waits_since = self._loop.time()
         if not keep or self._body is not None:
@@ -212,7 +216,7 @@ class Http1Connection(Received):
             self._next()
 
     def _next(self) -> None:
-        """The next request; no more are read while enough of them wait."""
+        """Begin the next request; reading goes on if not too much is waiting."""
         if len(self._rest) <= LONGEST:
             self.go_on()
         if self._rest:
@@ -222,16 +226,17 @@ class Http1Connection(Received):
 
     @property
     def whole(self) -> bool:
-        """Whether the request has been received to its end."""
+        """Whether the current request has arrived completely."""
         return self._body is None
 
     def write(self, data: bytes) -> None:
+        """Write bytes of a response."""
         if not self._transport.is_closing():  # uvloop raises for it, and asyncio only counts it
             self._written += len(data)
             self._transport.write(data)
 
     async def room(self) -> None:
-        """Wait until what was written is on its way, or the client is gone."""
+        """Wait until there is room for more output, or the client has left."""
         await self._room.wait()
 
     def pause_writing(self) -> None:
@@ -243,19 +248,19 @@ class Http1Connection(Received):
             self._next()
 
     def _refuse(self, bad: Bad) -> None:
-        """What was received is no request."""
-        if self._answering is not None:  # an answer is on its way; nobody could tell where this one begins
+        """Answer malformed bytes with an error, and close."""
+        if self._answering is not None:  # a response is being sent; a second one inside it could not be told apart
             self._transport.close()
             self._answering.leave()
             return
-        log.info("a request refused: %s", bad)
+        log.info("a malformed request was refused: %s", bad)
         text = str(bad).encode()
         fields = [(b"content-type", b"text/plain"), (b"content-length", b"%d" % len(text)), (b"connection", b"close")]
         self._transport.write(head_bytes(status_line(bad.status), fields) + text)
         self._leave()
 
     def _leave(self) -> None:
-        """Close, but not before the client could read the answer: what it still sends would reset the connection."""
+        """Close after a delay: closing with unread input would reset the connection before the response is read."""
         self._is_leaving = True
         self._body = None
         self.go_on()
@@ -266,16 +271,17 @@ class Http1Connection(Received):
             self._transport.close()
 
     def end(self) -> None:
-        """The server ends: at once where nothing is being answered."""
+        """Close the connection if no request is in progress."""
         if self._answering is None:
             self._transport.close()
 
     def abort(self) -> None:
+        """Close the connection at once."""
         self._transport.abort()
 
 
-class Answering:
-    """One request and its answer, as ASGI's `receive` and `send`."""
+class RequestInProgress:
+    """One request and its response, as ASGI's `receive` and `send`."""
 
     def __init__(self, connection: Http1Connection, head: RequestHead, *, has_body: bool) -> None:
         self.is_answered = False
@@ -294,7 +300,7 @@ class Answering:
         self._in_chunks = False
 
     def got(self, part: bytes, *, is_over: bool) -> int:
-        """This came of the body; how much of it waits here."""
+        """Add a part of the body; returns how many bytes wait for the application."""
         self._parts.append(part)
         self._size += len(part)
         self._is_whole = is_over
@@ -302,7 +308,7 @@ class Answering:
         return self._size
 
     def leave(self) -> None:
-        """The client is gone, or all has been said."""
+        """End the exchange: the client has left, or the response is complete."""
         self._gone = True
         self._wake()
 
@@ -329,11 +335,11 @@ class Answering:
         if self._gone:
             return
         if event["type"] == "http.response.start":
-            self._start = event  # written with what follows, as one segment
+            self._start = event  # written together with the first part of the body
             return
         body: bytes = event.get("body", b"")
         more: bool = event.get("more_body", False)
-        data = self._in_wire(body, more=more)
+        data = self._encoded(body, more=more)
         if not more:
             self.is_answered = True
             self.leave()
@@ -344,7 +350,7 @@ class Answering:
         else:
             await self._connection.room()
 
-    def _in_wire(self, body: bytes, *, more: bool) -> bytes:
+    def _encoded(self, body: bytes, *, more: bool) -> bytes:
         head = b""
         if not self._begun:
             self._begun = True
@@ -374,9 +380,9 @@ class Answering:
 
 
 def scope_of(head: RequestHead, transport: asyncio.Transport, kind: str) -> Event:
-    """What ASGI tells of a request."""
+    """The ASGI scope of a request."""
     target, _, query = head.target.partition(b"?")
-    if not target.startswith(b"/"):  # RFC 9112, 3.2.2: a whole URI, as proxies get it
+    if not target.startswith(b"/"):  # RFC 9112, 3.2.2: absolute form, as sent to proxies
         target = b"/" + target.partition(b"://")[2].partition(b"/")[2]
     return {
         "type": kind,
@@ -403,11 +409,12 @@ _LINES = {status.value: b"HTTP/1.1 %d %b\r\n" % (status.value, status.phrase.enc
 
 
 def status_line(status: int) -> bytes:
+    """The status line of a response."""
     return _LINES.get(status) or b"HTTP/1.1 %d \r\n" % status
 
 
 class _Clock:
-    """The date of answers, which changes once a second."""
+    """The Date header, computed once a second."""
 
     def __init__(self) -> None:
         self.until = 0.0

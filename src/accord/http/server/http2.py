@@ -1,22 +1,22 @@
-"""hypercorn 0.18, mended: what it does not do well by itself is seen to here and in `listening`, and nowhere else.
+"""HTTP/2 on the server's side: hypercorn 0.18 with our fixes, which are all in this module and in `listener`.
 
-- A reader of an HTTP/2 stream that stopped reading does not stop the sender, and memory grows: `Buffer`.
-- A body that comes after its request was answered ends the HTTP/2 connection with an error, or fills the queue of an
-  application that has returned and blocks the connection for ever: `BoundedHttp2`, `Inbox`.
-- An answer that waits to be written when its HTTP/2 connection breaks waits for ever, and keeps all of it:
-  `BoundedHttp2`.
-- What the application raises is logged nowhere, what a client's bytes raise ends up in asyncio's log: `Applications`,
+What hypercorn does, and the class that fixes it:
+
+- A client that stops reading an HTTP/2 stream does not stop the sender, so memory grows: `Buffer`.
+- Body bytes that arrive after the response end the connection with an error, or fill the queue of an application that
+  has returned and block the connection for ever: `BoundedHttp2`, `Inbox`.
+- A response that waits for its connection when the connection breaks waits for ever, with its memory: `BoundedHttp2`.
+- Errors of the application are not logged, and errors from a client's bytes go to asyncio's log: `Applications`,
   `Http2Connection`.
-- A connection that is closed while its client does not read stays, one on which HTTP/2 was assumed may be idle for
-  ever, and one that is cut while requests are being answered stays for as long as an idle one: `Http2Connection`.
-- It pings WebSockets without minding the answers, and keeps a closed one for as long as the interval. A message past
-  the limit goes on being collected, and counts in characters. Text that is none, and frames that are none, are not
-  answered with a close code. What comes before the handshake is answered leaves the application waiting for ever, and a
-  handshake that is none leaves its connection open. Compression cannot be turned off, so a small frame can become
-  gigabytes: `Socket`.
+- Three kinds of connections stay open too long: one that is closed while its client does not read, one with HTTP/2 by
+  prior knowledge and no request, and one that is cut while requests are in progress: `Http2Connection`.
+- WebSockets: pings are sent but answers are ignored, and a closed connection stays for one interval. A message over
+  the limit is still collected, and is counted in characters. Invalid UTF-8 and malformed frames get no close code.
+  Bytes before the handshake's response leave the application waiting for ever, and a malformed handshake leaves its
+  connection open. Compression cannot be turned off, so a small frame can become gigabytes: `Socket`.
 """
 
-# What hypercorn's annotations leave open is nothing that can be closed here.
+# hypercorn and h2 are annotated only in part.
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
 
 from __future__ import annotations
@@ -49,25 +49,25 @@ from accord.transports.closing import within
 Json = dict[str, Any]
 
 LINGER = 1.0
-"""Seconds that a client has to take what was sent last, and to answer a close."""
+"""Seconds that a client has to read the last bytes, and to answer a close frame."""
 
 SILENCES = 3
-"""Intervals without a sign of life after which a WebSocket's client is gone; it is pinged in all but the first."""
+"""Silent intervals after which a WebSocket is closed; a ping is sent in all but the first."""
 
 log = logging.getLogger("accord.http")
 
 
 class Settings(Config):
-    """hypercorn's configuration, and ours."""
+    """hypercorn's configuration with a setting of ours."""
 
     heartbeat: float = 20.0
     """Seconds between two pings on a WebSocket."""
 
 
 def mend() -> None:
-    """Let hypercorn use what is here: it takes each by name from its own modules.
+    """Replace hypercorn's classes with ours in its modules, where it looks them up by name.
 
-    Somebody else's hypercorn in this process gets it too, so all of it does there what hypercorn's own does.
+    This affects every hypercorn server in this process, so ours behave like the originals there.
     """
     for module, name, ours in (
         (hypercorn.asyncio.tcp_server, "TaskGroup", Applications),
@@ -79,7 +79,7 @@ def mend() -> None:
 
 
 class Http2Connection(TCPServer):
-    """One TCP connection."""
+    """One TCP connection that speaks HTTP/2."""
 
     _has_ended = False
     """Whether its client has left, so that its idle time must not be measured any more."""
@@ -88,8 +88,8 @@ class Http2Connection(TCPServer):
         try:
             await super().run()
         except Exception as error:
-            # Its client has sent something that hypercorn does not expect. It concerns nobody else.
-            log.info("a client's connection was ended: %r", _first(error))
+            # The client sent something that hypercorn does not expect; other connections are not affected.
+            log.info("an HTTP/2 connection was closed: %r", _first(error))
 
     async def _read_data(self) -> None:
         protocol = self.protocol
@@ -97,7 +97,7 @@ class Http2Connection(TCPServer):
 
         async def handled(event: Any) -> None:
             await handle(event)
-            # Where HTTP/2 is assumed and not agreed upon, nothing else begins to count.
+            # With prior knowledge, hypercorn does not start the idle timer.
             speaks = protocol.protocol
             if isinstance(event, RawData) and isinstance(speaks, H2Protocol) and speaks.idle and not self._is_watched:
                 await self.idle_task.restart(self._task_group, self._idle_timeout)
@@ -115,13 +115,13 @@ class Http2Connection(TCPServer):
         if self._has_ended and isinstance(event, Updated):
             return  # a request that ends only now would keep the connection for as long as an idle one
         if isinstance(event, RawData) and self.writer.transport.is_closing():
-            await self.protocol.handle(Closed())  # nobody is there any more; asyncio would complain of each write
+            await self.protocol.handle(Closed())  # the client has left; asyncio would log a warning for each write
             await asyncio.sleep(0)
             return
         await super().protocol_send(event)
 
     async def _close(self) -> None:
-        # Closing waits until all is written, which a client that does not read can put off for ever.
+        # Closing waits until all is written, which a client that does not read can delay for ever.
         giving_up = self.loop.call_later(LINGER, self.writer.transport.abort)
         try:
             await super()._close()
@@ -138,12 +138,12 @@ def _first(error: BaseException) -> BaseException:
 
 
 class Applications(TaskGroup):
-    """The applications of one TCP connection: one for each request."""
+    """Runs the application, once for each request of a TCP connection."""
 
     async def spawn_app(
         self, app: Any, config: Config, scope: Any, send: Callable[[Any], Awaitable[None]]
     ) -> Callable[[Any], Awaitable[None]]:
-        if not isinstance(config, Settings):  # somebody else's server in this process
+        if not isinstance(config, Settings):  # another hypercorn server in this process
             return await super().spawn_app(app, config, scope, send)
         inbox = Inbox(config.max_app_queue_size)
         self.spawn(_run, app, scope, inbox, send)
@@ -154,14 +154,14 @@ async def _run(app: Any, scope: Any, inbox: Inbox, send: Callable[[Any], Awaitab
     try:
         await app(scope, inbox.get, send)
     except Exception:
-        log.exception("a request failed")
+        log.exception("serving a request failed")
     finally:
         inbox.close()
         await send(None)
 
 
 class Inbox:
-    """What waits for an application. Nothing waits for one that has returned."""
+    """Events that wait for an application; dropped when it has returned."""
 
     def __init__(self, most: int) -> None:
         self._events: deque[Json] = deque()
@@ -187,19 +187,19 @@ class Inbox:
         return event
 
     def close(self) -> None:
-        """The application has returned."""
+        """Drop all events from now on: the application has returned."""
         self._is_over = True
         self._events.clear()
         self._room.set()
 
 
 class BoundedHttp2(H2Protocol):
-    """One HTTP/2 connection."""
+    """The HTTP/2 protocol of one connection, with bounded buffers."""
 
     async def handle(self, event: Any) -> None:
         await super().handle(event)
         if isinstance(event, Closed):
-            # Who waits for a buffer to become empty would wait for ever.
+            # Tasks that wait for a buffer to become empty would wait for ever.
             for buffer in list(self.stream_buffers.values()):
                 await buffer.close()
 
@@ -221,14 +221,14 @@ def _can_be_read(request: h2.events.RequestReceived) -> bool:
 
 
 class Buffer(StreamBuffer):
-    """What an HTTP/2 stream has to send.
+    """The send buffer of an HTTP/2 stream.
 
-    hypercorn's wakes the sender after every attempt to write, also one that wrote nothing because the reader's window
-    is closed; so each such attempt lets in another message. This one wakes it when there is room.
+    hypercorn's own wakes the sender after every attempt to write, even if nothing was written because the flow-control
+    window is closed, so each attempt lets in another message. This one wakes the sender only when there is room.
     """
 
     async def push(self, data: bytes) -> None:
-        # Added before waiting: who sends is woken before this, and does not look again.
+        # Append before waiting: the sending task is woken earlier and does not check again.
         if self._complete:
             raise hypercorn_h2.BufferCompleteError
         self.buffer.extend(data)
@@ -249,7 +249,7 @@ class Buffer(StreamBuffer):
 
 
 class Socket(WSStream):
-    """One WebSocket."""
+    """One WebSocket over HTTP/2."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -258,7 +258,7 @@ class Socket(WSStream):
         self._was_heard = False
         self._is_handling = False
         self._has_closed = False
-        """Whether we have sent a close of our own accord."""
+        """Whether we sent a close frame first."""
         self._ended: Json = {"type": "websocket.disconnect", "code": int(CloseReason.ABNORMAL_CLOSURE)}
         self._over = asyncio.Event()
 
@@ -267,7 +267,7 @@ class Socket(WSStream):
             await self._is_closed()
             return
         if isinstance(event, Body | Data) and not self.closed and not self.handshake.accepted:
-            await self._send_error_response(400)  # nobody may speak before the handshake is answered
+            await self._send_error_response(400)  # a client must wait for the handshake's response
             await self.send(StreamClosed(stream_id=self.stream_id))
             return
         self._was_heard = self._is_handling = True
@@ -275,7 +275,7 @@ class Socket(WSStream):
             await super().handle(event)
         finally:
             self._is_handling = False
-        if isinstance(event, Request) and self.closed:  # it was no handshake
+        if isinstance(event, Request) and self.closed:  # it was not a valid handshake
             await self.send(StreamClosed(stream_id=self.stream_id))
 
     async def _is_closed(self) -> None:
@@ -296,7 +296,7 @@ class Socket(WSStream):
         if isinstance(self.config, Settings):
             self.task_group.spawn(self._watch, self.config.heartbeat)
 
-    # What comes
+    # Received frames
 
     async def _handle_events(self) -> None:
         for event in self.connection.events():
@@ -325,7 +325,7 @@ class Socket(WSStream):
             await self.app_put(event)
 
     async def _close_came(self, event: CloseConnection) -> None:
-        if self.connection.state is ConnectionState.OPEN:  # what came is no WebSocket's frame, or no text
+        if self.connection.state is ConnectionState.OPEN:  # a malformed frame, or invalid UTF-8
             await self._close(CloseReason(event.code), event.reason or "")
             return
         self._ended["code"] = int(event.code or CloseReason.NO_STATUS_RCVD)
@@ -334,7 +334,7 @@ class Socket(WSStream):
         await self.send(StreamClosed(stream_id=self.stream_id))
 
     async def _close(self, code: CloseReason, reason: str) -> None:
-        """End it for a fault of the other side, which has a moment to take the close before its connection goes."""
+        """Close after an error of the client, which has `LINGER` seconds to read the close frame."""
         self._has_closed = True
         self._parts.clear()
         self._ended |= {"code": int(code), "reason": reason}
@@ -346,23 +346,23 @@ class Socket(WSStream):
         if not await within(LINGER, self._over.wait()):
             await self.send(StreamClosed(stream_id=self.stream_id))
 
-    # Whether anybody is there
+    # Keep-alive
 
     async def _watch(self, every: float) -> None:
         silent = 0
         while silent < SILENCES:
             self._was_heard = False
-            # A ping waits behind what the client has not taken, and that must not keep us from counting.
+            # A ping can wait behind unread output; it must not stop the counting.
             ping = asyncio.ensure_future(self._send_wsproto_event(Ping())) if silent else None
             is_over = await within(every, self._over.wait())
             if ping is not None:
                 ping.cancel()
             if is_over:
                 return
-            # While the application takes nothing, nothing is read, and an answer would not be seen.
+            # While the application takes nothing, nothing is read, so a pong would not be seen.
             silent = 0 if self._was_heard or self._is_handling else silent + 1
-        log.info("the client of a WebSocket is silent: given up")
-        self._ended["reason"] = "it answered no ping"
+        log.info("a WebSocket client answered no ping: its connection is closed")
+        self._ended["reason"] = "the client answered no ping"
         await self.send(StreamClosed(stream_id=self.stream_id))
 
     async def _send_wsproto_event(self, event: Any) -> None:

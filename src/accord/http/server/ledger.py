@@ -1,9 +1,9 @@
-"""What a connection has open: its sessions, of which it may have so many, and the prompts being answered. PURE.
+"""Tracks the open sessions and unanswered prompts of one connection. PURE.
 
-    hear  ──▶ a session more, if there may be one; a prompt that is owed its answer
-    said  ──▶ an answer: the session is open, or closed; the prompt is done
+    hear(client's message) ──▶ counts a session or a prompt, or returns the error to answer
+    said(agent's message)  ──▶ an answer: the session is open or closed, the prompt is done
 
-What an agent sends is mostly updates. Those are told apart by how they begin, and only the rest is read.
+Most messages of an agent are updates. Those are recognized by their first bytes, and only the rest is parsed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ NO_ANSWER = b'{"jsonrpc":"2.0","method":'
 
 
 class Ledger:
-    """The sessions and the prompts of one connection.
+    """The sessions and prompts of one connection.
+
+    `sessions` and `requests` are the most open sessions and unanswered requests.
 
     >>> ledger = Ledger(sessions=1)
     >>> ask = b'{"jsonrpc":"2.0","id":%d,"method":"session/new","params":{"cwd":"/","mcpServers":[]}}'
@@ -43,7 +45,7 @@ class Ledger:
         self._closing: dict[RequestId, str] = {}
         self._prompts: set[RequestId] = set()
         self.on_idle: Callable[[], None] | None = None
-        """Called when the last prompt has its answer."""
+        """Called when the last prompt was answered."""
 
     @property
     def is_busy(self) -> bool:
@@ -52,15 +54,15 @@ class Ledger:
 
     @property
     def sessions(self) -> int:
-        """The sessions that are open, and those that somebody waits for."""
+        """How many sessions are open or being opened."""
         return len(self._open) + len(self._opening)
 
     def hear(self, message: Message | Malformed) -> bytes | None:
-        """The client sends this: what to answer instead of handing it on, if it would open one session too many."""
+        """Record a message of the client; returns the error to answer instead, if it would exceed a limit."""
         if not isinstance(message, Call) or message.method not in COUNTED:
             return None
         if message.id not in self._prompts and len(self._prompts) + len(self._closing) >= self._most_requests:
-            problem = f"{self._most_requests:,} requests of this connection wait for their answers: ask again later"
+            problem = f"{self._most_requests:,} requests of this connection are unanswered: try again later"
             return error_answer(message.id, INVALID_REQUEST, problem)
         if self._may(message):
             return None
@@ -82,7 +84,7 @@ class Ledger:
         return True
 
     def said(self, frame: bytes) -> None:
-        """The agent sends this."""
+        """Record a message of the agent."""
         if frame.startswith(NO_ANSWER) or not (self._prompts or self._opening or self._closing):
             return
         message = parse(frame)

@@ -1,4 +1,4 @@
-"""What a server takes on at the same time, counted in all and for each of its owners or connections. PURE."""
+"""Counts what a server has in use: agent processes, and bytes of request bodies. PURE."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from accord.http.server.validation import Refusal
 
 
 class Processes:
-    """The agent processes of a server, and whose they are.
+    """Counts the agent processes of a server, in total and for each owner.
 
     >>> processes = Processes(total=10, each=1)
     >>> processes.check("ada")
@@ -24,16 +24,18 @@ class Processes:
         self._running: Counter[str] = Counter()
 
     def check(self, owner: str) -> None:
-        """Refuse one more process of this owner, if it would be too many."""
+        """Raise Refusal if one more process of this owner would exceed a limit."""
         if self._running[owner] >= self._each:
             raise Refusal(429, _too_many(f"this owner has {self._running[owner]:,}", self._each))
         if (running := self._running.total()) >= self._total:
             raise Refusal(503, _too_many(f"the server has {running:,}", self._total))
 
     def begin(self, owner: str) -> None:
+        """Count one more process of this owner."""
         self._running[owner] += 1
 
     def end(self, owner: str) -> None:
+        """Count one process of this owner less."""
         self._running[owner] -= 1
         if not self._running[owner]:
             del self._running[owner]
@@ -44,18 +46,20 @@ def _too_many(has: str, most: int) -> str:
 
 
 class Bytes:
-    """Bytes that are kept for somebody, up to a bound."""
+    """Counts bytes that are kept, up to a limit."""
 
     def __init__(self, most: int) -> None:
         self.size = 0
         self._most = most
 
     def has_room(self, size: int) -> bool:
-        """Whether so many more would be within the bound."""
+        """Whether `size` more bytes would be within the limit."""
         return self.size + size <= self._most
 
     def add(self, size: int) -> None:
+        """Count this many bytes more."""
         self.size += size
 
     def remove(self, size: int) -> None:
+        """Count this many bytes less."""
         self.size -= size

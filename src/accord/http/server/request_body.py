@@ -1,4 +1,4 @@
-"""The body of a POST: read within its bounds of size and time, or passed over."""
+"""Reads the body of a POST within limits of size and time, or discards it."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from accord.http.server.validation import Headers, Refusal
 from accord.transports.closing import within
 
 SLOWEST = 1024
-"""Bytes a second that a body has to come with, beyond `ServerLimits.arrival`."""
+"""The slowest rate for a body in bytes a second, after `ServerLimits.arrival`."""
 
 PASSING = 2.0
-"""Seconds spent on a body that nobody wants, so that its sender reads the answer and not a broken connection."""
+"""Seconds to read a refused body, so that the client gets the response instead of a broken connection."""
 
 DIGITS = 18
+"""The most digits of a Content-Length."""
 
 
 class RequestBody:
-    """One body, as it comes from an ASGI server."""
+    """One request body from an ASGI server."""
 
     def __init__(
         self,
@@ -31,17 +32,17 @@ class RequestBody:
         together: Bytes,
     ) -> None:
         self.size = 0
-        """Bytes that have come."""
+        """Bytes that have arrived."""
         self._declared = headers.get("content-length", "")
         self._receive = receive
         self._limits = limits
         self._is_over = False
         self._together = together
-        """What the bodies of all requests take."""
+        """Counts the bodies of all requests together."""
         self._kept = 0
 
     async def read(self) -> bytes:
-        """All of it; raises Refusal."""
+        """Read the whole body; raises Refusal."""
         if self._declared.isdecimal() and (len(self._declared) > DIGITS or int(self._declared) > self._limits.body):
             raise self._too_large()
         parts: list[bytes] = []
@@ -56,14 +57,14 @@ class RequestBody:
                         raise self._too_large()
                     patience.reschedule(latest + self.size / SLOWEST)
         except TimeoutError:
-            raise Refusal(408, "the body did not come in time") from None
+            raise Refusal(408, f"the body did not arrive in time: only {self.size:,} bytes were received") from None
         return b"".join(parts)
 
     async def _next(self) -> bytes:
         message = await self._receive()
         if message["type"] == "http.disconnect":
             self._is_over = True
-            raise Refusal(400, "the body is not whole")
+            raise Refusal(400, "the connection closed before the whole body arrived")
         self._is_over = not message.get("more_body")
         part: bytes = message.get("body", b"")
         self.size += len(part)
@@ -71,25 +72,25 @@ class RequestBody:
 
     def _keep(self, part: bytes) -> None:
         if not self._together.has_room(len(part)):
-            raise Refusal(503, "the server has too many bodies to keep: send this again later")
+            raise Refusal(503, f"request bodies together exceed {self._limits.bodies:,} bytes: try again later")
         self._kept += len(part)
         self._together.add(len(part))
 
     def release(self) -> None:
-        """The request is over: its body is kept no longer."""
+        """Stop counting this body: its request has ended."""
         self._together.remove(self._kept)
         self._kept = 0
 
     def _too_large(self) -> Refusal:
-        return Refusal(413, f"a message has at most {self._limits.body:,} bytes")
+        return Refusal(413, f"message too large: at most {self._limits.body:,} bytes are allowed")
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more of it will come."""
+        """Whether the body has arrived completely."""
         return self._is_over
 
     async def pass_over(self) -> None:
-        """Take what still comes of it, for a moment."""
+        """Read and discard the rest for `PASSING` seconds at most."""
         await within(PASSING, self._rest())
 
     async def _rest(self) -> None:

@@ -1,7 +1,6 @@
-"""Serving the application: a socket, TLS, and what ends it (extra `http`).
+"""Runs the server: opens its socket, loads its certificate, and ends it on a signal (extra `http`).
 
-The connections are `listening`'s, which gives each to whoever speaks its protocol. TCP is told to look for
-clients that have vanished without a word.
+`listener` handles the connections. TCP keep-alive detects clients that vanish without closing their connection.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ if TYPE_CHECKING:
     from accord.http.server.listener import Listener
 
 GRACE = 10.0
-"""Seconds that prompts have to be answered when the server is told to end."""
+"""Seconds that running prompts have to end when the server is shut down."""
 
 
 class Server:
-    """A server that runs. `url` is where clients find it."""
+    """A running server: its `app`, and the `url` for clients."""
 
     def __init__(self, app: App, url: str) -> None:
         self.app = app
@@ -50,10 +49,11 @@ async def serve(
     grace: float = GRACE,
     on_ready: Callable[[Server], None] | None = None,
 ) -> None:
-    """Serve an agent until this process is told to end (SIGINT or SIGTERM), or this is cancelled.
+    """Serve an agent until SIGINT, SIGTERM or cancellation.
 
-    The arguments are those of `serving`; `on_ready` is called once clients can come. Told to end, the server takes no
-    more connections, and prompts that are being answered have `grace` seconds; told a second time, it ends at once.
+    The arguments are those of `serving`; `on_ready` is called with the server once clients can connect. At the first
+    signal the server accepts no more connections, and running prompts have `grace` seconds to end. At the second signal
+    it ends at once.
     """
     ending = asyncio.Event()
     with _Signals() as told:
@@ -68,7 +68,7 @@ async def serve(
 
 
 class _Signals:
-    """What to do when this process is told to end; as before when the block is left."""
+    """Handles SIGINT and SIGTERM for as long as the block lasts."""
 
     numbers = (signal.SIGINT, signal.SIGTERM)
 
@@ -76,7 +76,7 @@ class _Signals:
         return self
 
     def call(self, do: Callable[[], None]) -> None:
-        with suppress(NotImplementedError, RuntimeError):  # Windows, or a thread that is not the main one
+        with suppress(NotImplementedError, RuntimeError):  # Windows, or not the main thread
             for number in self.numbers:
                 asyncio.get_running_loop().add_signal_handler(number, do)
 
@@ -98,13 +98,15 @@ async def serving(
     path: str = "/acp",
     limits: ServerLimits | None = None,
 ) -> AsyncGenerator[Server]:
-    """A server for as long as the block lasts; a port of 0 is any that is free.
+    """Run a server for as long as the block lasts.
 
     async with accord.http.serving(agent) as server:
         print(server.url)
 
-    `hosted` is an `Agent`, a command, or an `App`. Off the loopback it wants an `access` with tokens: whoever reaches
-    an agent can usually run programs here. `certificate` and `key` are PEM files, for https.
+    `hosted` is an `Agent`, a command, or an `App`. With port 0 the system chooses a free port. A `host` other than the
+    loopback requires an `access` with tokens, because clients of an agent can usually run programs on its machine.
+    `certificate` and `key` are PEM files for https; the key may be in the certificate's file. `path` is the endpoint.
+    `limits` bounds sizes, counts and times.
     """
     app = hosted if isinstance(hosted, App) else App(hosted, path=path, access=_access(host, access), limits=limits)
     tls = None if certificate is None else _tls(certificate, key)
@@ -135,7 +137,7 @@ def _listener(app: App, listening: socket.socket, tls: ssl.SSLContext | None) ->
 
 def _access(host: str, access: Access | None) -> Access:
     if not is_loopback(host) and (access is None or access.is_open):
-        raise AccordError(f"{host} can be reached from elsewhere: serving there wants a token")
+        raise AccordError(f"host {host} is not a loopback address: pass an 'access' with tokens")
     return access or Access(hosts=names_of(host))
 
 
@@ -147,9 +149,11 @@ def _tls(certificate: str | Path, key: str | Path | None) -> ssl.SSLContext:
     tls.set_alpn_protocols(["h2", "http/1.1"])
     try:
         tls.load_cert_chain(certificate, key)
-    except (OSError, ssl.SSLError) as error:  # an SSLError is an OSError, whose text is of use to nobody
+    except (OSError, ssl.SSLError) as error:  # an SSLError is an OSError, but its text does not help users
         named = f"{certificate}{'' if key is None else f' and {key}'}"
-        reason = "it is no certificate with its key" if isinstance(error, ssl.SSLError) else error.strerror
+        reason = (
+            "not a PEM certificate with a matching private key" if isinstance(error, ssl.SSLError) else error.strerror
+        )
         raise AccordError(f"cannot use the certificate {named}: {reason}") from error
     return tls
 
@@ -167,10 +171,10 @@ def _listen(host: str, port: int) -> socket.socket:
             ("TCP_KEEPCNT", 4),
             ("TCP_USER_TIMEOUT", 60_000),
         ):
-            if hasattr(socket, option):  # what is accepted here inherits them
+            if hasattr(socket, option):  # accepted sockets inherit these options
                 listening.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
         listening.bind((host, port))
-        listening.listen(256)  # so that nobody is refused between now and the server's first step
+        listening.listen(256)  # so that clients can connect before the server's first step
         listening.setblocking(False)
     except OSError as error:
         listening.close()

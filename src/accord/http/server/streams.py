@@ -1,13 +1,13 @@
-"""What a server sends on one connection: its number, its stream, and what is kept to be sent again. PURE.
+"""The event streams of one connection: numbers messages, routes them, and keeps them to be sent again. PURE.
 
-    put(frame) ──▶ number ──▶ the stream it belongs to ──▶ take ──▶ kept, until there is too much of it
-                                                  ▲                   │
-                                                  └── resume(last) ◀──┘
+    put(frame) ──▶ number ──▶ its stream ──▶ take ──▶ kept, until the limit is reached
+                                  ▲                     │
+                                  └──── resume(last) ◀──┘
 
-A message of a session (its params name it, or it answers a request that did) goes over that session's stream, the rest
-over the connection's. Until somebody reads its stream a message waits here, and counts. Once handed out it is kept for
-a reader that comes back and says how far it got, oldest given up first. A reader that comes back too late is told so:
-what it missed is never skipped in silence.
+A message of a session (its params name the session, or it answers a request that did) goes over that session's stream,
+all others over the connection's stream. A message waits here, and is counted, until the client reads its stream. After
+that it is kept for a client that resumes the stream; past the limit, the oldest messages are dropped. A client that
+resumes too late gets an error: missed messages are never skipped silently.
 """
 
 from __future__ import annotations
@@ -23,40 +23,45 @@ from accord.jsonrpc.messages import Answer, Call, Malformed, Message, Tell, pars
 
 
 class Numbered(NamedTuple):
+    """A message and its number."""
+
     number: int
     frame: bytes
 
 
 class NotKept(Exception):
-    """A reader wants to go on from a message behind which not everything is there any more."""
+    """The client resumes after a message whose successors are no longer kept."""
 
 
 class Stream:
-    """The messages of one session, or those of no session (key None)."""
+    """The messages of one session, or of the connection (`key` is None)."""
 
     def __init__(self, key: str | None) -> None:
         self.key = key
         self.waiting: deque[Numbered] = deque()
         self.handed_out = 0
-        """The number of the last message that was handed to a reader."""
-        self.given_up = 0
-        """The number of the last message that was kept and is no more."""
+        """The number of the last message that a reader took."""
+        self.dropped = 0
+        """The number of the last message that is no longer kept."""
         self.open = False
-        """Whether a reader is here."""
+        """Whether a reader is connected."""
         self.known = key is None
-        """Whether a message has named the session; a stream may be opened before that."""
+        """Whether a message has named the session; a client may open its stream before that."""
         self.over = False
-        """Whether the session was closed, so that all of this can go with its reader."""
+        """Whether the session was closed, so that the stream can be dropped when its reader leaves."""
 
 
 class Streams:
-    """The streams of one connection."""
+    """The streams of one connection.
+
+    `keep` is how many bytes of sent messages are kept, `requests` how many requests of the agent are remembered.
+    """
 
     def __init__(self, keep: int = ServerLimits().kept, requests: int = ServerLimits().requests) -> None:
         self.waiting_bytes = 0
         self.connection = Stream(None)
         self.sessions: dict[str, Stream] = {}
-        """The sessions that the connection knows."""
+        """The streams of the sessions that this connection knows."""
         self._numbers = 0
         self._keep = keep
         self._most_requests = requests
@@ -75,24 +80,24 @@ class Streams:
         return len(self._theirs)
 
     def asked(self, call: Call, session: str | None) -> None:
-        """The client has sent this request."""
+        """Note that the client has sent this request; its answer goes over the session's stream."""
         if session is not None and call.method in MAKES_SESSION_KNOWN:
             self.session(session)
         self._theirs[call.id] = _Asked(call.method, session)
 
     def session_of_ours(self, request_id: RequestId | None) -> str | None:
-        """The session of a request of ours that waits for the client's answer."""
+        """The session of an agent's request that the client has not answered."""
         return None if request_id is None else self._ours.get(request_id)
 
     def answered(self, request_id: RequestId | None) -> None:
-        """The client has answered a request of ours."""
+        """Note that the client has answered this request of the agent."""
         if request_id is not None:
             self._ours.pop(request_id, None)
 
     # What the agent sends
 
     def put(self, frame: bytes) -> tuple[Stream, bool]:
-        """Give this message a number and a place; its stream, and whether that is a new session's."""
+        """Number and route this message; returns its stream, and whether that stream is new."""
         known = len(self.sessions)
         stream = self._stream_of(parse(frame))
         self._numbers += 1
@@ -109,7 +114,7 @@ class Streams:
                 if isinstance(message, Call):
                     self._ask(message.id, session)
                 return self.connection if session is None else self.session(session)
-            case _:  # not for us to judge: whoever reads it will say so
+            case _:  # malformed: its reader reports that
                 return self.connection
 
     def _ask(self, request_id: RequestId, session: str | None) -> None:
@@ -128,13 +133,13 @@ class Streams:
         return stream
 
     def session(self, key: str) -> Stream:
-        """The stream of a session that a message names."""
+        """The stream of a session that a message has named."""
         stream = self.expect(key)
         stream.known = True
         return stream
 
     def expect(self, key: str) -> Stream:
-        """The stream of a session that somebody means to load."""
+        """The stream of a session that the client is about to load."""
         stream = self.sessions.get(key)
         if stream is None:
             stream = self.sessions[key] = Stream(key)
@@ -143,7 +148,7 @@ class Streams:
     # What readers take
 
     def take(self, stream: Stream, limit: int) -> list[Numbered]:
-        """The next messages of this stream, about `limit` bytes of them, and at least one if there is any."""
+        """Take the next messages of this stream: about `limit` bytes, and at least one if any waits."""
         taken: list[Numbered] = []
         size = 0
         while stream.waiting and (not taken or size + len(stream.waiting[0].frame) <= limit):
@@ -154,21 +159,21 @@ class Streams:
             stream.handed_out = taken[-1].number
             self.waiting_bytes -= size
             self._kept_bytes += size
-            self._give_up_oldest()
+            self._drop_oldest()
         return taken
 
-    def _give_up_oldest(self) -> None:
+    def _drop_oldest(self) -> None:
         while self._kept_bytes > self._keep and len(self._kept) > 1:
             stream, message = self._kept.popleft()
             self._kept_bytes -= len(message.frame)
-            stream.given_up = message.number
+            stream.dropped = message.number
 
     def resume(self, stream: Stream, last: int) -> None:
-        """A reader is back, and has got everything up to this number; raises Gone."""
+        """Queue again every message of this stream after the number `last`; raises NotKept."""
         if last > stream.handed_out:
             raise NotKept(f"message {last} was never sent on this stream")
-        if last < stream.given_up:
-            raise NotKept(f"message {stream.given_up} is not kept any more, and only {last} was received")
+        if last < stream.dropped:
+            raise NotKept(f"cannot resume after message {last}: messages up to {stream.dropped} are no longer kept")
         again = [message for message in self._kept_of(stream) if message.number > last]
         again_bytes = sum(len(message.frame) for message in again)
         self._kept = deque(kept for kept in self._kept if kept[0] is not stream or kept[1].number <= last)
@@ -181,12 +186,12 @@ class Streams:
         return (message for owner, message in self._kept if owner is stream)
 
     def forget(self, stream: Stream) -> None:
-        """A reader has gone: so has its stream, where its session was closed or never came.
+        """Drop this stream after its reader has left, if its session was closed or never opened.
 
-        What waits in it stays all the same: numbers have no gaps.
+        A stream with waiting messages stays, because numbers must have no gaps.
         """
-        needless = (stream.over or not stream.known) and not stream.waiting
-        if stream.key is not None and needless and self.sessions.get(stream.key) is stream:
+        is_unused = (stream.over or not stream.known) and not stream.waiting
+        if stream.key is not None and is_unused and self.sessions.get(stream.key) is stream:
             del self.sessions[stream.key]
             self._kept_bytes -= sum(len(message.frame) for message in self._kept_of(stream))
             self._kept = deque(kept for kept in self._kept if kept[0] is not stream)

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import socket
 import ssl
 from asyncio.sslproto import SSLProtocol
 from collections.abc import Callable
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from accord.tasks import Tasks
 
@@ -33,7 +34,7 @@ log = logging.getLogger("accord.http")
 
 
 class TlsProtocol(SSLProtocol):
-    """asyncio's TLS with a buffer of two records instead of 256 KiB for each connection."""
+    """asyncio's TLS protocol with a buffer of two TLS records instead of 256 KiB for each connection."""
 
     max_size = 2 * (16 * 1024 + 256)  # RFC 8446, 5.2: a record has at most 2^14 + 256 bytes
 
@@ -62,12 +63,12 @@ class TlsAcceptor:
         self._loop = asyncio.get_running_loop()
         self._tasks = Tasks(self._loop)
         self._pending: dict[socket.socket, asyncio.Task[None]] = {}
-        """The connections whose handshake is not done, oldest first, and the task of each."""
+        """The connections with an unfinished handshake, oldest first, and the task of each."""
         self._sockets: dict[Http1Connection, socket.socket] = {}
 
     @property
     def pending(self) -> int:
-        """How many connections have not done their handshake."""
+        """How many connections have an unfinished handshake."""
         return len(self._pending)
 
     def start(self) -> None:
@@ -76,7 +77,7 @@ class TlsAcceptor:
         self._accepting = asyncio.create_task(self._accept(), name="accord http: accept TLS connections")
 
     def made(self, connection: Http1Connection) -> None:
-        """The handshake of this connection is done: it is pending no longer."""
+        """Note that the handshake of this connection is done, so that it is no longer pending."""
         if (accepted := self._sockets.pop(connection, None)) is not None:
             self._pending.pop(accepted, None)
 
@@ -86,11 +87,15 @@ class TlsAcceptor:
         await asyncio.wait([self._accepting])
         self._listening.close()
         await self._tasks.end(self._deadline)
+        for left in self._pending:  # accepted, but cancelled before the task's first step
+            left.close()
 
     async def _accept(self) -> None:
         while True:
             try:
                 accepted, _ = await self._loop.sock_accept(self._listening)
+            except ConnectionError:
+                continue  # the client left before it was accepted
             except OSError as error:
                 log.warning("cannot accept a connection: %s; trying again in %g s", error.strerror, RETRY)
                 await asyncio.sleep(RETRY)
@@ -122,7 +127,7 @@ class TlsAcceptor:
         arrived = self._loop.create_future()
         try:
             self._loop.add_reader(accepted, _resolve, arrived)
-        except NotImplementedError:  # Windows: the deadline and the limit hold all the same
+        except NotImplementedError:  # Windows: only the deadline and the limit apply
             return
         try:
             await arrived
@@ -138,7 +143,7 @@ class TlsAcceptor:
         try:
             if isinstance(self._loop, asyncio.BaseEventLoop):
                 await self._handshake_of_asyncio(accepted, connection)
-            else:  # uvloop's buffer takes no memory until it is used
+            else:  # uvloop's TLS buffer takes no memory until it is used
                 await self._loop.connect_accepted_socket(
                     lambda: connection, accepted, ssl=self._tls, ssl_handshake_timeout=self._deadline
                 )
@@ -154,8 +159,7 @@ class TlsAcceptor:
                 self._tls,
                 done,
                 server_side=True,
-                # The declared type is int; fractions work as well.
-                ssl_handshake_timeout=cast("int", self._deadline),
+                ssl_handshake_timeout=math.ceil(self._deadline),
             ),
             accepted,
         )

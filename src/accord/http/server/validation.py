@@ -1,20 +1,20 @@
-"""What a request deserves, decided from its headers and its body alone. PURE.
+"""Validates requests by their headers and body, and decides the status of a refusal. PURE.
 
 | request | answer |
 |---|---|
-| POST of another type than JSON | 415 |
-| POST that is no JSON, no message, or a batch | 400, and in it the error that JSON-RPC has for it |
-| POST without a connection's id that is no `initialize`, or `initialize` with one | 400 |
-| POST, GET or DELETE for a connection that is not there | 404 |
-| POST of a session's message without its header, but for answers and what opens a session | 400 |
-| POST of a session's message, or of the answer to one, with another session in its header | 400 |
-| GET that accepts no event stream | 406 |
-| GET for a session that is not known and cannot be loaded | 404 |
-| GET for a stream that has a reader | 409, unless it says how far it got: then the earlier reader goes |
-| GET that goes on from a message that is not kept any more | 410 |
+| POST with another media type than JSON | 415 |
+| POST with invalid JSON, an invalid message, or a batch | 400 with the JSON-RPC error |
+| POST without a connection id that is not `initialize`, or `initialize` with one | 400 |
+| POST, GET or DELETE for an unknown connection | 404 |
+| POST of a session's message without Acp-Session-Id, except answers and requests that open it | 400 |
+| POST of a session's message, or of an answer to one, with another session in its header | 400 |
+| GET whose Accept does not name event streams | 406 |
+| GET for an unknown session that cannot be loaded | 404 |
+| GET for a stream that has a reader | 409; with Last-Event-ID it replaces the reader |
+| GET that resumes after a message that is no longer kept | 410 |
 | any other method | 405 |
 
-The page would have 501 for a batch; the TypeScript SDK, and with it everybody else, answers 400.
+The specification has 501 for a batch; the TypeScript SDK and others answer 400, and so do we.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Headers = Mapping[str, str]
 
 
 class Refusal(Exception):
-    """The answer to a request that cannot be served. `body` is JSON, where there is something to say in it."""
+    """A request that is refused: the status, the reason as text, and optionally a JSON body to send instead."""
 
     def __init__(self, status: int, problem: str, body: bytes | None = None) -> None:
         super().__init__(problem)
@@ -51,82 +51,85 @@ class Refusal(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PostedMessage:
-    """A message that was posted, and the session that it belongs to."""
+    """A posted message and the session it belongs to."""
 
     message: Call | Tell | Answer
     session: str | None
 
 
 def method(given: str) -> str:
-    """POST, GET or DELETE; refuses all others."""
+    """Check the method: POST, GET or DELETE."""
     if given not in ("POST", "GET", "DELETE"):
-        raise Refusal(405, "this is POST, GET and DELETE")
+        raise Refusal(405, "method not allowed; use POST, GET or DELETE")
     return given
 
 
 def media_type(headers: Headers) -> None:
-    """Refuse a POST of anything but JSON."""
+    """Refuse a POST whose Content-Type is not JSON."""
     given = headers.get("content-type", "").partition(";")[0].strip().lower()
     if given != JSON:
-        raise Refusal(415, f"a message is posted as {JSON}")
+        raise Refusal(415, f"Content-Type must be {JSON}")
 
 
 def malformed(message: Malformed) -> Refusal:
-    """The answer to a body that is no message."""
+    """The refusal of a body that is not a valid message."""
     return Refusal(400, message.problem, message.reply())
 
 
 def opens(message: Call | Tell | Answer, headers: Headers) -> bool:
-    """Whether this POST opens a connection; refuses what belongs to one and does not say to which."""
+    """Whether this POST opens a connection; refuses one that does not and names no connection."""
     is_initialize = isinstance(message, Call) and message.method == "initialize"
     has_connection = bool(headers.get(CONNECTION_ID))
     if is_initialize and has_connection:
-        raise Refusal(400, "`initialize` opens a connection, and is not sent on one")
+        raise Refusal(400, "`initialize` opens a connection: send it without Acp-Connection-Id")
     if not is_initialize and not has_connection:
-        raise Refusal(400, "the header Acp-Connection-Id is missing")
+        raise Refusal(400, "missing header Acp-Connection-Id")
     return is_initialize
 
 
 def connection_id(headers: Headers) -> str:
-    """The connection that a request is about."""
+    """The id of the connection that a request names."""
     if not (given := headers.get(CONNECTION_ID)):
-        raise Refusal(400, "the header Acp-Connection-Id is missing")
+        raise Refusal(400, "missing header Acp-Connection-Id")
     return given
 
 
 def posted(message: Call | Tell | Answer, headers: Headers, outbound: Streams) -> PostedMessage:
-    """The message with its session; refuses one whose header does not say the same as it."""
+    """The message with its session; refuses it if the header names another one."""
     session = outbound.session_of_ours(message.id) if isinstance(message, Answer) else session_of(message.params)
     given = headers.get(SESSION_ID)
     if session is not None and not given and not _says_enough(message):
-        raise Refusal(400, "the header Acp-Session-Id is missing")
+        raise Refusal(400, "missing header Acp-Session-Id")
     if session is not None and given and given != session:
-        raise Refusal(400, "the header Acp-Session-Id names another session than the message")
+        raise Refusal(400, "Acp-Session-Id does not match the message's session")
     return PostedMessage(message, session)
 
 
 def _says_enough(message: Call | Tell | Answer) -> bool:
-    """Whether this may go without its session's header, as the official Python SDK sends it.
+    """Whether this message needs no Acp-Session-Id; the official Python SDK omits it here.
 
-    An answer is found by its id, and who opens a session may not have a stream of it yet.
+    An answer is found by its id, and a client that opens a session may have no stream of it yet.
     """
     return isinstance(message, Answer) or message.method in MAKES_SESSION_KNOWN or message.method == "session/fork"
 
 
 def accepts_events(headers: Headers) -> None:
-    """Refuse a GET that could not read its stream. Nothing said, or `*/*`, is not enough: the page wants it said."""
+    """Refuse a GET that does not accept event streams.
+
+    A missing Accept header or `*/*` is refused: the specification requires it to be explicit.
+    """
     if EVENTS not in headers.get("accept", "").lower():
-        raise Refusal(406, f"a stream is {EVENTS}")
+        raise Refusal(406, f"Accept must include {EVENTS}")
 
 
 def last_event(headers: Headers) -> int | None:
-    """The last message that a reader has received, if it is one that comes back."""
-    return _number(headers, LAST_EVENT_ID, "Last-Event-ID is no id that was given here")
+    """The number in Last-Event-ID: the last message that a resuming client has received, or None."""
+    return _number(headers, LAST_EVENT_ID, "Last-Event-ID must be an event id of this server")
 
 
 def number(headers: Headers) -> int | None:
-    """The number that a client gives to what it posts, if it does."""
-    return _number(headers, MESSAGE, "Accord-Message is no number")
+    """The number that the client gave this POST, or None."""
+    return _number(headers, MESSAGE, "Accord-Message must be a decimal number")
 
 
 def _number(headers: Headers, name: str, problem: str) -> int | None:

@@ -1,8 +1,8 @@
-"""WebSockets on the server's side: a request that asks for one becomes a `Framed` link.
+"""WebSockets on the server's side: upgrades a request to a `Framed` connection.
 
-`websockets` judges the handshake and computes the answer; the application says whether the client may come in. The
-application asks for the socket itself, by an ASGI extension of ours: then frames go between socket and agent with no
-event, no queue and no task for each. Elsewhere, and over HTTP/2, it uses ASGI's own events (`socket_link`).
+`websockets` validates the handshake and computes the response; the application decides on access. The application then
+takes the socket itself, by an ASGI extension of ours, so that a frame needs no event, no queue and no task. With other
+servers, and over HTTP/2, it uses ASGI events (`asgi_websocket`).
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from accord.transports.framed import DrainProgress, Framed
 from accord.transports.websocket_frames import GOING_AWAY, NORMAL
 
 SILENT_PINGS = 2
-"""Pings without an answer after which a third interval of silence is the last."""
+"""Unanswered pings before a further interval of silence closes the connection."""
 
 log = logging.getLogger("accord.http")
 
 
 class ServerSocket(Framed):
-    """A WebSocket that a client has opened, and what the server keeps an eye on."""
+    """A WebSocket that a client has opened, with the server's limits."""
 
     def __init__(self, limits: ServerLimits) -> None:
         super().__init__(
@@ -88,27 +88,27 @@ class ServerSocket(Framed):
                 super().resume_reading()
 
     def _end_of(self, code: int, reason: str) -> End:  # noqa: ARG002
-        return End("peer_closed")  # clients go as they like
+        return End("peer_closed")  # a client may leave with any code
 
     def _finish(self, end: End) -> None:
         if self._end is None and end.reason == "unresponsive":
-            log.info("the client of a WebSocket is silent: given up")
+            log.info("a WebSocket client answered no ping: its connection is closed")
         super()._finish(end)
 
     def finish(self, end: End, *, going_away: bool = False) -> None:
-        """The connection is over; idempotent. `going_away` is what its client hears where all of the server ends."""
+        """End the connection; idempotent. `going_away` tells the client that the whole server shuts down."""
         self.hang_up(end, GOING_AWAY if going_away else NORMAL)
 
     def problem(self, now: float) -> str | None:
-        """Why this connection should be given up, if it should; to be asked now and then."""
+        """Why this connection should be closed, or None; called at intervals."""
         if self._reading.look(self._written, self.unsent) or not self.unsent:
             self._waits_since = now
         elif now - self._waits_since > self.limits.stalled:
-            return f"nothing was read for {self.limits.stalled:g} seconds"
+            return f"the client read nothing for {self.limits.stalled:g} seconds"
         return None
 
     async def run(self) -> None:
-        """Return when the socket is no more."""
+        """Wait until the socket is closed."""
         try:
             await self._lost.wait()
         finally:
@@ -117,7 +117,7 @@ class ServerSocket(Framed):
 
 
 class Upgrade:
-    """One request for a WebSocket, as the application sees it."""
+    """One WebSocket handshake, as ASGI's `receive` and `send`."""
 
     def __init__(self, socket: asyncio.Transport, head: RequestHead, rest: bytes) -> None:
         self._socket = socket
@@ -130,13 +130,13 @@ class Upgrade:
         socket.pause_reading()
 
     async def answer(self, app: App) -> None:
-        """Let the application decide, and serve it for as long as the link lasts."""
+        """Run the application, which accepts or refuses the handshake and serves the connection."""
         protocol = ServerProtocol()
-        protocol.receive_data(_as_it_came(self._head))
+        protocol.receive_data(_encoded(self._head))
         request = next((event for event in protocol.events_received() if isinstance(event, Request)), None)
         if request is None or self._rest:
             # 4.1: a client "MUST wait for a response from the server before sending any further data".
-            self._refuse(400, b"this is no request for a WebSocket")
+            self._refuse(400, b"malformed WebSocket handshake")
             return
         response = protocol.accept(request)
         if response.status_code != 101:
@@ -151,7 +151,7 @@ class Upgrade:
         try:
             await app(scope, self._receive, self._send)
         except Exception:
-            log.exception("a WebSocket could not be served")
+            log.exception("serving a WebSocket failed")
         finally:
             if self.link is None:
                 self._socket.close()
@@ -159,7 +159,7 @@ class Upgrade:
                 await self.link.close(0)
 
     def _take(self, limits: ServerLimits) -> ServerSocket:
-        """The socket, once it is accepted."""
+        """Give the accepted socket to the application."""
         self.link = ServerSocket(limits)
         self.link.attach(self._socket)
         return self.link
@@ -181,7 +181,7 @@ class Upgrade:
             case "websocket.close":
                 self._refuse(403, b"")
             case other:
-                raise RuntimeError(f"{other} is not spoken here: ask for the socket ({OWN_SOCKET})")
+                raise RuntimeError(f"unsupported ASGI event {other!r}: use the extension {OWN_SOCKET}")
 
     def _refuse(self, status: int, body: bytes, headers: Sequence[tuple[bytes, bytes]] = ()) -> None:
         fields = [*headers, (b"content-length", b"%d" % len(body)), (b"connection", b"close")]
@@ -189,6 +189,6 @@ class Upgrade:
         self._socket.close()
 
 
-def _as_it_came(head: RequestHead) -> bytes:
+def _encoded(head: RequestHead) -> bytes:
     line = b"%b %b HTTP/1.%d\r\n" % (head.method, head.target, head.is_1_1)
     return head_bytes(line, head.fields)
