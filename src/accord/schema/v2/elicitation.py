@@ -28,7 +28,7 @@ StringFormat: TypeAlias = Annotated[str, words("email", "uri", "date", "date-tim
 
 
 class StringPropertySchema(Model, tag_field="type", tag="string"):
-    """A text; with `enum` or `one_of`, one of several."""
+    """A text field of a form; with `enum` or `one_of`, a choice of one value."""
 
     title: Tolerant[str | None] = None
     description: Tolerant[str | None] = None
@@ -51,7 +51,7 @@ ElicitationPropertySchema: TypeAlias = Open[
 
 
 class ElicitationSchema(Model, tag_field="type", tag="object"):
-    """A flat form: named properties, each of a simple type."""
+    """A flat form: named fields, each of a simple type."""
 
     properties: dict[str, ElicitationPropertySchema]
     required: list[str] | None = None
@@ -63,7 +63,7 @@ ElicitationContentValue: TypeAlias = Annotated[str | Int64 | float | bool | list
 
 
 class ElicitationAcceptAction(Model, tag_field="action", tag="accept"):
-    """The user filled the form in, or agreed to visit the URL."""
+    """The user filled in the form, or agreed to visit the URL."""
 
     content: dict[str, ElicitationContentValue] | None = None
 
@@ -75,7 +75,7 @@ CreateElicitationResponse: TypeAlias = Open[
 
 
 class CreateElicitationRequest(Request[CreateElicitationResponse], method="elicitation/create"):
-    """Ask the user, in one of the modes below.
+    """Ask the user for information, in one of the modes below.
 
     It belongs to a session (and perhaps to one of its tool calls), or to a request that the client made.
     """
@@ -91,13 +91,13 @@ class CreateElicitationRequest(Request[CreateElicitationResponse], method="elici
 
 
 class ElicitationFormMode(CreateElicitationRequest, kw_only=True, tag_field="mode", tag="form"):
-    """Fill in a form; for clients with `elicitation.form`."""
+    """Ask the user to fill in a form; for clients with `elicitation.form`."""
 
     requested_schema: ElicitationSchema
 
 
 class ElicitationUrlMode(CreateElicitationRequest, kw_only=True, tag_field="mode", tag="url"):
-    """Visit a URL, where what is secret stays between the user and that site; for clients with `elicitation.url`."""
+    """Ask the user to visit a URL, so that secrets stay between the user and that site; needs `elicitation.url`."""
 
     elicitation_id: ElicitationId
     url: str
