@@ -31,6 +31,6 @@ async def pause(turn: Turn, beats: int = 1) -> None:
 
 
 async def words_so_far(turn: Turn) -> int:
-    """Words that were heard, thought and said in this session: what stands for tokens here."""
+    """Words that were received, thought and said in this session: the demo counts them as tokens."""
     history = await turn.session.history()
     return sum(len(message.text.split()) for message in history.messages)

@@ -15,7 +15,7 @@ The scheme:
   the first heading is cited under the page's title. Pages called `rfd-...` are proposals; `json-rpc` is the JSON-RPC
   2.0 specification, to which the protocol's overview binds both sides.
 - `layer`: the part of a program that keeps it. Those of the `engine` are kept once, for every agent and client.
-- `stable`: False for what only a proposal has. A proposal whose feature the stable schema has taken up is stable.
+- `stable`: False for what only a proposal has. A proposal whose feature is in the stable schema is stable.
 
 A demand that cannot be told from outside or in a test (be careful, document it, be consistent) has no entry.
 """

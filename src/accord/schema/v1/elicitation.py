@@ -158,7 +158,7 @@ class CreateElicitationRequest(Request[CreateElicitationResponse], method="elici
 
     def __post_init__(self) -> None:
         if self.session_id is None and self.request_id is UNSET:
-            raise ValueError("an elicitation belongs to a session (sessionId) or to a request (requestId)")
+            raise ValueError("sessionId or requestId is required")
 
 
 class ElicitationFormMode(

@@ -97,7 +97,7 @@ class MessageMcpResponse(Model):
 
     def __post_init__(self) -> None:
         if (self.result is UNSET) == (self.error is UNSET):
-            raise ValueError("an MCP answer has either a result or an error")
+            raise ValueError("exactly one of result and error is required")
 
 
 class MessageMcpRequest(Request[MessageMcpResponse], method="mcp/message", unstable=True):

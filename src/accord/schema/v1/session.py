@@ -254,4 +254,4 @@ class SetSessionConfigOptionRequest(Request[SetSessionConfigOptionResponse], met
 
     def __post_init__(self) -> None:
         if (self.type == "boolean") != isinstance(self.value, bool):
-            raise ValueError("a boolean value needs type 'boolean', and only that has it")
+            raise ValueError("type must be 'boolean' if value is a boolean, and only then")

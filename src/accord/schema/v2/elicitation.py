@@ -71,7 +71,7 @@ class ElicitationAcceptAction(Model, tag_field="action", tag="accept"):
 CreateElicitationResponse: TypeAlias = Open[
     ElicitationAcceptAction | ElicitationDeclineAction | ElicitationCancelAction
 ]
-"""An action that nobody knows means the same as cancel."""
+"""An unknown action means the same as cancel."""
 
 
 class CreateElicitationRequest(Request[CreateElicitationResponse], method="elicitation/create"):
@@ -87,7 +87,7 @@ class CreateElicitationRequest(Request[CreateElicitationResponse], method="elici
 
     def __post_init__(self) -> None:
         if (self.session_id is None) == (self.request_id is UNSET):
-            raise ValueError("an elicitation belongs either to a session (sessionId) or to a request (requestId)")
+            raise ValueError("exactly one of sessionId and requestId is required")
 
 
 class ElicitationFormMode(CreateElicitationRequest, kw_only=True, tag_field="mode", tag="form"):

@@ -38,7 +38,7 @@ class CancelledPermissionOutcome(Model, tag_field="outcome", tag="cancelled"):
 
 
 RequestPermissionOutcome: TypeAlias = Open[CancelledPermissionOutcome | SelectedPermissionOutcome]
-"""An outcome that nobody knows is no approval."""
+"""An unknown outcome is not an approval."""
 
 
 class RequestPermissionResponse(Model):
