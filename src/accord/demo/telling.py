@@ -1,4 +1,4 @@
-"""What an agent tells: messages, thoughts, pictures, sounds, resources, notices, usage, and how turns end."""
+"""Commands that send messages, thoughts, pictures, sounds, resources, notices, usage and stop reasons."""
 
 from __future__ import annotations
 
