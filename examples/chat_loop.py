@@ -27,7 +27,7 @@ Json = dict[str, Any]
 
 
 class Conversation(Struct):
-    """What the model has heard and said; kept with the session, so that it can be resumed."""
+    """The conversation with the model; stored with the session, so that it can be resumed."""
 
     messages: list[Json] = field(default_factory=list[Json])
 
@@ -44,7 +44,7 @@ async def reply(turn: accord.Turn) -> str | None:
     for _ in range(MOST_ROUNDS):
         said, why = await ask_model(turn, messages)
         calls: list[Json] = said.get("tool_calls", [])
-        # A round is kept when it is complete: a cancel leaves no call behind that has no result.
+        # A round is stored when it is complete, so that a cancel leaves no call without a result.
         messages += [said, *[await use_tool(turn, call) for call in calls]]
         if not calls:
             return {"length": "max_tokens", "content_filter": "refusal"}.get(why)

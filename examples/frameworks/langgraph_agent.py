@@ -62,7 +62,7 @@ def graph_of(model: BaseChatModel) -> Any:
 
 
 class Memory(Struct):
-    """What the model has heard and said; kept with the session, so that it can be resumed."""
+    """The conversation with the model; stored with the session, so that it can be resumed."""
 
     messages: list[dict[str, Any]] = field(default_factory=list)
 

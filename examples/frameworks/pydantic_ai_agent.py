@@ -54,7 +54,7 @@ async def write_file(run: RunContext[accord.Turn], path: str, text: str) -> str:
 
 
 class Memory(Struct):
-    """What the model has heard and said; kept with the session, so that it can be resumed."""
+    """The conversation with the model; stored with the session, so that it can be resumed."""
 
     messages: bytes = b"[]"
 

@@ -16,7 +16,7 @@ def accord(*arguments, **options):
     return subprocess.run([*ACCORD, *arguments], check=False, capture_output=True, text=True, timeout=60, **options)
 
 
-def test_without_a_command_it_explains_itself_and_fails():
+def test_without_a_command_the_help_is_printed_as_wrong_usage():
     done = accord()
     assert done.returncode == 2
     assert "schema" in done.stdout
@@ -29,11 +29,11 @@ def test_an_unknown_command_is_one_line_and_wrong_usage():
     assert "Traceback" not in done.stderr
 
 
-def test_it_says_its_version():
+def test_version_is_printed():
     assert accord("--version").stdout.startswith("accord ")
 
 
-def test_every_command_explains_itself():
+def test_every_command_has_a_help():
     from accord.cli import COMMANDS
 
     for command in COMMANDS:
@@ -61,7 +61,7 @@ def test_the_schema_tells_good_messages_from_bad_ones():
     assert not validator.is_valid({"sessionId": "s", "prompt": [{"type": "text"}]})
 
 
-def test_a_reader_that_goes_away_is_no_error():
+def test_a_reader_that_closes_the_pipe_is_not_an_error():
     process = subprocess.Popen([*ACCORD, "schema"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     process.stdout.read(10)
     process.stdout.close()
@@ -86,7 +86,7 @@ def test_a_reader_that_goes_away_is_no_error():
     ],
     ids=" ".join,
 )
-def test_output_that_cannot_be_written_is_an_error_of_its_own(arguments, buffered):
+def test_output_that_cannot_be_written_has_its_own_exit_code(arguments, buffered):
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     environment |= {} if buffered else {"PYTHONUNBUFFERED": "1"}
     with Path("/dev/full").open("wb") as full:
@@ -105,7 +105,7 @@ def test_output_that_cannot_be_written_is_an_error_of_its_own(arguments, buffere
 
 
 @pytest.mark.parametrize("arguments", [["schema"], ["--help"], ["run", "Say hello"], ["login", "--list"]], ids=" ".join)
-def test_a_closed_pipe_is_silence(arguments):
+def test_a_closed_pipe_ends_a_command_without_an_error(arguments):
     ours, theirs = os.pipe()
     os.close(ours)
     done = subprocess.run([*ACCORD, *arguments], check=False, stdout=theirs, stderr=subprocess.PIPE, timeout=60)

@@ -48,7 +48,7 @@ def bench(tmp_path: Path) -> Bench:
         ("none", ["read reject_once", "edit reject_once"]),
     ],
 )
-def test_allow_says_what_the_agent_may(bench: Bench, allow: str, said: list[str]) -> None:
+def test_allow_decides_what_the_agent_may_use(bench: Bench, allow: str, said: list[str]) -> None:
     done = bench.accord("run", "Hi", "--allow", allow)
     assert (done.returncode, done.stdout.splitlines(), done.stderr) == (0, said, "")
 
@@ -68,7 +68,7 @@ def test_mode_options_servers_and_folder_reach_the_session(bench: Bench) -> None
     assert "session/set_mode" in (bench.folder / "wire").read_text()
 
 
-def test_a_session_is_gone_on_with(bench: Bench) -> None:
+def test_run_continues_a_session(bench: Bench) -> None:
     done = bench.accord("run", "Hi", "--session", "s", "--json")
     events = [json.loads(line) for line in done.stdout.splitlines()]
     assert [event["type"] for event in events] == ["session", "update", "update", "result"]
@@ -93,7 +93,7 @@ def test_the_prompt_can_come_from_standard_input(bench: Bench) -> None:
         (["--timeout", "-1"], "--timeout"),
     ],
 )
-def test_wrong_usage_is_said_and_has_its_exit_code(bench: Bench, arguments: list[str], says: str) -> None:
+def test_wrong_usage_is_reported_with_its_own_exit_code(bench: Bench, arguments: list[str], says: str) -> None:
     done = bench.accord("run", "Hi", *arguments)
     assert done.returncode == 2
     assert says in done.stderr
@@ -134,7 +134,7 @@ for line in sys.stdin:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a pseudo-terminal")
 @pytest.mark.requirement("auth.environment.secrets-hidden", "auth.environment.set-at-start")
-def test_a_secret_is_not_seen_while_it_is_typed(tmp_path: Path) -> None:
+def test_a_secret_is_not_echoed_while_it_is_typed(tmp_path: Path) -> None:
     import os
     import pty
 
@@ -157,7 +157,7 @@ def test_a_secret_is_not_seen_while_it_is_typed(tmp_path: Path) -> None:
     assert (tmp_path / "noted").read_text() == "hush here\n"
 
 
-def test_login_lists_the_ways_and_goes_through_the_only_one(bench: Bench) -> None:
+def test_login_lists_the_methods_and_uses_the_only_one(bench: Bench) -> None:
     assert bench.accord("login", "--list").stdout == "web  In the browser\n"
     done = bench.accord("login")
     assert (done.returncode, done.stderr) == (0, "")

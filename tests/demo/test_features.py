@@ -272,7 +272,7 @@ async def test_slow_work_is_cancelled_in_its_middle_and_says_so(visit):
         assert (await session.say("say again")).text == "again"
 
 
-async def test_slow_work_that_is_let_finish_does(visit):
+async def test_slow_work_that_is_not_cancelled_finishes(visit):
     async with visit() as session:
         assert (await session.say("/slow 3")).text.endswith("You let me finish.")
 

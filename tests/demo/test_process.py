@@ -27,7 +27,7 @@ async def test_a_client_starts_it_and_talks_to_it(started, tmp_path):
         assert answer.stop_reason == "end_turn"
 
 
-async def test_with_login_nothing_goes_before_an_authentication(started, tmp_path):
+async def test_with_login_nothing_works_before_authentication(started, tmp_path):
     async with started("--login") as peer:
         hello = await peer.initialize(INITIALIZE, timeout=30)
         assert [method.id for method in hello.auth_methods] == ["demo"]

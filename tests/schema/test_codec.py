@@ -48,7 +48,7 @@ def test_a_bad_item_of_a_list_that_skips_them_is_dropped():
     assert read(v1.Plan, {"entries": entries}).entries == [v1.PlanEntry("look", "high", "pending")] * 2
 
 
-def test_a_tolerant_list_that_is_no_list_becomes_its_default():
+def test_a_tolerant_list_that_is_not_a_list_becomes_its_default():
     assert read(v1.ToolCall, {"toolCallId": "t", "title": "T", "locations": "here"}).locations == []
 
 
@@ -63,7 +63,7 @@ def test_a_null_is_the_default_of_a_field_that_says_so():
     assert read(v1.CreateTerminalRequest, {"sessionId": "s", "command": "ls", "args": None}).args == []
 
 
-def test_a_null_where_none_may_be_is_an_error():
+def test_a_null_in_a_field_that_is_not_nullable_is_an_error():
     assert problem(v1.TextContent, {"text": None})[0] == "$.text"
     assert problem(v1.PromptRequest, {"sessionId": "s", "prompt": None})[0] == "$.prompt"
 
@@ -76,7 +76,7 @@ def test_a_bad_field_without_a_mark_is_an_error():
 def test_an_unknown_stop_reason_is_kept_when_read_and_refused_when_written():
     answer = read(v1.PromptResponse, {"stopReason": "out_of_coffee"})
     assert answer.stop_reason == "out_of_coffee"
-    with pytest.raises(EncodeError, match=r"stop_reason may be end_turn, .* not 'out_of_coffee'"):
+    with pytest.raises(EncodeError, match=r"stop_reason must be one of end_turn, .* got 'out_of_coffee'"):
         encode(answer)
 
 
@@ -93,7 +93,7 @@ def test_a_closed_set_of_words_takes_no_other():
     assert text == "expected one of 'allow_once', 'allow_always', 'reject_once', 'reject_always', got 'allow_twice'"
 
 
-def test_keys_that_nobody_knows_are_let_go():
+def test_unknown_keys_are_ignored():
     assert read(v1.TextContent, {"text": "hi", "color": "red"}) == v1.TextContent("hi")
 
 
@@ -140,11 +140,11 @@ def test_an_unknown_variant_survives_deep_inside_a_message():
     assert json.loads(encode(message)) == {"sessionId": "s", "update": update}
 
 
-def test_a_known_tag_with_a_bad_payload_is_an_error_and_no_unknown():
+def test_a_known_tag_with_a_bad_payload_is_an_error_and_not_unknown():
     assert problem(v1.ContentBlock, {"type": "image", "data": "AA=="}) == ("$.mimeType", "is missing")
 
 
-def test_a_tag_is_missing_or_no_text():
+def test_a_missing_tag_and_a_tag_that_is_not_a_string_are_errors():
     assert problem(v1.ContentBlock, {"text": "hi"}) == ("$.type", "is missing")
     assert problem(v1.ContentBlock, {"type": 7}) == ("$.type", "expected a string, got an integer")
     assert problem(v1.ContentBlock, "hi") == ("$", "expected an object, got a string")
@@ -239,7 +239,7 @@ def test_meta_is_anything_and_comes_back_as_it_was():
     assert json.loads(encode(request))["_meta"] == meta
 
 
-def test_a_meta_that_is_no_object_is_let_go():
+def test_a_meta_that_is_not_an_object_is_ignored():
     assert read(v1.CancelNotification, {"sessionId": "s", "_meta": [1]}).meta is None
 
 
@@ -307,7 +307,7 @@ def test_two_halves_in_one_text_are_one_emoji():
     assert encode(v1.TextContent(HALF + OTHER_HALF)).endswith(b'"\\ud83d\\ude00"}')
 
 
-def test_bytes_that_are_no_utf8_are_replaced():
+def test_invalid_utf8_is_replaced():
     assert decode(b'{"text":"caf\xe9"}', v1.TextContent).text == "caf\ufffd"
 
 
@@ -318,7 +318,7 @@ def test_a_byte_order_mark_is_skipped():
 @pytest.mark.parametrize(
     "data", [b"", b" ", b"{", b'{"text":"hi"', b'{"text":"hi"}}', b"{'text':'hi'}", b"\xff", b"nul"]
 )
-def test_what_is_no_json_is_an_error_at_its_root(data):
+def test_invalid_json_is_an_error_at_its_root(data):
     with pytest.raises(DecodeError, match=r"^not JSON: .* at \$$"):
         decode(data, v1.TextContent)
 
@@ -326,7 +326,7 @@ def test_what_is_no_json_is_an_error_at_its_root(data):
 @pytest.mark.parametrize(
     "number", ["NaN", "Infinity", "-Infinity", "1e400", "-1e400", "1" * 5000, "01", "+1", "1.", ".5", "0x1"]
 )
-def test_a_number_that_json_has_not_is_an_error(number):
+def test_nan_and_infinity_are_errors_when_read(number):
     with pytest.raises(DecodeError) as caught:
         decode(b'{"text":"hi","_meta":{"a":%s}}' % number.encode(), v1.TextContent)
     assert caught.value.path == "$"
@@ -338,12 +338,12 @@ def test_a_whole_number_may_have_many_digits_where_anything_may_be():
 
 
 @pytest.mark.parametrize("opening", [b'{"a":', b"["])
-def test_nesting_without_end_is_an_error(opening):
+def test_endless_nesting_is_an_error(opening):
     with pytest.raises(DecodeError, match="nested too deeply"):
         decode(b'{"text":"hi","_meta":{"a":' + opening * 50_000, v1.TextContent)
 
 
-def test_of_keys_that_come_twice_the_last_one_counts():
+def test_of_duplicate_keys_the_last_one_counts():
     assert decode(b'{"text":"a","text":"b"}', v1.TextContent).text == "b"
     assert decode(b'{"type":"image","text":"a","type":"text"}', v1.ContentBlock) == v1.TextContent("a")
 
@@ -354,7 +354,7 @@ def test_a_whole_number_may_be_written_as_a_fraction(number):
     assert (location.line, type(location.line)) == (3, int)
 
 
-def test_a_fraction_is_no_whole_number_and_a_boolean_no_number():
+def test_a_fraction_is_not_an_integer_and_a_boolean_is_not_a_number():
     for wrong in (3.5, True, -1, 2**32):
         assert problem(v1.ReadTextFileRequest, {"sessionId": "s", "path": "/a", "line": wrong})[0] == "$.line"
 
@@ -489,7 +489,7 @@ def cycle():
         "in an unknown variant",
     ],
 )
-def test_what_json_cannot_say_is_an_error_that_names_the_type(value):
+def test_a_value_without_a_json_form_is_an_error_that_names_the_type(value):
     with pytest.raises(EncodeError, match=rf"^{type(value).__name__} cannot be written as JSON: "):
         encode(value)
 
@@ -498,7 +498,7 @@ def test_bytes_are_written_in_base64_as_the_protocol_carries_them():
     assert decode(encode(v1.ImageContent(b"\x00\xff", "image/png")), v1.ImageContent).data == "AP8="
 
 
-def test_a_number_that_json_has_not_is_written_as_null_like_javascript_does():
+def test_nan_and_infinity_are_written_as_null_like_javascript_does():
     assert json.loads(encode(v1.Cost(float("nan"), "EUR")))["amount"] is None
 
 
@@ -550,11 +550,11 @@ def test_messages_of_ones_own_make_a_row_like_the_others():
     assert (row.name, row.kind, row.result) == ("_example.com/waved", "notification", None)
 
 
-def test_a_request_that_does_not_say_what_answers_it_is_told_how():
+def test_a_request_class_without_a_result_type_is_told_how_to_declare_it():
     class Silent(Request, method="_example.com/silent"):
         pass
 
-    with pytest.raises(TypeError, match=r"class Silent\(Request\[\.\.\.\]\)"):
+    with pytest.raises(TypeError, match=r"class Silent\(Request\[ResultType\]\)"):
         result_type(Silent)
 
 

@@ -80,13 +80,16 @@ def test_a_long_stretch_of_the_same_lines_is_not_compared_line_by_line(monkeypat
 @pytest.mark.parametrize(
     ("patch", "why"),
     [
-        ("", "no git patch"),
-        ("diff --git a/x b/x\nsimilarity index 100%\nrename from x\nrename to y\n", "texts alone"),
-        ("diff --git a/x b/x\nindex 1234567..7654321\nBinary files a/x and b/x differ\n", "texts alone"),
-        ("diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n", "does not name its texts"),
+        ("", "not a git patch"),
+        ("diff --git a/x b/x\nsimilarity index 100%\nrename from x\nrename to y\n", "only text files"),
+        ("diff --git a/x b/x\nindex 1234567..7654321\nBinary files a/x and b/x differ\n", "only text files"),
+        ("diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n", "has no index line"),
         ("diff --git a/x b/x\nindex 1234567..7654321\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n", "whole file"),
-        ("diff --git a/x b/x\nindex 1234567..7654321\n--- a/x\n+++ b/x\n@@ -5 +5 @@\n-a\n+b\n", "leaves lines out"),
-        ("diff --git a/x b/x\nindex 1234567..7654321\n--- a/x\n+++ b/x\n@@ -1,9 +1 @@\n-a\n", "ends within"),
+        ("diff --git a/x b/x\nindex 1234567..7654321\n--- a/x\n+++ b/x\n@@ -5 +5 @@\n-a\n+b\n", "lines are missing"),
+        (
+            "diff --git a/x b/x\nindex 1234567..7654321\n--- a/x\n+++ b/x\n@@ -1,9 +1 @@\n-a\n",
+            "in the middle of a change",
+        ),
     ],
 )
 def test_texts_that_cannot_be_put_together_are_refused(patch, why):

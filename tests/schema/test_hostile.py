@@ -49,7 +49,7 @@ def calls_of(work):
 
 @pytest.mark.parametrize("item", ITEMS.values(), ids=ITEMS)
 @pytest.mark.parametrize(("hint", "holder", "each"), HOLDERS, ids=lambda it: getattr(it, "__module__", ""))
-def test_a_list_of_damaged_items_is_given_up_after_a_bounded_number_of_them(hint, holder, each, item):
+def test_a_list_of_damaged_items_is_refused_after_a_bounded_number_of_them(hint, holder, each, item):
     def read(items):
         text = holder % b",".join([each % item] * items)
         return calls_of(lambda: decode(text, hint))

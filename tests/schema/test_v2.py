@@ -25,7 +25,7 @@ def decoded(text, hint):
     return codec.decode(text.encode(), hint)
 
 
-def test_who_speaks_only_version_1_never_loads_version_2():
+def test_a_program_that_uses_only_version_1_never_loads_version_2():
     code = (
         "import sys; from accord.schema import codec, v1; from accord.schema.methods import methods, row_for;"
         "methods(1); row_for(v1.PromptRequest, 'agent');"
@@ -110,14 +110,14 @@ def test_the_strict_decoder_reads_state_updates():
     assert json.loads(codec.encode(read)) == json.loads(text)
 
 
-def test_a_state_that_nobody_knows_is_kept_whole():
+def test_an_unknown_state_is_kept_whole():
     text = '{"sessionUpdate":"state_update","state":"dreaming","of":["sheep"]}'
     read = decoded(text, v2.SessionUpdate)
     assert read == Unknown("state_update", json.loads(text))
     assert codec.encode(read).decode() == text
 
 
-def test_a_stop_reason_that_nobody_knows_still_ends_the_turn():
+def test_an_unknown_stop_reason_still_ends_the_turn():
     read = decoded('{"sessionUpdate":"state_update","state":"idle","stopReason":"_quota"}', v2.SessionUpdate)
     assert (read.state, read.stop_reason) == ("idle", "_quota")
 
@@ -140,7 +140,7 @@ def test_a_known_state_with_a_bad_payload_is_an_error():
         (v2.SetSessionConfigOption, '{"type":"number","sessionId":"s","configId":"c","value":3}'),
     ],
 )
-def test_a_variant_that_nobody_knows_still_has_what_every_variant_has(union, text):
+def test_an_unknown_variant_has_the_fields_that_every_variant_has(union, text):
     read = decoded(text, union)
     assert codec.encode(read).decode() == text
     assert isinstance(read, Unknown)
@@ -199,7 +199,7 @@ def test_a_request_whose_params_are_one_of_several_classes_says_so_by_itself():
 @pytest.mark.parametrize(
     "removed", ["session/load", "session/set_mode", "authenticate", "logout", "fs/read_text_file", "terminal/create"]
 )
-def test_what_version_2_removed_is_no_method_of_it(removed):
+def test_methods_that_version_2_removed_are_unknown_there(removed):
     assert methods(1).request(removed) is not None
     assert methods(2).request(removed) is None
 

@@ -127,7 +127,7 @@ def test_a_list_of_many_is_shown_by_its_first_and_their_number():
     assert len(shown) < 300
 
 
-def test_nesting_without_end_is_shown_without_end_of_the_stack():
+def test_endless_nesting_is_shown_without_exhausting_the_stack():
     meta: dict[str, Any] = {}
     for _ in range(100_000):
         meta = {"a": meta}

@@ -1,4 +1,4 @@
-"""The built-in agent, put together: what it answers to, and how every turn begins and ends."""
+"""Assembles the built-in agent: its commands, and the start and end of every turn."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAME = "accord-demo"
 
 
 class Feature(NamedTuple):
-    """A slash command: what it shows, and how."""
+    """A slash command: its description, its hint and its function."""
 
     name: str
     shows: str

@@ -1,4 +1,4 @@
-"""How an agent asks: forms, and pages to visit."""
+"""Commands that ask the user: forms, pages to visit, and the login."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Taste(Struct):
 
 
 class Consent(Struct):
-    """What a login asks."""
+    """The form of a login."""
 
     yes: bool = True
 
@@ -53,6 +53,6 @@ async def page(turn: Turn) -> None:
 
 
 async def log_in(login: Login) -> bool:
-    """Anybody may: with a client that shows forms, they confirm it."""
+    """Log every user in; a client that shows forms asks for a confirmation."""
     answer = await login.elicit("Log in to the demonstration?", Consent, fallback=Consent(yes=True))
     return bool(answer.value and answer.value.yes)

@@ -1,4 +1,4 @@
-"""Plain words, and a sensible answer to each: a few rules, tried in their order. No model is asked."""
+"""Answers plain text with a few rules, tried in order, without a model."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Answer = Callable[[Turn, re.Match[str]], Awaitable[str] | str]
 
 
 async def talk(turn: Turn) -> None:
-    """Answer what was said."""
+    """Answer a prompt that is not a command."""
     for block in turn.prompt:
         if not isinstance(block, v1.TextContent):
             await turn.say(f"{seen(block)}\n")
@@ -65,7 +65,7 @@ async def answer(turn: Turn, text: str) -> str:
 
 
 def seen(block: ContentBlock | Unknown) -> str:
-    """What came with a prompt, in words."""
+    """Describe what came with a prompt."""
     match block:
         case v1.ImageContent(data=data, mime_type=kind) | v1.AudioContent(data=data, mime_type=kind):
             return f"You sent me {len(data) * 3 // 4:,} bytes of {kind}."
@@ -80,7 +80,7 @@ def seen(block: ContentBlock | Unknown) -> str:
 
 
 async def describe_client(turn: Turn) -> None:
-    """What this client lends and shows."""
+    """List what this client offers."""
     has = turn.client.capabilities.has
     lines = [f"- {what}: {'yes' if has(path) else 'no'}" for what, path in LENT.items()]
     known = turn.client.info
@@ -146,7 +146,7 @@ async def look_around(turn: Turn, _: re.Match[str]) -> str:
 
 
 def folder(path: Path) -> str:
-    """What lies in this folder, in words."""
+    """Describe the contents of this folder."""
     try:
         visible = [entry for entry in path.iterdir() if not entry.name.startswith(".")]
         entries = sorted(visible, key=lambda entry: (entry.is_file(), entry.name))

@@ -1,4 +1,4 @@
-"""What the built-in agent knows by heart: the protocol's words, each in a sentence or two."""
+"""The built-in agent's glossary: terms of the protocol, each explained in a sentence or two."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ OTHER_NAMES = {
 
 
 def about(words: str) -> str | None:
-    """What is known about the word that these words ask for; of several, the longest."""
+    """The explanation of the term in this text; of several terms, the longest one counts."""
     text = words.lower()
     names = [*WORDS, *OTHER_NAMES]
     found = [name for name in names if re.search(rf"\b{re.escape(name)}s?\b", text)]

@@ -1,4 +1,4 @@
-"""A picture and a sound, made here: nothing is read, nothing is fetched."""
+"""Generates a picture and a sound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the built-in agent keeps for a session, and its pace."""
+"""The built-in agent's memory of a session, and its pace of speaking."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from msgspec import Struct
 from accord.agent.turn import Turn
 
 PACE = 0.03
-"""Seconds between two words, so that people can see them come."""
+"""Seconds between two words, so that people can watch them arrive."""
 
 
 class Memory(Struct):
     """Kept in `session.state`, and with the session in its store."""
 
     name: str | None = None
-    """What the user wants to be called."""
+    """The name that the user gave."""
     pace: float = PACE
 
 
@@ -31,6 +31,6 @@ async def pause(turn: Turn, beats: int = 1) -> None:
 
 
 async def words_so_far(turn: Turn) -> int:
-    """Words that were heard, thought and said in this session: what stands for tokens here."""
+    """Words that were received, thought and said in this session: the demo counts them as tokens."""
     history = await turn.session.history()
     return sum(len(message.text.split()) for message in history.messages)

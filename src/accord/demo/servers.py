@@ -1,4 +1,4 @@
-"""The MCP servers that the client gave to the session: what they offer, and a call of one of their tools."""
+"""Commands for the session's MCP servers: list their tools and call one."""
 
 from __future__ import annotations
 

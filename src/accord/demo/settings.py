@@ -1,4 +1,4 @@
-"""What a session lets its user choose: modes, and config options."""
+"""The modes and config options of a session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an agent tells: messages, thoughts, pictures, sounds, resources, notices, usage, and how turns end."""
+"""Commands that send messages, thoughts, pictures, sounds, resources, notices, usage and stop reasons."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REASONS: tuple[v1.StopReason, ...] = ("end_turn", "max_tokens", "max_turn_reques
 
 
 async def think(turn: Turn) -> None:
-    for thought in ("Somebody wants to see me think. ", "I have no model, so there is little to see. ", "Done."):
+    for thought in ("You want to see me think. ", "I have no model, so there is little to see. ", "Done."):
         await turn.think(thought)
         await pause(turn, 4)
     await turn.say("That was a thought. Most clients fold or dim it.")

@@ -1,4 +1,4 @@
-"""What an agent does: plans, slow work, and files and terminals, which its client lends."""
+"""Commands that work: plans, slow work, and files and terminals of the client."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ async def read(turn: Turn, name: str) -> None:
 
 
 async def edit(turn: Turn, name: str) -> None:
-    """Begins a page, or adds a line to what is there; how freely depends on the mode."""
+    """Create a page or add a line to it; the mode decides whether to ask first."""
     path = turn.cwd / (name or PAGE)
     async with turn.tool(f"Edit {name or PAGE}", kind="edit", locations=[path]) as tool:
         old = await file_text(turn, path)

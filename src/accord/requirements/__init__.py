@@ -1,4 +1,4 @@
-"""What the protocol's pages demand, as data that checks and tests carry by id.
+"""The protocol's requirements as data; checks and tests refer to them by id.
 
     >>> from accord.requirements import requirement
     >>> cancelled = requirement("prompt.cancel.answers-cancelled")
@@ -9,15 +9,15 @@ The scheme:
 
 - `id`: dotted and lower-case, from the wide to the narrow. It is a name for good: tests, reports and other programs
   refer to it, so a demand may be reworded or retired, but its id is never renamed and never given to another.
-- `of`: who owes it (`agent`, `client`, `both`, `transport`). The clause reads on from there, in our own words.
+- `of`: the side that must meet it (`agent`, `client`, `both`, `transport`); the clause continues from there.
 - `level`: MUST, SHOULD or MAY. "Must not" is a MUST whose clause says never, nothing or only.
 - `page`: the page and its heading (`prompt-turn, Cancellation`), as clauses are cited in comments; what stands above
   the first heading is cited under the page's title. Pages called `rfd-...` are proposals; `json-rpc` is the JSON-RPC
   2.0 specification, to which the protocol's overview binds both sides.
 - `layer`: the part of a program that keeps it. Those of the `engine` are kept once, for every agent and client.
-- `stable`: False for what only a proposal has. A proposal whose feature the stable schema has taken up is stable.
+- `stable`: False for what only a proposal has. A proposal whose feature is in the stable schema is stable.
 
-A demand that cannot be told from outside or in a test (be careful, document it, be consistent) has no entry.
+A demand that cannot be observed from outside or in a test (be careful, document it, be consistent) has no entry.
 """
 
 from __future__ import annotations

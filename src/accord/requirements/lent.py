@@ -17,7 +17,7 @@ FILES = (
     ),
     *stated(
         "file-system, Writing Files",
-        host.must("files.write.creates", "creates the file that it is told to write if there is none"),
+        host.must("files.write.creates", "creates the file that it is told to write if it does not exist"),
         agent.should("files.write.empty-answers-accepted", "takes null and an object alike as a write's success"),
     ),
     *stated(
@@ -97,7 +97,7 @@ PROVIDERS = (
         "rfd-custom-llm-endpoint, Behavior",
         agent.must("providers.advertised", "declares the providers capability if it offers the methods"),
         client.should("providers.only-when-advertised", "calls `providers/*` only if the agent declared it"),
-        client.must("providers.after-initialize", "calls `providers/*` only behind `initialize`"),
+        client.must("providers.after-initialize", "calls `providers/*` only after `initialize`"),
         agent.should("providers.applied-to-new-sessions", "uses a changed provider in sessions opened after it"),
         client.should("providers.required-kept", "disables no provider that the agent requires"),
         agent.must("providers.required-refused", "refuses to disable a required provider with -32602"),

@@ -45,7 +45,7 @@ CAPABILITIES = (
         client.must("capabilities.client-omitted-is-unsupported", "uses nothing that the agent did not declare"),
         agent.should("capabilities.agent-any-combination", "works with whatever mix of capabilities a client declares"),
         client.should("capabilities.client-any-combination", "works with whatever mix of capabilities an agent has"),
-        engine.must("capabilities.unknown-harmless", "works with a peer that declares a capability it never heard of"),
+        engine.must("capabilities.unknown-harmless", "works with a peer that declares an unknown capability"),
     ),
     *stated(
         "initialization, Client Capabilities",

@@ -19,7 +19,7 @@ LIFECYCLE = (
         client.must("session.load.only-when-advertised", "calls session/load only if the agent declared loadSession"),
         client.must("session.load.states-cwd-and-servers", "names the session, its cwd and MCP servers when loading"),
         agent.must("session.load.replays-everything", "replays the whole conversation, both sides, as updates"),
-        agent_engine.must("session.load.replay-before-answer", "answers a load only behind the last replayed update"),
+        agent_engine.must("session.load.replay-before-answer", "answers a load only after the last replayed update"),
         agent.must("session.load.message-ids-unique", "gives each replayed message, if any id, one of its own"),
         agent.must("session.load.goes-on", "takes prompts in a loaded session as if it had never ended"),
     ),
@@ -55,7 +55,9 @@ ROOTS = (
         "session-setup, Additional Workspace Roots",
         client.must("session.roots.only-when-advertised", "sends additional roots only if the agent declared them"),
         agent.must("session.roots.taken-everywhere", "takes additional roots on new, load and resume once declared"),
-        agent.must("session.roots.absent-means-none", "gives a session no additional roots that its request left out"),
+        agent.must(
+            "session.roots.absent-means-none", "gives a session only the additional roots that its request names"
+        ),
         client.must("session.roots.resent", "sends the full list of roots again on every load and resume"),
     ),
     *stated(

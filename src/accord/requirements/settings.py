@@ -32,7 +32,7 @@ CONFIGURATION = (
     *stated(
         "session-config-options, Default Values and Graceful Degradation",
         agent.must("config.value-always", "gives every option a current value from the start"),
-        agent.must("config.untouched-works", "runs a turn though nobody ever set or showed an option"),
+        agent.must("config.untouched-works", "runs a turn even if no option was ever set or shown"),
         client.should("config.unknown-type-ignored", "ignores an option of a type that it does not know"),
     ),
     *stated(
@@ -89,7 +89,9 @@ BOOLEAN_OPTIONS = (
 COMMANDS = (
     *stated(
         "slash-commands, Advertising commands",
-        agent_engine.should("commands.after-session-exists", "announces commands only behind the session's own answer"),
+        agent_engine.should(
+            "commands.after-session-exists", "announces commands only after the answer that opens the session"
+        ),
     ),
     *stated(
         "slash-commands, Dynamic updates",

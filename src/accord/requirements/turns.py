@@ -89,13 +89,13 @@ TOOLS = (
         "tool-calls, Creating",
         agent.should("tool.reported", "reports each tool call that the model asks for"),
         agent.must("tool.id-unique", "gives each tool call of a session an id of its own"),
-        client.must("tool.defaults", "takes a tool call without kind or status for other and pending"),
+        client.must("tool.defaults", "treats a tool call without kind or status as other and pending"),
     ),
     *stated(
         "prompt-turn, Tool Invocation and Status Reporting",
         agent.must("tool.waits-for-permission", "runs no tool whose permission it asked for and did not get"),
         agent.should("tool.start-reported", "reports in_progress when the tool starts to run"),
-        agent.must("tool.end-reported", "reports the final status, completed or failed, when the tool is through"),
+        agent.must("tool.end-reported", "reports the final status, completed or failed, when the tool is done"),
     ),
     *stated(
         "tool-calls, Updating",
@@ -103,7 +103,7 @@ TOOLS = (
     ),
     *stated(
         "schema, ToolCallUpdate",
-        client.must("tool.update.lists-replaced", "replaces content and locations by those of an update"),
+        client.must("tool.update.lists-replaced", "replaces content and locations with those of an update"),
     ),
     *stated(
         "tool-calls, Diffs",
@@ -119,7 +119,7 @@ TOOLS = (
     ),
     *stated(
         "terminals, Releasing Terminals",
-        client.should("tool.terminal.kept", "goes on showing an embedded terminal's output after its release"),
+        client.should("tool.terminal.kept", "keeps showing an embedded terminal's output after its release"),
     ),
 )
 
@@ -151,7 +151,7 @@ PLANS = (
         "agent-plan, Updating Plans",
         agent.should("plan.progress-reported", "sends the plan again as it progresses"),
         agent.must("plan.sent-whole", "sends all entries of a plan, with their status, every time"),
-        client.must("plan.replaced-whole", "replaces the plan it holds by each new one"),
+        client.must("plan.replaced-whole", "replaces its plan with each new one"),
     ),
     *proposed(
         "rfd-plan-operations, Client Capabilities",
@@ -186,7 +186,7 @@ USAGE = (
     *proposed(
         "rfd-end-turn-token-usage, Strawman Fields",
         agent.must("usage.turn.totals-complete", "reports a turn's total, input and output tokens together or not"),
-        client.must("usage.turn.null-is-absent", "takes a null token count for one that was not reported"),
+        client.must("usage.turn.null-is-absent", "treats a null token count as not reported"),
     ),
 )
 

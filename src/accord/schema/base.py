@@ -1,4 +1,4 @@
-"""What every type of the protocol is made of.
+"""The base classes and marks of the protocol's types.
 
 A type is a frozen `msgspec.Struct`: snake_case here, camelCase on the wire, optional fields left out when they hold
 their default. What the protocol says *about* a field stands beside its type, in the words of these markers:
@@ -11,7 +11,7 @@ their default. What the protocol says *about* a field stands beside its type, in
 | `ReadOpen[T]` | an unknown word is kept when read, and refused when written |
 | `Unstable[T]` | not in the stable protocol: sent only when negotiated or asked for |
 | `Patch[T]` | three things: left out (`UNSET`: as it was), `null` (cleared), a value (replaced) |
-| `Open[A | B]` | a union by tag; a tag that nobody here knows becomes `Unknown` |
+| `Open[A | B]` | a union by tag; an unknown tag becomes `Unknown` |
 | `every(...)` | what an `Unknown` of an open union has as well, else it is an error |
 | `second_tag(U)` | this field is the tag of U, a union whose variants' fields all stand in this class |
 
@@ -46,14 +46,14 @@ ResultT = TypeVar("ResultT")
 ShapeT = TypeVar("ShapeT", bound="Shape")
 
 Json: TypeAlias = Any
-"""Whatever JSON can say: nothing is promised about it."""
+"""Any JSON value."""
 
 Side = str
-"""Who handles a message: `agent`, `client`, `proxy`, or `protocol` for either."""
+"""The side that handles a message: `agent`, `client`, `proxy`, or `protocol` for either."""
 
 
 class Mark(enum.Enum):
-    """What a field's type says beyond its type."""
+    """Marks that a field's type carries: how tolerantly the field is read."""
 
     DEFAULT_ON_ERROR = "default-on-error"
     SKIP_INVALID_ITEMS = "skip-invalid-items"
@@ -72,7 +72,7 @@ Patch: TypeAlias = T | UnsetType | None
 
 
 class Words(msgspec.Struct, frozen=True):
-    """An open set of words: these are known, any other string is as good."""
+    """An open set of words: these are known, and any other string is accepted."""
 
     known: tuple[str, ...]
 
@@ -95,7 +95,7 @@ class SecondTag(msgspec.Struct, frozen=True):
     """Marks a field that is the tag of a second union, of which the class is all variants in one.
 
     A struct has one tag, but some variants on the wire have two: `{"sessionUpdate": "state_update", "state": "idle"}`.
-    Such a variant is one flat class. A second tag that nobody knows makes the whole object `Unknown`.
+    Such a variant is one flat class. An unknown second tag makes the whole object `Unknown`.
     """
 
     union: Any
@@ -200,7 +200,7 @@ class Shape(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, met
 
     __unstable__: ClassVar[bool] = False
     __needs__: ClassVar[str | None] = None
-    """What the other side has to have declared, by its place among the capabilities: `session_capabilities.fork`."""
+    """The capability that the other side must have declared, as a path: `session_capabilities.fork`."""
 
     def __repr__(self) -> str:
         optional = dict(zip(reversed(self.__struct_fields__), reversed(self.__struct_defaults__), strict=False))
@@ -232,7 +232,7 @@ class Request(Model, Generic[ResultT], metaclass=_MessageMeta):
 
 
 class Notification(Model, metaclass=_MessageMeta):
-    """The params of a message that nobody answers."""
+    """The params of a message that gets no answer."""
 
     __method__: ClassVar[str]
 
@@ -278,7 +278,7 @@ def choice(
 def tagged_or(name: str, tag_field: str, fallback: type[Shape], *tagged: type[Shape], means: str = "") -> type[Choice]:
     """A choice by tag, in which one variant has none: `fallback`, whose tag may be left out or be `means`.
 
-    A value with a tag that nobody knows is tried as the fallback too, and only then is it `Unknown`.
+    A value with an unknown tag is tried as the fallback too; if that fails, it is `Unknown`.
     """
     by_tag = {tag_of(variant): variant for variant in tagged}
 
@@ -306,7 +306,9 @@ def result_type(request: type[Request[Any]]) -> Any:
         for base in cls.__dict__.get("__orig_bases__", ()):
             if get_origin(base) is Request:
                 return get_args(base)[0]
-    raise TypeError(f"{request.__name__} does not say what answers it: write class {request.__name__}(Request[...])")
+    raise TypeError(
+        f"{request.__name__} has no result type: declare it as class {request.__name__}(Request[ResultType])"
+    )
 
 
 def _is_default(value: object, default: object) -> bool:
@@ -322,7 +324,7 @@ _MOST_BITS = 256
 
 
 def _shortened(value: object, depth: int = 0) -> str:
-    """A value as a log line can take it: long texts and lists are cut, and say how long they were.
+    """A value shortened for a log line: long texts and lists are cut, with their length.
 
     The deeper a list or an object lies, the less is shown of it, and at last nothing: a peer may nest them a thousand
     levels deep.

@@ -42,7 +42,7 @@ def decode(data: bytes | msgspec.Raw, type: type[T]) -> T: ...
 @overload
 def decode(data: bytes | msgspec.Raw, type: Any) -> Any: ...
 def decode(data: bytes | msgspec.Raw, type: Any) -> Any:
-    """The value that this JSON means as that type.
+    """Decode JSON text into a value of this type, tolerantly.
 
     >>> from accord.schema.v1 import TextContent
     >>> decode(b'{"type":"text","text":"hi","annotations":"nonsense"}', TextContent)
@@ -59,7 +59,7 @@ def convert(value: Json, type: type[T]) -> T: ...
 @overload
 def convert(value: Json, type: Any) -> Any: ...
 def convert(value: Json, type: Any) -> Any:
-    """The value that these plain dictionaries and lists mean as that type, read tolerantly."""
+    """Convert plain dictionaries and lists into a value of this type, tolerantly."""
     try:
         return tolerant.read(type, value)
     except tolerant.Misfit as misfit:
@@ -91,7 +91,7 @@ def loads(data: bytes | msgspec.Raw) -> Json:
 
 
 def encode(value: Any) -> bytes:
-    """This value as JSON, on one line.
+    """Encode a value as JSON, on one line.
 
     >>> from accord.schema.v1 import AgentMessageChunk
     >>> encode(AgentMessageChunk.of("hi"))
@@ -112,7 +112,7 @@ def encode(value: Any) -> bytes:
 
 
 def plain(value: Any) -> Json:
-    """This value as plain dictionaries and lists, as it would be on the wire."""
+    """Convert a value into plain dictionaries and lists, in the form of the wire."""
     try:
         return msgspec.to_builtins(value, enc_hook=_encode_special)
     except (TypeError, ValueError, RecursionError) as error:
@@ -132,7 +132,7 @@ def _decoder(type: Any) -> msgspec.json.Decoder[Any]:
 def _encode_special(value: Any) -> Any:
     if isinstance(value, Unknown):
         return value.raw
-    raise TypeError(f"nothing in JSON stands for {type(value).__name__}")
+    raise TypeError(f"values of type {type(value).__name__} have no JSON form")
 
 
 def _encode_halves(value: Any) -> bytes:
@@ -157,7 +157,7 @@ def closed_words(cls: Any) -> dict[str, tuple[str, ...]]:
 def _refuse_unknown_words(value: Any, closed: dict[str, tuple[str, ...]]) -> None:
     for name, known in closed.items():
         if (word := getattr(value, name)) not in known:
-            raise EncodeError(f"{type(value).__name__}.{name} may be {', '.join(known)}, not {word!r}")
+            raise EncodeError(f"{type(value).__name__}.{name} must be one of {', '.join(known)}, got {word!r}")
 
 
 strict_encode = msgspec.json.Encoder(enc_hook=_encode_special).encode
@@ -171,9 +171,9 @@ _closed_words: dict[Any, dict[str, tuple[str, ...]]] = {}
 def _finite(digits: str) -> float:
     number = float(digits)
     if math.isinf(number):
-        raise ValueError("a number is out of range")
+        raise ValueError("number out of range")
     return number
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not valid JSON")

@@ -1,4 +1,4 @@
-"""Our types as JSON Schema, under the official names.
+"""Writes the protocol's types as JSON Schema, with their official names.
 
 What the official schema files say of a type this says too, in the same shapes: marks as `x-deserialize-...`, the method
 and the handling side of a message as `x-method` and `x-side`. So `accord schema` is useful beside the official files,

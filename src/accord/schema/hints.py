@@ -1,4 +1,4 @@
-"""What a type's annotations say, as a small tree.
+"""Reads a type's annotations into a small tree.
 
 The annotations of `schema` are read in one place, here, and once for each class. Who walks the tree: `tolerant` (values
 that the strict decoder refused), `describe` (JSON Schema), and tests.
@@ -192,7 +192,7 @@ def _opened(node: Node) -> Node:
 
 def _bounded(node: Node, meta: Meta) -> Node:
     if not isinstance(node, Scalar):
-        raise TypeError(f"bounds stand only on plain types, not on {node}")
+        raise TypeError(f"bounds are allowed only on plain types, got {node}")
     return Scalar(node.type, least=meta.ge, most=meta.le, shortest=meta.min_length)
 
 

@@ -1,4 +1,4 @@
-"""Older forms of the protocol that are still on the wire: read here, and not sent unless the other side needs them.
+"""Older forms of the protocol that peers still use: they are read, and sent only if the other side needs them.
 
 Each row says where it comes from. What a row needs beyond this table (a type, a method) stands with its topic and is
 named here, so that this page is the whole list.

@@ -109,7 +109,7 @@ def _v1_legacy() -> Table:
 
 
 def _v2() -> Table:
-    """Version 2's rows; who speaks only version 1 never loads its types."""
+    """Version 2's rows; a program that uses only version 1 never loads its types."""
     from accord.schema import v2
 
     return {
@@ -182,7 +182,7 @@ def methods(version: int) -> Methods:
         return Methods(_rows(_v1(), _v1_legacy()))
     if version == 2:
         return Methods(_rows(_v2()))
-    raise LookupError(f"there is no version {version} of the protocol here")
+    raise LookupError(f"protocol version must be 1 or 2, got {version!r}")
 
 
 def row_for(message: type[Request[Any] | Notification], to: Side, *, legacy: bool = False) -> Method:

@@ -1,4 +1,4 @@
-"""Reading what the strict decoder refused.
+"""The tolerant reader, for values that the strict decoder refused.
 
 Real peers send fields that are slightly wrong, variants that are newer than we are and emoji cut in two. The protocol
 says for each field what then happens (see the markers in `base`), and this is where it does:
@@ -430,7 +430,7 @@ _KINDS: dict[Any, str] = {
 
 
 def _brief(number: float) -> str:
-    """A number, unless it has more digits than anybody reads (or Python writes)."""
+    """A number, unless it has too many digits to read (or for Python to write)."""
     return str(number) if abs(number) < 10**24 else "a number of many digits"
 
 

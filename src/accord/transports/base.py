@@ -1,4 +1,4 @@
-"""What a transport is: something that carries frames both ways until it ends, once.
+"""The transport interface: carries frames in both directions until it ends, once.
 
 A `Transport` pushes what arrives into one `Receiver`, from the event loop's own callbacks and with no task between:
 
@@ -6,7 +6,7 @@ A `Transport` pushes what arrives into one `Receiver`, from the event loop's own
                           paused() / resumed()       our own output: past the high-water mark, and below it again
                           ended(End(...))            exactly once, after the last frame
 
-The other way, `send` queues frames and never waits. Who must wait looks at `paused` and `resumed`, or awaits `flush`.
+In the other direction `send` queues frames and never waits. To wait for room, use `paused`/`resumed` or await `flush`.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from accord.errors import ConnectionClosed, EndReason
 from accord.jsonrpc.frames import Oversized
 
 HIGH_WATER = 1024 * 1024
-"""Bytes of output that may wait before `paused()`; `resumed()` comes at a quarter of it."""
+"""Bytes of waiting output at which `paused()` is called; at a quarter of it `resumed()` follows."""
 
 
 class End(msgspec.Struct, frozen=True):
-    """Why a link ended, as far as its transport can tell."""
+    """Why a connection ended, as far as its transport knows."""
 
     reason: EndReason
     detail: str = ""
@@ -33,19 +33,19 @@ class End(msgspec.Struct, frozen=True):
     stderr: str = ""
 
     def error(self) -> ConnectionClosed:
-        """This end as the exception that waiting requests get; a new one each time, as tracebacks grow."""
+        """A new exception for a waiting request: shared ones would collect tracebacks."""
         return ConnectionClosed(self.reason, self.detail, exit_code=self.exit_code, stderr=self.stderr)
 
 
 class Receiver(Protocol):
-    """Who a transport delivers to. None of these may raise."""
+    """The consumer of a transport's frames. Its methods must not raise."""
 
     def received(self, frames: Sequence[bytes | Oversized]) -> None:
-        """Frames, in the order of the wire: all that one read brought."""
+        """Take the frames of one read, in the order of the wire."""
         ...
 
     def paused(self) -> None:
-        """More than the high-water mark of our output is waiting."""
+        """More output is waiting than the high-water mark allows."""
         ...
 
     def resumed(self) -> None:
@@ -53,46 +53,47 @@ class Receiver(Protocol):
         ...
 
     def ended(self, end: End) -> None:
-        """Nothing will be received any more. Where only the input has ended, what is owed can still be sent."""
+        """No more frames follow. If only the input has ended, answers can still be sent."""
         ...
 
 
 class Transport(ABC):
-    """One link's way to the other side."""
+    """One connection to the other side."""
 
     name: str
-    """What people see in errors and traces: `stdio`, `process gemini --acp`, `memory`."""
+    """The name in errors and traces: `stdio`, `process gemini --acp`, `memory`."""
 
     why = ""
-    """What the other side is told when the link is closed, where there are words for it on the wire."""
+    """The reason to send when the connection is closed, on transports that carry one."""
 
     @abstractmethod
     async def start(self, receiver: Receiver) -> None:
-        """Open the way; raises ConnectionClosed (or OSError's kind of trouble as one) when it cannot be opened."""
+        """Open the connection. Raises ConnectionClosed if that fails, also for an OSError."""
 
     @abstractmethod
     def send(self, frames: Sequence[bytes]) -> None:
-        """Queue these frames, in this order. Never waits, never raises; dropped once nobody can get them any more."""
+        """Queue these frames, in this order. Never waits or raises; after the end they are dropped."""
 
     @property
     @abstractmethod
     def unsent(self) -> int:
-        """How many bytes of output are waiting here."""
+        """The number of bytes of output that wait."""
 
     @abstractmethod
     async def flush(self) -> None:
-        """Return when nothing is waiting here, or when it will never be written."""
+        """Wait until all output is written, or can no longer be written."""
 
     @abstractmethod
     def pause_reading(self) -> None:
-        """Stop taking input, so that the other side feels it. What was already read still arrives."""
+        """Stop reading, so that the other side must wait. Frames that were read already still arrive."""
 
     @abstractmethod
-    def resume_reading(self) -> None: ...
+    def resume_reading(self) -> None:
+        """Read again."""
 
     @abstractmethod
     async def close(self, grace: float = 2.0) -> End:
-        """End the link: flush while the other side still reads, then close; bounded by about `grace` a step.
+        """Close the connection: flush while the other side reads, then close. Each step takes about `grace` at most.
 
         Idempotent: a second call, also at the same time, waits for the first. A cancellation of the caller does not
         leave it half done. Returns how the link ended; `ended()` has been called by then.

@@ -1,4 +1,4 @@
-"""Waiting in a way that neither hangs nor leaves a job half done."""
+"""Helpers for waiting with a deadline, and for waiting in spite of a cancellation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 async def within(seconds: float, awaitable: Awaitable[object]) -> bool:
-    """Wait for it, but no longer than this; tells whether it came."""
+    """Wait for this at most so many seconds; returns whether it finished in time."""
     try:
         async with asyncio.timeout(seconds):
             await awaitable
@@ -18,9 +18,9 @@ async def within(seconds: float, awaitable: Awaitable[object]) -> bool:
 
 
 async def first_of(*awaitables: Awaitable[Any], seconds: float | None = None) -> None:
-    """Wait until one of these is done, or for so long, and cancel the rest: all have come to their end then.
+    """Wait until one of these is done or the time is over, then cancel the rest. All have ended on return.
 
-    Whoever needs to know which it was, or its error, gives a future and looks at it.
+    To learn which one was done, or its error, pass a future and inspect it afterwards.
     """
     doing = [asyncio.ensure_future(awaitable) for awaitable in awaitables]
     try:
@@ -32,10 +32,9 @@ async def first_of(*awaitables: Awaitable[Any], seconds: float | None = None) ->
 
 
 async def to_the_end(task: asyncio.Task[Any]) -> None:
-    """Wait until `task` is done, whatever happens to the caller: a cancellation comes through, but only then.
+    """Wait until `task` is done. If the caller is cancelled meanwhile, the cancellation is raised afterwards.
 
-    `asyncio.shield` protects the task and still returns at once; whoever leaves an `async with` because it was
-    cancelled would then leave the task behind.
+    `asyncio.shield` protects the task but returns at once: a cancelled `async with` would leave its task running.
     """
     cancelled: asyncio.CancelledError | None = None
     while not task.done():

@@ -1,4 +1,4 @@
-"""Both ends of a link in one process: for tests, and for agents that live where their client does.
+"""Both ends of a connection in one process: for tests, and for agents in the process of their client.
 
     here, there = pair()
 
@@ -17,19 +17,19 @@ from accord.transports.closing import to_the_end, within
 
 
 def pair(*, high_water: int = HIGH_WATER) -> tuple[MemoryTransport, MemoryTransport]:
-    """Two transports, each the other's other side."""
+    """Two connected transports."""
     there, back = Pipe(), Pipe()
     return MemoryTransport(back, there, high_water), MemoryTransport(there, back, high_water)
 
 
 class Pipe:
-    """One direction: what one side has sent and the other has not yet taken."""
+    """One direction: the frames that one side has sent and the other has not yet received."""
 
     def __init__(self) -> None:
         self.frames: list[bytes] = []
         self.size = 0
-        self.finished = False  # nothing more will be put in
-        self.abandoned = False  # nothing more will be taken out
+        self.finished = False  # no more frames are sent
+        self.abandoned = False  # no more frames are received
         self.on_change: Callable[[], None] = _nothing  # the reading side's
         self.on_taken: Callable[[], None] = _nothing  # the writing side's
 
@@ -112,7 +112,7 @@ class MemoryTransport(Transport):
             self._finish(End("closed"))
 
     def _expect_delivery(self) -> None:
-        # Through the event loop, or a handler that sends would be entered again by what it caused.
+        # Through the event loop, because a direct call could re-enter the handler that sends.
         if self._delivery is None and self._receiver is not None and self._end is None:
             self._delivery = asyncio.get_running_loop().call_soon(self._deliver, self._receiver)
 

@@ -1,8 +1,8 @@
-"""Frames that wait for a task which writes them, for transports over something that is awaited.
+"""A queue of outgoing frames with a task that writes them, for transports whose writes are awaited.
 
     send ──▶ put ──▶ [frame, frame, ...] ──▶ take (the task that writes) ──▶ written
 
-Past the high-water mark the receiver hears `paused`, below a quarter of it `resumed`. A frame counts as waiting until
+Past the high-water mark the receiver gets `paused`, below a quarter of it `resumed`. A frame counts as waiting until
 `written` says that it is on its way.
 """
 
@@ -15,7 +15,7 @@ from accord.transports.base import HIGH_WATER, Receiver
 
 
 class Level:
-    """How many bytes of output wait, and who hears when there are too many."""
+    """Counts the bytes of waiting output, and pauses the receiver when there are too many."""
 
     def __init__(self, high_water: int = HIGH_WATER) -> None:
         self.size = 0
@@ -39,7 +39,7 @@ class Level:
             self._receiver.paused()
 
     def written(self, size: int) -> None:
-        """So many bytes are on their way."""
+        """Note that so many bytes were written."""
         self.size = 0 if self._given_up else self.size - size
         if self.size == 0:
             self._empty.set()
@@ -48,17 +48,17 @@ class Level:
             self._receiver.resumed()
 
     async def flush(self) -> None:
-        """Return when nothing waits, or nothing will be written any more."""
+        """Wait until all output is written, or can no longer be written."""
         await self._empty.wait()
 
     def give_up(self) -> None:
-        """Nothing will be written any more."""
+        """Stop: no more output is written."""
         self._given_up = True
         self.written(self.size)
 
 
 class Outgoing(Level):
-    """The frames that wait, too."""
+    """Keeps the waiting frames as well as their count."""
 
     def __init__(self, high_water: int = HIGH_WATER) -> None:
         super().__init__(high_water)
@@ -67,14 +67,14 @@ class Outgoing(Level):
         self._filled = asyncio.Event()
 
     def put(self, frames: Sequence[bytes]) -> None:
-        """Add these; dropped once nobody will write them."""
+        """Add these frames; after the end they are dropped."""
         if frames and not self._finished:
             self._frames.extend(frames)
             self._filled.set()
             self.add(sum(map(len, frames)))
 
     async def take(self) -> list[bytes]:
-        """All that waits, as soon as there is something; nothing once there will be no more."""
+        """Wait for frames and take all of them; an empty result means the end."""
         while not self._frames and not self._finished:
             self._filled.clear()
             await self._filled.wait()

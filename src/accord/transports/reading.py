@@ -1,4 +1,4 @@
-"""The reading half of a file descriptor: bytes as they come, then their end.
+"""Readers of a file descriptor: they deliver bytes as they arrive, then the end.
 
 `PollReader` asks the event loop when there is something to read. It is as fast as the loop's own pipe transports, is
 the same under asyncio and uvloop, and makes no difference between pipes, sockets and terminals, where those loops do.
@@ -21,14 +21,14 @@ CHUNK = 64 * 1024
 """Bytes a read asks for: what a pipe holds. Larger buffers come from mmap each time and cost more than they save."""
 
 SWEEP = 64
-"""Reads of one `drain`: more than any pipe holds, and an end where somebody keeps on writing."""
+"""Reads of one `drain`: more than any pipe holds, and a bound if the other side keeps writing."""
 
 JOIN = 0.2
 """Seconds to wait for a thread's end; one that is stuck in a read which nothing can interrupt is a daemon."""
 
 
 class Reader(ABC):
-    """Owns a descriptor; hands over what it reads, and once, that nothing follows (with the error, if it was one)."""
+    """Owns a descriptor; delivers what it reads, then the end once, with the error if there was one."""
 
     def __init__(self, fd: int, on_data: Callable[[bytes], None], on_end: Callable[[OSError | None], None]) -> None:
         self._fd = fd
@@ -47,11 +47,11 @@ class Reader(ABC):
 
     @abstractmethod
     def drain(self) -> None:
-        """Hand over what is there already, paused or not, without waiting for more."""
+        """Deliver what can be read now, also while paused, without waiting for more."""
 
     @abstractmethod
     def close(self) -> None:
-        """Hand over nothing more and give the descriptor back. Closing twice is fine."""
+        """Deliver nothing more and close the descriptor. Idempotent."""
 
     def _finish(self, error: OSError | None) -> None:
         if not self.ended.is_set():
@@ -134,7 +134,7 @@ class ThreadReader(Reader):
     def _post(self, callback: Callable[..., None], *args: object) -> None:
         try:
             self._loop.call_soon_threadsafe(callback, *args)
-        except RuntimeError:  # the loop is closed and nobody listens
+        except RuntimeError:  # the loop is closed
             self._closed = True
 
     def _take(self, chunk: bytes) -> None:

@@ -1,10 +1,10 @@
-"""An agent's own side of the link: frames over its standard input and output.
+"""The agent's side of a connection over its standard input and output.
 
     transport = StdioTransport.standard()
 
-What the two are is up to whoever started us: pipes, sockets (also one for both), files, a null device, a terminal; all
-of them work. While the link lives the real standard output is ours alone, and what a stray `print` or a C library
-writes there lands on standard error: one foreign byte among the frames would corrupt them.
+The program that started us chooses the two: pipes, sockets (also one for both), files, a null device and a terminal all
+work. While the connection is open, the real standard output belongs to it alone. Output of a stray `print` or a C
+library goes to standard error instead: one foreign byte among the frames would corrupt them.
 
 The end of input is the end of what we receive, not of what we may send: the last request is still answered. It takes
 `close` to end that.
@@ -88,7 +88,7 @@ class StdioTransport(Transport):
             if not self._keep_open:
                 os.close(fd)
             elif pollable(fd):
-                # Being non-blocking is shared with whoever has the same pipe open, such as the shell before us.
+                # Non-blocking mode is shared with every process that has the same pipe open, such as our shell.
                 undo.callback(_put_back, fd, blocking=os.get_blocking(fd))
         return pair
 
@@ -121,7 +121,7 @@ class StdioTransport(Transport):
         finally:
             self._writer.close()
             self._reader.close()
-            self._frames.finish()  # half a message must not stay until the garbage collector finds it
+            self._frames.finish()  # free half a message now instead of at garbage collection
             self._undo.close()
             self._finish(End("closed"))
 
@@ -139,7 +139,7 @@ class StdioTransport(Transport):
         self._finish(End("peer_closed") if error is None else _broken("input", error))
 
     def _output_broke(self, error: OSError) -> None:
-        self._reader.drain()  # what they sent before they went is there already
+        self._reader.drain()  # what the other side sent before its end can be read already
         if not _has_left(error):
             self.output_error = error
         self._finish(_broken("output", error))
@@ -205,16 +205,18 @@ def _flush(stream: TextIO | None) -> None:
 
 
 def _check_standard_streams() -> None:
-    # The numbers say nothing: something else may have them by now.
+    # The descriptor numbers prove nothing: other files may have them by now.
     for stream, name in (sys.__stdin__, "input"), (sys.__stdout__, "output"):
         if stream is None:
-            raise ConnectionClosed("broken", f"standard {name} is closed; an agent is started with both connected")
+            raise ConnectionClosed(
+                "broken", f"standard {name} is closed; start the agent with standard input and output connected"
+            )
 
 
 def _own(fd: int, access: int) -> int:
     """A descriptor of ours for what `fd` is."""
     if pollable(fd) and os.isatty(fd):
-        # Opened anew: being non-blocking is shared by all who have the terminal from the same opening, as a shell and
+        # Opened again: non-blocking mode is shared by all processes that inherited the same opening, as a shell and
         # its programs do, and they would find it so.
         with suppress(OSError):
             return os.open(os.ttyname(fd), access | os.O_NOCTTY)

@@ -1,10 +1,10 @@
-"""The writing half of a file descriptor: at once while the other side takes it, else kept in order until it does.
+"""Writers to a file descriptor: they write at once if the other side takes it, otherwise in order as soon as it does.
 
 `PollWriter` writes straight from `write` while nothing is waiting, and from the event loop's callbacks afterwards.
 `PlainWriter` is for files and null devices, which always take what they get. `ThreadWriter` is for Windows, whose
 pipes know no "not now".
 
-None of them raises when the other side is gone: they say so once, from the event loop, and drop what follows.
+None of them raises when the other side is gone: they report it once, from the event loop, and drop later output.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from accord.transports.reading import JOIN, pollable
 
 
 class Writer(ABC):
-    """Owns a descriptor and what is waiting to be written to it."""
+    """Owns a descriptor and the output that waits for it."""
 
     def __init__(self, fd: int, receiver: Receiver, high_water: int, on_broken: Callable[[OSError], None]) -> None:
         self._fd = fd
@@ -41,10 +41,10 @@ class Writer(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Drop what is waiting and give the descriptor back. Closing twice is fine."""
+        """Drop the waiting output and close the descriptor. Idempotent."""
 
     async def flush(self) -> None:
-        """Return when nothing is waiting, or when it never will be written."""
+        """Wait until all output is written, or can no longer be written."""
         await self._idle.wait()
 
     def _count(self, change: int) -> None:
@@ -67,7 +67,7 @@ class Writer(ABC):
             self._drop()
 
     def _drop(self) -> None:
-        # Whoever waits for room is let go: what follows is dropped, which takes none.
+        # Wake the tasks that wait for room: later output is dropped and needs none.
         self._count(-self.unsent)
 
 
@@ -179,7 +179,7 @@ class ThreadWriter(Writer):
     def _post(self, callback: Callable[..., None], argument: object) -> None:
         try:
             self._loop.call_soon_threadsafe(callback, argument)
-        except RuntimeError:  # the loop is closed and nobody listens
+        except RuntimeError:  # the loop is closed
             self._gone = True
 
     def _wrote(self, size: int) -> None:

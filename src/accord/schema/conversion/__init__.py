@@ -19,7 +19,7 @@ names it; nothing is dropped in silence. A value that is not of a version (a str
 | empty `config_options` of a session | None |
 | `McpCapabilities.sse`, `nes`, `position_encoding`, `auth.logout` without methods | not offered |
 | `ClientCapabilities` | without files and terminals; with what every client of version 2 shows |
-| a stop reason or word that nobody knew | refused |
+| an unknown stop reason or word | refused |
 
 **Needs context**, which a caller adds to the value first, or keeps:
 

@@ -179,7 +179,7 @@ def _scalar_fits(scalar: Scalar, value: Any) -> bool:
 
 
 def _is_unknown_there(union: Tagged | Chosen, value: Unknown) -> bool:
-    """A variant that nobody knew here must not take on a meaning there."""
+    """An unknown variant of one version must not get a meaning in the other."""
     if isinstance(union, Tagged):
         return (
             union.open

@@ -92,7 +92,7 @@ def _end_up(value: v1.PromptResponse) -> v2.SessionStateUpdate:
 @DOWN.step(v2.SessionStateUpdate)
 def _end_down(value: v2.SessionStateUpdate) -> Any:
     if value.state != "idle":
-        DOWN.refuse("SessionStateUpdate", f"nobody says there that a session is {value.state}")
+        DOWN.refuse("SessionStateUpdate", f"it has no message for the state {value.state}")
     if value.stop_reason == "error" and value.error is not None:
         if (value.background, value.usage, value.meta) != (None, None, None):
             DOWN.refuse("SessionStateUpdate", "an error is all that a prompt is answered with there")

@@ -22,7 +22,7 @@ AuthMethodId = NewType("AuthMethodId", str)
 
 
 class AuthMethodAgent(Model):
-    """The agent does it by itself. The one variant without a `type`."""
+    """A login method that the agent carries out by itself; the one variant without a `type`."""
 
     id: AuthMethodId
     name: str
@@ -30,7 +30,7 @@ class AuthMethodAgent(Model):
 
 
 class AuthMethodTerminal(Model, tag_field="type", tag="terminal"):
-    """The user logs in at a terminal, where the client runs the agent again with these arguments."""
+    """A login method at a terminal: the client runs the agent there with these arguments."""
 
     id: AuthMethodId
     name: str
@@ -41,7 +41,7 @@ class AuthMethodTerminal(Model, tag_field="type", tag="terminal"):
 
 @unstable
 class AuthEnvVar(Model):
-    """A variable that holds a credential."""
+    """An environment variable that holds a credential."""
 
     name: str
     label: str | None = None
@@ -51,7 +51,7 @@ class AuthEnvVar(Model):
 
 @unstable
 class AuthMethodEnvVar(Model, tag_field="type", tag="env_var"):
-    """Credentials in the agent's environment; proposed, and sent by real agents (see `legacy`)."""
+    """A login method by environment variables; proposed, and sent by real agents (see `legacy`)."""
 
     id: AuthMethodId
     name: str
@@ -67,17 +67,17 @@ else:
 
 
 class AuthenticateResponse(Model):
-    """The user is logged in."""
+    """The result of `authenticate`: the user is logged in."""
 
 
 class AuthenticateRequest(Request[AuthenticateResponse], method="authenticate"):
-    """Log in by one of the agent's methods."""
+    """Log in with one of the agent's methods."""
 
     method_id: AuthMethodId
 
 
 class LogoutResponse(Model):
-    """The user is logged out."""
+    """The result of `logout`: the user is logged out."""
 
 
 class LogoutRequest(Request[LogoutResponse], method="logout", needs="auth.logout"):
@@ -100,18 +100,18 @@ class AuthAccount(Model):
 
 @unstable
 class AuthStatusResponse(Model):
-    """Who is logged in."""
+    """The result of `auth/status`: the accounts that are logged in."""
 
     state: AuthState
     accounts: Tolerant[ValidItems[AuthAccount]] = []
 
 
 class AuthStatusRequest(Request[AuthStatusResponse], method="auth/status", unstable=True, needs="auth.status"):
-    """Ask who is logged in; needs `auth.status`."""
+    """Ask which accounts are logged in; needs `auth.status`."""
 
 
 class AuthStatusUpdateNotification(Notification, method="auth/status_update", unstable=True):
-    """Who is logged in has changed."""
+    """Tells the client that the accounts that are logged in have changed."""
 
     state: AuthState
     accounts: Tolerant[ValidItems[AuthAccount]] = []
@@ -119,21 +119,21 @@ class AuthStatusUpdateNotification(Notification, method="auth/status_update", un
 
 @unstable
 class AuthStatusCapabilities(Model):
-    """The agent can say who is logged in."""
+    """Declares that the agent answers `auth/status`."""
 
 
 class LogoutCapabilities(Model):
-    """The agent can log out."""
+    """Declares that the agent answers `logout`."""
 
 
 class AgentAuthCapabilities(Model):
-    """What the agent can do about logins."""
+    """The agent's capabilities for logins."""
 
     status: Unstable[Tolerant[AuthStatusCapabilities | None]] = None
     logout: Tolerant[LogoutCapabilities | None] = None
 
 
 class AuthCapabilities(Model):
-    """What the client can do about logins."""
+    """The client's capabilities for logins."""
 
     terminal: Tolerant[bool] = False

@@ -8,7 +8,7 @@ from accord.schema.base import Model, Tolerant, ValidItems
 
 
 class UnstructuredCommandInput(Model):
-    """Free text behind the command's name; the hint says what is expected."""
+    """Free text after a command's name; the hint says what to type."""
 
     hint: str
 
@@ -17,7 +17,7 @@ AvailableCommandInput: TypeAlias = Annotated[UnstructuredCommandInput, "Availabl
 
 
 class AvailableCommand(Model):
-    """A command, without its slash."""
+    """A slash command that the agent offers; its name has no slash."""
 
     name: str
     description: str
@@ -29,6 +29,6 @@ class AvailableCommand(Model):
 
 
 class AvailableCommandsUpdate(Model, tag_field="sessionUpdate", tag="available_commands_update"):
-    """The commands that there are now; they replace the ones before."""
+    """The commands available now; they replace the earlier list."""
 
     available_commands: Tolerant[ValidItems[AvailableCommand]]

@@ -15,7 +15,7 @@ SessionConfigOptionCategory: TypeAlias = Annotated[str, words("mode", "model", "
 
 
 class SessionConfigSelectOption(Model):
-    """One value to choose."""
+    """One value of a select option."""
 
     value: SessionConfigValueId
     name: str
@@ -23,7 +23,7 @@ class SessionConfigSelectOption(Model):
 
 
 class SessionConfigSelectGroup(Model):
-    """Values under a heading."""
+    """Values of a select option under a common heading."""
 
     group: SessionConfigGroupId
     name: str
@@ -50,7 +50,7 @@ else:
 
 
 class SessionConfigSelect(Model, tag_field="type", tag="select"):
-    """An option with one of several values."""
+    """A config option with one of several values."""
 
     id: SessionConfigId
     name: str
@@ -61,7 +61,7 @@ class SessionConfigSelect(Model, tag_field="type", tag="select"):
 
 
 class SessionConfigBoolean(Model, tag_field="type", tag="boolean"):
-    """An option that is on or off; only for clients that declared `session.configOptions.boolean`."""
+    """A config option that is on or off; only for clients that declared `session.configOptions.boolean`."""
 
     id: SessionConfigId
     name: str
@@ -74,10 +74,10 @@ SessionConfigOption: TypeAlias = Open[SessionConfigSelect | SessionConfigBoolean
 
 
 class SessionConfigOptionsCapabilities(Model):
-    """Which kinds of option, beyond select, a client can show."""
+    """The kinds of config option, besides select, that a client can show."""
 
     boolean: Tolerant[BooleanConfigOptionCapabilities | None] = None
 
 
 class BooleanConfigOptionCapabilities(Model):
-    """The client can show on-off options."""
+    """Declares that the client can show on-off options."""

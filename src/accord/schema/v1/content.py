@@ -14,7 +14,7 @@ Role = Literal["assistant", "user"]
 
 
 class Annotations(Model):
-    """Hints about who content is for and how much it matters."""
+    """Hints about the audience and the importance of content."""
 
     audience: Tolerant[ValidItems[Role] | None] = None
     last_modified: Tolerant[str | None] = None
@@ -30,7 +30,7 @@ class TextContent(Model, tag_field="type", tag="text"):
 
 @needs("prompt_capabilities.image")
 class ImageContent(Model, tag_field="type", tag="image"):
-    """An image, in base64."""
+    """An image, encoded in base64."""
 
     data: str
     mime_type: str
@@ -50,7 +50,7 @@ class ImageContent(Model, tag_field="type", tag="image"):
 
 @needs("prompt_capabilities.audio")
 class AudioContent(Model, tag_field="type", tag="audio"):
-    """A sound, in base64."""
+    """A sound, encoded in base64."""
 
     data: str
     mime_type: str
@@ -68,7 +68,7 @@ class AudioContent(Model, tag_field="type", tag="audio"):
 
 
 class ResourceLink(Model, tag_field="type", tag="resource_link"):
-    """A resource that the agent can read for itself."""
+    """A link to a resource that the agent can read by itself."""
 
     name: str
     uri: str
@@ -87,7 +87,7 @@ class ResourceLink(Model, tag_field="type", tag="resource_link"):
 
 
 class TextResourceContents(Model):
-    """A resource's contents as text."""
+    """The contents of a resource as text."""
 
     text: str
     uri: str
@@ -95,7 +95,7 @@ class TextResourceContents(Model):
 
 
 class BlobResourceContents(Model):
-    """A resource's contents as bytes, in base64."""
+    """The contents of a resource as bytes, encoded in base64."""
 
     blob: str
     uri: str
@@ -118,7 +118,7 @@ else:
 
 @needs("prompt_capabilities.embedded_context")
 class EmbeddedResource(Model, tag_field="type", tag="resource"):
-    """A resource whose contents travel along."""
+    """A resource together with its contents."""
 
     resource: EmbeddedResourceResource
     annotations: Tolerant[Annotations | None] = None

@@ -27,7 +27,7 @@ StringFormat = Literal["email", "uri", "date", "date-time"]
 
 
 class EnumOption(Model):
-    """A value to choose, with a title for people."""
+    """A value to choose in a form, with a title for people."""
 
     const: str
     title: str
@@ -35,7 +35,7 @@ class EnumOption(Model):
 
 
 class StringPropertySchema(Model, tag_field="type", tag="string"):
-    """A text; with `enum` or `one_of`, one of several."""
+    """A text field of a form; with `enum` or `one_of`, a choice of one value."""
 
     title: Tolerant[str | None] = None
     description: Tolerant[str | None] = None
@@ -49,7 +49,7 @@ class StringPropertySchema(Model, tag_field="type", tag="string"):
 
 
 class NumberPropertySchema(Model, tag_field="type", tag="number"):
-    """A number."""
+    """A number field of a form."""
 
     title: Tolerant[str | None] = None
     description: Tolerant[str | None] = None
@@ -59,7 +59,7 @@ class NumberPropertySchema(Model, tag_field="type", tag="number"):
 
 
 class IntegerPropertySchema(Model, tag_field="type", tag="integer"):
-    """A whole number."""
+    """A whole-number field of a form."""
 
     title: Tolerant[str | None] = None
     description: Tolerant[str | None] = None
@@ -69,7 +69,7 @@ class IntegerPropertySchema(Model, tag_field="type", tag="integer"):
 
 
 class BooleanPropertySchema(Model, tag_field="type", tag="boolean"):
-    """Yes or no."""
+    """A yes-or-no field of a form."""
 
     title: Tolerant[str | None] = None
     description: Tolerant[str | None] = None
@@ -77,13 +77,13 @@ class BooleanPropertySchema(Model, tag_field="type", tag="boolean"):
 
 
 class StringMultiSelectItems(Model, tag_field="type", tag="string"):
-    """Several of these texts."""
+    """The texts that a multi-select field offers."""
 
     enum: list[str]
 
 
 class TitledMultiSelectItems(Model):
-    """Several of these titled values."""
+    """The titled values that a multi-select field offers."""
 
     any_of: list[EnumOption]
 
@@ -95,7 +95,7 @@ else:
 
 
 class MultiSelectPropertySchema(Model, tag_field="type", tag="array"):
-    """Several values of a set."""
+    """A field of a form that takes several values of a set."""
 
     items: MultiSelectItems
     title: Tolerant[str | None] = None
@@ -115,7 +115,7 @@ ElicitationPropertySchema: TypeAlias = Open[
 
 
 class ElicitationSchema(Model, tag_field="type", tag="object"):
-    """A flat form: named properties, each of a simple type."""
+    """A flat form: named fields, each of a simple type."""
 
     properties: dict[str, ElicitationPropertySchema] = {}
     required: list[str] | None = None
@@ -127,17 +127,17 @@ ElicitationContentValue: TypeAlias = Annotated[str | Int64 | float | bool | list
 
 
 class ElicitationAcceptAction(Model, tag_field="action", tag="accept"):
-    """The user filled the form in, or agreed to visit the URL."""
+    """The user filled in the form, or agreed to visit the URL."""
 
     content: dict[str, ElicitationContentValue] | None = None
 
 
 class ElicitationDeclineAction(Model, tag_field="action", tag="decline"):
-    """The user said no."""
+    """The user declined to answer."""
 
 
 class ElicitationCancelAction(Model, tag_field="action", tag="cancel"):
-    """The user went away without an answer."""
+    """The user dismissed the question without an answer."""
 
 
 CreateElicitationResponse: TypeAlias = Open[
@@ -146,7 +146,7 @@ CreateElicitationResponse: TypeAlias = Open[
 
 
 class CreateElicitationRequest(Request[CreateElicitationResponse], method="elicitation/create"):
-    """Ask the user, in one of the modes below.
+    """Ask the user for information, in one of the modes below.
 
     It belongs to a session (and perhaps to one of its tool calls), or to a request that the client made.
     """
@@ -158,19 +158,19 @@ class CreateElicitationRequest(Request[CreateElicitationResponse], method="elici
 
     def __post_init__(self) -> None:
         if self.session_id is None and self.request_id is UNSET:
-            raise ValueError("an elicitation belongs to a session (sessionId) or to a request (requestId)")
+            raise ValueError("sessionId or requestId is required")
 
 
 class ElicitationFormMode(
     CreateElicitationRequest, kw_only=True, tag_field="mode", tag="form", needs="elicitation.form"
 ):
-    """Fill in a form; for clients with `elicitation.form`."""
+    """Ask the user to fill in a form; for clients with `elicitation.form`."""
 
     requested_schema: ElicitationSchema
 
 
 class ElicitationUrlMode(CreateElicitationRequest, kw_only=True, tag_field="mode", tag="url", needs="elicitation.url"):
-    """Visit a URL, where what is secret stays between the user and that site; for clients with `elicitation.url`."""
+    """Ask the user to visit a URL, so that secrets stay between the user and that site; needs `elicitation.url`."""
 
     elicitation_id: ElicitationId
     url: str
@@ -181,6 +181,6 @@ CreateElicitationRequest.__params__ = ElicitationMode
 
 
 class CompleteElicitationNotification(Notification, method="elicitation/complete"):
-    """What the user was sent to a URL for is done."""
+    """Tells the client that the user has finished at the URL of an elicitation."""
 
     elicitation_id: ElicitationId

@@ -7,7 +7,7 @@ from accord.schema.v1.session import SessionId
 
 
 class ReadTextFileResponse(Model):
-    """The text that was asked for."""
+    """The result of `fs/read_text_file`: the text."""
 
     content: str
 
@@ -22,11 +22,11 @@ class ReadTextFileRequest(Request[ReadTextFileResponse], method="fs/read_text_fi
 
 
 class WriteTextFileResponse(Model):
-    """The file is written."""
+    """The result of `fs/write_text_file`: the file is written."""
 
 
 class WriteTextFileRequest(Request[WriteTextFileResponse], method="fs/write_text_file", needs="fs.write_text_file"):
-    """Write a file through the client; it is created where it is missing."""
+    """Write a file through the client, which creates it if necessary."""
 
     session_id: SessionId
     path: str  # absolute

@@ -14,7 +14,7 @@ ProtocolVersion: TypeAlias = Annotated[Uint16, "ProtocolVersion"]
 
 
 class Implementation(Model):
-    """A program, by its name for programs and its title for people."""
+    """The name, title and version of an agent or client."""
 
     name: str
     version: str
@@ -25,22 +25,22 @@ class Implementation(Model):
 
 
 class FileSystemCapabilities(Model):
-    """The files that the client lends."""
+    """The file methods that the client answers."""
 
     read_text_file: Tolerant[bool] = False
     write_text_file: Tolerant[bool] = False
 
 
 class NoticeCapabilities(Shape):
-    """The client shows notices."""
+    """Declares that the client shows notices."""
 
 
 class CompactionCapabilities(Shape):
-    """The client shows compaction."""
+    """Declares that the client shows compaction."""
 
 
 class ClientSessionCapabilities(Model):
-    """What the client shows of a session beyond what every client does."""
+    """The optional parts of a session that the client shows."""
 
     compaction: Tolerant[CompactionCapabilities | None] = None
     config_options: Tolerant[SessionConfigOptionsCapabilities | None] = None
@@ -49,31 +49,31 @@ class ClientSessionCapabilities(Model):
 
 @unstable
 class SubagentCapabilities(Model):
-    """The client shows subagents."""
+    """Declares that the client shows subagents."""
 
 
 @unstable
 class PlanCapabilities(Model):
-    """The client takes plan operations: several plans, updated and removed by id."""
+    """Declares that the client takes several plans, updated and removed by id."""
 
 
 class ElicitationFormCapabilities(Model):
-    """The client can show forms."""
+    """Declares that the client can show forms."""
 
 
 class ElicitationUrlCapabilities(Model):
-    """The client can send its user to a URL."""
+    """Declares that the client can send its user to a URL."""
 
 
 class ElicitationCapabilities(Model):
-    """How a client can ask its user."""
+    """The modes of elicitation that the client supports."""
 
     form: Tolerant[ElicitationFormCapabilities | None] = None
     url: Tolerant[ElicitationUrlCapabilities | None] = None
 
 
 class ClientCapabilities(Model):
-    """What the client lends and shows."""
+    """The methods that the client answers, and the optional features that it shows."""
 
     fs: Tolerant[FileSystemCapabilities] = FileSystemCapabilities()
     terminal: Tolerant[bool] = False
@@ -90,7 +90,7 @@ class ClientCapabilities(Model):
 
 
 class PromptCapabilities(Model):
-    """What a prompt may hold besides text and resource links."""
+    """The content that a prompt may hold besides text and resource links."""
 
     image: Tolerant[bool] = False
     audio: Tolerant[bool] = False
@@ -98,7 +98,7 @@ class PromptCapabilities(Model):
 
 
 class McpCapabilities(Model):
-    """The MCP transports that the agent speaks besides stdio."""
+    """The MCP transports that the agent supports besides stdio."""
 
     http: Tolerant[bool] = False
     sse: Tolerant[bool] = False
@@ -106,48 +106,48 @@ class McpCapabilities(Model):
 
 
 class SessionListCapabilities(Model):
-    """`session/list` is there."""
+    """Declares that the agent answers `session/list`."""
 
 
 class SessionDeleteCapabilities(Model):
-    """`session/delete` is there."""
+    """Declares that the agent answers `session/delete`."""
 
 
 class SessionAdditionalDirectoriesCapabilities(Model):
-    """Sessions may have more folders than `cwd`."""
+    """Declares that a session may have folders besides `cwd`."""
 
 
 class SessionResumeCapabilities(Model):
-    """`session/resume` is there."""
+    """Declares that the agent answers `session/resume`."""
 
 
 class SessionCloseCapabilities(Model):
-    """`session/close` is there."""
+    """Declares that the agent answers `session/close`."""
 
 
 @unstable
 class SessionForkCapabilities(Model):
-    """`session/fork` is there."""
+    """Declares that the agent answers `session/fork`."""
 
 
 @unstable
 class SessionArchiveCapabilities(Model):
-    """`session/archive` and `session/unarchive` are there."""
+    """Declares that the agent answers `session/archive` and `session/unarchive`."""
 
 
 @unstable
 class SessionStatusCapabilities(Model):
-    """`session/status` is there."""
+    """Declares that the agent answers `session/status`."""
 
 
 @unstable
 class SessionTitleCapabilities(Model):
-    """`session/set_title` is there."""
+    """Declares that the agent answers `session/set_title`."""
 
 
 @unstable
 class SessionSystemPromptOverrideCapabilities(Model):
-    """The client may put its own system prompt in the place of the agent's."""
+    """Declares that the client may replace the agent's system prompt."""
 
 
 @unstable
@@ -159,13 +159,13 @@ class SessionSystemPromptModeCapabilities(Model):
 
 @unstable
 class SessionSystemPromptCapabilities(Model):
-    """The client may add to the system prompt."""
+    """Declares that the client may add to the agent's system prompt."""
 
     mode: Tolerant[SessionSystemPromptModeCapabilities | None] = None
 
 
 class SessionCapabilities(Model):
-    """What can be done with sessions besides starting them."""
+    """The optional session methods that the agent answers."""
 
     list: Tolerant[SessionListCapabilities | None] = None
     delete: Tolerant[SessionDeleteCapabilities | None] = None
@@ -181,11 +181,11 @@ class SessionCapabilities(Model):
 
 @unstable
 class ProvidersCapabilities(Model):
-    """The agent lets the client choose its providers."""
+    """Declares that the client may choose the agent's providers."""
 
 
 class AgentCapabilities(Model):
-    """What the agent offers."""
+    """The methods and features that the agent offers."""
 
     load_session: Tolerant[bool] = False
     prompt_capabilities: Tolerant[PromptCapabilities] = PromptCapabilities()
@@ -198,7 +198,7 @@ class AgentCapabilities(Model):
 
 
 class InitializeResponse(Model):
-    """The version that both will speak, and what the agent offers."""
+    """The result of `initialize`: the agreed protocol version, and what the agent offers."""
 
     protocol_version: ProtocolVersion
     agent_capabilities: Tolerant[AgentCapabilities] = AgentCapabilities()
@@ -207,7 +207,7 @@ class InitializeResponse(Model):
 
 
 class InitializeRequest(Request[InitializeResponse], method="initialize"):
-    """The newest version that the client speaks, and what it lends."""
+    """Open the connection: the newest protocol version of the client, and what it offers."""
 
     protocol_version: ProtocolVersion
     client_capabilities: Tolerant[ClientCapabilities] = ClientCapabilities()

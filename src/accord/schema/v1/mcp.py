@@ -25,21 +25,21 @@ McpRequestId = NewType("McpRequestId", str)
 
 
 class EnvVariable(Model):
-    """A variable of a process's environment."""
+    """An environment variable for a process."""
 
     name: str
     value: str
 
 
 class HttpHeader(Model):
-    """A header to send with every HTTP request."""
+    """A header for every HTTP request to a server."""
 
     name: str
     value: str
 
 
 class McpServerStdio(Model):
-    """A server that the agent starts as a process; every agent can. The one variant without a `type`."""
+    """An MCP server that the agent starts as a process; every agent supports it. The one variant without a `type`."""
 
     name: str
     command: str
@@ -49,7 +49,7 @@ class McpServerStdio(Model):
 
 @needs("mcp_capabilities.http")
 class McpServerHttp(Model, tag_field="type", tag="http"):
-    """A server over streamable HTTP, for agents with `mcpCapabilities.http`."""
+    """An MCP server over streamable HTTP; for agents with `mcpCapabilities.http`."""
 
     name: str
     url: str
@@ -58,7 +58,7 @@ class McpServerHttp(Model, tag_field="type", tag="http"):
 
 @needs("mcp_capabilities.sse")
 class McpServerSse(Model, tag_field="type", tag="sse"):
-    """A server over HTTP with server-sent events, for agents with `mcpCapabilities.sse`."""
+    """An MCP server over HTTP with server-sent events; for agents with `mcpCapabilities.sse`."""
 
     name: str
     url: str
@@ -68,7 +68,7 @@ class McpServerSse(Model, tag_field="type", tag="sse"):
 @unstable
 @needs("mcp_capabilities.acp")
 class McpServerAcp(Model, tag_field="type", tag="acp"):
-    """A server that the client itself is, reached over this very link, for agents with `mcpCapabilities.acp`."""
+    """An MCP server of the client itself, reached over this connection; for agents with `mcpCapabilities.acp`."""
 
     name: str
     server_id: McpServerAcpId
@@ -81,7 +81,7 @@ else:
 
 
 class McpError(Shape):
-    """An error of the MCP server, as MCP has it."""
+    """An error of an MCP server, in MCP's own form."""
 
     code: Int32
     message: str
@@ -90,18 +90,18 @@ class McpError(Shape):
 
 @unstable
 class MessageMcpResponse(Model):
-    """What the MCP server answered: a result, or an error of its own."""
+    """The answer of an MCP server: a result, or an error of its own."""
 
     result: Json | UnsetType = UNSET
     error: McpError | UnsetType = UNSET
 
     def __post_init__(self) -> None:
         if (self.result is UNSET) == (self.error is UNSET):
-            raise ValueError("an MCP answer has either a result or an error")
+            raise ValueError("exactly one of result and error is required")
 
 
 class MessageMcpRequest(Request[MessageMcpResponse], method="mcp/message", unstable=True):
-    """The agent calls an MCP server that the client is."""
+    """Call an MCP server of the client."""
 
     server_id: McpServerAcpId
     request_id: McpRequestId
@@ -110,7 +110,7 @@ class MessageMcpRequest(Request[MessageMcpResponse], method="mcp/message", unsta
 
 
 class MessageMcpNotification(Notification, method="mcp/message", unstable=True, needs="mcp_capabilities.acp"):
-    """The client passes on what its MCP server says while it works on a request."""
+    """A notification of the client's MCP server while it works on a request."""
 
     server_id: McpServerAcpId
     request_id: McpRequestId

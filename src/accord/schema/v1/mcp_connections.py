@@ -16,20 +16,20 @@ McpConnectionId = NewType("McpConnectionId", str)
 
 @unstable
 class ConnectMcpResponse(Model):
-    """The connection is open."""
+    """The result of `mcp/connect`: the id of the open connection."""
 
     connection_id: McpConnectionId
 
 
 class ConnectMcpRequest(Request[ConnectMcpResponse], method="mcp/connect", unstable=True):
-    """Open a connection to an MCP server that the other side is."""
+    """Open a connection to an MCP server of the other side."""
 
     acp_id: McpServerAcpId
 
 
 @unstable
 class DisconnectMcpResponse(Model):
-    """The connection is closed."""
+    """The result of `mcp/disconnect`: the connection is closed."""
 
 
 class DisconnectMcpRequest(Request[DisconnectMcpResponse], method="mcp/disconnect", unstable=True):

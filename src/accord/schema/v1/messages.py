@@ -11,7 +11,7 @@ MessageId = NewType("MessageId", str)
 
 
 class ContentChunk(Model):
-    """A piece of a message; pieces with one `message_id` belong together."""
+    """Part of a message; parts with the same `message_id` belong together."""
 
     content: ContentBlock
     message_id: Tolerant[MessageId | None] = None
@@ -26,12 +26,12 @@ class ContentChunk(Model):
 
 
 class UserMessageChunk(ContentChunk, tag_field="sessionUpdate", tag="user_message_chunk"):
-    """The user speaks (when a session is replayed)."""
+    """Part of a user's message, sent when a session is replayed."""
 
 
 class AgentMessageChunk(ContentChunk, tag_field="sessionUpdate", tag="agent_message_chunk"):
-    """The agent speaks."""
+    """Part of a message of the agent."""
 
 
 class AgentThoughtChunk(ContentChunk, tag_field="sessionUpdate", tag="agent_thought_chunk"):
-    """The agent thinks aloud."""
+    """Part of a thought of the agent."""

@@ -10,7 +10,7 @@ SessionModeId = NewType("SessionModeId", str)
 
 
 class SessionMode(Model):
-    """A way of working that the agent offers."""
+    """A way of working that the agent offers for a session."""
 
     id: SessionModeId
     name: str
@@ -18,7 +18,7 @@ class SessionMode(Model):
 
 
 class SessionModeState(Model):
-    """The modes there are, and which one is on."""
+    """The modes of a session, and the current one."""
 
     current_mode_id: SessionModeId
     available_modes: Tolerant[ValidItems[SessionMode]]

@@ -14,14 +14,14 @@ from accord.schema.v1.session import SessionId
 
 
 class Position(Model):
-    """A place in a document: both numbers count from zero, characters in the negotiated encoding."""
+    """A place in a document: line and character, both from zero, in the negotiated encoding."""
 
     line: Uint32
     character: Uint32
 
 
 class Range(Model):
-    """From one place up to another."""
+    """The text between two places in a document."""
 
     start: Position
     end: Position
@@ -32,7 +32,7 @@ class Range(Model):
 
 @unstable
 class NesRepository(Model):
-    """The repository that the workspace is."""
+    """The repository of a workspace."""
 
     name: str
     owner: str
@@ -49,7 +49,7 @@ class WorkspaceFolder(Model):
 
 @unstable
 class StartNesResponse(Model):
-    """The suggestion session exists."""
+    """The result of `nes/start`: the id of the suggestion session."""
 
     session_id: SessionId
 
@@ -64,11 +64,11 @@ class StartNesRequest(Request[StartNesResponse], method="nes/start", unstable=Tr
 
 @unstable
 class CloseNesResponse(Model):
-    """The suggestion session is over."""
+    """The result of `nes/close`: the suggestion session is closed."""
 
 
 class CloseNesRequest(Request[CloseNesResponse], method="nes/close", unstable=True):
-    """Stop all work of a suggestion session."""
+    """Close a suggestion session and stop its work."""
 
     session_id: SessionId
 
@@ -77,7 +77,7 @@ class CloseNesRequest(Request[CloseNesResponse], method="nes/close", unstable=Tr
 
 
 class DidOpenDocumentNotification(Notification, method="document/didOpen", unstable=True):
-    """A document was opened."""
+    """Tells the agent that a document was opened."""
 
     session_id: SessionId
     uri: str
@@ -95,7 +95,7 @@ class TextDocumentContentChangeEvent(Model):
 
 
 class DidChangeDocumentNotification(Notification, method="document/didChange", unstable=True):
-    """A document was edited."""
+    """Tells the agent that a document was edited."""
 
     session_id: SessionId
     uri: str
@@ -104,21 +104,21 @@ class DidChangeDocumentNotification(Notification, method="document/didChange", u
 
 
 class DidCloseDocumentNotification(Notification, method="document/didClose", unstable=True):
-    """A document was closed."""
+    """Tells the agent that a document was closed."""
 
     session_id: SessionId
     uri: str
 
 
 class DidSaveDocumentNotification(Notification, method="document/didSave", unstable=True):
-    """A document was saved."""
+    """Tells the agent that a document was saved."""
 
     session_id: SessionId
     uri: str
 
 
 class DidFocusDocumentNotification(Notification, method="document/didFocus", unstable=True):
-    """The user turned to a document."""
+    """Tells the agent that the user turned to a document."""
 
     session_id: SessionId
     uri: str
@@ -136,7 +136,7 @@ NesRejectReason: TypeAlias = Annotated[str, words("rejected", "ignored", "replac
 
 @unstable
 class NesRecentFile(Model):
-    """A file used lately, with its text."""
+    """A recently used file, with its text."""
 
     uri: str
     language_id: str
@@ -154,7 +154,7 @@ class NesExcerpt(Model):
 
 @unstable
 class NesRelatedSnippet(Model):
-    """Pieces of a related file."""
+    """Excerpts of a related file."""
 
     uri: str
     excerpts: list[NesExcerpt]
@@ -170,7 +170,7 @@ class NesEditHistoryEntry(Model):
 
 @unstable
 class NesUserAction(Model):
-    """Something the user did."""
+    """A recent action of the user."""
 
     action: str
     uri: str
@@ -200,7 +200,7 @@ class NesDiagnostic(Model):
 
 @unstable
 class NesSuggestContext(Model):
-    """What the agent asked to see."""
+    """The context for a suggestion that the agent asked for."""
 
     recent_files: list[NesRecentFile] | None = None
     related_snippets: list[NesRelatedSnippet] | None = None
@@ -220,7 +220,7 @@ class NesTextEdit(Model):
 
 @unstable
 class NesEditSuggestion(Model, tag_field="kind", tag="edit"):
-    """Change a document."""
+    """A suggestion to change a document."""
 
     id: str
     uri: str
@@ -230,7 +230,7 @@ class NesEditSuggestion(Model, tag_field="kind", tag="edit"):
 
 @unstable
 class NesJumpSuggestion(Model, tag_field="kind", tag="jump"):
-    """Go somewhere."""
+    """A suggestion to go to another place."""
 
     id: str
     uri: str
@@ -239,7 +239,7 @@ class NesJumpSuggestion(Model, tag_field="kind", tag="jump"):
 
 @unstable
 class NesRenameSuggestion(Model, tag_field="kind", tag="rename"):
-    """Rename a symbol."""
+    """A suggestion to rename a symbol."""
 
     id: str
     uri: str
@@ -249,7 +249,7 @@ class NesRenameSuggestion(Model, tag_field="kind", tag="rename"):
 
 @unstable
 class NesSearchAndReplaceSuggestion(Model, tag_field="kind", tag="searchAndReplace"):
-    """Search and replace in a file or folder."""
+    """A suggestion to search and replace in a file or folder."""
 
     id: str
     uri: str
@@ -265,13 +265,13 @@ NesSuggestion: TypeAlias = Open[
 
 @unstable
 class SuggestNesResponse(Model):
-    """The suggestions, best first."""
+    """The result of `nes/suggest`: suggestions, best first."""
 
     suggestions: list[NesSuggestion]
 
 
 class SuggestNesRequest(Request[SuggestNesResponse], method="nes/suggest", unstable=True):
-    """What might the user want to do next?"""
+    """Ask for suggestions of what the user might do next."""
 
     session_id: SessionId
     uri: str
@@ -283,14 +283,14 @@ class SuggestNesRequest(Request[SuggestNesResponse], method="nes/suggest", unsta
 
 
 class AcceptNesNotification(Notification, method="nes/accept", unstable=True):
-    """The user took a suggestion."""
+    """Tells the agent that the user accepted a suggestion."""
 
     session_id: SessionId
     id: str
 
 
 class RejectNesNotification(Notification, method="nes/reject", unstable=True):
-    """The user did not take a suggestion."""
+    """Tells the agent that the user rejected a suggestion."""
 
     session_id: SessionId
     id: str

@@ -20,7 +20,7 @@ _USUAL_NAMES: dict[PermissionOptionKind, str] = {
 
 
 class PermissionOption(Model):
-    """One answer that the user may give."""
+    """One of the answers that the user can choose."""
 
     option_id: PermissionOptionId
     name: str
@@ -33,11 +33,11 @@ class PermissionOption(Model):
 
 
 class CancelledPermissionOutcome(Shape, tag_field="outcome", tag="cancelled"):
-    """The turn was cancelled before the user answered."""
+    """The work was cancelled before the user answered."""
 
 
 class SelectedPermissionOutcome(Model, tag_field="outcome", tag="selected"):
-    """The user chose."""
+    """The user chose this option."""
 
     option_id: PermissionOptionId
 
@@ -46,7 +46,7 @@ RequestPermissionOutcome: TypeAlias = Open[CancelledPermissionOutcome | Selected
 
 
 class RequestPermissionResponse(Model):
-    """What the user said."""
+    """The user's answer to a request for permission."""
 
     outcome: RequestPermissionOutcome
 
@@ -60,7 +60,7 @@ class RequestPermissionResponse(Model):
 
 
 class RequestPermissionRequest(Request[RequestPermissionResponse], method="session/request_permission"):
-    """May the agent do this?"""
+    """Ask the user for permission to do something."""
 
     session_id: SessionId
     tool_call: ToolCallUpdate

@@ -12,7 +12,7 @@ PlanId = NewType("PlanId", str)
 
 
 class PlanEntry(Model):
-    """One step."""
+    """One step of a plan."""
 
     content: str
     priority: PlanEntryPriority
@@ -26,7 +26,7 @@ class PlanEntry(Model):
 
 
 class Plan(Model, tag_field="sessionUpdate", tag="plan"):
-    """The whole plan as it is now; it replaces the one before."""
+    """The whole plan in its present state; it replaces the one before."""
 
     entries: Tolerant[ValidItems[PlanEntry]]
 
@@ -45,7 +45,7 @@ class PlanItems(Model, tag_field="type", tag="items"):
 
 @unstable
 class PlanFile(Model, tag_field="type", tag="file"):
-    """A plan that is kept in a file."""
+    """A plan that is stored in a file."""
 
     plan_id: PlanId
     uri: str
@@ -65,7 +65,7 @@ PlanUpdateContent: TypeAlias = Open[PlanItems | PlanFile | PlanMarkdown]
 @unstable
 @needs("plan")
 class PlanUpdate(Model, tag_field="sessionUpdate", tag="plan_update"):
-    """One of several plans, as it is now; for clients that declared `plan`."""
+    """One of several plans, in its present state; for clients that declared `plan`."""
 
     plan: PlanUpdateContent
 
@@ -73,6 +73,6 @@ class PlanUpdate(Model, tag_field="sessionUpdate", tag="plan_update"):
 @unstable
 @needs("plan")
 class PlanRemoved(Model, tag_field="sessionUpdate", tag="plan_removed"):
-    """A plan is no longer followed."""
+    """A plan that no longer applies; the client removes it."""
 
     plan_id: PlanId

@@ -13,7 +13,7 @@ StopReason = Literal["end_turn", "max_tokens", "max_turn_requests", "refusal", "
 
 @unstable
 class Usage(Model):
-    """Tokens that a session has used so far."""
+    """The tokens that a session has used so far."""
 
     total_tokens: Uint64
     input_tokens: Uint64
@@ -24,14 +24,14 @@ class Usage(Model):
 
 
 class PromptResponse(Model):
-    """The turn is over."""
+    """The result of `session/prompt`: why the turn ended."""
 
     stop_reason: ReadOpen[StopReason]
     usage: Unstable[Tolerant[Usage | None]] = None
 
 
 class PromptRequest(Request[PromptResponse], method="session/prompt"):
-    """The user's message; the answer comes when the agent is done with it."""
+    """Send a message of the user; the answer comes when the agent is done with it."""
 
     session_id: SessionId
     prompt: list[ContentBlock]

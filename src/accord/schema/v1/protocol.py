@@ -17,7 +17,7 @@ ErrorCode: TypeAlias = Annotated[Int32, "ErrorCode"]
 
 
 class Error(Shape):
-    """The `error` of an answer."""
+    """The error of an answer."""
 
     code: ErrorCode
     message: str
@@ -25,7 +25,7 @@ class Error(Shape):
 
 
 class CancelRequestNotification(Notification, method="$/cancel_request"):
-    """The sender no longer wants the answer to one of its requests."""
+    """Cancel a request: the sender no longer needs its answer."""
 
     request_id: RequestId
 

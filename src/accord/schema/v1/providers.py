@@ -12,7 +12,7 @@ LlmProtocol: TypeAlias = Annotated[str, words("anthropic", "openai", "azure", "v
 
 @unstable
 class ProviderCurrentConfig(Model):
-    """Where a provider is reached now; never its secrets."""
+    """The address of a provider in use, without its secrets."""
 
     api_type: LlmProtocol
     base_url: str
@@ -20,7 +20,7 @@ class ProviderCurrentConfig(Model):
 
 @unstable
 class ProviderInfo(Model):
-    """A provider that can be set; `current` is None while it is disabled."""
+    """A provider that can be configured; `current` is None while it is disabled."""
 
     provider_id: ProviderId
     supported: Tolerant[ValidItems[LlmProtocol]]
@@ -30,22 +30,22 @@ class ProviderInfo(Model):
 
 @unstable
 class ListProvidersResponse(Model):
-    """The providers there are."""
+    """The result of `providers/list`: all providers."""
 
     providers: list[ProviderInfo]
 
 
 class ListProvidersRequest(Request[ListProvidersResponse], method="providers/list", unstable=True, needs="providers"):
-    """Ask for the providers; needs `providers`."""
+    """List the agent's providers; needs `providers`."""
 
 
 @unstable
 class SetProviderResponse(Model):
-    """The provider is set."""
+    """The result of `providers/set`: the provider is configured."""
 
 
 class SetProviderRequest(Request[SetProviderResponse], method="providers/set", unstable=True, needs="providers"):
-    """Set where a provider is reached, headers and their secrets included."""
+    """Configure a provider: its address and its headers, including secrets."""
 
     provider_id: ProviderId
     api_type: LlmProtocol
@@ -55,7 +55,7 @@ class SetProviderRequest(Request[SetProviderResponse], method="providers/set", u
 
 @unstable
 class DisableProviderResponse(Model):
-    """The provider is off."""
+    """The result of `providers/disable`: the provider is off."""
 
 
 class DisableProviderRequest(

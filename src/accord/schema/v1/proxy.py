@@ -10,27 +10,27 @@ from accord.schema.v1.initialize import InitializeRequest, InitializeResponse
 
 @unstable
 class InitializeProxyResponse(InitializeResponse):
-    """Like the answer to `initialize`."""
+    """The result of a proxy's initialization, like that of `initialize`."""
 
 
 class InitializeProxyRequest(  # pyright: ignore[reportGeneralTypeIssues]: the result differs by name only
     InitializeRequest, Request[InitializeProxyResponse], method="proxy/initialize", unstable=True
 ):
-    """`initialize`, said to a component that is to be a proxy."""
+    """Initialize a component as a proxy, like `initialize`."""
 
 
 ProxySuccessorResponse: TypeAlias = Annotated[Json, "ProxySuccessorResponse"]
 
 
 class ProxySuccessorRequest(Request[ProxySuccessorResponse], method="proxy/successor", unstable=True):
-    """A request to, or from, whoever comes next in the chain."""
+    """A request to or from the next component in the chain."""
 
     method: str
     params: Json = None
 
 
 class ProxySuccessorNotification(Notification, method="proxy/successor", unstable=True):
-    """A notification to, or from, whoever comes next in the chain."""
+    """A notification to or from the next component in the chain."""
 
     method: str
     params: Json = None

@@ -30,14 +30,14 @@ SystemPromptMode: TypeAlias = Annotated[str, words("append", "override")]
 
 @unstable
 class SystemPrompt(Model):
-    """What the client adds to the agent's system prompt, or puts in its place."""
+    """Text of the client that extends or replaces the agent's system prompt."""
 
     mode: SystemPromptMode
     content: list[ContentBlock]
 
 
 class NewSessionResponse(Model):
-    """The session exists."""
+    """The result of `session/new`: the id of the session, with its modes and options."""
 
     session_id: SessionId
     modes: Tolerant[SessionModeState | None] = None
@@ -54,14 +54,14 @@ class NewSessionRequest(Request[NewSessionResponse], method="session/new"):
 
 
 class LoadSessionResponse(Model):
-    """All of the session's past has been replayed."""
+    """The result of `session/load`, sent after the session's history was replayed."""
 
     modes: Tolerant[SessionModeState | None] = None
     config_options: Tolerant[ValidItems[SessionConfigOption] | None] = None
 
 
 class LoadSessionRequest(Request[LoadSessionResponse], method="session/load", needs="load_session"):
-    """Take up a session and replay its past as updates; needs `loadSession`."""
+    """Reopen a session and replay its history as updates; needs `loadSession`."""
 
     session_id: SessionId
     cwd: str
@@ -71,7 +71,7 @@ class LoadSessionRequest(Request[LoadSessionResponse], method="session/load", ne
 
 
 class ResumeSessionResponse(Model):
-    """The session goes on; nothing was replayed."""
+    """The result of `session/resume`: the session is open again; nothing was replayed."""
 
     modes: Tolerant[SessionModeState | None] = None
     config_options: Tolerant[ValidItems[SessionConfigOption] | None] = None
@@ -80,7 +80,7 @@ class ResumeSessionResponse(Model):
 class ResumeSessionRequest(
     Request[ResumeSessionResponse], method="session/resume", needs="session_capabilities.resume"
 ):
-    """Take up a session without a replay; needs `sessionCapabilities.resume`."""
+    """Reopen a session without a replay; needs `sessionCapabilities.resume`."""
 
     session_id: SessionId
     cwd: str
@@ -91,7 +91,7 @@ class ResumeSessionRequest(
 
 @unstable
 class ForkSessionResponse(Model):
-    """The copy exists, under its own id."""
+    """The result of `session/fork`: the id of the copy."""
 
     session_id: SessionId
     modes: Tolerant[SessionModeState | None] = None
@@ -101,7 +101,7 @@ class ForkSessionResponse(Model):
 class ForkSessionRequest(
     Request[ForkSessionResponse], method="session/fork", unstable=True, needs="session_capabilities.fork"
 ):
-    """Copy a session, so that two ways can be tried; needs `sessionCapabilities.fork`."""
+    """Copy a session to try another course; needs `sessionCapabilities.fork`."""
 
     session_id: SessionId
     cwd: str
@@ -111,7 +111,7 @@ class ForkSessionRequest(
 
 
 class SessionInfo(Model):
-    """A session in a list."""
+    """An entry in the list of sessions."""
 
     session_id: SessionId
     cwd: str
@@ -132,7 +132,7 @@ SessionArchiveFilter: TypeAlias = Annotated[str, words("exclude", "include", "on
 
 
 class ListSessionsRequest(Request[ListSessionsResponse], method="session/list", needs="session_capabilities.list"):
-    """The sessions that the agent knows; needs `sessionCapabilities.list`."""
+    """List the sessions that the agent knows; needs `sessionCapabilities.list`."""
 
     cwd: str | None = None
     cursor: str | None = None
@@ -140,49 +140,49 @@ class ListSessionsRequest(Request[ListSessionsResponse], method="session/list", 
 
 
 class CloseSessionResponse(Model):
-    """The session no longer takes anything up."""
+    """The result of `session/close`: the session takes no more requests."""
 
 
 class CloseSessionRequest(Request[CloseSessionResponse], method="session/close", needs="session_capabilities.close"):
-    """Stop what the session does and free what it holds; needs `sessionCapabilities.close`."""
+    """Stop a session's work and free its resources; needs `sessionCapabilities.close`."""
 
     session_id: SessionId
 
 
 class DeleteSessionResponse(Model):
-    """The session is gone, whether or not it was there."""
+    """The result of `session/delete`: the session is gone, whether or not it existed."""
 
 
 class DeleteSessionRequest(
     Request[DeleteSessionResponse], method="session/delete", needs="session_capabilities.delete"
 ):
-    """Forget a session for good; needs `sessionCapabilities.delete`."""
+    """Delete a session permanently; needs `sessionCapabilities.delete`."""
 
     session_id: SessionId
 
 
 @unstable
 class ArchiveSessionResponse(Model):
-    """The session is archived."""
+    """The result of `session/archive`: the session is archived."""
 
 
 class ArchiveSessionRequest(
     Request[ArchiveSessionResponse], method="session/archive", unstable=True, needs="session_capabilities.archive"
 ):
-    """Put a session aside; needs `sessionCapabilities.archive`."""
+    """Archive a session; needs `sessionCapabilities.archive`."""
 
     session_id: SessionId
 
 
 @unstable
 class UnarchiveSessionResponse(Model):
-    """The session is back among the others."""
+    """The result of `session/unarchive`: the session is listed again."""
 
 
 class UnarchiveSessionRequest(
     Request[UnarchiveSessionResponse], method="session/unarchive", unstable=True, needs="session_capabilities.archive"
 ):
-    """Bring a session back from the archive."""
+    """Restore a session from the archive."""
 
     session_id: SessionId
 
@@ -192,7 +192,7 @@ SessionStatus: TypeAlias = Annotated[str, words("open", "saved")]
 
 @unstable
 class SessionStatusResponse(Model):
-    """Whether a session is open in the agent, or only saved."""
+    """The result of `session/status`: whether a session is open in the agent, or only saved."""
 
     status: SessionStatus
 
@@ -200,14 +200,14 @@ class SessionStatusResponse(Model):
 class SessionStatusRequest(
     Request[SessionStatusResponse], method="session/status", unstable=True, needs="session_capabilities.status"
 ):
-    """Ask how a session stands; needs `sessionCapabilities.status`."""
+    """Ask for the status of a session; needs `sessionCapabilities.status`."""
 
     session_id: SessionId
 
 
 @unstable
 class SetSessionTitleResponse(Model):
-    """The title as the agent keeps it."""
+    """The result of `session/set_title`: the title as the agent stores it."""
 
     title: str
 
@@ -215,31 +215,31 @@ class SetSessionTitleResponse(Model):
 class SetSessionTitleRequest(
     Request[SetSessionTitleResponse], method="session/set_title", unstable=True, needs="session_capabilities.title"
 ):
-    """Name a session; needs `sessionCapabilities.title`."""
+    """Set the title of a session; needs `sessionCapabilities.title`."""
 
     session_id: SessionId
     title: str
 
 
 class SetSessionModeResponse(Model):
-    """The mode is on."""
+    """The result of `session/set_mode`: the mode is active."""
 
 
 class SetSessionModeRequest(Request[SetSessionModeResponse], method="session/set_mode"):
-    """Change how the agent works."""
+    """Set the mode of a session."""
 
     session_id: SessionId
     mode_id: SessionModeId
 
 
 class SetSessionConfigOptionResponse(Model):
-    """All options as they are now: changing one may change others."""
+    """All config options after the change: changing one may change others."""
 
     config_options: Tolerant[ValidItems[SessionConfigOption]]
 
 
 class SetSessionConfigOptionRequest(Request[SetSessionConfigOptionResponse], method="session/set_config_option"):
-    """Choose an option's value; `type` says `boolean` where the value is one."""
+    """Set a config option; `type` is `boolean` where the value is a boolean."""
 
     session_id: SessionId
     config_id: SessionConfigId
@@ -254,4 +254,4 @@ class SetSessionConfigOptionRequest(Request[SetSessionConfigOptionResponse], met
 
     def __post_init__(self) -> None:
         if (self.type == "boolean") != isinstance(self.value, bool):
-            raise ValueError("a boolean value needs type 'boolean', and only that has it")
+            raise ValueError("type must be 'boolean' if value is a boolean, and only then")

@@ -14,7 +14,7 @@ from accord.schema.v1.session import SessionId
 
 @unstable
 class SessionCancelCapabilities(Model):
-    """The session can be cancelled by itself."""
+    """Declares that the client may cancel this session on its own."""
 
 
 @unstable
@@ -26,7 +26,7 @@ class SubagentSessionCapabilities(Model):
 
 @unstable
 class RunningStateUpdate(Model, tag_field="state", tag="running"):
-    """At work."""
+    """The session is at work."""
 
 
 IdleStopReason: TypeAlias = Annotated[
@@ -36,7 +36,7 @@ IdleStopReason: TypeAlias = Annotated[
 
 @unstable
 class IdleStateUpdate(Model, tag_field="state", tag="idle"):
-    """Not at work.
+    """The session is not at work.
 
     `stop_reason` says why the last turn ended, in the words of `StopReason` or `error`; with that goes `error`.
     """
@@ -48,12 +48,12 @@ class IdleStateUpdate(Model, tag_field="state", tag="idle"):
 
 @unstable
 class RequiresActionStateUpdate(Model, tag_field="state", tag="requires_action"):
-    """Waiting for the user."""
+    """The session waits for the user."""
 
 
 @unstable
 class UnknownStateUpdate(Model, tag_field="state", tag="unknown"):
-    """The agent cannot say."""
+    """The agent does not know the session's state."""
 
 
 StateUpdate: TypeAlias = Open[RunningStateUpdate | IdleStateUpdate | RequiresActionStateUpdate | UnknownStateUpdate]
@@ -62,7 +62,7 @@ StateUpdate: TypeAlias = Open[RunningStateUpdate | IdleStateUpdate | RequiresAct
 @unstable
 @needs("subagents")
 class SubagentUpdate(Model, tag_field="sessionUpdate", tag="subagent_update"):
-    """A subagent that this session started, or what changed about it."""
+    """A subagent that this session started, or changes to it."""
 
     session_id: SessionId
     title: Tolerant[str | None] = None
@@ -89,7 +89,7 @@ class SessionMessage(Model, tag_field="sessionUpdate", tag="session_message"):
 @unstable
 @needs("subagents")
 class SessionMessageChunk(Model, tag_field="sessionUpdate", tag="session_message_chunk"):
-    """More of a message between sessions."""
+    """Part of a message from one session to another."""
 
     message_id: MessageId
     content: ContentBlock

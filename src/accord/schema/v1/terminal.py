@@ -12,7 +12,7 @@ TerminalId = NewType("TerminalId", str)
 
 
 class CreateTerminalResponse(Model):
-    """The command runs."""
+    """The result of `terminal/create`: the id of the terminal in which the command runs."""
 
     terminal_id: TerminalId
 
@@ -29,14 +29,14 @@ class CreateTerminalRequest(Request[CreateTerminalResponse], method="terminal/cr
 
 
 class TerminalExitStatus(Model):
-    """How a command ended: its exit code, or the signal that ended it."""
+    """The exit code of a command, or the signal that ended it."""
 
     exit_code: Tolerant[Uint32 | None] = None
     signal: Tolerant[str | None] = None
 
 
 class TerminalOutputResponse(Model):
-    """The output kept so far, and how the command ended if it has."""
+    """The result of `terminal/output`: the output kept so far, and the exit status after the end."""
 
     output: str
     truncated: bool
@@ -44,43 +44,43 @@ class TerminalOutputResponse(Model):
 
 
 class TerminalOutputRequest(Request[TerminalOutputResponse], method="terminal/output"):
-    """Look at the output now, without waiting."""
+    """Read a terminal's output without waiting."""
 
     session_id: SessionId
     terminal_id: TerminalId
 
 
 class WaitForTerminalExitResponse(Model):
-    """The command has ended."""
+    """The result of `terminal/wait_for_exit`: how the command ended."""
 
     exit_code: Tolerant[Uint32 | None] = None
     signal: Tolerant[str | None] = None
 
 
 class WaitForTerminalExitRequest(Request[WaitForTerminalExitResponse], method="terminal/wait_for_exit"):
-    """Wait until the command ends."""
+    """Wait until a terminal's command ends."""
 
     session_id: SessionId
     terminal_id: TerminalId
 
 
 class KillTerminalResponse(Model):
-    """The command was told to die; its terminal can still be read."""
+    """The result of `terminal/kill`: the command was told to end; its output can still be read."""
 
 
 class KillTerminalRequest(Request[KillTerminalResponse], method="terminal/kill"):
-    """End the command and keep the terminal."""
+    """End a terminal's command and keep the terminal."""
 
     session_id: SessionId
     terminal_id: TerminalId
 
 
 class ReleaseTerminalResponse(Model):
-    """The terminal is gone."""
+    """The result of `terminal/release`: the terminal is gone."""
 
 
 class ReleaseTerminalRequest(Request[ReleaseTerminalResponse], method="terminal/release"):
-    """End the command if it runs, and forget the terminal."""
+    """Release a terminal, and end its command if it runs."""
 
     session_id: SessionId
     terminal_id: TerminalId

@@ -15,7 +15,7 @@ ToolCallStatus = Literal["pending", "in_progress", "completed", "failed"]
 
 
 class Content(Model, tag_field="type", tag="content"):
-    """Ordinary content that a tool produced."""
+    """Content that a tool produced."""
 
     content: ContentBlock
 
@@ -25,7 +25,7 @@ class Content(Model, tag_field="type", tag="content"):
 
 
 class Diff(Model, tag_field="type", tag="diff"):
-    """A file changed: its whole text before (None for a new file) and after."""
+    """A changed file: its whole text before (None for a new file) and after."""
 
     path: str
     new_text: str
@@ -33,7 +33,7 @@ class Diff(Model, tag_field="type", tag="diff"):
 
 
 class Terminal(Model, tag_field="type", tag="terminal"):
-    """The live output of a terminal."""
+    """The live output of a terminal, as content of a tool call."""
 
     terminal_id: TerminalId
 
@@ -42,14 +42,14 @@ ToolCallContent: TypeAlias = Open[Content | Diff | Terminal]
 
 
 class ToolCallLocation(Model):
-    """A place in a file that a tool works on, so that an editor can follow."""
+    """A place in a file that a tool works on, which an editor can follow."""
 
     path: str
     line: Tolerant[Uint32 | None] = None
 
 
 class ToolCall(Model, tag_field="sessionUpdate", tag="tool_call"):
-    """A tool call begins."""
+    """The start of a tool call."""
 
     tool_call_id: ToolCallId
     title: str
@@ -82,7 +82,7 @@ class ToolCall(Model, tag_field="sessionUpdate", tag="tool_call"):
 
 
 class ToolCallUpdate(Model):
-    """What changed about a tool call; a field left out stays as it was, a list replaces the one before."""
+    """Changes to a tool call; an omitted field stays as it was, a list replaces the one before."""
 
     tool_call_id: ToolCallId
     title: Tolerant[str | None] = None

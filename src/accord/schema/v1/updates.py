@@ -22,33 +22,33 @@ from accord.schema.v1.tools import ToolCall, ToolCallProgress
 
 
 class CurrentModeUpdate(Model, tag_field="sessionUpdate", tag="current_mode_update"):
-    """Another mode is on."""
+    """The session's mode after a change."""
 
     current_mode_id: SessionModeId
 
 
 class ConfigOptionUpdate(Model, tag_field="sessionUpdate", tag="config_option_update"):
-    """All config options as they are now."""
+    """All config options of the session, with their present values."""
 
     config_options: Tolerant[ValidItems[SessionConfigOption]]
 
 
 class SessionInfoUpdate(Model, tag_field="sessionUpdate", tag="session_info_update"):
-    """What changed about the session: left out stays, `None` clears."""
+    """Changes to the session's information: an omitted field stays, `None` clears it."""
 
     title: Tolerant[str | UnsetType | None] = UNSET
     updated_at: Tolerant[str | UnsetType | None] = UNSET
 
 
 class Cost(Model):
-    """What a session has cost so far."""
+    """The cost of a session so far."""
 
     amount: float
     currency: str  # ISO 4217
 
 
 class UsageUpdate(Model, tag_field="sessionUpdate", tag="usage_update"):
-    """How full the context is."""
+    """The used part of the context."""
 
     used: Uint64
     size: Uint64
@@ -60,7 +60,7 @@ NoticeSeverity: TypeAlias = Annotated[str, words("info", "warning", "error")]
 
 @needs("session.notices")
 class Notice(Model, tag_field="sessionUpdate", tag="notice"):
-    """Something the user should know that is no part of the conversation; needs `session.notices`."""
+    """Information for the user that is not part of the conversation; needs `session.notices`."""
 
     severity: NoticeSeverity
     title: Annotated[str, Meta(min_length=1)]
@@ -73,7 +73,7 @@ CompactionStatus: TypeAlias = Annotated[str, words("in_progress", "completed", "
 
 @needs("session.compaction")
 class CompactionUpdate(Model, tag_field="sessionUpdate", tag="compaction_update"):
-    """The agent shortens its context; needs `session.compaction`."""
+    """The progress of shortening the context; needs `session.compaction`."""
 
     compaction_id: CompactionId
     status: CompactionStatus
@@ -83,7 +83,7 @@ class CompactionUpdate(Model, tag_field="sessionUpdate", tag="compaction_update"
 
 @needs("session.compaction")
 class CompactionSummaryChunk(Model, tag_field="sessionUpdate", tag="compaction_summary_chunk"):
-    """More of the summary that stands for what was shortened."""
+    """Part of the summary that replaces the shortened context."""
 
     compaction_id: CompactionId
     content: ContentBlock
@@ -114,7 +114,7 @@ SessionUpdate: TypeAlias = Open[
 
 
 class SessionNotification(Notification, method="session/update"):
-    """An update, and the session that it belongs to."""
+    """A session update, with the id of its session."""
 
     session_id: SessionId
     update: SessionUpdate

@@ -14,7 +14,7 @@ from accord.schema.v1.mcp import EnvVariable
 
 
 class AuthMethodAgent(Model, tag_field="type", tag="agent"):
-    """The agent does it by itself, when it is asked to log in."""
+    """A login method that the agent carries out by itself."""
 
     method_id: AuthMethodId
     name: str
@@ -22,7 +22,7 @@ class AuthMethodAgent(Model, tag_field="type", tag="agent"):
 
 
 class AuthMethodTerminal(Model, tag_field="type", tag="terminal"):
-    """The user logs in at a terminal, where the client runs the agent again with these arguments: no `auth/login`."""
+    """A login method at a terminal: the client runs the agent there with these arguments, without `auth/login`."""
 
     method_id: AuthMethodId
     name: str
@@ -35,34 +35,34 @@ AuthMethod: TypeAlias = Annotated[Open[AuthMethodAgent | AuthMethodTerminal], ev
 
 
 class LoginAuthResponse(Model):
-    """The user is logged in."""
+    """The result of `auth/login`: the user is logged in."""
 
 
 class LoginAuthRequest(Request[LoginAuthResponse], method="auth/login"):
-    """Log in by one of the agent's methods."""
+    """Log in with one of the agent's methods."""
 
     method_id: AuthMethodId
 
 
 class LogoutAuthResponse(Model):
-    """The user is logged out."""
+    """The result of `auth/logout`: the user is logged out."""
 
 
 class LogoutAuthRequest(Request[LogoutAuthResponse], method="auth/logout"):
-    """Log out; there wherever the agent has authentication methods."""
+    """Log out; available wherever the agent has authentication methods."""
 
 
 class AgentAuthCapabilities(Model):
-    """What the agent can do about logins beyond logging in and out."""
+    """The agent's capabilities for logins, beyond login and logout."""
 
     status: Unstable[Tolerant[AuthStatusCapabilities | None]] = None
 
 
 class TerminalAuthCapabilities(Model):
-    """The client can run the agent in a terminal, for a login."""
+    """Declares that the client can run the agent in a terminal for a login."""
 
 
 class ClientAuthCapabilities(Model):
-    """What the client can do about logins."""
+    """The client's capabilities for logins."""
 
     terminal: Tolerant[TerminalAuthCapabilities | None] = None

@@ -11,7 +11,7 @@ from accord.schema.base import Model, Open, Tolerant, ValidItems, every
 
 
 class TextCommandInput(Model, tag_field="type", tag="text"):
-    """Free text behind the command's name; the hint says what is expected."""
+    """Free text after a command's name; the hint says what to type."""
 
     hint: str
 
@@ -20,7 +20,7 @@ AvailableCommandInput: TypeAlias = Open[TextCommandInput]
 
 
 class Command(Model, tag_field="type", tag="command"):
-    """A command, without its slash."""
+    """A slash command that the agent offers; its name has no slash."""
 
     name: str
     description: str
@@ -35,6 +35,6 @@ AvailableCommand: TypeAlias = Annotated[Open[Command], every("name", "descriptio
 
 
 class AvailableCommandsUpdate(Model, tag_field="sessionUpdate", tag="available_commands_update"):
-    """The commands that there are now; they replace the ones before."""
+    """The commands available now; they replace the earlier list."""
 
     available_commands: ValidItems[AvailableCommand]

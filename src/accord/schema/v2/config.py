@@ -20,7 +20,7 @@ from accord.schema.v1.session import SessionId
 
 
 class SessionConfigSelectGroup(Model):
-    """Values under a heading."""
+    """Values of a select option under a common heading."""
 
     group_id: SessionConfigGroupId
     name: str
@@ -47,7 +47,7 @@ else:
 
 
 class SessionConfigSelect(Model, tag_field="type", tag="select"):
-    """An option with one of several values."""
+    """A config option with one of several values."""
 
     config_id: SessionConfigId
     name: str
@@ -58,7 +58,7 @@ class SessionConfigSelect(Model, tag_field="type", tag="select"):
 
 
 class SessionConfigBoolean(Model, tag_field="type", tag="boolean"):
-    """An option that is on or off."""
+    """A config option that is on or off."""
 
     config_id: SessionConfigId
     name: str
@@ -71,32 +71,32 @@ SessionConfigOption: TypeAlias = Annotated[Open[SessionConfigSelect | SessionCon
 
 
 class ConfigOptionUpdate(Model, tag_field="sessionUpdate", tag="config_option_update"):
-    """All config options as they are now."""
+    """All config options of the session, with their present values."""
 
     config_options: ValidItems[SessionConfigOption]
 
 
 class SetSessionConfigOptionResponse(Model):
-    """All options as they are now: changing one may change others."""
+    """All config options after the change: changing one may change others."""
 
     config_options: ValidItems[SessionConfigOption]
 
 
 class SetSessionConfigOptionRequest(Request[SetSessionConfigOptionResponse], method="session/set_config_option"):
-    """Choose an option's value, in one of the forms below."""
+    """Set a config option, in one of the forms below."""
 
     session_id: SessionId
     config_id: SessionConfigId
 
 
 class SetSessionConfigOptionId(SetSessionConfigOptionRequest, tag_field="type", tag="id"):
-    """Choose one of several values."""
+    """Set a select option to one of its values."""
 
     value: SessionConfigValueId
 
 
 class SetSessionConfigOptionBoolean(SetSessionConfigOptionRequest, tag_field="type", tag="boolean"):
-    """Turn an option on or off."""
+    """Set an on-off option."""
 
     value: bool
 

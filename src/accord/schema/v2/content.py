@@ -22,7 +22,7 @@ IconTheme: TypeAlias = Annotated[str, words("light", "dark")]
 
 
 class Annotations(Model):
-    """Hints about who content is for and how much it matters."""
+    """Hints about the audience and the importance of content."""
 
     audience: Tolerant[ValidItems[Role] | None] = None
     last_modified: Tolerant[str | None] = None
@@ -37,7 +37,7 @@ class TextContent(Model, tag_field="type", tag="text"):
 
 
 class ImageContent(Model, tag_field="type", tag="image"):
-    """An image, in base64."""
+    """An image, encoded in base64."""
 
     data: str
     mime_type: MediaType
@@ -56,7 +56,7 @@ class ImageContent(Model, tag_field="type", tag="image"):
 
 
 class AudioContent(Model, tag_field="type", tag="audio"):
-    """A sound, in base64."""
+    """A sound, encoded in base64."""
 
     data: str
     mime_type: MediaType
@@ -74,7 +74,7 @@ class AudioContent(Model, tag_field="type", tag="audio"):
 
 
 class Icon(Model):
-    """A picture to show beside a resource."""
+    """An icon to show beside a resource."""
 
     src: str  # an https: or data: URI
     mime_type: Tolerant[MediaType | None] = None
@@ -83,7 +83,7 @@ class Icon(Model):
 
 
 class ResourceLink(Model, tag_field="type", tag="resource_link"):
-    """A resource that the receiver may be able to read for itself."""
+    """A link to a resource that the receiver may be able to read."""
 
     name: str
     uri: str
@@ -102,7 +102,7 @@ class ResourceLink(Model, tag_field="type", tag="resource_link"):
 
 
 class TextResourceContents(Model):
-    """A resource's contents as text."""
+    """The contents of a resource as text."""
 
     text: str
     uri: str
@@ -110,7 +110,7 @@ class TextResourceContents(Model):
 
 
 class BlobResourceContents(Model):
-    """A resource's contents as bytes, in base64."""
+    """The contents of a resource as bytes, encoded in base64."""
 
     blob: str
     uri: str
@@ -135,7 +135,7 @@ else:
 
 
 class EmbeddedResource(Model, tag_field="type", tag="resource"):
-    """A resource whose contents travel along."""
+    """A resource together with its contents."""
 
     resource: EmbeddedResourceResource
     annotations: Tolerant[Annotations | None] = None

@@ -26,15 +26,15 @@ class DiffPathChange(Model):
 
 
 class DiffAdd(DiffPathChange, tag_field="operation", tag="add"):
-    """The file is new."""
+    """A file that was created."""
 
 
 class DiffDelete(DiffPathChange, tag_field="operation", tag="delete"):
-    """The file is gone."""
+    """A file that was deleted."""
 
 
 class DiffModify(DiffPathChange, tag_field="operation", tag="modify"):
-    """The file has other contents."""
+    """A file whose contents changed."""
 
 
 class DiffPathPairChange(Model):
@@ -47,25 +47,25 @@ class DiffPathPairChange(Model):
 
 
 class DiffMove(DiffPathPairChange, tag_field="operation", tag="move"):
-    """The file has another path."""
+    """A file that was moved."""
 
 
 class DiffCopy(DiffPathPairChange, tag_field="operation", tag="copy"):
-    """The file is there twice."""
+    """A file that was copied."""
 
 
 DiffChange: TypeAlias = Open[DiffAdd | DiffDelete | DiffModify | DiffMove | DiffCopy]
 
 
 class DiffPatch(Model):
-    """The changes as text, for people."""
+    """The changes as text for people."""
 
     format: DiffPatchFormat
     text: str
 
 
 class Diff(Model, tag_field="type", tag="diff"):
-    """Files changed; `changes` is what counts, `patch` shows some or all of it."""
+    """Changed files: `changes` is authoritative, `patch` shows some or all of it."""
 
     changes: ValidItems[DiffChange]
     patch: Tolerant[DiffPatch | None] = None

@@ -28,7 +28,7 @@ StringFormat: TypeAlias = Annotated[str, words("email", "uri", "date", "date-tim
 
 
 class StringPropertySchema(Model, tag_field="type", tag="string"):
-    """A text; with `enum` or `one_of`, one of several."""
+    """A text field of a form; with `enum` or `one_of`, a choice of one value."""
 
     title: Tolerant[str | None] = None
     description: Tolerant[str | None] = None
@@ -51,7 +51,7 @@ ElicitationPropertySchema: TypeAlias = Open[
 
 
 class ElicitationSchema(Model, tag_field="type", tag="object"):
-    """A flat form: named properties, each of a simple type."""
+    """A flat form: named fields, each of a simple type."""
 
     properties: dict[str, ElicitationPropertySchema]
     required: list[str] | None = None
@@ -63,7 +63,7 @@ ElicitationContentValue: TypeAlias = Annotated[str | Int64 | float | bool | list
 
 
 class ElicitationAcceptAction(Model, tag_field="action", tag="accept"):
-    """The user filled the form in, or agreed to visit the URL."""
+    """The user filled in the form, or agreed to visit the URL."""
 
     content: dict[str, ElicitationContentValue] | None = None
 
@@ -71,11 +71,11 @@ class ElicitationAcceptAction(Model, tag_field="action", tag="accept"):
 CreateElicitationResponse: TypeAlias = Open[
     ElicitationAcceptAction | ElicitationDeclineAction | ElicitationCancelAction
 ]
-"""An action that nobody knows means the same as cancel."""
+"""An unknown action means the same as cancel."""
 
 
 class CreateElicitationRequest(Request[CreateElicitationResponse], method="elicitation/create"):
-    """Ask the user, in one of the modes below.
+    """Ask the user for information, in one of the modes below.
 
     It belongs to a session (and perhaps to one of its tool calls), or to a request that the client made.
     """
@@ -87,17 +87,17 @@ class CreateElicitationRequest(Request[CreateElicitationResponse], method="elici
 
     def __post_init__(self) -> None:
         if (self.session_id is None) == (self.request_id is UNSET):
-            raise ValueError("an elicitation belongs either to a session (sessionId) or to a request (requestId)")
+            raise ValueError("exactly one of sessionId and requestId is required")
 
 
 class ElicitationFormMode(CreateElicitationRequest, kw_only=True, tag_field="mode", tag="form"):
-    """Fill in a form; for clients with `elicitation.form`."""
+    """Ask the user to fill in a form; for clients with `elicitation.form`."""
 
     requested_schema: ElicitationSchema
 
 
 class ElicitationUrlMode(CreateElicitationRequest, kw_only=True, tag_field="mode", tag="url"):
-    """Visit a URL, where what is secret stays between the user and that site; for clients with `elicitation.url`."""
+    """Ask the user to visit a URL, so that secrets stay between the user and that site; needs `elicitation.url`."""
 
     elicitation_id: ElicitationId
     url: str

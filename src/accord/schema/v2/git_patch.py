@@ -9,7 +9,7 @@
     +HELLO
 
 A patch usually shows only the lines around a change, and nothing in it says how long the file is. But its `index`
-line names both texts by a hash, so whoever puts texts together from a patch can tell whether they are whole. `read`
+line names both texts by a hash, so a reader that rebuilds texts from a patch can verify them. `read`
 does, and refuses those that are not; `write` with all lines as context gives what `read` can always put together.
 """
 
@@ -166,7 +166,7 @@ def _shown(lines: list[_Line], context: int | None) -> Iterator[tuple[int, int]]
 
 
 def _span(lines_before: int, count: int) -> str:
-    """Where a hunk is in a text: an empty one is behind the line that it names."""
+    """Where a hunk is in a text: an empty one is after the line that it names."""
     first = lines_before + 1 if count else lines_before
     return str(first) if count == 1 else f"{first},{count}"
 
@@ -201,7 +201,7 @@ class FileTexts:
     new: str | None
 
     def may_be(self, path: str) -> bool:
-        """Whether this path can be meant: the whole of it, or its end behind git's `b/`."""
+        """Whether this path can be meant: the whole of it, or its end after git's `b/`."""
         return self.name == path or f"/{path}".endswith("/" + self.name.removeprefix("b/").removeprefix("/"))
 
 
@@ -229,7 +229,7 @@ class _Section:
 
     def read_header(self, line: str) -> None:
         if line.startswith(_WITHOUT_TEXTS):
-            raise ValueError("the patch is not made of texts alone")
+            raise ValueError("the patch must change only text files")
         if (index := _INDEX.match(line)) is not None:
             self.names_of_texts = (index[1], index[2])
         elif line.startswith("+++ ") and line != f"+++ {_NOTHING}":
@@ -241,7 +241,7 @@ class _Section:
         """The lines of a hunk, by the counts at its head: what a line looks like says nothing."""
         old_first, old_left, new_first, new_left = (1 if number is None else int(number) for number in head.groups())
         if (old_first - (old_left > 0), new_first - (new_left > 0)) != (len(self.old), len(self.new)):
-            raise ValueError("the patch leaves lines out")
+            raise ValueError("lines are missing in the patch")
         while old_left > 0 or new_left > 0:
             mark = self.read_line(next(lines, ""))
             old_left -= mark in (" ", "-")
@@ -257,17 +257,17 @@ class _Section:
             for side in self.open_sides:
                 side.append(text)
         else:
-            raise ValueError("the patch ends within a change")
+            raise ValueError("the patch ends in the middle of a change")
         return mark
 
     def texts(self) -> FileTexts:
         old = None if self.added else "".join(self.old)
         new = None if self.deleted else "".join(self.new)
         if self.names_of_texts is None and not self.added:
-            raise ValueError("the patch does not name its texts, so nobody can tell whether they are whole")
+            raise ValueError("the patch has no index line, so its texts cannot be verified")
         for text, name in zip((old, new), self.names_of_texts or (), strict=False):
             if text is not None and not _name_of(text).startswith(name):
-                raise ValueError("the patch does not hold the whole file")
+                raise ValueError("the patch does not contain the whole file")
         return FileTexts(self.name, old, new)
 
 
@@ -286,7 +286,7 @@ def _sections(patch: str) -> list[_Section]:
         else:
             sections[-1].read_header(line.rstrip("\n"))
     if not sections:
-        raise ValueError("this is no git patch")
+        raise ValueError("not a git patch")
     return sections
 
 

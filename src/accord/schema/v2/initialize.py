@@ -24,7 +24,7 @@ from accord.schema.v2.auth import AgentAuthCapabilities, AuthMethod, ClientAuthC
 
 
 class ClientCapabilities(Model):
-    """What the client shows beyond what every client does."""
+    """The optional features that the client shows."""
 
     auth: Tolerant[ClientAuthCapabilities | None] = None
     elicitation: Tolerant[ElicitationCapabilities | None] = None
@@ -34,19 +34,19 @@ class ClientCapabilities(Model):
 
 
 class PromptImageCapabilities(Model):
-    """A prompt may hold images."""
+    """Declares that a prompt may hold images."""
 
 
 class PromptAudioCapabilities(Model):
-    """A prompt may hold sounds."""
+    """Declares that a prompt may hold sounds."""
 
 
 class PromptEmbeddedContextCapabilities(Model):
-    """A prompt may hold resources with their contents."""
+    """Declares that a prompt may hold resources with their contents."""
 
 
 class PromptCapabilities(Model):
-    """What a prompt may hold besides text and resource links."""
+    """The content that a prompt may hold besides text and resource links."""
 
     image: Tolerant[PromptImageCapabilities | None] = None
     audio: Tolerant[PromptAudioCapabilities | None] = None
@@ -54,20 +54,20 @@ class PromptCapabilities(Model):
 
 
 class McpStdioCapabilities(Model):
-    """MCP servers may be processes that the agent starts."""
+    """Declares that the agent can start MCP servers as processes."""
 
 
 class McpHttpCapabilities(Model):
-    """MCP servers may be reached over HTTP."""
+    """Declares that the agent can reach MCP servers over HTTP."""
 
 
 @unstable
 class McpAcpCapabilities(Model):
-    """MCP servers may be the client's own, reached over this very link."""
+    """Declares that the agent can reach MCP servers of the client over this connection."""
 
 
 class McpCapabilities(Model):
-    """The MCP transports that the agent speaks."""
+    """The MCP transports that the agent supports."""
 
     stdio: Tolerant[McpStdioCapabilities | None] = None
     http: Tolerant[McpHttpCapabilities | None] = None
@@ -75,7 +75,7 @@ class McpCapabilities(Model):
 
 
 class SessionCapabilities(Model):
-    """Sessions, with `new`, `list`, `resume`, `close`, `prompt`, `cancel` and `update`; and what there is besides."""
+    """The session methods that the agent answers besides the required ones."""
 
     prompt: Tolerant[PromptCapabilities | None] = None
     mcp: Tolerant[McpCapabilities | None] = None
@@ -89,7 +89,7 @@ class SessionCapabilities(Model):
 
 
 class AgentCapabilities(Model):
-    """What the agent offers."""
+    """The methods and features that the agent offers."""
 
     session: Tolerant[SessionCapabilities | None] = None
     auth: Tolerant[AgentAuthCapabilities | None] = None
@@ -97,7 +97,7 @@ class AgentCapabilities(Model):
 
 
 class InitializeResponse(Model):
-    """The version that both will speak, who answers, and what the agent offers."""
+    """The result of `initialize`: the agreed protocol version, the agent's name, and what it offers."""
 
     protocol_version: ProtocolVersion
     info: Implementation
@@ -106,7 +106,7 @@ class InitializeResponse(Model):
 
 
 class InitializeRequest(Request[InitializeResponse], method="initialize"):
-    """The newest version that the client speaks, who asks, and what it shows."""
+    """Open the connection: the newest protocol version of the client, its name, and what it shows."""
 
     protocol_version: ProtocolVersion
     info: Implementation

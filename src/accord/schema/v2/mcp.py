@@ -13,7 +13,7 @@ from accord.schema.v2.protocol import AbsolutePath
 
 
 class McpServerStdio(Model, tag_field="type", tag="stdio"):
-    """A server that the agent starts as a process, for agents with `session.mcp.stdio`."""
+    """An MCP server that the agent starts as a process; for agents with `session.mcp.stdio`."""
 
     name: str
     command: AbsolutePath
@@ -22,7 +22,7 @@ class McpServerStdio(Model, tag_field="type", tag="stdio"):
 
 
 class McpServerHttp(Model, tag_field="type", tag="http"):
-    """A server over streamable HTTP, for agents with `session.mcp.http`."""
+    """An MCP server over streamable HTTP; for agents with `session.mcp.http`."""
 
     name: str
     url: str

@@ -17,7 +17,7 @@ from accord.schema.v2.upserts import Upsert
 
 
 class ContentChunk(Model):
-    """A piece at the end of the message that `message_id` names."""
+    """Content to append to the message with this `message_id`."""
 
     content: ContentBlock
     message_id: MessageId
@@ -32,19 +32,19 @@ class ContentChunk(Model):
 
 
 class UserMessageChunk(ContentChunk, tag_field="sessionUpdate", tag="user_message_chunk"):
-    """The user speaks."""
+    """Part of a user's message."""
 
 
 class AgentMessageChunk(ContentChunk, tag_field="sessionUpdate", tag="agent_message_chunk"):
-    """The agent speaks."""
+    """Part of a message of the agent."""
 
 
 class AgentThoughtChunk(ContentChunk, tag_field="sessionUpdate", tag="agent_thought_chunk"):
-    """The agent thinks aloud."""
+    """Part of a thought of the agent."""
 
 
 class UserMessage(Upsert, tag_field="sessionUpdate", tag="user_message"):
-    """What the user said, in its place in the conversation; sent when a prompt is taken in, and in a replay."""
+    """A whole message of the user, sent when a prompt is accepted and in a replay."""
 
     message_id: MessageId
     content: Tolerant[Patch[ValidItems[ContentBlock]]] = UNSET
@@ -55,7 +55,7 @@ class UserMessage(Upsert, tag_field="sessionUpdate", tag="user_message"):
 
 
 class AgentMessage(Upsert, tag_field="sessionUpdate", tag="agent_message"):
-    """What the agent said, whole."""
+    """A whole message of the agent."""
 
     message_id: MessageId
     content: Tolerant[Patch[ValidItems[ContentBlock]]] = UNSET
@@ -66,7 +66,7 @@ class AgentMessage(Upsert, tag_field="sessionUpdate", tag="agent_message"):
 
 
 class AgentThought(Upsert, tag_field="sessionUpdate", tag="agent_thought"):
-    """What the agent thought, whole."""
+    """A whole thought of the agent."""
 
     message_id: MessageId
     content: Tolerant[Patch[ValidItems[ContentBlock]]] = UNSET

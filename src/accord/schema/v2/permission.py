@@ -20,7 +20,7 @@ PermissionOptionKind: TypeAlias = Annotated[str, words("allow_once", "allow_alwa
 
 
 class PermissionOption(Model):
-    """One answer that the user may give."""
+    """One of the answers that the user can choose."""
 
     option_id: PermissionOptionId
     name: str
@@ -34,15 +34,15 @@ class PermissionOption(Model):
 
 
 class CancelledPermissionOutcome(Model, tag_field="outcome", tag="cancelled"):
-    """Not approved: the work was cancelled, or nobody answered."""
+    """The work was cancelled before the user answered."""
 
 
 RequestPermissionOutcome: TypeAlias = Open[CancelledPermissionOutcome | SelectedPermissionOutcome]
-"""An outcome that nobody knows is no approval."""
+"""An unknown outcome is not an approval."""
 
 
 class RequestPermissionResponse(Model):
-    """What the user said."""
+    """The user's answer to a request for permission."""
 
     outcome: RequestPermissionOutcome
 
@@ -56,13 +56,13 @@ class RequestPermissionResponse(Model):
 
 
 class ToolCallPermissionSubject(Model, tag_field="type", tag="tool_call"):
-    """About a tool call, which the client takes over like any update of it."""
+    """A question about a tool call, which the client applies like any of its updates."""
 
     tool_call: ToolCallUpdate
 
 
 class CommandPermissionSubject(Model, tag_field="type", tag="command"):
-    """About a command that would be run."""
+    """A question about a command that the agent wants to run."""
 
     command: str
     cwd: AbsolutePath
@@ -74,7 +74,7 @@ RequestPermissionSubject: TypeAlias = Open[ToolCallPermissionSubject | CommandPe
 
 
 class RequestPermissionRequest(Request[RequestPermissionResponse], method="session/request_permission"):
-    """May the agent do this?"""
+    """Ask the user for permission to do something."""
 
     session_id: SessionId
     title: str

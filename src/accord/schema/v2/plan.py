@@ -15,7 +15,7 @@ PlanEntryStatus: TypeAlias = Annotated[str, words("pending", "in_progress", "com
 
 
 class PlanEntry(Model):
-    """One step."""
+    """One step of a plan."""
 
     content: str
     priority: PlanEntryPriority
@@ -39,7 +39,7 @@ PlanUpdateContent: TypeAlias = Annotated[Open[PlanItems | PlanFile | PlanMarkdow
 
 
 class PlanUpdate(Model, tag_field="sessionUpdate", tag="plan_update"):
-    """A plan as it is now; it replaces the one of the same id."""
+    """A plan in its present state; it replaces the one with the same id."""
 
     plan: PlanUpdateContent
 

@@ -13,13 +13,13 @@ from accord.schema.v2.content import ContentBlock, as_block
 
 
 class PromptResponse(Model):
-    """The user's message is in the conversation, under this id."""
+    """The result of `session/prompt`: the id under which the user's message is in the conversation."""
 
     message_id: MessageId
 
 
 class PromptRequest(Request[PromptResponse], method="session/prompt"):
-    """The user's message."""
+    """Send a message of the user."""
 
     session_id: SessionId
     prompt: list[ContentBlock]
@@ -30,6 +30,6 @@ class PromptRequest(Request[PromptResponse], method="session/prompt"):
 
 
 class CancelSessionNotification(Notification, method="session/cancel"):
-    """Stop what the session works on, and the prompts that wait; what runs in the background goes on."""
+    """Stop the session's work and its waiting prompts; background work continues."""
 
     session_id: SessionId

@@ -20,14 +20,14 @@ AbsolutePath: TypeAlias = Annotated[str, "AbsolutePath"]
 
 
 class UnsupportedProtocolVersionErrorData(Model):
-    """With -32022: the version that was asked for, and those that there are."""
+    """The data of error -32022: the requested version and the supported ones."""
 
     requested: ProtocolVersion
     supported: list[ProtocolVersion]
 
 
 class SessionNotFoundErrorData(Model):
-    """With -32002: the session that is not there, or not active."""
+    """The data of error -32002: the session that does not exist or is not active."""
 
     session_id: SessionId
 
@@ -64,7 +64,7 @@ else:
 
 
 class Error(Shape):
-    """The `error` of an answer, and of a session that stopped on one."""
+    """The error of an answer, or of a session that stopped on it."""
 
     code: ErrorCode
     message: str
@@ -72,6 +72,6 @@ class Error(Shape):
 
 
 class CancelRequestNotification(Notification, method="$/cancel_request"):
-    """The sender no longer wants the answer to one of its requests."""
+    """Cancel a request: the sender no longer needs its answer."""
 
     request_id: RequestId

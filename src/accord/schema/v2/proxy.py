@@ -11,10 +11,10 @@ from accord.schema.v2.initialize import InitializeRequest, InitializeResponse
 
 @unstable
 class InitializeProxyResponse(InitializeResponse):
-    """Like the answer to `initialize`."""
+    """The result of a proxy's initialization, like that of `initialize`."""
 
 
 class InitializeProxyRequest(  # pyright: ignore[reportGeneralTypeIssues]: the result differs by name only
     InitializeRequest, Request[InitializeProxyResponse], method="proxy/initialize", unstable=True
 ):
-    """`initialize`, said to a component that is to be a proxy."""
+    """Initialize a component as a proxy, like `initialize`."""

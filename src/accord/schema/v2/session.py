@@ -22,14 +22,14 @@ SessionListCursor = NewType("SessionListCursor", str)
 
 @unstable
 class SystemPrompt(Model):
-    """What the client adds to the agent's system prompt, or puts in its place."""
+    """Text of the client that extends or replaces the agent's system prompt."""
 
     mode: SystemPromptMode
     content: list[ContentBlock]
 
 
 class NewSessionResponse(Model):
-    """The session exists, idle until it says otherwise."""
+    """The result of `session/new`: the id of the session, which is idle."""
 
     session_id: SessionId
     config_options: Tolerant[ValidItems[SessionConfigOption]] = []
@@ -46,7 +46,7 @@ class NewSessionRequest(Request[NewSessionResponse], method="session/new"):
 
 
 class ReplayFromStart(Model, tag_field="type", tag="start"):
-    """All of the past that is kept."""
+    """Replay the whole history that the agent keeps."""
 
 
 ReplayFrom: TypeAlias = Open[ReplayFromStart]
@@ -54,14 +54,14 @@ ReplayFrom: TypeAlias = Open[ReplayFromStart]
 
 
 class ResumeSessionResponse(Model):
-    """The session goes on; what was to be replayed has been, and a state update said how the session stands."""
+    """The result of `session/resume`, sent after the requested replay and a state update."""
 
     config_options: Tolerant[ValidItems[SessionConfigOption]] = []
     available_commands: Tolerant[ValidItems[AvailableCommand]] = []
 
 
 class ResumeSessionRequest(Request[ResumeSessionResponse], method="session/resume"):
-    """Take up a session, with or without a replay of its past as updates."""
+    """Reopen a session, with or without a replay of its history as updates."""
 
     session_id: SessionId
     cwd: AbsolutePath
@@ -73,7 +73,7 @@ class ResumeSessionRequest(Request[ResumeSessionResponse], method="session/resum
 
 @unstable
 class ForkSessionResponse(Model):
-    """The copy exists, under its own id."""
+    """The result of `session/fork`: the id of the copy."""
 
     session_id: SessionId
     config_options: Tolerant[ValidItems[SessionConfigOption]] = []
@@ -81,7 +81,7 @@ class ForkSessionResponse(Model):
 
 
 class ForkSessionRequest(Request[ForkSessionResponse], method="session/fork", unstable=True):
-    """Copy a session, so that two ways can be tried; needs `session.fork`."""
+    """Copy a session to try another course; needs `session.fork`."""
 
     session_id: SessionId
     cwd: AbsolutePath
@@ -91,7 +91,7 @@ class ForkSessionRequest(Request[ForkSessionResponse], method="session/fork", un
 
 
 class SessionInfo(Model):
-    """A session in a list."""
+    """An entry in the list of sessions."""
 
     session_id: SessionId
     cwd: AbsolutePath
@@ -109,7 +109,7 @@ class ListSessionsResponse(Model):
 
 
 class ListSessionsRequest(Request[ListSessionsResponse], method="session/list"):
-    """The sessions that the agent knows."""
+    """List the sessions that the agent knows."""
 
     cwd: AbsolutePath | None = None
     cursor: SessionListCursor | None = None
@@ -118,13 +118,13 @@ class ListSessionsRequest(Request[ListSessionsResponse], method="session/list"):
 
 @unstable
 class SessionStatusResponse(Model):
-    """Whether a session is open in the agent, or only saved; and how an open one stands."""
+    """The result of `session/status`: whether a session is open or only saved, and its state."""
 
     status: SessionStatus
     state: Tolerant[StateUpdate | None] = None
 
 
 class SessionStatusRequest(Request[SessionStatusResponse], method="session/status", unstable=True):
-    """Ask how a session stands; needs `session.status`."""
+    """Ask for the status of a session; needs `session.status`."""
 
     session_id: SessionId

@@ -16,20 +16,20 @@ from accord.schema.v2.protocol import Error
 
 
 class BackgroundToolCall(Model, tag_field="type", tag="tool_call"):
-    """A tool call that goes on in the background."""
+    """A tool call that continues in the background."""
 
     tool_call_id: ToolCallId
 
 
 class BackgroundTerminal(Model, tag_field="type", tag="terminal"):
-    """A terminal whose command goes on in the background."""
+    """A terminal whose command continues in the background."""
 
     terminal_id: TerminalId
 
 
 @unstable
 class BackgroundSubagent(Model, tag_field="type", tag="subagent"):
-    """A subagent at work in the background."""
+    """A subagent that works in the background."""
 
     session_id: SessionId
 
@@ -41,13 +41,13 @@ BackgroundWork: TypeAlias = Open[BackgroundToolCall | BackgroundTerminal | Backg
 
 
 class RunningStateUpdate(Model, tag_field="state", tag="running"):
-    """At work, whoever began it."""
+    """The session is at work, whoever started it."""
 
     background: Tolerant[list[BackgroundWork] | None] = None
 
 
 class IdleStateUpdate(Model, tag_field="state", tag="idle"):
-    """Not at work; `stop_reason` says why it ended, in the words of version 1 or `error`, and with that goes `error`.
+    """The session is idle; `stop_reason` says why work ended, and `error` comes with the reason `error`.
 
     Other words are kept; what else comes with them is not.
     """
@@ -59,14 +59,14 @@ class IdleStateUpdate(Model, tag_field="state", tag="idle"):
 
 
 class RequiresActionStateUpdate(Model, tag_field="state", tag="requires_action"):
-    """Cannot go on without the user."""
+    """The session cannot continue without the user."""
 
     background: Tolerant[list[BackgroundWork] | None] = None
 
 
 @unstable
 class UnknownStateUpdate(Model, tag_field="state", tag="unknown"):
-    """The agent cannot say."""
+    """The agent does not know the session's state."""
 
     background: Tolerant[list[BackgroundWork] | None] = None
 

@@ -19,7 +19,7 @@ from accord.schema.v2.upserts import Upsert
 
 @unstable
 class SubagentUpdate(Upsert, tag_field="sessionUpdate", tag="subagent_update"):
-    """A subagent that this session started, or what changed about it."""
+    """A subagent that this session started, or changes to it."""
 
     session_id: SessionId
     title: Tolerant[Patch[str]] = UNSET
@@ -32,7 +32,7 @@ class SubagentUpdate(Upsert, tag_field="sessionUpdate", tag="subagent_update"):
 
 @unstable
 class SessionMessage(Upsert, tag_field="sessionUpdate", tag="session_message"):
-    """A message from one session to another, or what changed about it."""
+    """A message from one session to another, or changes to it."""
 
     message_id: MessageId
     sender_session_id: Tolerant[Patch[SessionId]] = UNSET
@@ -44,7 +44,7 @@ class SessionMessage(Upsert, tag_field="sessionUpdate", tag="session_message"):
 
 @unstable
 class SessionMessageChunk(Model, tag_field="sessionUpdate", tag="session_message_chunk"):
-    """More of a message between sessions."""
+    """Part of a message from one session to another."""
 
     message_id: MessageId
     content: ContentBlock

@@ -21,14 +21,14 @@ AtLeastOne = Annotated[int, Meta(ge=1, le=2**16 - 1)]
 
 
 class TerminalExitStatus(Model):
-    """The command has ended, even if nothing is known about how."""
+    """The end of a terminal's command, even if no details are known."""
 
     exit_code: Tolerant[Int64 | None] = None
     signal: Tolerant[str | None] = None
 
 
 class TerminalOutput(Model):
-    """All of the output that is kept, in base64."""
+    """The whole output that is kept, encoded in base64."""
 
     data: str
 
@@ -38,24 +38,24 @@ class TerminalOutput(Model):
 
 
 class TerminalSize(Model):
-    """The columns and rows that the command sees."""
+    """The number of columns and rows of a terminal."""
 
     cols: AtLeastOne
     rows: AtLeastOne
 
 
 class TerminalCancelCapabilities(Model):
-    """The client may cancel the command."""
+    """Declares that the client may cancel a terminal's command."""
 
 
 class TerminalCapabilities(Model):
-    """What a client may do with a terminal now."""
+    """The client's present options for a terminal."""
 
     cancel: Tolerant[TerminalCancelCapabilities | None] = None
 
 
 class TerminalUpdate(Upsert, tag_field="sessionUpdate", tag="terminal_update"):
-    """A terminal, or what changed about it."""
+    """A terminal, or changes to it."""
 
     terminal_id: TerminalId
     command: Tolerant[Patch[str]] = UNSET
@@ -67,7 +67,7 @@ class TerminalUpdate(Upsert, tag_field="sessionUpdate", tag="terminal_update"):
 
 
 class TerminalOutputChunk(Model, tag_field="sessionUpdate", tag="terminal_output_chunk"):
-    """More output at the end, in base64 of its own."""
+    """Output to append to a terminal's, encoded in base64 by itself."""
 
     terminal_id: TerminalId
     data: str
@@ -78,7 +78,7 @@ class TerminalOutputChunk(Model, tag_field="sessionUpdate", tag="terminal_output
 
 
 class CancelTerminalResponse(Model):
-    """Understood; the terminal's exit status will say when the command has ended."""
+    """The result of `terminal/cancel`; the exit status follows when the command has ended."""
 
 
 class CancelTerminalRequest(Request[CancelTerminalResponse], method="terminal/cancel"):

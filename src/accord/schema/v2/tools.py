@@ -39,7 +39,7 @@ LineNumber = Annotated[int, Meta(ge=1, le=2**32 - 1)]
 
 
 class Content(Model, tag_field="type", tag="content"):
-    """Ordinary content that a tool produced."""
+    """Content that a tool produced."""
 
     content: ContentBlock
 
@@ -52,24 +52,24 @@ ToolCallContent: TypeAlias = Open[Content | Diff | Terminal]
 
 
 class ToolCallLocation(Model):
-    """A place in a file that a tool works on, so that an editor can follow."""
+    """A place in a file that a tool works on, which an editor can follow."""
 
     path: AbsolutePath
     line: Tolerant[LineNumber | None] = None
 
 
 class ToolCallCancelCapabilities(Model):
-    """The client may cancel the tool call."""
+    """Declares that the client may cancel a tool call."""
 
 
 class ToolCallCapabilities(Model):
-    """What a client may do with a tool call now."""
+    """The client's present options for a tool call."""
 
     cancel: Tolerant[ToolCallCancelCapabilities | None] = None
 
 
 class ToolCallUpdate(Upsert):
-    """A tool call, or what changed about it; a new one is of kind `other` and `pending` until it says more."""
+    """A tool call, or changes to it; the defaults are kind `other` and status `pending`."""
 
     tool_call_id: ToolCallId
     title: Tolerant[Patch[str]] = UNSET
@@ -107,18 +107,18 @@ class ToolCallProgress(ToolCallUpdate, tag_field="sessionUpdate", tag="tool_call
 
 
 class ToolCallContentChunk(Model, tag_field="sessionUpdate", tag="tool_call_content_chunk"):
-    """One more item at the end of a tool call's content."""
+    """An item to append to a tool call's content."""
 
     tool_call_id: ToolCallId
     content: ToolCallContent
 
 
 class CancelToolCallResponse(Model):
-    """Understood; the tool call's status will say how it ended."""
+    """The result of `tool_call/cancel`; the status follows when the tool call has ended."""
 
 
 class CancelToolCallRequest(Request[CancelToolCallResponse], method="tool_call/cancel"):
-    """Stop one tool call; needs the tool call's `capabilities.cancel`."""
+    """Cancel one tool call; needs the tool call's `capabilities.cancel`."""
 
     session_id: SessionId
     tool_call_id: ToolCallId

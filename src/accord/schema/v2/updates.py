@@ -34,14 +34,14 @@ from accord.schema.v2.upserts import Upsert
 
 
 class SessionInfoUpdate(Upsert, tag_field="sessionUpdate", tag="session_info_update"):
-    """What changed about the session."""
+    """Changes to the session's information."""
 
     title: Tolerant[Patch[str]] = UNSET
     updated_at: Tolerant[Patch[str]] = UNSET  # RFC 3339
 
 
 class UsageUpdate(Model, tag_field="sessionUpdate", tag="usage_update"):
-    """How full the context is, and what the session has cost."""
+    """The used part of the context, and the cost of the session."""
 
     used: Uint64
     size: Uint64
@@ -49,7 +49,7 @@ class UsageUpdate(Model, tag_field="sessionUpdate", tag="usage_update"):
 
 
 class CompactionUpdate(Upsert, tag_field="sessionUpdate", tag="compaction_update"):
-    """The agent shortens its context; its first update gives it its place in the conversation."""
+    """The progress of shortening the context; the first update fixes its place in the conversation."""
 
     compaction_id: CompactionId
     status: CompactionStatus
@@ -58,7 +58,7 @@ class CompactionUpdate(Upsert, tag_field="sessionUpdate", tag="compaction_update
 
 
 class CompactionSummaryChunk(Model, tag_field="sessionUpdate", tag="compaction_summary_chunk"):
-    """More of the summary that stands for what was shortened."""
+    """Part of the summary that replaces the shortened context."""
 
     compaction_id: CompactionId
     content: ContentBlock
@@ -93,7 +93,7 @@ SessionUpdate: TypeAlias = Open[
 
 
 class UpdateSessionNotification(Notification, method="session/update"):
-    """An update, and the session that it belongs to."""
+    """A session update, with the id of its session."""
 
     session_id: SessionId
     update: SessionUpdate

@@ -1,1 +1,1 @@
-"""A user at a terminal."""
+"""Asking a user at a terminal."""

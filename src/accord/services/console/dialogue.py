@@ -40,13 +40,13 @@ KINDS: dict[str, str] = {
     "reject_once": "reject once",
     "reject_always": "reject always",
 }
-"""What choosing an option does, in our words: its name is the agent's, and may say anything."""
+"""The effect of an option in our words: its name comes from the agent, and may say anything."""
 UNKNOWN_KIND = "unknown kind"
 _KIND_COLUMNS = max(map(len, KINDS.values()))
 
 
 def ask_permission(question: PermissionQuestion, width: int = COLUMNS) -> Permission:
-    """Shows what the agent wants to do, and takes one of its options by number; the end of input rejects."""
+    """Show what the agent wants to do and take one of its options by number. The end of input rejects."""
     room, heading = BRIEF, _permission(question, BRIEF, width)
     while True:
         shown = min(len(question.options), room.options)
@@ -77,8 +77,8 @@ def _permission(question: PermissionQuestion, room: Room, width: int) -> str:
 
 
 def _choices(question: PermissionQuestion, shown: int) -> str:
-    """What may be typed; `y` and `n` say which options they are."""
-    choices = f"Choose 1 to {shown}" if shown else "There is no option"
+    """The prompt: the allowed input, and which options `y` and `n` stand for."""
+    choices = f"Choose 1 to {shown}" if shown else "There are no options"
     for word, option in (("y", question.allow), ("n", question.reject)):
         if option is not None:
             choices += f", {word} to {KINDS[option.kind]}"
@@ -88,12 +88,12 @@ def _choices(question: PermissionQuestion, shown: int) -> str:
 
 
 def fill_in(question: FormQuestion, width: int = COLUMNS) -> Form:
-    """Goes through a form's fields. `/decline` says no, `/cancel` and the end of input go away."""
+    """Ask for each field of a form. `/decline` declines the form; `/cancel` and the end of input leave it."""
     frame = _frame("An agent asks you to fill in a form", question.session, BRIEF, width)
     frame.text("", question.message)
     if question.schema.title:
         frame.item("", question.schema.title)
-    frame.say(f"{DECLINE} to say no, {CANCEL} to leave")
+    frame.say(f"{DECLINE} declines the form, {CANCEL} closes it")
     before = f"\n{frame}\n"
     content: Content = {}
     for field in question.fields:
@@ -110,7 +110,7 @@ def fill_in(question: FormQuestion, width: int = COLUMNS) -> Form:
 def _field(
     field: FormField, current: Value | None, before: str, problem: str | None, width: int
 ) -> Generator[str, str | None, Any]:
-    """The value of one field, or that it is left out, or that the user declined (or, None, left)."""
+    """The value of one field, LEFT_OUT, DECLINED, or None if the user leaves the form."""
     right = current if current is not None and field.problem(current) is None else None
     heading = f"{before}{_described(field, BRIEF, width)}{_problem(problem, width)}"
     while True:
@@ -134,7 +134,7 @@ def _field(
 
 
 def consider_link(question: LinkQuestion, width: int = COLUMNS) -> Visit:
-    """Shows the whole URL, its domain marked and with its warnings, and asks for consent."""
+    """Show the whole URL with its domain marked and its warnings, and ask for consent."""
     heading = _link(question, BRIEF, width)
     while True:
         line = yield f"{heading}{END}Open it? [y/n] "
@@ -147,10 +147,10 @@ def consider_link(question: LinkQuestion, width: int = COLUMNS) -> Visit:
 
 
 def _link(question: LinkQuestion, room: Room, width: int) -> str:
-    before, domain, behind = question.link.marked
+    before, domain, after = question.link.marked
     frame = _frame("An agent asks you to visit a page", question.session, room, width)
     frame.text("", question.message)
-    frame.whole(f"{before}[{domain}]{behind}", LONGEST_URL)
+    frame.whole(f"{before}[{domain}]{after}", LONGEST_URL)
     frame.say(f"It leads to {printable(domain)}")
     for warning in question.link.warnings:
         frame.say(f"! {printable(warning)}")
@@ -169,17 +169,17 @@ def _described(field: FormField, room: Room, width: int) -> str:
         frame.item(f"{number}. ", f"{choice.title}{described}")
     frame.cut(len(choices) - room.choices, "choice")
     if isinstance(field.schema, v1.MultiSelectPropertySchema):
-        frame.say("several, with commas between")
+        frame.say("several values are allowed, separated by commas")
     return f"{frame}\n"
 
 
 def _problem(problem: str | None, width: int) -> str:
-    """A line of ours; what is wrong may name what the agent wants, such as its pattern."""
+    """A line with the problem, cleaned: it may quote the agent, for instance its pattern."""
     return f"! {label(problem, max(width - 3, SHORT))}\n" if problem else ""
 
 
 def _prompt(field: FormField, current: Value | None) -> str:
-    """What an empty line means stands in parentheses."""
+    """The prompt of a field; the value that an empty line stands for is in parentheses."""
     choice = "[y/n]" if isinstance(field.schema, v1.BooleanPropertySchema) else ""
     return f"{choice}{_written(current)}> "
 
@@ -193,7 +193,7 @@ def _written(value: Value | None) -> str:
 
 
 def _frame(heading: str, session: ServedSession | None, room: Room, width: int) -> Frame:
-    """A question that says whose it is; while signing in, there is no session."""
+    """The frame of a question, with the agent's name; during a login there is no session."""
     frame = Frame(heading, room, width)
     if session is not None:
         frame.item("agent     ", session.agent)

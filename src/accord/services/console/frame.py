@@ -8,10 +8,10 @@
     ├ 2 more options not shown; /more shows all
     └ Choose 1 to 8, y to allow once, n to reject once:
 
-A user who is asked reads an agent's words: its title, its command, the names of its options. Each line of them stands
-behind our bar, wrapped before the terminal wraps it, so that no text makes a line of its own that looks like ours. Each
-is cut, so that the question's start is still on the screen when its end is. What was cut is counted at the frame's
-edge, where no text of the agent's can stand.
+A question quotes the agent: its title, its command, the names of its options. Each quoted line starts with our bar and
+is wrapped before the terminal would wrap it, so that no text can make a line that looks like ours. Each text is cut, so
+that the start of the question stays on the screen. A line at the frame's edge, where an agent's text cannot appear,
+counts what was cut.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ COLUMNS = 80
 LEAST_COLUMNS, LEAST_NAME = 30, 4
 
 END = "└ "
-"""What the prompt begins with."""
+"""The start of the prompt."""
 
 MORE = "/more"
 """What a user types to see what was cut."""
 
 
 class Room(NamedTuple):
-    """How much of an agent's text a question shows."""
+    """The amount of an agent's text that a question shows."""
 
     lines: int
     """Of one text."""
@@ -42,7 +42,7 @@ class Room(NamedTuple):
     options: int
     choices: int
     characters: int
-    """Of one text; what goes past it is not even looked at."""
+    """Of one text; the rest is not processed."""
     name: int
     """Columns of the name of an agent, an option or a choice."""
 
@@ -71,11 +71,11 @@ class Frame:
         self._rows("┌", "  ", heading)
 
     def text(self, name: str, text: str) -> None:
-        """A text of the agent's, of several lines perhaps, behind what we call it."""
+        """Add a text of the agent, of any number of lines, after our name for it."""
         self._text(f"{name}  " if name else "", text, self.room.characters, self.room.lines)
 
     def whole(self, text: str, characters: int) -> None:
-        """A text of the agent's of which every line counts, such as a URL."""
+        """Add a text of the agent of which no line may be hidden, such as a URL."""
         self._text("", text, characters, characters)
 
     def _text(self, start: str, text: str, characters: int, most: int) -> None:
@@ -88,7 +88,7 @@ class Frame:
         self.cut(left_out, "character")
 
     def item(self, start: str, theirs: str, end: str = "") -> None:
-        """One of several: the agent's words, on as few lines as we give it, between ours."""
+        """Add an item of a list: a text of the agent between two of ours, on one line unless all is shown."""
         room = min(self.room.name, self._inside - columns(start) - columns(end))
         if self.room is not FULL:
             self._lines.append(f"│ {start}{label(theirs, max(room, LEAST_NAME))}{end}")
@@ -98,19 +98,19 @@ class Frame:
             self._lines.append(f"│ {start if number == 0 else ' ' * columns(start)}{line}{end if number == 0 else ''}")
 
     def texts(self, name: str, texts: Sequence[str]) -> None:
-        """A list of the agent's, as much of it as there is room for."""
+        """Add a list of the agent, as much of it as there is room for."""
         for number, text in enumerate(texts[: self.room.items]):
             self.item(f"{name}  " if number == 0 else " " * (len(name) + 2), text)
         self.cut(len(texts) - self.room.items, name.strip())
 
     def cut(self, number: int, what: str) -> None:
-        """Say at the edge what is not shown."""
+        """Add a line at the edge that counts what is not shown."""
         if number > 0:
             hint = f"; {MORE} shows all" if self.room is not FULL else ""
             self.say(f"{number:,} more {what}{'' if number == 1 else 's'} not shown{hint}")
 
     def say(self, ours: str) -> None:
-        """Words of ours, at the edge."""
+        """Add a text of ours, at the edge."""
         self._rows("├", "│ ", ours)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""The user at a terminal, as somebody to ask: runs the dialogues, one at a time.
+"""Asks the user at a terminal: runs the dialogues, one at a time.
 
     with TerminalUser() as user:
         client = accord.Client(permissions=user.permit, elicitation=accord.Elicitation(user.fill, user.visit))
@@ -6,8 +6,8 @@
 It reads and writes the controlling terminal itself, so that standard input and output stay free for a program's own
 use, and reads without a thread, so that a question goes away at once when its turn is cancelled.
 
-An agent may print a question of its own, and ask the real one when the user has answered that. So what was typed before
-a question is shown is no answer to it: it is thrown away. The frame of a real question is shown in reverse, which text
+An agent may print a fake question, and ask the real one after the user has answered the fake. So input that was typed
+before a question is shown is discarded. The frame of a real question is shown in reverse, which text
 that went through `printable` cannot do.
 """
 
@@ -92,12 +92,12 @@ class TerminalUser:
                 answer: AnswerT = end.value
                 return answer
             except BaseException:
-                await asyncio.shield(self._show("\n"))  # what comes next does not stand behind the question
+                await asyncio.shield(self._show("\n"))  # the next output starts on a line of its own
                 raise
 
     def _forget_typed(self) -> None:
-        """What was typed so far was typed before this question was there to be read."""
-        import termios  # not on every platform, but where there is a terminal to open
+        """Discard what was typed before this question was shown."""
+        import termios  # exists on every platform that has a terminal to open
 
         self._typed = b""
         with suppress(termios.error):
@@ -118,7 +118,7 @@ class TerminalUser:
                 await self._ready(asyncio.get_running_loop().add_writer, asyncio.get_running_loop().remove_writer)
 
     async def _line(self) -> str | None:
-        """A line as it was typed, without its end; None at the end of input."""
+        """Read a line, without its newline; None at the end of input."""
         while b"\n" not in self._typed:
             await self._ready(asyncio.get_running_loop().add_reader, asyncio.get_running_loop().remove_reader)
             try:
@@ -143,5 +143,5 @@ class TerminalUser:
 
 
 async def open_in_browser(url: str) -> None:
-    """In the user's own browser, where nothing here can look in. Without one, they have the URL on the screen."""
+    """Open a URL in the user's browser, out of our sight. Without a browser the URL is still on the screen."""
     await asyncio.to_thread(webbrowser.open, url)
