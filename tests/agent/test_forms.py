@@ -84,10 +84,10 @@ def test_named_tuples_and_typed_dictionaries_are_forms_as_well():
         ({"name": 3}, "name: must be a text"),
         ({"name": "x", "yes": "yes"}, "yes: must be yes or no"),
         ({"name": "x", "some": "a"}, "some: must be a list"),
-        ({"name": "x", "some": ["c"]}, "some: has something that is none of the choices"),
+        ({"name": "x", "some": ["c"]}, "some: must contain only the given choices"),
         ({"name": "x", "some": []}, "some: must have at least 1 of the choices"),
-        ({"name": "x", "titled": ["a"]}, "titled: has something that is none of the choices"),
-        ({"name": "x", "one": "a"}, "one: is none of the choices"),
+        ({"name": "x", "titled": ["a"]}, "titled: must contain only the given choices"),
+        ({"name": "x", "one": "a"}, "one: must be one of the choices"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -151,7 +151,7 @@ def test_what_is_typed_means(schema, typed, value):
     [
         (v1.StringPropertySchema(min_length=3), "ab", "must have at least 3 characters"),
         (v1.StringPropertySchema(format="email"), "me@", "must be an e-mail address"),
-        (v1.StringPropertySchema(enum=["x"]), "2", "is none of the choices"),
+        (v1.StringPropertySchema(enum=["x"]), "2", "must be one of the choices"),
         (v1.NumberPropertySchema(), "nan", "must be a number"),
         (v1.NumberPropertySchema(maximum=2), "3", "must be at most 2"),
         (v1.IntegerPropertySchema(), "1.5", "must be a whole number"),

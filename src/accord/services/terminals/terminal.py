@@ -165,7 +165,7 @@ def _way_to(cwd: Path, folder: int | None) -> str | Path:
 if sys.platform == "win32":
 
     def _terminal(command: Sequence[str]) -> tuple[int, int, list[str]]:
-        raise NotImplementedError("there are no pseudo-terminals on Windows")
+        raise NotImplementedError("pseudo-terminals are not supported on Windows; use pty=False")
 
 else:
 

@@ -201,7 +201,7 @@ def _folder(session: ServedSession, wanted: str | None) -> Generator[tuple[Path,
         try:
             found = held.enter_context(opened(place, session.roots))
         except OSError as error:
-            raise RequestError.not_found("no such folder to run a command in", path=str(place.path)) from error
+            raise RequestError.not_found("cwd is not an existing folder", path=str(place.path)) from error
         yield found
 
 
@@ -217,4 +217,4 @@ def _most_in_all() -> int:
 
 def _shown(display: asyncio.Task[Any]) -> None:
     if not display.cancelled() and (error := display.exception()) is not None:
-        log.error("the display of a terminal failed", exc_info=error)
+        log.error("the coroutine of on_open failed", exc_info=error)
