@@ -81,7 +81,7 @@ def test_named_tuples_and_typed_dictionaries_are_forms_as_well():
         ({"name": "x", "n": 1.5}, "n: must be a whole number"),
         ({"name": "x", "n": True}, "n: must be a number"),
         ({"name": "x", "n": 11}, "n: must be at most 10"),
-        ({"name": 3}, "name: must be a text"),
+        ({"name": 3}, "name: must be text"),
         ({"name": "x", "yes": "yes"}, "yes: must be yes or no"),
         ({"name": "x", "some": "a"}, "some: must be a list"),
         ({"name": "x", "some": ["c"]}, "some: must contain only the given choices"),

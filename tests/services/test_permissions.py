@@ -210,10 +210,10 @@ def test_a_policy_may_say_what_holds_otherwise(session):
     ("text", "words"),
     [
         ("rules = 3", "[[rules]]"),
-        ("[[rules]]", "rule 1: it has no answer"),
-        ('[[rules]]\nanswer = "yes"', "allow, reject or ask, not 'yes'"),
+        ("[[rules]]", "rule 1: answer is missing"),
+        ('[[rules]]\nanswer = "yes"', "allow, reject or ask, got 'yes'"),
         ('[[rules]]\nanswer = "allow"\npath = ["x"]', "unknown key 'path'"),
-        ('[[rules]]\nanswer = "allow"\n[[rules]]\nanswer = "allow"\nkinds = "read"', "rule 2: kinds: a list"),
+        ('[[rules]]\nanswer = "allow"\n[[rules]]\nanswer = "allow"\nkinds = "read"', "rule 2: kinds: must be a list"),
         ('[[rules]]\nanswer = "allow"\nkinds = ["write"]', "unknown kind 'write'"),
         ("[[rules", "array declaration"),
         ('defaults = "ask"', "unknown key 'defaults'"),
