@@ -148,8 +148,8 @@ class MemoryStore(Store):
     ) -> Page:
         if self._listed is None:
             self._listed = sorted(self._kept.values(), key=_place)
-        behind = None if cursor is None else Cursor.read(cursor, cwd)
-        start = 0 if behind is None else bisect_right(self._listed, (-behind.updated, -behind.number), key=_place)
+        position = None if cursor is None else Cursor.read(cursor, cwd)
+        start = 0 if position is None else bisect_right(self._listed, (-position.updated, -position.number), key=_place)
         found: list[_Kept] = []
         for kept in self._listed[start:]:
             if kept.session.owner == owner and cwd in (None, kept.session.cwd):

@@ -111,15 +111,15 @@ def updates(connection: sqlite3.Connection, session_id: str, owner: str, after: 
     return page
 
 
-def page(connection: sqlite3.Connection, owner: str, cwd: str | None, behind: Cursor | None, size: int) -> Page:
+def page(connection: sqlite3.Connection, owner: str, cwd: str | None, start: Cursor | None, size: int) -> Page:
     where, values = "owner = ?", [owner]
     if cwd is not None:
         where += " AND cwd = ?"
         values.append(cwd)
     place: list[int] = []
-    if behind is not None:
+    if start is not None:
         where += " AND (updated, number) < (?, ?)"
-        place = [behind.updated, behind.number]
+        place = [start.updated, start.number]
     rows = connection.execute(
         f"SELECT {_COLUMNS}, updated, number FROM sessions WHERE {where} ORDER BY updated DESC, number DESC LIMIT ?",
         (*values, *place, size + 1),

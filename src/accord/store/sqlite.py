@@ -102,8 +102,8 @@ class SqliteStore(Store):
     async def page(
         self, *, owner: str = "", cwd: str | None = None, cursor: str | None = None, size: int = PAGE_OF_SESSIONS
     ) -> Page:
-        behind = None if cursor is None else Cursor.read(cursor, cwd)
-        return await self._work(lambda connection: queries.page(connection, owner, cwd, behind, size))
+        position = None if cursor is None else Cursor.read(cursor, cwd)
+        return await self._work(lambda connection: queries.page(connection, owner, cwd, position, size))
 
     async def copy(self, source: str, session: StoredSession) -> StoredSession:
         await self._change(lambda connection: queries.insert(connection, session, source))

@@ -214,13 +214,13 @@ def path_pattern(pattern: str) -> re.Pattern[str]:
     Where the text after a star fits first is always good enough, so later places are not tried (`(?>...)`). Thus an
     agent's path cannot make several stars cost more than one.
     """
-    pieces: list[str] = []
-    for piece in filter(None, re.split(r"(\*\*/|\*\*|\*)", pattern.removeprefix("./"))):
-        if piece in _OVER_FOLDERS and pieces and pieces[-1] in _OVER_FOLDERS:
-            pieces[-1] = min(piece, pieces[-1])  # `**` next to `**/` still stands for any text
+    tokens: list[str] = []
+    for token in filter(None, re.split(r"(\*\*/|\*\*|\*)", pattern.removeprefix("./"))):
+        if token in _OVER_FOLDERS and tokens and tokens[-1] in _OVER_FOLDERS:
+            tokens[-1] = min(token, tokens[-1])  # `**` next to `**/` still stands for any text
         else:
-            pieces.append(piece)
-    parts = _split_at_stars(pieces, _OVER_FOLDERS)
+            tokens.append(token)
+    parts = _split_at_stars(tokens, _OVER_FOLDERS)
     written = [_OVER_FOLDERS.get(star, "") + _within_names(rest) for star, rest in parts]
     # Only a `**/` in the middle of a name (`a**/b`) may fail at a later place although it fits at an earlier one.
     certain = [
@@ -234,19 +234,19 @@ _OVER_FOLDERS = {"**/": "(?:.*?/)??", "**": ".*?"}
 _WITHIN_NAMES = {"*": "[^/]*?"}
 
 
-def _split_at_stars(pieces: Sequence[str], stars: Mapping[str, str]) -> list[tuple[str, list[str]]]:
+def _split_at_stars(tokens: Sequence[str], stars: Mapping[str, str]) -> list[tuple[str, list[str]]]:
     """Each star and the parts of the pattern after it; the first entry has no star."""
     parts: list[tuple[str, list[str]]] = [("", [])]
-    for piece in pieces:
-        if piece in stars:
-            parts.append((piece, []))
+    for token in tokens:
+        if token in stars:
+            parts.append((token, []))
         else:
-            parts[-1][1].append(piece)
+            parts[-1][1].append(token)
     return parts
 
 
-def _within_names(pieces: Sequence[str]) -> str:
-    written = [_WITHIN_NAMES.get(star, "") + _literal(rest) for star, rest in _split_at_stars(pieces, _WITHIN_NAMES)]
+def _within_names(tokens: Sequence[str]) -> str:
+    written = [_WITHIN_NAMES.get(star, "") + _literal(rest) for star, rest in _split_at_stars(tokens, _WITHIN_NAMES)]
     return _chain(written, [True] * len(written))
 
 
@@ -256,5 +256,5 @@ def _chain(parts: Sequence[str], certain: Sequence[bool]) -> str:
     return "".join(f"(?>{part})" if sure else part for part, sure in zip(before, certain, strict=False)) + last
 
 
-def _literal(pieces: Sequence[str]) -> str:
-    return "".join("[^/]" if character == "?" else re.escape(character) for piece in pieces for character in piece)
+def _literal(tokens: Sequence[str]) -> str:
+    return "".join("[^/]" if character == "?" else re.escape(character) for token in tokens for character in token)
