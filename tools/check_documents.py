@@ -30,22 +30,7 @@ class Known(NamedTuple):
     """What has to change, and where."""
 
 
-OPTION_ID = "state.config lists unknown options too; SessionState should keep them apart, as it does unknown updates"
-TERMINAL = "accord does not export the class of a terminal that `on_open` receives"
-SERVERS = "load_mcp_servers never returns Unknown; its result should be typed by the known kinds of servers"
-
-KNOWN = (
-    Known("docs/clients.md", "reportUnknownArgumentType", "SessionConfigId | Unknown", OPTION_ID),
-    Known("docs/clients.md", "reportUnknownMemberType", "SessionConfigId | Unknown", OPTION_ID),
-    Known("docs/clients.md", "reportAttributeAccessIssue", '"id" for class "Unknown"', OPTION_ID),
-    Known("docs/lending.md", "reportUnknownParameterType", '"terminal"', TERMINAL),
-    Known("docs/lending.md", "reportMissingParameterType", '"terminal"', TERMINAL),
-    Known("docs/lending.md", "reportUnknownVariableType", '"text"', TERMINAL),
-    Known("docs/lending.md", "reportUnknownMemberType", '"follow"', TERMINAL),
-    Known("docs/lending.md", "reportUnknownArgumentType", "", TERMINAL),
-    Known("docs/lending.md", "reportUnknownMemberType", '"name"', SERVERS),
-    Known("docs/lending.md", "reportAttributeAccessIssue", '"name" for class "Unknown"', SERVERS),
-)
+KNOWN: tuple[Known, ...] = ()
 
 
 class Problem(NamedTuple):

@@ -16,20 +16,18 @@ if TYPE_CHECKING:
     from accord.agent.login import Login as Login
     from accord.agent.permission import Decision as Decision
     from accord.agent.plan import TurnPlan as TurnPlan
-    from accord.agent.remote_client import (
-        CommandResult as CommandResult,
-        RemoteClient as RemoteClient,
-        RemoteTerminal as RemoteTerminal,
-    )
+    from accord.agent.remote_client import RemoteClient as RemoteClient
+    from accord.agent.remote_terminal import CommandResult as CommandResult, RemoteTerminal as RemoteTerminal
     from accord.agent.session import Session as Session
     from accord.agent.tool import Tool as Tool
     from accord.agent.turn import Turn as Turn
     from accord.capabilities import Capabilities as Capabilities
     from accord.client.client import Client as Client
     from accord.client.mcp_config import load_mcp_servers as load_mcp_servers
+    from accord.client.pending_turn import Outcome as Outcome
     from accord.client.remote_agent import RemoteAgent as RemoteAgent
     from accord.client.remote_session import RemoteSession as RemoteSession
-    from accord.client.reply import Outcome as Outcome, Reply as Reply
+    from accord.client.reply import Reply as Reply
     from accord.client.supervision import Restart as Restart, Restarted as Restarted
     from accord.connecting import connect as connect
     from accord.engine.connection import Connection as Connection, Limits as Limits, Statistics as Statistics
@@ -65,6 +63,7 @@ if TYPE_CHECKING:
     from accord.services.permissions.question import PermissionQuestion as PermissionQuestion
     from accord.services.permissions.remembered import RememberedAnswers as RememberedAnswers
     from accord.services.service import ServedSession as ServedSession, Service as Service
+    from accord.services.terminals.terminal import Terminal as Terminal
     from accord.services.terminals.terminals import Terminals as Terminals
     from accord.spans import Spans as Spans
     from accord.store.base import Store as Store
@@ -86,7 +85,7 @@ _HOMES = {
     "Capabilities": "capabilities",
     "CapabilityMissing": "errors",
     "Client": "client.client",
-    "CommandResult": "agent.remote_client",
+    "CommandResult": "agent.remote_terminal",
     "ConfigurationError": "errors",
     "Connection": "engine.connection",
     "ConnectionClosed": "errors",
@@ -111,7 +110,7 @@ _HOMES = {
     "MemoryTransport": "transports.memory",
     "Model": "schema.base",
     "Notification": "schema.base",
-    "Outcome": "client.reply",
+    "Outcome": "client.pending_turn",
     "Overflow": "errors",
     "Peer": "engine.peer",
     "PeerError": "errors",
@@ -124,7 +123,7 @@ _HOMES = {
     "RemoteAgent": "client.remote_agent",
     "RemoteClient": "agent.remote_client",
     "RemoteSession": "client.remote_session",
-    "RemoteTerminal": "agent.remote_client",
+    "RemoteTerminal": "agent.remote_terminal",
     "Reply": "client.reply",
     "Request": "schema.base",
     "RequestError": "errors",
@@ -139,6 +138,7 @@ _HOMES = {
     "Store": "store.base",
     "StoreError": "errors",
     "TerminalUser": "services.console.terminal_user",
+    "Terminal": "services.terminals.terminal",
     "Terminals": "services.terminals.terminals",
     "Timeout": "errors",
     "Tool": "agent.tool",

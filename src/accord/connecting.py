@@ -10,7 +10,8 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from accord.client.client import Client
+from accord.client.client import Client, definition_of
+from accord.client.live_agent import LiveAgent
 from accord.client.remote_agent import RemoteAgent
 from accord.client.supervision import Restart
 from accord.client.target import CommandTarget, Target
@@ -67,9 +68,9 @@ async def connect(
     Raises one clear error when the agent cannot be started or does not speak the protocol.
     """
     with_trace = TraceFile(trace, role="client") if isinstance(trace, str | Path) else trace
-    remote = RemoteAgent(
+    live = LiveAgent(
         target_of(target, cwd=cwd, env=env, inherit=inherit, token=token, headers=headers),
-        client or Client(),
+        definition_of(client or Client()),
         timeout=timeout,
         restart=(Restart() if restart else None) if isinstance(restart, bool) else restart,
         unstable=unstable,
@@ -77,8 +78,8 @@ async def connect(
         observers=[] if with_trace is None else [with_trace],
     )
     try:
-        async with remote:
-            yield remote
+        async with live:
+            yield RemoteAgent(live)
     finally:
         if isinstance(with_trace, TraceFile) and with_trace is not trace:
             with_trace.close()

@@ -76,6 +76,17 @@ class ToolCallState(msgspec.Struct, frozen=True):
     def is_finished(self) -> bool:
         return self.status in ("completed", "failed", "cancelled")
 
+    @property
+    def diffs(self) -> list[v1.Diff]:
+        """The changes of files in its content."""
+        return [part for part in self.content if isinstance(part, v1.Diff)]
+
+    @property
+    def text(self) -> str:
+        """The text in its content, joined by newlines; diffs, terminals, images and the like are left out."""
+        blocks = [part.content for part in self.content if isinstance(part, v1.Content)]
+        return "\n".join(block.text for block in blocks if isinstance(block, v1.TextContent))
+
     def updated(self, update: v1.ToolCallUpdate | v1.ToolCall) -> ToolCallState:
         """This tool call after an update: what the update leaves out stays."""
         return ToolCallState(
@@ -88,13 +99,33 @@ class ToolCallState(msgspec.Struct, frozen=True):
             self.raw_input if update.raw_input is None else update.raw_input,
             self.raw_output if update.raw_output is None else update.raw_output,
             update.name or self.name,
-            {**(self.meta or {}), **update.meta} if update.meta else self.meta,
+            _merged(self.meta, update.meta) if update.meta else self.meta,
             self.refused,
         )
 
 
+MOST_META = 1_000
+"""Members that the `_meta` of a tool call keeps, the newest of all its updates. Each update costs a copy of them."""
+
+
+def _merged(kept: dict[str, Json] | None, new: dict[str, Json]) -> dict[str, Json]:
+    if not kept:
+        return new
+    merged = {**kept, **new}
+    if len(merged) > MOST_META:
+        for name in list(merged)[:-MOST_META]:
+            del merged[name]
+    return merged
+
+
 Entry: TypeAlias = Message | ToolCallState
-Observer: TypeAlias = Callable[[v1.SessionUpdate | v1.ToolCallUpdate | None], None]
+"""What stands in a session's timeline."""
+
+ConfigOption: TypeAlias = v1.SessionConfigSelect | v1.SessionConfigBoolean
+"""A config option of a known type."""
+
+Observer: TypeAlias = Callable[[v1.SessionUpdate | v1.ToolCallUpdate | None], object]
+"""Called after a change, with the update that made it; None for a change that the client itself made."""
 
 
 class Snapshot(msgspec.Struct, frozen=True):
@@ -106,7 +137,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     commands: tuple[v1.AvailableCommand, ...]
     modes: tuple[v1.SessionMode, ...]
     mode: v1.SessionModeId | None
-    config: tuple[v1.SessionConfigOption, ...]
+    config: tuple[ConfigOption, ...]
     usage: v1.UsageUpdate | None
     title: str | None
     updated_at: str | None
@@ -184,7 +215,10 @@ class SessionState:
         self.modes: list[v1.SessionMode] = []
         """The ways in which the agent can work, whether it offers them as a config option or as modes."""
         self.mode: v1.SessionModeId | None = None
-        self.config: list[v1.SessionConfigOption] = []
+        self.config: list[ConfigOption] = []
+        """The config options of known types, in the agent's order."""
+        self.unknown_config: list[Unknown] = []
+        """Config options of types that this version of Accord does not know, as they came."""
         self.usage: v1.UsageUpdate | None = None
         self.title: str | None = None
         self.updated_at: str | None = None
@@ -272,19 +306,16 @@ class SessionState:
     def set_config(self, options: Sequence[v1.SessionConfigOption] | None) -> None:
         """The config options that the session was opened with, or that changing one gave."""
         if options is not None:
-            self._take_config(list(options))
+            self._take_config(options)
             self._tell(None)
 
     def set_mode(self, mode: v1.SessionModeId) -> None:
         self.mode = mode
         self._tell(None)
 
-    def option(self, config_id: str) -> v1.SessionConfigSelect | v1.SessionConfigBoolean | None:
-        """The config option with this id, as it is now."""
-        for option in self.config:
-            if not isinstance(option, Unknown) and option.id == config_id:
-                return option
-        return None
+    def option(self, config_id: str) -> ConfigOption | None:
+        """The config option with this id, as it is now; None if there is none of a known type."""
+        return next((option for option in self.config if option.id == config_id), None)
 
     @property
     def mode_option(self) -> v1.SessionConfigSelect | None:
@@ -477,8 +508,9 @@ class SessionState:
     def _add_config(self, update: v1.ConfigOptionUpdate) -> None:
         self._take_config(update.config_options)
 
-    def _take_config(self, options: list[v1.SessionConfigOption]) -> None:
-        self.config = options
+    def _take_config(self, options: Sequence[v1.SessionConfigOption]) -> None:
+        self.config = [option for option in options if not isinstance(option, Unknown)]
+        self.unknown_config = [option for option in options if isinstance(option, Unknown)]
         if (option := self.mode_option) is not None:
             # session-config-options, Relationship to Session Modes: the option counts, and modes are its older form.
             self.mode = v1.SessionModeId(option.current_value)

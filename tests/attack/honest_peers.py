@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 import accord
-from attack.bounds import Bounds
-from attack.honest_agent import chunk
+from tests.attack.bounds import Bounds
+from tests.attack.honest_agent import chunk
 
 Target: TypeAlias = "accord.Agent | str | list[str]"
 
@@ -86,7 +86,7 @@ class Peers:
                 said += [await self._turn(session, folder)]
                 await asyncio.sleep(THINK)
             if self._chance.random() < 0.5:
-                await remote.close_session(session)
+                await session.close()
         if self._chance.random() < 0.5 and remote.capabilities.sessions.load:
             async with self._connected(target) as again:
                 loaded = await again.load(session.id, folder)

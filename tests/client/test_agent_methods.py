@@ -34,7 +34,7 @@ async def test_the_providers_of_an_agent_are_listed_set_and_disabled():
         stage.agent.answer(call, {})
         await setting
 
-        with pytest.raises(ValueError, match="cannot do without"):
+        with pytest.raises(ValueError, match="cannot be disabled; the agent requires it"):
             await stage.remote.disable_provider("main")
         disabling = asyncio.create_task(stage.remote.disable_provider("other"))
         call = await stage.agent.expect("providers/disable")

@@ -14,7 +14,7 @@ __version__ AccordError Capabilities CapabilityMissing Connection ConnectionClos
 TraceEvent Handlers TraceFile Limits McpServerError MemoryTransport Model Notification Overflow Peer PeerError
 ProcessTransport ProtocolError Request RequestError Spans Statistics StdioTransport Timeout Unknown memory_pair run
 v1 v2 Agent RemoteClient Session Turn MemoryStore SqliteStore Store StoreError Elicitation Files FormQuestion
-ServedSession LinkQuestion Permissions PermissionPolicy RememberedAnswers Service TerminalUser Terminals
+ServedSession LinkQuestion Permissions PermissionPolicy RememberedAnswers Service Terminal TerminalUser Terminals
 ConfigurationError load_mcp_servers Client Outcome PermissionQuestion RemoteAgent RemoteSession Reply Restart
 Restarted connect CommandResult Decision Elicited ElicitedUrl Login RemoteTerminal Tool TurnPlan http
 """.split()

@@ -97,15 +97,15 @@ def test_other_editors_files_with_comments_and_trailing_commas(tmp_path, place):
 @pytest.mark.parametrize(
     ("entry", "words"),
     [
-        ("x", "one: not an object"),
-        ({}, "neither a command nor a url"),
-        ({"command": ""}, "no command"),
-        ({"command": "/x", "args": "-v"}, "args is not a list"),
-        ({"command": "/x", "args": [None]}, "no text"),
-        ({"command": "/x", "env": ["A=1"]}, "env is not an object"),
+        ("x", "one: the entry must be an object"),
+        ({}, "'command' or 'url' must be given"),
+        ({"command": ""}, "'command' must be a non-empty string"),
+        ({"command": "/x", "args": "-v"}, "'args' must be a list"),
+        ({"command": "/x", "args": [None]}, "must hold only strings and numbers, got None"),
+        ({"command": "/x", "env": ["A=1"]}, "'env' must be an object"),
         ({"command": "no-such-program"}, "command not found"),
         ({"command": "/x", "args": ["${NOT_SET}"]}, "variable NOT_SET is not set"),
-        ({"type": "carrier-pigeon", "url": "x"}, "no type 'carrier-pigeon'"),
+        ({"type": "carrier-pigeon", "url": "x"}, "unknown type 'carrier-pigeon'"),
     ],
 )
 def test_what_makes_no_sense_says_where(entry, words):

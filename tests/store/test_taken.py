@@ -28,7 +28,8 @@ def texts(session):
 
 async def test_a_session_that_was_taken_elsewhere_can_be_loaded_again_and_again(agent):
     async with accord.connect(agent) as first, accord.connect(agent) as second:
-        session, elsewhere = await first.new_session("/"), second
+        here, elsewhere = first, second
+        session = await here.new_session("/")
         expected = []
         for number in range(4):
             text = str(number)
@@ -40,8 +41,8 @@ async def test_a_session_that_was_taken_elsewhere_can_be_loaded_again_and_again(
                 await session.prompt("lost")
             assert caught.value.data["reason"] == "taken"
             assert not session.is_open
-            assert session.id not in session.remote.open_sessions
-            session, elsewhere = taken, session.remote
+            assert session.id not in here.open_sessions
+            session, here, elsewhere = taken, elsewhere, here
 
 
 async def test_a_session_that_was_taken_elsewhere_can_be_closed_and_loaded_again(agent):

@@ -1,8 +1,9 @@
-"""`--mcp FILE`: MCP servers from the JSON file that editors and other clients use."""
+"""`--mcp FILE`: reads MCP servers from the JSON format that editors and other clients use."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from accord.cli.endings import WrongUsage
@@ -11,12 +12,12 @@ from accord.errors import ConfigurationError, DecodeError
 from accord.schema import codec, v1
 
 
-def read(path: str, cwd: str = ".") -> list[v1.McpServer]:
+def read(path: str, cwd: str = ".") -> Sequence[v1.McpServer]:
     """The servers in this file: `{"mcpServers": {"name": {...}}}`, or a list as the protocol writes them."""
     try:
         said = json.loads(Path(path).read_bytes())
     except (OSError, ValueError):
-        said = None  # comments, for instance; what is really wrong is said below
+        said = None  # it may have comments; the reader below says what is wrong
     try:
         return codec.convert(said, list[v1.McpServer]) if isinstance(said, list) else load_mcp_servers(path, cwd=cwd)
     except DecodeError as error:

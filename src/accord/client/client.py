@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
 
-from accord.engine.handlers import Handlers
+from accord.client.definition import ClientDefinition
+from accord.engine.handlers import MessageT, RawHandlerT, Registrar
 from accord.schema import v1
-from accord.schema.base import Notification, Request
 from accord.services.elicitation.elicitation import Elicitation, Fill
 from accord.services.files.files import Files
 from accord.services.permissions.permissions import Permissions
 from accord.services.permissions.question import Ask, allow_all, refuse
-from accord.services.service import Service, SessionOf
+from accord.services.service import Service
 from accord.services.terminals.terminals import Terminals
-
-FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 
 class Client:
@@ -44,56 +41,36 @@ class Client:
         services: Sequence[Service] = (),
         capabilities: Callable[[v1.ClientCapabilities], v1.ClientCapabilities] | None = None,
     ) -> None:
-        self.info = v1.Implementation(name, version, title)
-        self.services: list[Service] = [
+        lent: list[Service] = [
             *([Files()] if files is True else _given(files)),
             *([Terminals()] if terminals is True else _given(terminals)),
             *([] if elicitation is None else [_elicitation(elicitation)]),
             _permissions(permissions),
             *services,
         ]
-        self.handlers = Handlers()
-        self._override = capabilities
+        self._definition = ClientDefinition(v1.Implementation(name, version, title), lent, capabilities)
 
-    def on(self, message: type[Request[Any] | Notification]) -> Callable[[FunctionT], FunctionT]:
+    @property
+    def info(self) -> v1.Implementation:
+        """The client's name, version and title, as agents are told them."""
+        return self._definition.info
+
+    def on(self, message: type[MessageT]) -> Registrar[MessageT]:
         """Handle this message, built-in or your own: it goes before what a service does with it."""
-        return self.handlers.on(message)
+        return self._definition.handlers.on(message)
 
-    def on_request(self, method: str) -> Callable[[FunctionT], FunctionT]:
+    def on_request(self, method: str) -> Callable[[RawHandlerT], RawHandlerT]:
         """Handle a request by its method, in plain JSON values."""
-        return self.handlers.on_request(method)
+        return self._definition.handlers.on_request(method)
 
-    def on_notification(self, method: str) -> Callable[[FunctionT], FunctionT]:
+    def on_notification(self, method: str) -> Callable[[RawHandlerT], RawHandlerT]:
         """Handle a notification by its method, in plain JSON values."""
-        return self.handlers.on_notification(method)
+        return self._definition.handlers.on_notification(method)
 
-    def declare(self, *, terminal_login: bool, unstable: bool) -> v1.ClientCapabilities:
-        """What is told to agents: what is lent, and what every client of ours can show."""
-        declared = v1.ClientCapabilities(
-            session=v1.ClientSessionCapabilities(
-                compaction=v1.CompactionCapabilities(),
-                config_options=v1.SessionConfigOptionsCapabilities(v1.BooleanConfigOptionCapabilities()),
-                notices=v1.NoticeCapabilities(),
-            ),
-            auth=v1.AuthCapabilities(terminal_login),
-            plan=v1.PlanCapabilities() if unstable else None,
-            subagents=v1.SubagentCapabilities() if unstable else None,
-            # The older form of the same, which agents in the field go by.
-            meta={"terminal-auth": True} if terminal_login else None,
-        )
-        for service in self.services:
-            declared = service.declare(declared)
-        return declared if self._override is None else self._override(declared)
 
-    def handlers_for(self, session_of: SessionOf) -> Handlers:
-        """The handlers of one connection."""
-        handlers = Handlers()
-        for service in self.services:
-            service.register(handlers, session_of)
-        handlers.typed.update(self.handlers.typed)
-        handlers.raw.update(self.handlers.raw)
-        handlers.others = self.handlers.others
-        return handlers
+def definition_of(client: Client) -> ClientDefinition:
+    """What a client consists of, for its connections."""
+    return client._definition  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
 
 def _given(service: bool | Service) -> list[Service]:

@@ -13,16 +13,13 @@ import asyncio
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
+from accord.client.live_agent import LiveAgent
 from accord.client.target import CommandTarget
 from accord.errors import AccordError
 from accord.schema import legacy, v1
 from accord.schema.base import Unknown
 from accord.transports.launch import environment
-
-if TYPE_CHECKING:
-    from accord.client.remote_agent import RemoteAgent
 
 
 def method_of(methods: Sequence[v1.AuthMethod], wanted: str | None) -> v1.AuthMethod:
@@ -39,7 +36,7 @@ def method_of(methods: Sequence[v1.AuthMethod], wanted: str | None) -> v1.AuthMe
     raise AccordError(f"{asked} There is {', '.join(ids)}")
 
 
-async def log_in(remote: RemoteAgent, method: v1.AuthMethod, env: Mapping[str, str]) -> None:
+async def log_in(remote: LiveAgent, method: v1.AuthMethod, env: Mapping[str, str]) -> None:
     """Log in by this method."""
     if isinstance(method, Unknown):
         raise AccordError(f"this way to log in is not known here: {method.tag}")
@@ -51,7 +48,7 @@ async def log_in(remote: RemoteAgent, method: v1.AuthMethod, env: Mapping[str, s
         await remote.request(v1.AuthenticateRequest(method.id))
 
 
-def terminal_command(remote: RemoteAgent, method: v1.AuthMethod) -> tuple[list[str], dict[str, str]] | None:
+def terminal_command(remote: LiveAgent, method: v1.AuthMethod) -> tuple[list[str], dict[str, str]] | None:
     """The command and the variables of a terminal login; None for another kind."""
     if isinstance(method, Unknown):
         return None
@@ -71,7 +68,7 @@ def missing_variables(method: v1.AuthMethodEnvVar, env: Mapping[str, str]) -> li
     ]
 
 
-async def _with_variables(remote: RemoteAgent, method: v1.AuthMethodEnvVar, env: Mapping[str, str]) -> None:
+async def _with_variables(remote: LiveAgent, method: v1.AuthMethodEnvVar, env: Mapping[str, str]) -> None:
     target = _command(remote)
     if missing := missing_variables(method, env):
         raise AccordError(f"logging in needs {', '.join(wanted.name for wanted in missing)} in the environment")
@@ -84,7 +81,7 @@ async def _with_variables(remote: RemoteAgent, method: v1.AuthMethodEnvVar, env:
     await remote.request(v1.AuthenticateRequest(method.id))
 
 
-async def _at_the_terminal(remote: RemoteAgent, command: Sequence[str], env: Mapping[str, str]) -> None:
+async def _at_the_terminal(remote: LiveAgent, command: Sequence[str], env: Mapping[str, str]) -> None:
     target = _command(remote)
     variables = environment({**target.env, **env}, target.inherit)
     code = await _run(command, variables, target.cwd)
@@ -106,7 +103,7 @@ async def _run(command: Sequence[str], env: Mapping[str, str], cwd: object) -> i
             await process.wait()
 
 
-def _command(remote: RemoteAgent) -> CommandTarget:
+def _command(remote: LiveAgent) -> CommandTarget:
     if not isinstance(remote.target, CommandTarget):
         raise AccordError("this way to log in needs an agent that is started by a command")
     return remote.target

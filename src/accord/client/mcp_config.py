@@ -1,13 +1,13 @@
-"""The MCP servers that people have already written down for their editors, as an agent takes them.
+"""Reading MCP servers from the configuration files of editors.
 
     {"mcpServers": {
       "files":  {"command": "npx", "args": ["-y", "some-server", "${workspaceFolder}"], "env": {"KEY": "${env:KEY}"}},
       "search": {"type": "http", "url": "https://mcp.example.com", "headers": {"Authorization": "Bearer ${TOKEN}"}},
       "off":    {"command": "x", "disabled": true}}}
 
-`servers` (as one editor has it) and `context_servers` (as another) are read as well, and comments and trailing commas,
-which their files may hold. Variables: `${NAME}`, `${NAME:-default}`, `${env:NAME}`, `${workspaceFolder}` (the session's
-folder), `${userHome}`; and `~` where a path begins. A variable that is not set is an error, not an empty word.
+`servers` and `context_servers`, the keys of other editors, are read as well; comments and trailing commas are allowed.
+Variables: `${NAME}`, `${NAME:-default}`, `${env:NAME}`, `${workspaceFolder}` (the session's folder), `${userHome}`; and
+`~` at the beginning of a path. A variable that is not set is an error, not an empty string.
 """
 
 from __future__ import annotations
@@ -17,22 +17,27 @@ import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import msgspec
 
 from accord.errors import ConfigurationError
 from accord.schema import v1
 
-PLACES = ("mcpServers", "servers", "context_servers")
+SECTIONS = ("mcpServers", "servers", "context_servers")
+"""The keys under which editors keep their servers."""
+
+ConfiguredServer: TypeAlias = v1.McpServerStdio | v1.McpServerHttp | v1.McpServerSse
+"""A server that a configuration file can describe."""
 
 
 def load_mcp_servers(
     path: str | Path, *, cwd: str | Path | None = None, environment: Mapping[str, str] | None = None
-) -> list[v1.McpServer]:
-    """The servers of a configuration file; raises ConfigurationError with one line that says what is wrong.
+) -> list[ConfiguredServer]:
+    """Read the MCP servers of a configuration file, as editors write it.
 
-    `cwd` is the session's folder, `environment` what variables are looked up in.
+    `cwd` is the session's folder, by default the current one; `environment` are the variables that `${NAME}` stands
+    for, by default our own. Raises ConfigurationError, whose one line names the file, the server and the problem.
 
         servers = accord.load_mcp_servers(".mcp.json", cwd=project)
         session = await remote.new_session(project, mcp_servers=servers)
@@ -50,14 +55,14 @@ def parse_mcp_servers(
     cwd: str | Path | None = None,
     environment: Mapping[str, str] | None = None,
     source: str = "mcpServers",
-) -> list[v1.McpServer]:
-    """The same from a text."""
+) -> list[ConfiguredServer]:
+    """Read the MCP servers of a configuration text; errors call it `source`."""
     try:
         document = msgspec.json.decode(_without_comments(text))
     except msgspec.DecodeError as error:
         raise ConfigurationError(f"{source}: {error}") from error
     reading = _Reading(Path(cwd or Path.cwd()), os.environ if environment is None else environment)
-    servers: list[v1.McpServer] = []
+    servers: list[ConfiguredServer] = []
     for name, entry in _entries(document, source).items():
         try:
             servers += reading.server(name, entry)
@@ -67,7 +72,7 @@ def parse_mcp_servers(
 
 
 def program(command: str, cwd: Path, path: str | None = None) -> str:
-    """Absolute, as the protocol wants it: found as a shell started in the session's folder would."""
+    """The absolute path of a program, which the protocol requires, found as a shell in `cwd` would find it."""
     if os.sep in command or (os.altsep and os.altsep in command):
         return os.path.normpath(cwd / Path(command).expanduser())
     found = shutil.which(command, path=path)
@@ -77,7 +82,7 @@ def program(command: str, cwd: Path, path: str | None = None) -> str:
 
 
 def handed_over(server: v1.McpServer, cwd: Path) -> v1.McpServer:
-    """This server as an agent is told of it: a program by its absolute path."""
+    """This server in the form that agents get: with the absolute path of its program."""
     if not isinstance(server, v1.McpServerStdio) or Path(server.command).is_absolute():
         return server
     path = next((variable.value for variable in server.env if variable.name == "PATH"), None)
@@ -87,14 +92,14 @@ def handed_over(server: v1.McpServer, cwd: Path) -> v1.McpServer:
 def _entries(document: Any, source: str) -> dict[str, Any]:
     if isinstance(document, dict):
         sections = cast("dict[str, Any]", document)
-        for place in PLACES:
-            if isinstance(entries := sections.get(place), dict):
+        for section in SECTIONS:
+            if isinstance(entries := sections.get(section), dict):
                 return cast("dict[str, Any]", entries)
-    raise ConfigurationError(f"{source}: it has no object {' or '.join(PLACES)}")
+    raise ConfigurationError(f"{source}: must have an object {', '.join(SECTIONS[:-1])} or {SECTIONS[-1]}")
 
 
 class _Reading:
-    """Makes servers of entries, with what variables stand for."""
+    """Reads the entries of one file, and replaces the variables in them."""
 
     def __init__(self, cwd: Path, environment: Mapping[str, str]) -> None:
         self._cwd = cwd.absolute()
@@ -107,10 +112,10 @@ class _Reading:
             "/": os.sep,
         }
 
-    def server(self, name: str, entry: Any) -> list[v1.McpServer]:
-        """None for one that is switched off."""
+    def server(self, name: str, entry: Any) -> list[ConfiguredServer]:
+        """The server of an entry; an empty list if it is switched off."""
         if not isinstance(entry, dict):
-            raise ConfigurationError("not an object")
+            raise ConfigurationError("the entry must be an object")
         fields = cast("dict[str, Any]", entry)
         if fields.get("disabled") is True or fields.get("enabled") is False:
             return []
@@ -123,7 +128,7 @@ class _Reading:
             case "sse":
                 return [v1.McpServerSse(name, self._url(fields), self._headers(fields))]
             case _:
-                raise ConfigurationError(f"there is no type {kind!r}: stdio, http or sse")
+                raise ConfigurationError(f"unknown type {kind!r}; use stdio, http or sse")
 
     def _stdio(self, name: str, fields: dict[str, Any]) -> v1.McpServerStdio:
         command = fields.get("command")
@@ -131,10 +136,10 @@ class _Reading:
             fields = cast("dict[str, Any]", command)
             command = fields.get("path")
         if not isinstance(command, str) or not command:
-            raise ConfigurationError("it has no command")
+            raise ConfigurationError("'command' must be a non-empty string")
         arguments: Any = fields.get("args") or []
         if not isinstance(arguments, list):
-            raise ConfigurationError("args is not a list")
+            raise ConfigurationError("'args' must be a list")
         env = self._texts(fields.get("env"), "env")
         return v1.McpServerStdio(
             name,
@@ -146,7 +151,7 @@ class _Reading:
     def _url(self, fields: dict[str, Any]) -> str:
         url = fields.get("url") or fields.get("serverUrl") or fields.get("httpUrl")
         if not isinstance(url, str):
-            raise ConfigurationError("it has neither a command nor a url")
+            raise ConfigurationError("'command' or 'url' must be given")
         return self._expanded(url)
 
     def _headers(self, fields: dict[str, Any]) -> list[v1.HttpHeader]:
@@ -156,7 +161,7 @@ class _Reading:
         if not value:
             return {}
         if not isinstance(value, dict):
-            raise ConfigurationError(f"{what} is not an object")
+            raise ConfigurationError(f"{what!r} must be an object")
         return {name: self._expanded(_text(text, what)) for name, text in cast("dict[str, Any]", value).items()}
 
     def _expanded(self, text: str) -> str:
@@ -171,13 +176,13 @@ class _Reading:
         if has_default and not value:
             return default
         if value is None:
-            raise ConfigurationError(f"the variable {name} is not set")
+            raise ConfigurationError(f"variable {name} is not set; set it, or write ${{{name}:-default}}")
         return value
 
 
 def _text(value: Any, what: str) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise ConfigurationError(f"{what} has something that is no text: {value!r}")
+        raise ConfigurationError(f"{what!r} must hold only strings and numbers, got {value!r}")
     return str(value)
 
 
@@ -185,7 +190,7 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/|,(?=\s*[}\]])', re.DO
 
 
 def _without_comments(text: str) -> str:
-    """Plain JSON from JSON with comments and trailing commas; texts stay as they are."""
+    """Plain JSON from JSON with comments and trailing commas; strings stay as they are."""
 
     def kept(found: re.Match[str]) -> str:
         return found[0] if found[0].startswith('"') else " "

@@ -1,9 +1,9 @@
-"""Supervision: a dead agent is started anew, and its sessions are taken up again where it can.
+"""Restarting an agent that died, with its sessions.
 
-    the connection ends ──▶ wait, a little longer each time ──▶ open_link ──▶ resume or load each session
+    connection ends ──▶ wait, a little longer each time ──▶ open_link ──▶ resume or load each session
 
-What was asked of the dead agent has failed by then, with `ConnectionClosed`; what is asked while it is started waits
-for it. Without a `Restart` policy the end of the connection is the end of its sessions.
+Requests to the dead agent have failed by then, with `ConnectionClosed`; requests made during the restart wait for it.
+Without a `Restart` policy the end of the connection is the end of its sessions.
 """
 
 from __future__ import annotations
@@ -12,53 +12,65 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from accord.client.remote_session import RemoteSession
+from accord.client.sessions import Sessions
+from accord.engine.peer import Peer
 from accord.errors import AccordError
 
-if TYPE_CHECKING:
-    from accord.client.remote_agent import RemoteAgent
-    from accord.client.remote_session import RemoteSession
-
 log = logging.getLogger("accord")
-
-TAKE_UP_WITHIN = 60.0
-"""Seconds that taking up one session may take."""
 
 
 @dataclass(frozen=True, slots=True)
 class Restarted:
-    """What happened to an agent that ended although nobody wanted it to."""
+    """What happened to an agent that died or had to be restarted."""
 
     why: str
-    """How it ended."""
+    """How the agent ended."""
     agent_is_back: bool
+    """Whether the agent runs again; if not, all of its sessions are lost."""
     attempts: int
-    """How often it was started anew."""
+    """How many times the agent was started."""
     taken_up: list[RemoteSession] = field(default_factory=list["RemoteSession"])
     """The sessions that go on."""
     lost: list[RemoteSession] = field(default_factory=list["RemoteSession"])
-    """The sessions that the agent could not take up; they have ended."""
+    """The sessions that the agent could not resume or load; they have ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class Restart:
-    """How a dead agent is started anew.
+    """How a dead agent is restarted.
 
     connect(["my-agent"], restart=accord.Restart(on_event=print))
     """
 
     attempts: int = 5
-    """How often in a row it is tried."""
+    """How many times in a row the agent is started before it counts as lost."""
     first_pause: float = 0.5
+    """Seconds before the first attempt; each further pause is twice as long."""
     longest_pause: float = 30.0
-    on_event: Callable[[Restarted], None] | None = None
+    """Seconds that a pause may grow to."""
+    on_event: Callable[[Restarted], object] | None = None
+    """Called after each restart, and when the agent could not be restarted."""
+
+
+class Supervised(Protocol):
+    """What a supervisor needs of its agent."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def peer(self) -> Peer: ...
+    @property
+    def sessions(self) -> Sessions: ...
+    async def open_link(self) -> None: ...
 
 
 class Supervisor:
-    """Watches one agent's connection."""
+    """Watches the connection of one agent, and restarts the agent."""
 
-    def __init__(self, remote: RemoteAgent, policy: Restart | None) -> None:
+    def __init__(self, remote: Supervised, policy: Restart | None) -> None:
         self._remote = remote
         self._policy = policy
         self._watching: asyncio.Task[None] | None = None
@@ -67,21 +79,23 @@ class Supervisor:
         self._changing = asyncio.Lock()
 
     def start(self) -> None:
+        """Begin to watch."""
         self._watching = asyncio.create_task(self._watch(), name=f"accord watches {self._remote.name}")
 
     async def stop(self) -> None:
+        """Stop watching, because the connection is closed on purpose."""
         if self._watching is not None:
             self._watching.cancel()
             await asyncio.wait([self._watching])
         self._is_ready.set()
 
     async def ready(self) -> None:
-        """Wait while the agent is being started anew."""
+        """Wait while the agent is being restarted."""
         if not self._is_ready.is_set():
             await self._is_ready.wait()
 
     async def restart(self, why: str) -> None:
-        """End the agent now and start it anew."""
+        """End the agent now and start it again, whatever the policy."""
         async with self._changing:
             self._is_ready.clear()
             await self._remote.peer.close()
@@ -93,9 +107,9 @@ class Supervisor:
             end = await peer.connection.closed()
             async with self._changing:
                 if self._remote.peer is not peer:
-                    continue  # it was started anew on purpose
+                    continue  # it was restarted on purpose
                 if self._policy is None:
-                    await self._remote.sessions_ended()
+                    await self._remote.sessions.end_all()
                     return
                 self._is_ready.clear()
                 if not await self._revive(str(end.error()), self._policy):
@@ -110,55 +124,29 @@ class Supervisor:
                 try:
                     await self._remote.open_link()
                 except AccordError as error:
-                    log.warning("%s could not be started anew: %s", self._remote.name, error)
+                    log.warning("%s could not be restarted (attempt %d): %s", self._remote.name, attempts, error)
                 else:
                     break
             else:
-                lost = list(self._remote.open_sessions.values())
-                await self._remote.sessions_ended()
+                lost = list(self._remote.sessions.faces().values())
+                await self._remote.sessions.end_all()
                 self._tell(policy, Restarted(why, False, attempts, [], lost))
                 return False
-            taken_up, lost = await self._take_up_all()
+            taken_up, lost = await self._remote.sessions.resume_all()
         finally:
             self._is_ready.set()
         self._tell(policy, Restarted(why, True, attempts, taken_up, lost))
         return True
-
-    async def _take_up_all(self) -> tuple[list[RemoteSession], list[RemoteSession]]:
-        taken_up: list[RemoteSession] = []
-        lost: list[RemoteSession] = []
-        for session in list(self._remote.open_sessions.values()):
-            try:
-                await self._take_up(session)
-            except AccordError as error:
-                log.warning("the session %s could not be taken up again: %s", session.id, error)
-                self._remote.open_sessions.pop(session.id, None)
-                await session.ended()
-                lost.append(session)
-            else:
-                taken_up.append(session)
-        return taken_up, lost
-
-    async def _take_up(self, session: RemoteSession) -> None:
-        """Resume it, where the agent can; else load it, and its replay takes the place of what was folded."""
-        peer, offers = self._remote.peer, self._remote.capabilities.sessions
-        if not offers.resume and offers.load:
-            session.state.clear()
-            loaded = await peer.request(session.to_load(), timeout=TAKE_UP_WITHIN)
-            session.opened(loaded)
-        else:
-            resumed = await peer.request(session.to_resume(), timeout=TAKE_UP_WITHIN)
-            session.opened(resumed)
 
     def _tell(self, policy: Restart, event: Restarted) -> None:
         log.warning(
             "%s ended (%s) and %s",
             self._remote.name,
             event.why,
-            "was started anew" if event.agent_is_back else "could not be started anew",
+            "was restarted" if event.agent_is_back else "could not be restarted",
         )
         if policy.on_event is not None:
             try:
                 policy.on_event(event)
             except Exception:
-                log.exception("the listener to restarts failed")
+                log.exception("Restart.on_event raised an error")

@@ -147,9 +147,12 @@ def _what(question: PermissionQuestion) -> str:
 @contextmanager
 def _locked(path: Path) -> Generator[None]:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with path.with_name(f"{path.name}.lock").open("ab") as lock:
-        _lock(lock.fileno())
-        yield  # closing the file releases the lock
+    lock = os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        _lock(lock)
+        yield
+    finally:
+        os.close(lock)  # releases the lock
 
 
 if sys.platform == "win32":

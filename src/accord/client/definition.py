@@ -1,0 +1,53 @@
+"""`ClientDefinition`: what a `Client` consists of, as its connections see it. Nothing in it is live."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from accord.engine.handlers import Handlers
+from accord.schema import v1
+from accord.services.service import Service, SessionOf
+
+
+class ClientDefinition:
+    """The client's name, the services that it lends, and its handlers."""
+
+    def __init__(
+        self,
+        info: v1.Implementation,
+        services: Sequence[Service],
+        change_capabilities: Callable[[v1.ClientCapabilities], v1.ClientCapabilities] | None,
+    ) -> None:
+        self.info = info
+        self.services = list(services)
+        self.handlers = Handlers()
+        """The handlers that the caller registered for all connections."""
+        self._change_capabilities = change_capabilities
+
+    def declare(self, *, terminal_login: bool, unstable: bool) -> v1.ClientCapabilities:
+        """The capabilities that agents are told: what the services declare, and what every client of ours can show."""
+        declared = v1.ClientCapabilities(
+            session=v1.ClientSessionCapabilities(
+                compaction=v1.CompactionCapabilities(),
+                config_options=v1.SessionConfigOptionsCapabilities(v1.BooleanConfigOptionCapabilities()),
+                notices=v1.NoticeCapabilities(),
+            ),
+            auth=v1.AuthCapabilities(terminal_login),
+            plan=v1.PlanCapabilities() if unstable else None,
+            subagents=v1.SubagentCapabilities() if unstable else None,
+            # The older form of `auth.terminal`, which agents in the field read.
+            meta={"terminal-auth": True} if terminal_login else None,
+        )
+        for service in self.services:
+            declared = service.declare(declared)
+        return declared if self._change_capabilities is None else self._change_capabilities(declared)
+
+    def handlers_for(self, session_of: SessionOf) -> Handlers:
+        """The handlers of one connection; those that the caller registered replace those of services."""
+        handlers = Handlers()
+        for service in self.services:
+            service.register(handlers, session_of)
+        handlers.typed.update(self.handlers.typed)
+        handlers.raw.update(self.handlers.raw)
+        handlers.others = self.handlers.others
+        return handlers

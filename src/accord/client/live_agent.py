@@ -1,0 +1,183 @@
+"""`LiveAgent`: an agent while a client is connected to it. The caller holds its face, the `RemoteAgent`.
+
+session/update ──▶ `Sessions.arrived` ──▶ its LiveSession, or `Early` until there is one
+requests of the agent ──▶ the client's services, which find the session by its id
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import Any, Self, TypeVar, cast
+
+from accord.capabilities import AgentOffers
+from accord.client.definition import ClientDefinition
+from accord.client.handshake import VERSION, open_link
+from accord.client.sessions import Sessions
+from accord.client.supervision import Restart, Supervisor
+from accord.client.target import CommandTarget, Target
+from accord.engine.connection import Limits
+from accord.engine.handlers import Handlers, MessageT, Registrar
+from accord.engine.peer import Peer
+from accord.errors import PeerError
+from accord.schema import v1
+from accord.schema.base import Json, Notification, Request
+from accord.services.service import Service
+from accord.tasks import Tasks
+from accord.trace import Observer
+
+ResultT = TypeVar("ResultT")
+
+
+class LiveAgent:
+    """The connection to one agent, which may be restarted, and its sessions."""
+
+    def __init__(
+        self,
+        target: Target,
+        client: ClientDefinition,
+        *,
+        timeout: float,
+        restart: Restart | None = None,
+        unstable: bool = False,
+        limits: Limits | None = None,
+        observers: Sequence[Observer] = (),
+    ) -> None:
+        self.target = target
+        self.limits = limits or Limits()
+        self.answer = v1.InitializeResponse(VERSION)
+        """The agent's answer to `initialize`."""
+        self.tasks = Tasks(asyncio.get_running_loop())
+        self.sessions = Sessions(self)
+        self._client = client
+        self._timeout = timeout
+        self._unstable = unstable
+        self._observers = list(observers)
+        self._handlers = Handlers()
+        """The handlers that the caller registered for this agent."""
+        self._peer: Peer | None = None
+        self._supervisor = Supervisor(self, restart)
+
+    @property
+    def name(self) -> str:
+        """The agent's name, which is the same next time: what it calls itself, or its command or address."""
+        info = self.answer.agent_info
+        return info.name if info is not None else self.target.name
+
+    @property
+    def program(self) -> str:
+        """What the agent is, however it calls itself."""
+        return self.target.program
+
+    @property
+    def services(self) -> Sequence[Service]:
+        """What the client lends."""
+        return self._client.services
+
+    @property
+    def peer(self) -> Peer:
+        """The connection; raises RuntimeError before there is one."""
+        if self._peer is None:
+            raise RuntimeError("not connected yet: use `async with accord.connect(...) as remote`")
+        return self._peer
+
+    @property
+    def capabilities(self) -> AgentOffers:
+        """What the agent declared."""
+        return AgentOffers(self.answer.agent_capabilities)
+
+    # Life
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self.open_link()
+        except BaseException:
+            await self.target.release()
+            raise
+        self._supervisor.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """End the connection, and the agent's process if it has one, in bounded time."""
+        await self._supervisor.stop()
+        try:
+            await self.peer.close()
+        finally:
+            await self.sessions.end_all()
+            await self.tasks.end(self.limits.grace)
+            await self.target.release()
+
+    async def open_link(self) -> None:
+        """Connect, and replace the connection before if there was one."""
+        handlers = self._client.handlers_for(self.sessions.find)
+        handlers.typed.update(self._handlers.typed)
+        handlers.raw.update(self._handlers.raw)
+        handlers.on_arrival(v1.SessionNotification, self.sessions.arrived)
+        declared = self._client.declare(terminal_login=isinstance(self.target, CommandTarget), unstable=self._unstable)
+        self._peer, self.answer = await open_link(
+            self.target,
+            handlers,
+            v1.InitializeRequest(VERSION, declared, self._client.info),
+            timeout=self._timeout,
+            unstable=self._unstable,
+            limits=self.limits,
+            observers=self._observers,
+        )
+
+    def kill(self) -> None:
+        """End the agent's process now; leaving the block that holds the connection is still needed."""
+        if self._peer is not None:
+            self.tasks.start(self._peer.connection.transport.close(0.0), "end at once")
+
+    async def restart(self, why: str) -> None:
+        """End the agent, start it again, and resume its sessions where it can."""
+        await self._supervisor.restart(why)
+
+    async def ready(self) -> None:
+        """Wait while the agent is being restarted."""
+        await self._supervisor.ready()
+
+    # Messages
+
+    async def request(
+        self,
+        request: Request[ResultT],
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109
+        idle_timeout: float | None = None,
+        force: bool = False,
+    ) -> ResultT:
+        """Send a request when the agent is ready; returns its result."""
+        await self._supervisor.ready()
+        try:
+            return await self.peer.request(request, timeout=timeout, idle_timeout=idle_timeout, force=force)
+        except PeerError as error:
+            self.failed(getattr(request, "session_id", ""), error)
+            raise
+
+    def failed(self, session_id: str, error: Exception) -> None:
+        """Take note of the error that a request for this session was answered with."""
+        self.sessions.failed(session_id, error)
+
+    async def notify(self, notification: Notification, *, force: bool = False) -> None:
+        """Send a notification when the agent is ready."""
+        await self._supervisor.ready()
+        await self.peer.notify(notification, force=force)
+
+    async def request_raw(self, method: str, params: Json = None) -> Json:
+        """Send a request in plain JSON values when the agent is ready."""
+        await self._supervisor.ready()
+        return await self.peer.request_raw(method, params)
+
+    def on(self, message: type[MessageT]) -> Registrar[MessageT]:
+        """Handle this message from now on, also after a restart."""
+        register: Callable[[Callable[..., Any]], object] = cast("Any", self._handlers.on(message))
+
+        def register_now(handler: Callable[..., Any]) -> None:
+            register(handler)
+            self.peer.handle(self._handlers)
+
+        return Registrar(register_now)

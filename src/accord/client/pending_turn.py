@@ -1,0 +1,192 @@
+"""`PendingTurn`: one prompt, from sending it until the agent has answered. The caller holds its face, the `Reply`.
+
+    session/update ──▶ LiveSession ──▶ Unread ──▶ `next_update`
+    answer         ──▶ `answered`  ──▶ Outcome ──▶ `wait`
+
+The session owns the turn, so the turn goes on whether or not its Reply is iterated or awaited. Updates are buffered
+where they arrive, so the answer never waits for a reader.
+
+Cancelling follows the specification's rules for clients: `session/cancel` is sent, open permission requests of the
+session are answered `cancelled`, unfinished tool calls are marked, and updates are accepted until the agent answers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AbstractContextManager
+from typing import Any, Protocol, cast
+
+import msgspec
+
+from accord.client.unread import Unread
+from accord.engine.peer import Posted
+from accord.errors import AccordError, Overflow, Timeout
+from accord.schema import v1
+from accord.schema.base import Json
+from accord.state import Message, SessionState, ToolCallState
+from accord.transports.closing import within
+
+LEAVE_WITHIN = 5.0
+"""Seconds that leaving an `async with` block waits for the answer to the prompt that it cancels."""
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """How a turn ended, and what it produced."""
+
+    stop_reason: str
+    """Why the agent stopped, in the protocol's words: `end_turn`, `cancelled`, `max_tokens`, `refusal`, ..."""
+    text: str
+    """All that the agent said in the turn."""
+    tool_calls: list[ToolCallState]
+    """The tool calls that began in the turn."""
+    usage: v1.Usage | None = None
+    """The tokens that the turn used; None if the agent does not report them."""
+    meta: dict[str, Json] | None = None
+    """The `_meta` of the agent's answer."""
+
+
+class TurnSession(Protocol):
+    """What a turn needs of its session."""
+
+    @property
+    def id(self) -> v1.SessionId: ...
+    @property
+    def state(self) -> SessionState: ...
+    def is_turn(self, turn: PendingTurn) -> bool: ...
+    def send_cancel(self) -> None: ...
+    async def restart_agent(self, why: str) -> None: ...
+
+
+class PendingTurn:
+    """A prompt that was sent, and what has come back for it so far."""
+
+    def __init__(
+        self,
+        session: TurnSession,
+        posted: Posted[v1.PromptResponse],
+        prompt: list[v1.ContentBlock],
+        unread: Unread,
+        *,
+        keeps_wire: bool,
+    ) -> None:
+        self.prompt = prompt
+        """What was sent."""
+        self.unread = unread
+        """The updates that were not read yet."""
+        self.keeps_wire = keeps_wire
+        """Whether updates are kept as the JSON that they came as."""
+        self.cancelled = False
+        """Whether `session/cancel` was sent for it."""
+        self._session = session
+        self._posted = posted
+        self._result: v1.PromptResponse | Exception | None = None
+        self._finished = asyncio.Event()
+        self._begins_at: int | None = None
+        self._ends_at: int | None = None
+        self._outcome: Outcome | None = None
+
+    # What the session reports
+
+    def begin(self) -> None:
+        """The agent has answered all earlier prompts of the session: updates belong to this turn from now on."""
+        self._begins_at = len(self._session.state)
+
+    def overflowed(self, overflow: Overflow) -> None:
+        """Fail, because the reader fell too far behind, and ask the agent to stop."""
+        self.answered(overflow)
+        self.request_cancel()
+
+    def answered(self, result: v1.PromptResponse | Exception) -> None:
+        """Finish with the agent's answer, or with the reason why none will be waited for. Only the first one counts."""
+        if self._result is None:
+            self._result = result
+            self._ends_at = len(self._session.state)
+            self.unread.finish()
+            self._finished.set()
+
+    async def watch(self, total: float | None, idle: float | None) -> None:
+        """Fail when a deadline passes."""
+        try:
+            await self._posted.within(total, idle)
+        except Timeout as timeout:
+            if not self.done:
+                self.answered(timeout)
+                self.request_cancel()
+        except AccordError:
+            pass  # `answered` was called with it
+
+    # Reading
+
+    async def next_update(self) -> Any:
+        """The next update, as JSON bytes if `keeps_wire`; raises StopAsyncIteration after the last."""
+        unread = self.unread
+        if (update := unread.now()) is None:
+            try:
+                update = await unread.get(self._awaited())
+            except asyncio.CancelledError:
+                self.request_cancel()
+                raise
+            if update is None:
+                if isinstance(self._result, Exception):
+                    raise self._result
+                raise StopAsyncIteration
+        return update
+
+    # The end
+
+    @property
+    def done(self) -> bool:
+        """Whether the agent has answered, or the turn has failed."""
+        return self._result is not None
+
+    async def wait(self) -> Outcome:
+        """Wait for the end; raises the error that the turn ended with."""
+        try:
+            await self._wait_for_end()
+        except asyncio.CancelledError:
+            self.request_cancel()
+            raise
+        if isinstance(self._result, Exception):
+            raise self._result
+        return self._made_outcome()
+
+    async def _wait_for_end(self) -> None:
+        if self._finished.is_set():
+            return
+        with self._awaited(), self.unread.awaiting_end():
+            await self._finished.wait()
+
+    def _awaited(self) -> AbstractContextManager[None]:
+        return self._posted.awaited()
+
+    def _made_outcome(self) -> Outcome:
+        if self._outcome is None:
+            response = cast("v1.PromptResponse", self._result)
+            entries = [] if self._begins_at is None else self._session.state.between(self._begins_at, self._ends_at)
+            text = "".join(it.text for it in entries if isinstance(it, Message) and it.speaker == "agent")
+            calls = [it for it in entries if isinstance(it, ToolCallState)]
+            self._outcome = Outcome(response.stop_reason, text, calls, response.usage, response.meta)
+        return self._outcome
+
+    # Cancelling
+
+    def request_cancel(self) -> None:
+        """Ask the agent to stop, without waiting; does nothing the second time or after the end."""
+        if self.cancelled or (self.done and not self._session.is_turn(self)):
+            return
+        self.cancelled = True
+        self._session.send_cancel()
+
+    async def cancel(self, deadline: float | None) -> Outcome:
+        """Ask the agent to stop and wait for the end; past the deadline, restart the agent."""
+        self.request_cancel()
+        if deadline is not None and not await within(deadline, self._wait_for_end()):
+            self.answered(v1.PromptResponse("cancelled"))
+            await self._session.restart_agent(f"{self._session.id}: the agent ignored session/cancel")
+        return await self.wait()
+
+    async def leave(self) -> None:
+        """Cancel the turn if it still runs, and wait a bounded time for its end."""
+        if not self.done:
+            self.request_cancel()
+            await within(LEAVE_WITHIN, self._finished.wait())

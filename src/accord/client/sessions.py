@@ -1,0 +1,240 @@
+"""The sessions that are open with one agent: how they begin, are loaded, resumed and end.
+
+    new, fork ─────▶ the answer brings the id ──▶ entered, with the updates that came before the answer
+    load, resume ──▶ the id is known ──▶ entered before the request is sent, so that the replay finds it
+
+A new session is entered the moment its answer arrives, before any message after the answer is processed; so no update
+or request of the agent comes too soon for it. Updates that come even before the answer wait in `Early`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar, cast
+
+from msgspec import Raw
+
+from accord.client.early import Early
+from accord.client.live_session import LiveSession, Reopening, SessionAgent, SessionSetup
+from accord.client.mcp_config import handed_over
+from accord.client.remote_session import RemoteSession
+from accord.errors import INVALID_REQUEST, NOT_FOUND, AccordError, PeerError, RequestError
+from accord.schema import v1
+from accord.schema.base import Request
+
+OpenedT = TypeVar("OpenedT", v1.NewSessionResponse, v1.ForkSessionResponse)
+
+log = logging.getLogger("accord")
+
+RESUME_WITHIN = 60.0
+"""Seconds that resuming or loading one session may take after the agent was restarted."""
+
+
+class OpenSession(NamedTuple):
+    """An open session: `live` for the connection, `face` for the caller."""
+
+    live: LiveSession
+    face: RemoteSession
+
+
+class Sessions:
+    """The table of the open sessions of one agent, by their ids."""
+
+    def __init__(self, remote: SessionAgent) -> None:
+        self._remote = remote
+        self._open: dict[v1.SessionId, OpenSession] = {}
+        self._early = Early(remote.limits.early)
+
+    def faces(self) -> Mapping[v1.SessionId, RemoteSession]:
+        """The open sessions, as callers see them."""
+        return {session_id: session.face for session_id, session in self._open.items()}
+
+    def find(self, session_id: v1.SessionId) -> LiveSession:
+        """The open session with this id; raises RequestError for an unknown one."""
+        session = self._open.get(session_id)
+        if session is None:
+            raise RequestError.not_found("Unknown session", sessionId=session_id)
+        return session.live
+
+    def arrived(self, notification: v1.SessionNotification, params: bytes | Raw) -> None:
+        """Give an update to its session, or keep it until the session is known."""
+        session = self._open.get(notification.session_id)
+        if session is not None:
+            session.live.received(notification.update, params)
+        else:
+            self._early.keep(notification.session_id, notification.update, params)
+
+    # Beginning
+
+    def setup(
+        self,
+        cwd: str | Path | None,
+        mcp_servers: Sequence[v1.McpServer],
+        additional_directories: Sequence[str | Path],
+    ) -> SessionSetup:
+        """What a session is opened with; raises CapabilityMissing for what the agent does not accept."""
+        folder = absolute(cwd)
+        return SessionSetup(
+            folder, self._directories(folder, additional_directories), self._servers(folder, mcp_servers)
+        )
+
+    def _directories(self, cwd: Path, additional: Sequence[str | Path]) -> list[str]:
+        """The folders besides `cwd`, each once."""
+        more = dict.fromkeys(str(absolute(path)) for path in additional)
+        more.pop(str(cwd), None)
+        if more:
+            needed = "session_capabilities.additional_directories"
+            self._remote.peer.capabilities.require(needed, "additional directories")
+        return list(more)
+
+    def _servers(self, cwd: Path, servers: Sequence[v1.McpServer]) -> list[v1.McpServer]:
+        """The MCP servers in the form that is sent to the agent."""
+        for server in servers:
+            self._remote.peer.capabilities.require_for(server, f"the MCP server {getattr(server, 'name', '')}")
+        return [handed_over(server, cwd) for server in servers]
+
+    async def begin(self, request: Request[OpenedT], setup: SessionSetup) -> RemoteSession:
+        """Open a session whose id the agent chooses."""
+        await self._remote.ready()
+        posted = self._remote.peer.post(request)
+        begun: asyncio.Future[OpenSession] = asyncio.get_running_loop().create_future()
+
+        def answered(result: OpenedT | Exception) -> None:
+            if begun.done():
+                return
+            if isinstance(result, Exception):
+                begun.set_exception(result)
+            else:
+                session = self._enter(result.session_id, setup)
+                session.live.opened(result)
+                self._deliver_early(session.live)
+                begun.set_result(session)
+
+        posted.then(answered)
+        try:
+            with posted.awaited():
+                return (await begun).face
+        except asyncio.CancelledError:
+            posted.abandon()
+            if begun.done() and not begun.cancelled() and begun.exception() is None:
+                # The session was opened already, and its caller will never get it.
+                live = begun.result().live
+                self._remote.tasks.call(lambda: self.close(live), f"closing {live.id}")
+            raise
+
+    async def fork(self, session: LiveSession) -> RemoteSession:
+        """Copy a session under an id of its own."""
+        setup = session.setup
+        request = v1.ForkSessionRequest(session.id, str(setup.cwd), setup.additional_directories, setup.mcp_servers)
+        return await self.begin(request, setup)
+
+    async def reopen(
+        self,
+        kind: Reopening,
+        session_id: str,
+        cwd: str | Path | None,
+        mcp_servers: Sequence[v1.McpServer],
+        additional_directories: Sequence[str | Path],
+    ) -> RemoteSession:
+        """Open a session whose id is known, by the request of this kind."""
+        self._remote.peer.capabilities.require_for(kind, kind.__method__)
+        setup = self.setup(cwd, mcp_servers, additional_directories)
+        key = v1.SessionId(session_id)
+        if key in self._open:
+            raise ValueError(f"session {session_id!r} is already open; close it before it is opened again")
+        session = self._enter(key, setup)
+        self._deliver_early(session.live)
+        try:
+            session.live.opened(await self._remote.request(session.live.reopening(kind)))
+        except BaseException:
+            self._open.pop(key, None)
+            await session.live.ended()
+            raise
+        return session.face
+
+    def _enter(self, session_id: v1.SessionId, setup: SessionSetup) -> OpenSession:
+        live = LiveSession(self._remote, session_id, setup)
+        session = self._open[session_id] = OpenSession(live, RemoteSession(live, self))
+        return session
+
+    def _deliver_early(self, session: LiveSession) -> None:
+        for update, params in self._early.take(session.id):
+            session.received(update, params)
+
+    async def resume_all(self) -> tuple[list[RemoteSession], list[RemoteSession]]:
+        """Resume or load every session after the agent was restarted; returns those that go on and those that are lost.
+
+        A session is loaded only if the agent cannot resume it; the replay then replaces the state that was kept.
+        """
+        kept: list[RemoteSession] = []
+        lost: list[RemoteSession] = []
+        for live, face in list(self._open.values()):
+            try:
+                await self._resume(live)
+            except AccordError as error:
+                log.warning("session %s could not be resumed after the restart: %s", live.id, error)
+                self._open.pop(live.id, None)
+                await live.ended()
+                lost.append(face)
+            else:
+                kept.append(face)
+        return kept, lost
+
+    async def _resume(self, session: LiveSession) -> None:
+        offers = self._remote.capabilities.sessions
+        loads = offers.load and not offers.resume
+        if loads:
+            session.state.clear()
+        request = session.reopening(v1.LoadSessionRequest if loads else v1.ResumeSessionRequest)
+        session.opened(await self._remote.peer.request(request, timeout=RESUME_WITHIN))
+
+    # Ending
+
+    async def close(self, session: LiveSession) -> None:
+        """Close a session, at the agent as well if it can."""
+        if self._remote.capabilities.sessions.close:
+            try:
+                await self._remote.request(v1.CloseSessionRequest(session.id))
+            except PeerError as error:
+                if error.code != NOT_FOUND:  # an agent that does not know the session has closed it
+                    raise
+        if self._is_open(session):
+            del self._open[session.id]
+        await session.ended()
+
+    def _is_open(self, session: LiveSession) -> bool:
+        open_session = self._open.get(session.id)
+        return open_session is not None and open_session.live is session
+
+    async def deleted(self, session_id: v1.SessionId) -> None:
+        """End a session here that the agent has deleted."""
+        if (session := self._open.pop(session_id, None)) is not None:
+            await session.live.ended()
+
+    def failed(self, session_id: str, error: Exception) -> None:
+        """Look at the error of a request for this session: one that was taken by another connection has ended here."""
+        session = self._open.get(v1.SessionId(session_id))
+        if session is not None and _was_taken(error):
+            live = session.live
+            live.is_open = False  # at once, because it may be loaded again now
+            del self._open[live.id]
+            self._remote.tasks.call(live.ended, f"ending {live.id}, which was taken elsewhere")
+
+    async def end_all(self) -> None:
+        """End every session here, because the connection has ended for good."""
+        while self._open:
+            _, session = self._open.popitem()
+            await session.live.ended()
+
+
+def _was_taken(error: Exception) -> bool:
+    data = error.data if isinstance(error, PeerError) and error.code == INVALID_REQUEST else None
+    return isinstance(data, dict) and cast("dict[str, Any]", data).get("reason") == "taken"
+
+
+def absolute(path: str | Path | None) -> Path:
+    """This path as an absolute one; the current folder if it is None."""
+    return Path.cwd() if path is None else Path(path).expanduser().absolute()

@@ -1,0 +1,66 @@
+"""What completion shows of a client's objects is what the documentation explains, and nothing of how they work."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from itertools import pairwise
+
+import pytest
+
+import accord
+
+MEMBERS = {
+    "Client": "info on on_notification on_request",
+    "RemoteAgent": """
+        peer info name capabilities auth_methods open_sessions login logout
+        new_session load resume sessions delete providers set_provider disable_provider
+        request notify request_raw on kill
+    """,
+    "RemoteSession": """
+        id cwd roots state agent is_open prompt is_busy cancel updates on_change tool_call markdown
+        set_mode set_config set_title fork close
+    """,
+    "Reply": "prompt wire text done cancelled cancel request_cancel",
+}
+
+
+@pytest.fixture
+async def objects():
+    """One live object of each class."""
+    agent, client = accord.Agent("quiet"), accord.Client()
+    agent.on_prompt(lambda _: None)
+    async with accord.connect(agent, client) as remote:
+        session = await remote.new_session("/")
+        reply = session.prompt("go")
+        await reply
+        return {"Client": client, "RemoteAgent": remote, "RemoteSession": session, "Reply": reply}
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+async def test_an_object_of_a_client_shows_these_members_and_no_others(objects, name):
+    shown = {member for member in dir(objects[name]) if not member.startswith("_")}
+    assert shown == set(MEMBERS[name].split())
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+def test_every_member_of_a_clients_objects_has_a_docstring(name):
+    cls = getattr(accord, name)
+    explained = {member for member, value in vars(cls).items() if inspect.getdoc(value)}
+    explained |= explained_attributes(cls.__init__)
+    assert set(MEMBERS[name].split()) - explained == set()
+
+
+def explained_attributes(function) -> set[str]:
+    """The attributes that `__init__` sets with a string below that explains them."""
+    [tree] = ast.parse(textwrap.dedent(inspect.getsource(function))).body
+    return {
+        target.attr
+        for node, below in pairwise(tree.body)
+        for target in (node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)])
+        if isinstance(target, ast.Attribute)
+        and isinstance(below, ast.Expr)
+        and isinstance(below.value, ast.Constant)
+        and isinstance(below.value.value, str)
+    }
