@@ -95,7 +95,7 @@ async def test_no_answer_is_told_as_what_it_is(serve, action):
     ("content", "problem"),
     [
         ({}, "strategy: missing"),
-        ({"strategy": "slow"}, "strategy: is none of the choices"),
+        ({"strategy": "slow"}, "strategy: must be one of the choices"),
         ({"strategy": "fast", "name": "x"}, "name: must have at least 2 characters"),
     ],
     ids=["missing", "not offered", "too short"],

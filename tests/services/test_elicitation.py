@@ -429,7 +429,7 @@ def test_a_permission_question_fits_on_a_screen_whatever_the_agent_puts_into_it(
 @pytest.mark.parametrize("path", ["/x\0y", "/half \ud83d"])
 def test_a_location_that_no_file_can_have_is_refused(session, path):
     call = ToolCallState(v1.ToolCallId("t"), locations=[v1.ToolCallLocation(path)])
-    with pytest.raises(accord.RequestError, match="a path must be text without zero bytes"):
+    with pytest.raises(accord.RequestError, match="path must be valid Unicode without null bytes"):
         must_be_judgeable(call, [])
 
 

@@ -96,7 +96,7 @@ async def test_files_of_a_request_are_looked_at_once_each_and_not_in_the_event_l
     [
         ({"paths": ["/" + "a/" * LONGEST]}, "bytes of a path"),
         ({"paths": ["/" + "ü" * LONGEST_NAME]}, "bytes of a name in a path"),
-        ({"paths": ["/a\0b"]}, "without zero bytes"),
+        ({"paths": ["/a\0b"]}, "without null bytes"),
         ({"paths": [], "title": "x" * (LONGEST_TEXT + 1)}, "bytes of the title"),
         ({"paths": [], "raw_input": {"command": "x;" * LONGEST_TEXT}}, "bytes of the command"),
         ({"paths": [], "raw_input": {"command": "x", "args": ["y"] * LONGEST_TEXT}}, "bytes of the command"),

@@ -210,13 +210,13 @@ def test_a_policy_may_say_what_holds_otherwise(session):
     ("text", "words"),
     [
         ("rules = 3", "[[rules]]"),
-        ("[[rules]]", "rule 1: it has no answer"),
-        ('[[rules]]\nanswer = "yes"', "allow, reject or ask, not 'yes'"),
-        ('[[rules]]\nanswer = "allow"\npath = ["x"]', "there is no 'path'"),
-        ('[[rules]]\nanswer = "allow"\n[[rules]]\nanswer = "allow"\nkinds = "read"', "rule 2: kinds: a list"),
-        ('[[rules]]\nanswer = "allow"\nkinds = ["write"]', "there is no kind 'write'"),
+        ("[[rules]]", "rule 1: answer is missing"),
+        ('[[rules]]\nanswer = "yes"', "allow, reject or ask, got 'yes'"),
+        ('[[rules]]\nanswer = "allow"\npath = ["x"]', "unknown key 'path'"),
+        ('[[rules]]\nanswer = "allow"\n[[rules]]\nanswer = "allow"\nkinds = "read"', "rule 2: kinds: must be a list"),
+        ('[[rules]]\nanswer = "allow"\nkinds = ["write"]', "unknown kind 'write'"),
         ("[[rules", "array declaration"),
-        ('defaults = "ask"', "there is no 'defaults'"),
+        ('defaults = "ask"', "unknown key 'defaults'"),
     ],
 )
 def test_a_policy_that_makes_no_sense_says_where(tmp_path, text, words):
@@ -327,7 +327,7 @@ async def test_a_file_that_cannot_be_read_is_neither_believed_nor_overwritten(se
     permissions = Permissions(lambda _: "allow_always", remembered=remembered)
     assert await answer(permissions, asked(session, title="x")) == "allow_always"
     assert remembered.path.read_text() == "{broken"
-    assert "cannot be read" in caplog.text
+    assert "cannot read" in caplog.text
 
 
 REMEMBER_MANY = """

@@ -88,14 +88,14 @@ def test_a_url_is_its_origin():
     assert UrlTarget("http://a.example/one").program == "http://a.example:80"
 
 
-async def test_answers_by_name_of_an_older_file_hold_no_more(tmp_path, session, caplog):
+async def test_answers_by_name_in_an_older_file_are_ignored(tmp_path, session, caplog):
     file = tmp_path / "remembered.json"
     old = {"agent": "tester", "folder": str(session.cwd), "kind": "other", "what": "x", "allowed": True, "at": ""}
     file.write_text(json.dumps({"version": 1, "answers": [old]}))
     remembered = accord.RememberedAnswers(file)
     question = PermissionQuestion(session, ToolCallState(v1.ToolCallId("t"), title="x"), [])
     assert await asyncio.to_thread(remembered.recall, question) is None
-    assert "they hold no more" in caplog.text
+    assert "they are ignored" in caplog.text
     remembered.remember(question, allowed=False)
     assert json.loads(file.read_text())["version"] == 2
     assert remembered.recall(question) is False

@@ -82,5 +82,5 @@ async def test_a_missing_working_directory_is_not_mistaken_for_a_missing_command
 
 @pytest.mark.parametrize("command", [[], "gemini --acp"])
 def test_a_command_is_a_list(command):
-    with pytest.raises(ValueError, match="a command is a list"):
+    with pytest.raises(ValueError, match="command must be a list"):
         ProcessTransport(command)

@@ -1,6 +1,6 @@
-"""The same services without a connection: for an agent whose client lends nothing, on the agent's own machine.
+"""Services without a connection, for an agent whose client lends none: they run on the agent's own machine.
 
-What a client lends goes before. The author's code does not see the difference: the same requests, the same errors.
+What the client lends takes precedence. The agent's code sees no difference: same requests, same errors.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _asking: ContextVar[ServedSession] = ContextVar("accord_local_session")
 
 
 class LocalHost:
-    """Services of this process for the sessions of an agent in it."""
+    """The services of this process, for sessions of an agent in the same process."""
 
     def __init__(self, services: Sequence[Service]) -> None:
         self._services = list(services)
@@ -34,15 +34,15 @@ class LocalHost:
             service.register(self._handlers, lambda _: _asking.get())
             declared = service.declare(declared)
         self.capabilities = Capabilities(declared)
-        """What a client that lent these would declare."""
+        """The capabilities that a client with these services would declare."""
 
     def stands_in(self, request: Request[Any], client: Capabilities) -> bool:
-        """Whether a request is answered here: the client does not lend what it needs, and we do."""
+        """Whether to answer a request here: the client lacks the capability, and these services have it."""
         needed = request.__needs__ or _BELONGS_TO.get(type(request))
         return needed is not None and not client.has(needed) and self.capabilities.has(needed)
 
     async def request(self, session: ServedSession, request: Request[ResultT]) -> ResultT:
-        """The answer; an error is the one that a client's would be."""
+        """Answer a request. Errors are those that a client would answer with."""
         method = request.__method__
         _, handle = self._handlers.typed[method, True]
         token = _asking.set(session)
@@ -55,13 +55,13 @@ class LocalHost:
             _asking.reset(token)
 
     async def release(self, session: ServedSession) -> None:
-        """The session has ended."""
+        """Release everything that is kept for a session that has ended."""
         for service in self._services:
             await service.release(session)
 
 
 class HelpedPeer:
-    """A client's peer for one session, with a local host in place of what the client does not lend."""
+    """The client's peer for one session; local services replace what the client does not lend."""
 
     def __init__(self, peer: Peer, local: LocalHost, session: ServedSession) -> None:
         self._peer = peer
@@ -69,11 +69,13 @@ class HelpedPeer:
         self._session = session
 
     async def request(self, request: Request[ResultT], /, *, force: bool = False) -> ResultT:
+        """Send a request to the client, or answer it here if the client cannot. `force` always sends it."""
         if not force and self._local.stands_in(request, self._peer.capabilities):
             return await self._local.request(self._session, request)
         return await self._peer.request(request, force=force)
 
     async def request_raw(self, method: str, params: Json = None, /, *, session_id: str | None = None) -> Json:
+        """Send a request to the client."""
         return await self._peer.request_raw(method, params, session_id=session_id)
 
 
@@ -86,4 +88,4 @@ _BELONGS_TO: dict[Any, str] = dict.fromkeys(
     ),
     "terminal",
 )
-"""Requests that need nothing themselves, as they follow one that does."""
+"""Requests without a capability of their own: they follow a request that needs this one."""

@@ -1,10 +1,10 @@
-"""The folders that a session's files and commands stay in, and which of them a path belongs to.
+"""The roots of a session: the folders for its files and commands, and the root that a path belongs to.
 
-This is about names only: it decides where a path claims to be. Whether the file system agrees, links and races
-included, is seen to by whoever opens it (`confined`).
+This module compares names only. `confined` opens files and makes sure that the file system agrees, whatever links
+there are and whatever changes meanwhile.
 
-A root may itself be a link, or stand behind one (`/tmp` on macOS). It is resolved once, when the session begins, and
-agents may name its files by either name. Later changes to such a link change nothing for the session.
+A root may be a link, or its path may lead through one (`/tmp` on macOS). Roots are resolved once, when the session
+begins, and agents may use either name. Later changes of such a link have no effect on the session.
 """
 
 from __future__ import annotations
@@ -18,22 +18,23 @@ import msgspec
 from accord.errors import RequestError
 
 LONGEST = 4096
-"""Bytes of a path, as for Linux."""
+"""Bytes of a path: the limit of Linux."""
 
 
 class RootedPath(msgspec.Struct, frozen=True):
-    """A path inside of a root: the root's real path, and the names from there on."""
+    """A path inside a root: the real path of the root, and the names below it."""
 
     root: Path
     names: tuple[str, ...]
 
     @property
     def path(self) -> Path:
+        """The whole path."""
         return self.root.joinpath(*self.names)
 
 
 class Roots:
-    """A session's folders, as they were when it began.
+    """The folders of a session, resolved when it began.
 
     >>> Roots(["/srv/project"]).locate("/srv/project/src/../README.md").names
     ('README.md',)
@@ -46,21 +47,21 @@ class Roots:
         found: dict[tuple[str, ...], Path] = {}
         for folder in map(Path, folders):
             if not folder.is_absolute():
-                raise ValueError(f"a session's folder is an absolute path, {str(folder)!r} is not")
+                raise ValueError(f"folder must be an absolute path, got {str(folder)!r}")
             real = Path(os.path.realpath(folder))
             for name in (str(real), str(folder)):
                 found.setdefault(_normal(name), real)
         self._by_parts = found
         self._lengths = sorted({len(parts) for parts in found}, reverse=True)  # the innermost root comes first
         self.folders: tuple[Path, ...] = tuple(dict.fromkeys(found.values()))
-        """The real path of each."""
+        """The real paths of the roots."""
 
     def locate(self, path: str | os.PathLike[str]) -> RootedPath:
-        """Where this path claims to be; raises RequestError (-32602) when that is no place inside."""
+        """Find the root of a path; raises RequestError (-32602) for a path that is malformed or outside the roots."""
         return RootedPath(*self.split(Path(*_parts(os.fspath(path)))))
 
     def split(self, path: Path) -> tuple[Path, tuple[str, ...]]:
-        """The real root that an absolute path begins with, and the names behind it, `..` among them as they stand."""
+        """The real path of the root of an absolute path, and the names below it; `..` is kept."""
         parts = path.parts
         for length in self._lengths:
             if (root := self._by_parts.get(parts[:length])) is not None:
@@ -76,23 +77,25 @@ class Roots:
 
 
 def _parts(path: str) -> tuple[str, ...]:
-    """Its names without `.` and `..`, as any program that joins paths would have made them."""
-    if len(path) > LONGEST or len(path.encode("utf-8", "surrogatepass")) > LONGEST:  # before any look at its parts
-        raise RequestError.invalid_params(f"the path is too long: at most {LONGEST} bytes", path=path[:200])
+    """The names of a path, with `.` and `..` resolved by name."""
+    if len(path) > LONGEST or len(path.encode("utf-8", "surrogatepass")) > LONGEST:  # before the path is parsed
+        raise RequestError.invalid_params(f"path is too long: at most {LONGEST} bytes are allowed", path=path[:200])
     if not path or "\0" in path or not Path(path).is_absolute() or not is_unicode(path):
-        raise RequestError.invalid_params("a path is absolute, and text", path=ascii(path)[:200])
+        raise RequestError.invalid_params(
+            "path must be absolute and valid Unicode without null bytes", path=ascii(path)[:200]
+        )
     return _normal(path)
 
 
 def _normal(path: str) -> tuple[str, ...]:
     normal = os.path.normpath(path)
-    if os.sep == "/":  # POSIX leaves two leading slashes to the implementation; to Linux and macOS they are one
+    if os.sep == "/":  # to Linux and macOS, two leading slashes mean one; POSIX lets `normpath` keep both
         normal = "/" + normal.lstrip("/")
     return Path(normal).parts
 
 
 def is_unicode(path: str) -> bool:
-    """Whether it has no half of a surrogate pair, which would become a stray byte of the file's name."""
+    """Whether the path can be encoded: half a surrogate pair would become a stray byte of the file's name."""
     try:
         path.encode()
     except UnicodeEncodeError:
@@ -101,4 +104,5 @@ def is_unicode(path: str) -> bool:
 
 
 def outside(path: str | os.PathLike[str]) -> RequestError:
+    """The error for a path outside the session's folders."""
     return RequestError.invalid_params("outside the session's folders", path=os.fspath(path)[:1000])

@@ -1,8 +1,8 @@
-"""What every lent service has in common, and what it is told of the session that asks.
+"""The base class of lent services, and the session as services see it.
 
-A service is made once by whoever lends it and may serve many connections. For each connection it registers handlers,
-which find the asking session by its id; whatever it keeps for a session it keeps by that object, as two agents may both
-call a session `1`. It knows neither the client nor the agent: an agent that helps itself uses it the same way.
+A service is created once and may serve many connections. It registers handlers for each connection; they find the
+session by its id. What a service keeps for a session it keeps by the session object, because two agents may both use
+the id `1`. A service knows neither the client nor the agent, so an agent can use it for itself (`local`).
 """
 
 from __future__ import annotations
@@ -19,44 +19,50 @@ from accord.state import ToolCallState
 
 
 class ServedSession(Protocol):
-    """The session that asks, as a service sees it. It is the same object for as long as the session lives."""
+    """The session that sent a request, as services see it. It is the same object for the session's whole life."""
 
     @property
-    def id(self) -> v1.SessionId: ...
+    def id(self) -> v1.SessionId:
+        """The session's id, unique within its connection only."""
+        ...
+
     @property
     def agent(self) -> str:
-        """Who asks, by a name that is the same next time: what it calls itself, or its command."""
+        """The agent's name: the one that it gives itself, or its command."""
         ...
 
     @property
     def program(self) -> str:
-        """Who asks, by what it is and not by what it calls itself: its program, its URL's origin, or its module."""
+        """What the agent is, whatever it calls itself: its program, its URL's origin, or its module."""
         ...
 
     @property
-    def cwd(self) -> Path: ...
+    def cwd(self) -> Path:
+        """The working directory."""
+        ...
+
     @property
     def roots(self) -> Roots:
-        """`cwd` and the additional directories: where its files and commands have to stay."""
+        """`cwd` and the additional directories: its files, and where its commands begin, must be inside."""
         ...
 
     def tool_call(self, tool_call_id: v1.ToolCallId) -> ToolCallState | None:
-        """What its updates have made of a tool call so far."""
+        """A tool call with all of its updates so far; None if it is unknown."""
         ...
 
     def fold(self, said: v1.ToolCallUpdate) -> ToolCallState:
-        """Make what a permission request says of a tool call part of it."""
+        """Apply what a permission request says about a tool call, and return the tool call."""
         ...
 
 
 SessionOf: TypeAlias = Callable[[v1.SessionId], ServedSession]
-"""Finds a session of one connection; raises RequestError for one that nobody knows."""
+"""Finds a session of one connection by its id; raises RequestError if there is none."""
 
 
 class Service(ABC):
-    """Something lent to agents: what it declares, what it handles, and when it lets go.
+    """Something that a client lends to agents.
 
-    One's own service is a subclass:
+    Write your own service as a subclass:
 
         class Clock(accord.Service):
             def declare(self, capabilities):
@@ -70,14 +76,14 @@ class Service(ABC):
 
     @abstractmethod
     def declare(self, capabilities: v1.ClientCapabilities) -> v1.ClientCapabilities:
-        """These capabilities, with those of this service."""
+        """Return these capabilities with those of this service added."""
 
     @abstractmethod
     def register(self, handlers: Handlers, session_of: SessionOf) -> None:
-        """Handle this service's requests of one connection."""
+        """Register handlers for the requests of one connection. `session_of` finds a session by its id."""
 
     def turn_cancelled(self, session: ServedSession) -> None:  # noqa: B027
-        """The user has cancelled the turn: whatever waits for an answer of theirs is answered `cancelled`."""
+        """Answer the session's open questions with `cancelled`: the user has cancelled the turn."""
 
     async def release(self, session: ServedSession) -> None:  # noqa: B027
-        """The session has ended, or its connection has: let go of all that was kept for it."""
+        """Release everything that is kept for the session: it, or its connection, has ended."""

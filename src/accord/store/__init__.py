@@ -1,1 +1,1 @@
-"""Where an agent's sessions live: an interface, and two stores behind it, in memory and in a SQLite file."""
+"""Stores of an agent's sessions: the interface, and two implementations, in memory and in a SQLite file."""

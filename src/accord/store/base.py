@@ -1,19 +1,18 @@
-"""What a store is: sessions, and the updates of each in order.
+"""The interface of a store: sessions, and the ordered updates of each.
 
-    create ─▶ StoredSession ─▶ write(session, updates, changes): kept once it returns
-    take   ─▶ StoredSession     updates(id) ─▶ pages of them, from the first on
+    create ─▶ StoredSession ─▶ write(session, updates, changes): stored once it returns
+    take   ─▶ StoredSession     updates(id) ─▶ pages of updates, from the first
     page   ─▶ Page              copy, cut, delete
 
-A store knows nothing of the protocol: an update is a JSON text to it, settings and the author's state are JSON values.
+A store does not know the protocol: an update is JSON text, settings and the author's state are JSON values.
 
-**Who may write.** A session has one writer at a time, and the last one who took it is the one. `create` and `take` hand
-out a number, the session's `hold`; a write with an older number is refused (`StoreError`, reason `taken`), in the same
-transaction that would have kept it. So two agents, in one process or in two, on one machine or in many, can never mix
-their updates, no lock survives its holder's death, and nobody has to wait for one: a session whose agent hangs is
-simply taken from it.
+**Writers.** A session has one writer at a time: the one that took it last. `create` and `take` return a number, the
+session's `hold`. A write with an older number is refused (`StoreError`, reason `taken`) in the same transaction that
+would have stored it. So two agents can never mix their updates, be they in one process, in two, or on several
+machines. There is no lock that could outlive its holder or block others: if an agent hangs, another takes its session.
 
-A store for another database is a class like `SqliteStore`: the methods below and nothing else. Owners are kept apart
-from the start: every question is asked for one owner, and sees nothing of another.
+A store for another database is a class like `SqliteStore` with the methods below. Owners are separate: every call is
+for one owner and sees nothing of the others.
 """
 
 from __future__ import annotations
@@ -37,38 +36,44 @@ Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 Clock: TypeAlias = Callable[[], datetime]
 
 PAGE_OF_SESSIONS = 100
+"""Sessions on a page by default."""
+
 PAGE_OF_UPDATES = 256
+"""Updates on a page, at most."""
+
 PAGE_BYTES = 256 * 1024
-"""A page of updates ends past this many bytes, so that reading a session of big updates takes little memory too."""
+"""Bytes after which a page of updates ends, so that reading large updates takes little memory."""
 
 
 def now() -> datetime:
+    """The current time in UTC."""
     return datetime.now(UTC)
 
 
 class StoredSession(msgspec.Struct, kw_only=True, frozen=True):
-    """What a store keeps about a session, besides its updates."""
+    """A session as a store keeps it, without its updates."""
 
     id: str
     cwd: str
     owner: str = ""
     roots: tuple[str, ...] = ()
-    """Folders besides `cwd`, as they were when the session was last open."""
+    """Additional directories, as they were when the session was last open."""
     title: str | None = None
     created: datetime = msgspec.field(default_factory=now)
     updated: datetime = msgspec.field(default_factory=now)
-    """The last activity, which a list is sorted by. Where only updates were written, it may be a second old."""
+    """The last activity, by which lists are sorted. If only updates were written since, it may be a second behind."""
     settings: dict[str, Json] = {}
+    """The current mode and options of the session."""
     state: Json = None
-    """The author's own value."""
+    """The value that the agent's author keeps for the session."""
     format: int = 1
-    """The version of the protocol whose words the updates are."""
+    """The protocol version of the updates."""
     hold: int = 1
-    """Rises each time the session is taken; writes need the newest."""
+    """A number that rises each time the session is taken; writes need the newest."""
 
 
 class Changes(msgspec.Struct, kw_only=True, frozen=True):
-    """What changes about a session; what is left out stays."""
+    """Changes to a session; what is UNSET stays as it is."""
 
     title: str | UnsetType | None = UNSET
     roots: tuple[str, ...] | UnsetType = UNSET
@@ -76,95 +81,100 @@ class Changes(msgspec.Struct, kw_only=True, frozen=True):
     state: Json | UnsetType = UNSET
 
     def apply(self, session: StoredSession) -> StoredSession:
+        """The session with these changes."""
         changed = {name: value for name in self.__struct_fields__ if (value := getattr(self, name)) is not UNSET}
         return msgspec.structs.replace(session, **changed)
 
 
 NOTHING = Changes()
+"""The default of `Store.write`: updates alone, which make the last activity exact only to a second."""
 
 
 class Page(msgspec.Struct, frozen=True):
-    """Some sessions, the latest active first; `next` is the cursor of what follows, None at the end."""
+    """A page of sessions, the latest active first. `next` is the cursor of the next page; None on the last one."""
 
     sessions: list[StoredSession]
     next: str | None = None
 
 
 class Store(ABC):
-    """Remembers an agent's sessions.
+    """Stores an agent's sessions.
 
         async with accord.SqliteStore("sessions.sqlite3") as store:
             page = await store.page()
 
-    It opens by itself when it is first used; one store serves any number of connections, on one event loop.
+    A store opens itself when it is first used. One store serves any number of connections on one event loop.
     """
 
     @abstractmethod
     async def open(self) -> None:
-        """Get ready; raises StoreError if this cannot be. Opening twice is fine."""
+        """Open the store; raises StoreError if that fails. Opening twice is fine."""
 
     @abstractmethod
     async def close(self) -> None:
-        """Let go of what the store holds, after what is under way. Closing twice is fine."""
+        """Close the store after the running operations have ended. Closing twice is fine."""
 
     @abstractmethod
     async def create(self, session: StoredSession) -> StoredSession:
-        """Keep a new session, held by the caller. StoreError `exists` where its id is in use."""
+        """Store a new session, held by the caller. Raises StoreError `exists` if its id is in use."""
 
     @abstractmethod
     async def find(self, session_id: str, *, owner: str = "") -> StoredSession | None:
-        """A session as it is now; looking changes nothing."""
+        """A session as it is now, or None; its holder stays the same."""
 
     @abstractmethod
     async def take(self, session_id: str, *, owner: str = "", roots: Sequence[str] = ()) -> StoredSession:
-        """Hold a session from now on, whoever held it before, with these roots and no others.
+        """Become the holder of a session, in place of the one before, and set its roots.
 
-        It is no activity. StoreError `gone` where there is none.
+        This does not count as activity. Raises StoreError `gone` if there is no such session.
         """
 
     @abstractmethod
     async def write(self, session: StoredSession, updates: Sequence[bytes] = (), changes: Changes = NOTHING) -> None:
-        """Append updates and change what is kept beside them, all or nothing; both are kept when this returns.
+        """Append updates and apply changes in one transaction; both are stored when this returns.
 
-        Writes are kept in the order in which they were begun. Empty `Changes` only make the last activity exact. Raises
-        StoreError: `taken` when somebody else holds the session by now, `gone` when it was deleted.
+        Writes are stored in the order in which they began. Empty `Changes` only make the last activity exact. Raises
+        StoreError: `taken` if another agent holds the session by now, `gone` if the session was deleted.
         """
 
     def appending(self, session: StoredSession) -> Callable[[bytes], None] | None:  # noqa: ARG002
-        """What keeps one update at once, with the errors of `write`; None where keeping means waiting.
+        """A function that stores one update without waiting, with the errors of `write`; None if storing must wait.
 
-        A model's answer is thousands of updates, and where they stay in memory, each would wait for nothing.
+        A model's answer is thousands of updates. A store in memory has nothing to wait for, so this saves time.
         """
         return None
 
-    def release(self, session: StoredSession) -> None:  # noqa: B027  to a store that forgets nothing it is nothing
-        """Whoever held the session is done with it, and somebody may take it later. Most stores need not know."""
+    def release(self, session: StoredSession) -> None:  # noqa: B027  (most stores need not know)
+        """The holder is done with the session. Another agent may take it later."""
 
     @abstractmethod
     def updates(self, session_id: str, *, owner: str = "", after: int = 0) -> AsyncIterator[list[bytes]]:
-        """The session's updates in order, a page at a time, behind the first `after` of them."""
+        """The session's updates in order, in pages, after the first `after` of them."""
 
     @abstractmethod
     async def page(
         self, *, owner: str = "", cwd: str | None = None, cursor: str | None = None, size: int = PAGE_OF_SESSIONS
     ) -> Page:
-        """Some of an owner's sessions, of one folder or of all, behind a page's cursor or from the start.
+        """A page of an owner's sessions, of the folder `cwd` or of all, after `cursor` or from the start.
 
-        StoreError `cursor` for a cursor that no page of these had. A session that becomes active between two pages
-        moves to the front, so it is listed at most once, and otherwise nothing is missed.
+        Raises StoreError `cursor` for a cursor that does not belong to this list. A session that becomes active between
+        two pages moves to the front: it is listed at most once, and no other session is missed.
         """
 
     @abstractmethod
     async def copy(self, source: str, session: StoredSession) -> StoredSession:
-        """Keep a new session, held by the caller, with the updates that `source` of the same owner has now."""
+        """Store a new session, held by the caller, with the current updates of `source`, which has the same owner."""
 
     @abstractmethod
     async def cut(self, session: StoredSession, length: int) -> None:
-        """Forget the updates behind the first `length` of them. It is no activity; raises what `write` does."""
+        """Delete the updates after the first `length` of them; raises what `write` does.
+
+        This does not count as activity.
+        """
 
     @abstractmethod
     async def delete(self, session_id: str, *, owner: str = "") -> None:
-        """Forget a session. Where there is none, that is fine."""
+        """Delete a session. Deleting one that does not exist is fine."""
 
     async def __aenter__(self) -> Self:
         await self.open()
@@ -175,31 +185,35 @@ class Store(ABC):
 
 
 class Cursor(msgspec.Struct, frozen=True, array_like=True):
-    """A place in a list of sessions: behind this activity and, of those at that moment, behind this number."""
+    """A position in a list of sessions: after this time of activity and, within that moment, after this number."""
 
     updated: Int64
     number: Int64
     cwd: str | None
 
     def written(self) -> str:
+        """The cursor as text."""
         return base64.urlsafe_b64encode(msgspec.json.encode(self)).decode("ascii").rstrip("=")
 
     @classmethod
     def read(cls, text: str, cwd: str | None) -> Cursor:
+        """Parse a cursor; raises StoreError `cursor` if it is malformed or belongs to another list."""
         try:
             padded = text.encode("ascii") + b"=" * (-len(text) % 4)
             cursor = msgspec.json.decode(base64.b64decode(padded, altchars=b"-_", validate=True), type=Cursor)
         except (UnicodeEncodeError, UnicodeDecodeError, binascii.Error, msgspec.DecodeError):
-            raise StoreError("cursor", "this cursor comes from no page of sessions") from None
+            raise StoreError("cursor", "invalid cursor; use the one of the previous page, or none") from None
         if cursor.cwd != cwd:
-            raise StoreError("cursor", "this cursor belongs to the list of another folder")
+            raise StoreError("cursor", "cursor belongs to a list with another cwd; start again without a cursor")
         return cursor
 
 
 def microseconds(moment: datetime) -> int:
+    """A time as microseconds since 1970."""
     return round(moment.timestamp() * 1_000_000)
 
 
 def moment(microseconds: int) -> datetime:
+    """The time that `microseconds` wrote."""
     seconds, rest = divmod(microseconds, 1_000_000)
     return datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest)

@@ -1,10 +1,10 @@
-"""The SQLite file: its tables, its format, and the connections to it.
+"""The SQLite file of a store: its tables, its format, and the connections to it.
 
 The file is in WAL mode, so readers never wait. A writer waits while another one commits, which takes well under a
 millisecond; only copying and deleting a long session takes longer.
 
-Numbers of updates and of sessions share one integer key, so that a session's updates stand side by side in one table
-in the order in which they are read.
+The numbers of a session and of an update form one integer key, so that the updates of a session are adjacent in the
+table and in the order in which they are read.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from accord.errors import StoreError, StoreTrouble
 from accord.schema import codec
 
 FORMAT = 1
-"""Raised when an older Accord could no longer read the file."""
+"""The version of the tables; it rises when older versions of Accord can no longer read the file."""
 
 APPLICATION = 0x41434F52
-"""In the file's header: says that the file is Accord's."""
+"""The number in the file's header that identifies Accord's files."""
 
 PATIENCE = 30.0
-"""Seconds to wait for other processes that write."""
+"""Seconds to wait for other processes that hold the file's lock."""
 
 Safety = Literal["process", "power"]
 """What a committed update survives: the death of the process, or the loss of power as well."""
@@ -39,7 +39,7 @@ _HEADER = """
 SELECT (SELECT user_version FROM pragma_user_version), (SELECT application_id FROM pragma_application_id),
        (SELECT count(*) FROM sqlite_master)
 """
-"""In one statement, as another process may make the tables between two."""
+"""One statement, because another process may create the tables between two."""
 
 _making = threading.Lock()
 
@@ -70,12 +70,12 @@ PRAGMA user_version = {FORMAT};
 
 
 def prepare(path: Path, safety: Safety, patience: float) -> sqlite3.Connection:
-    """Make the file if it is not there, see that it is ours, and connect to it."""
+    """Create the file if it does not exist, check that it is a store, and connect to it."""
     try:
         _make_file(path)
         connection = sqlite3.connect(path, timeout=patience, isolation_level=None, check_same_thread=False)
     except (OSError, sqlite3.Error) as error:
-        raise StoreError("failed", f"the store {path} cannot be opened: {error}") from error
+        raise StoreError("failed", f"cannot open the store {path}: {error}") from error
     try:
         _make_ready(connection, path, patience)
         return _safe(connection, safety)
@@ -88,7 +88,7 @@ def prepare(path: Path, safety: Safety, patience: float) -> sqlite3.Connection:
 
 
 def connect(path: Path, safety: Safety, patience: float) -> sqlite3.Connection:
-    """A second connection to a file that is ready; it waits while it is made, and never afterwards."""
+    """Connect to a file that is ready. Connecting may wait for the lock; using the connection never does."""
     try:
         made = sqlite3.connect(path, timeout=patience, isolation_level=None, check_same_thread=False)
     except FAILURES as error:
@@ -102,10 +102,10 @@ def connect(path: Path, safety: Safety, patience: float) -> sqlite3.Connection:
 
 
 class OpenedFile:
-    """The file that was opened, to notice when its path no longer leads to it.
+    """The identity of the opened file, to notice when the file at its path is no longer the same.
 
-    What is written to a file that was deleted, or that another file has replaced, is lost once the process ends, and
-    SQLite does not say so.
+    If the file was deleted or replaced, everything written to it is lost when the process ends, and SQLite does not
+    report that.
     """
 
     def __init__(self, path: Path) -> None:
@@ -113,6 +113,7 @@ class OpenedFile:
         self._identity = self._look()
 
     def must_be_there(self) -> None:
+        """Raise StoreError `replaced` if the file was deleted or replaced."""
         if self._look() != self._identity:
             raise StoreError(
                 "replaced",
@@ -122,7 +123,7 @@ class OpenedFile:
 
     def _look(self) -> tuple[int, int] | None:
         try:
-            found = os.stat(self._path)  # noqa: PTH116  (the quickest, as commits wait for it)
+            found = os.stat(self._path)  # noqa: PTH116  (faster than pathlib; commits wait for it)
         except FileNotFoundError:
             return None
         return found.st_dev, found.st_ino
@@ -134,10 +135,10 @@ def _safe(connection: sqlite3.Connection, safety: Safety) -> sqlite3.Connection:
 
 
 FAILURES = (sqlite3.Error, UnicodeDecodeError)
-"""What SQLite's functions raise; a damaged file may break the text of an error too."""
+"""What the functions of `sqlite3` raise; in a damaged file, even the text of an error may be invalid UTF-8."""
 
 NO_ROOM = 1024 * 1024
-"""Free bytes on a disk below which an error of input or output is taken for a full disk: SQLite tells only some."""
+"""Free bytes below which an I/O error means a full disk: SQLite does not always report a full disk as such."""
 
 _REASONS: dict[int, StoreTrouble] = {
     sqlite3.SQLITE_NOTADB: "not_a_store",
@@ -147,21 +148,22 @@ _REASONS: dict[int, StoreTrouble] = {
 
 
 def trouble(error: Exception, path: Path) -> StoreError:
-    """What went wrong, in the words of a store."""
+    """The StoreError for an exception of SQLite."""
     if isinstance(error, StoreError):
         return error
     if is_busy(error):
-        return StoreError("busy", f"the store {path} was locked by others for too long")
+        return StoreError("busy", f"the store {path} was locked by other processes for too long; try again")
     if isinstance(error, UnicodeDecodeError):
-        return damaged(path, "it has bytes that are not text")
+        return damaged(path, "it contains invalid UTF-8")
     code = _primary_code(error)
     reason = _REASONS.get(code, "failed")
     if code == sqlite3.SQLITE_IOERR and _is_full(path):
         reason = "full"
-    return StoreError(reason, f"the store {path} cannot be used: {error}")
+    return StoreError(reason, f"cannot use the store {path}: {error}")
 
 
 def damaged(path: Path | None, why: str) -> StoreError:
+    """The error for a damaged file; `why` is a clause."""
     return StoreError("damaged", f"the store {'' if path is None else f'{path} '}is damaged: {why}")
 
 
@@ -173,37 +175,42 @@ def _is_full(path: Path) -> bool:
 
 
 def is_busy(error: Exception) -> bool:
+    """Whether another connection holds the lock."""
     return _primary_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def as_json(value: object) -> str:
+    """A value as JSON text for a column."""
     return codec.encode(value).decode()
 
 
 def whole(text: str) -> str:
-    """This text without halves of emoji, for which UTF-8 has no bytes."""
+    """The text with halves of surrogate pairs replaced, which UTF-8 cannot encode."""
     return text.encode("utf-8", "replace").decode()
 
 
 def _primary_code(error: Exception) -> int:
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest says more than we want to know
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF  # the higher bits are SQLite's extended code
 
 
 def _make_file(path: Path) -> None:
-    """Conversations are private: folder and file are made for their user only.
+    """Create the folder and the file, readable for their user only: conversations are private.
 
-    A file that exists is not opened. Closing it would drop every lock that this process has on it (POSIX advisory
-    locks), also those of another store of this process, and SQLite would then let others write and delete its log.
+    An existing file is not opened. Closing it would release every lock of this process on it (POSIX advisory locks),
+    including those of another store in this process, and other processes could then delete SQLite's log.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with _making, suppress(FileExistsError):  # one at a time: another store's locks could go with a new file as well
+    with (
+        _making,
+        suppress(FileExistsError),
+    ):  # one at a time: closing a new file, too, would release another store's locks
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def _make_ready(connection: sqlite3.Connection, path: Path, patience: float) -> None:
-    _check(connection, path)  # before anything is written to a file that may not be ours
+    _check(connection, path)  # before writing to a file that may not be a store
     _use_write_ahead_log(connection, patience)
-    connection.execute("BEGIN IMMEDIATE")  # one process makes the tables, and the others find them
+    connection.execute("BEGIN IMMEDIATE")  # one process creates the tables, and the others find them
     try:
         if _check(connection, path) == 0:
             for statement in _TABLES.split(";\n"):
@@ -215,10 +222,12 @@ def _make_ready(connection: sqlite3.Connection, path: Path, patience: float) -> 
 
 
 def _check(connection: sqlite3.Connection, path: Path) -> int:
-    """The file's format, 0 for an empty file."""
+    """The file's format; 0 for an empty file."""
     written, application, tables = connection.execute(_HEADER).fetchone()
     if application != APPLICATION and (application or written or tables):
-        raise StoreError("not_a_store", f"{path} is a database, but not a store of Accord's sessions")
+        raise StoreError(
+            "not_a_store", f"{path} is a database, but not one of Accord's session stores; choose another path"
+        )
     if written > FORMAT:
         raise StoreError(
             "newer_format",
@@ -226,12 +235,12 @@ def _check(connection: sqlite3.Connection, path: Path) -> int:
             f"and this one knows formats up to {FORMAT}",
         )
     if written < 0 or (tables and not written):
-        raise damaged(path, f"it has tables of format {written}, and formats begin with 1")
+        raise damaged(path, f"its format number is {written}, but must be 1 or more")
     return int(written)
 
 
 def _use_write_ahead_log(connection: sqlite3.Connection, patience: float) -> None:
-    """SQLite does not wait for others here, however patient the connection is."""
+    """Switch to WAL mode. SQLite does not wait for the lock here, whatever the connection's timeout is."""
     deadline = time.monotonic() + patience
     while True:
         try:

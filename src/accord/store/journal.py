@@ -1,14 +1,14 @@
-"""Writes of one turn of the event loop, committed together.
+"""Commits all writes of one event loop iteration together.
 
-    write ─▶ waiting ── end of the turn ──▶ one transaction ─▶ every writer goes on
-                                                  └─ locked by another process, or long: in the worker's thread
+    write ─▶ waiting ── end of iteration ──▶ one transaction ─▶ every writer continues
+                                                   └─ file locked, or many bytes: in the worker's thread
 
-A commit is a handful of system calls and waits for no disk, so it runs in the loop's thread: measured, that takes a
-third of the time of handing it to a thread and back. What does wait is done by the worker: a commit that finds the file
-locked, one of many bytes, one that must survive a loss of power, and moving the write-ahead log into the file.
+A commit is a handful of system calls and does not wait for the disk, so it runs in the event loop's thread: this takes
+a third of the time of a thread and back. The worker does what has to wait: a commit while the file is locked, one with
+many bytes, one that must survive a power loss, and moving the write-ahead log into the file.
 
-Meanwhile more writes gather, and go together once the worker is done. So writes are committed in the order in which
-they were begun, and the more there are at once, the less each costs.
+While the worker is busy, more writes gather; they are committed together afterwards. So writes are committed in the
+order in which they began, and the more there are at a time, the less each costs.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from accord.store.database import FAILURES, OpenedFile, as_json, is_busy, troubl
 from accord.store.queries import refusal
 
 LONG = 256 * 1024
-"""Bytes past which a commit goes to the worker."""
+"""Bytes from which on the worker does a commit."""
 
 CHECKPOINT_AFTER = 4 * 1024 * 1024
 """Bytes of updates after which the write-ahead log is moved into the file."""
 
-LOOK_AGAIN = 0.1
-"""Seconds in which a stream of updates does not look again whether the file is still there; each prompt does."""
+CHECK_AGAIN = 0.1
+"""Seconds between two checks, in a stream of updates, that the file still exists. Each prompt checks as well."""
 
 MOMENT = 1_000_000
-"""Microseconds to which the time of the last activity is exact, where updates alone are written."""
+"""Microseconds by which the stored time of the last activity may be behind if only updates are written."""
 
 _PLACE = """
 SELECT number, updated, (
@@ -48,7 +48,7 @@ SELECT number, updated, (
     ORDER BY position DESC LIMIT 1
 ) FROM sessions WHERE id = ? AND owner = ? AND hold = ?
 """
-"""A session's number, its last activity, and the place of its last update; nothing unless it is held."""
+"""A session's number, its last activity, and the position of its last update; no row unless the hold is right."""
 
 Work: TypeAlias = "Callable[[sqlite3.Connection], Outcomes]"
 Submit: TypeAlias = "Callable[[Work], Future[Outcomes]]"
@@ -57,59 +57,61 @@ Outcomes: TypeAlias = "list[StoreError | None]"
 
 @dataclass(slots=True)
 class Write:
-    """Updates of a session, and what changes beside them."""
+    """One write that waits for its commit."""
 
     session: StoredSession
     updates: Sequence[bytes]
     columns: dict[str, str | None] | None
-    """What changes beside the updates; None for updates alone."""
+    """The columns that change; None for updates alone."""
     done: asyncio.Future[None]
 
     @property
     def touches(self) -> bool:
-        """Whether the time of the last activity has to be exact."""
+        """Whether the time of the last activity must be exact."""
         return self.columns is not None
 
     @property
     def size(self) -> int:
+        """Bytes of the updates."""
         return sum(map(len, self.updates))
 
 
 class WriteJournal:
-    """Gathers writes and commits them, in the loop's thread where that is quick."""
+    """Gathers writes and commits them, in the event loop's thread if that is quick."""
 
     def __init__(
         self, quick: sqlite3.Connection | None, submit: Submit, file: OpenedFile, path: Path, clock: Clock
     ) -> None:
         self._quick = quick
-        """Waits for nobody; None if every commit is to go to the worker."""
+        """A connection that never waits for a lock; None if the worker does every commit."""
         self._submit = submit
         self._file = file
-        self._look_after = 0.0
+        self._check_after = 0.0
         self._path = path
         self._clock = clock
         self._waiting: list[Write] = []
-        self._under_way = False
+        self._committing = False
         self._since_checkpoint = 0
         self._idle = asyncio.Event()
         self._idle.set()
 
     async def write(self, session: StoredSession, updates: Sequence[bytes], changes: Changes) -> None:
+        """Write with the next commit; returns or raises once it is done."""
         loop = asyncio.get_running_loop()
         write = Write(session, updates, None if changes is NOTHING else _columns(changes), loop.create_future())
         self._waiting.append(write)
-        if not self._under_way:
-            self._under_way = True
+        if not self._committing:
+            self._committing = True
             self._idle.clear()
             loop.call_soon(self._commit)
         await write.done
 
     async def finish(self) -> None:
-        """Wait until nothing is under way."""
+        """Wait until all writes are done."""
         await self._idle.wait()
 
     def _commit(self) -> None:
-        # Whoever was cancelled while waiting has written nothing.
+        # A write that was cancelled while waiting is dropped.
         writes = [write for write in self._waiting if not write.done.done()]
         self._waiting = []
         size = sum(write.size for write in writes)
@@ -117,7 +119,7 @@ class WriteJournal:
 
         def work(connection: sqlite3.Connection) -> Outcomes:
             outcomes = commit(connection, writes, microseconds(self._clock()))
-            self._look(writes)
+            self._check_file(writes)
             return outcomes
 
         if self._quick is not None and size < LONG:
@@ -131,27 +133,27 @@ class WriteJournal:
         loop = asyncio.get_running_loop()
         self._submit(work).add_done_callback(lambda future: loop.call_soon_threadsafe(self._committed, writes, future))
 
-    def _look(self, writes: list[Write]) -> None:
-        """Raise StoreError if the file is gone.
+    def _check_file(self, writes: list[Write]) -> None:
+        """Raise StoreError if the file was deleted or replaced.
 
-        A look costs a tenth of a commit, so the updates of a stream share one.
+        A check costs a tenth of a commit, so the updates of a stream share one.
         """
         now = monotonic()
-        if now < self._look_after:
+        if now < self._check_after:
             for write in writes:
                 if write.columns is not None:
                     break
             else:
                 return
         self._file.must_be_there()
-        self._look_after = now + LOOK_AGAIN
+        self._check_after = now + CHECK_AGAIN
 
     def _committed(self, writes: list[Write], future: Future[Outcomes]) -> None:
         error = future.exception()
         self._settle(writes, future.result() if error is None else self._failure(error, len(writes)))
 
     def _failure(self, error: BaseException, count: int) -> Outcomes:
-        """Nobody's write was kept."""
+        """The outcomes of a failed transaction: none of its writes was stored."""
         if isinstance(error, (*FAILURES, StoreError)):
             failure = trouble(error, self._path)
         else:
@@ -171,7 +173,7 @@ class WriteJournal:
         if self._waiting:
             asyncio.get_running_loop().call_soon(self._commit)
         else:
-            self._under_way = False
+            self._committing = False
             self._idle.set()
         if self._since_checkpoint >= CHECKPOINT_AFTER:
             self._since_checkpoint = 0
@@ -179,7 +181,7 @@ class WriteJournal:
 
 
 def commit(connection: sqlite3.Connection, writes: list[Write], at: int) -> Outcomes:
-    """Keep these writes in one transaction; which of them were refused, and why."""
+    """Store these writes in one transaction; returns for each why it was refused, or None."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         outcomes = [_write(connection, write, at) for write in writes]
@@ -191,14 +193,14 @@ def commit(connection: sqlite3.Connection, writes: list[Write], at: int) -> Outc
 
 
 def checkpoint(connection: sqlite3.Connection) -> Outcomes:
-    """Move what the write-ahead log holds into the file, as far as no reader needs it."""
+    """Move the write-ahead log into the file, except for what readers still use."""
     connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
     return []
 
 
 def _write(connection: sqlite3.Connection, write: Write, at: int) -> StoreError | None:
     session = write.session
-    # A commit costs what it changes, in pages: most change the page with the newest updates and no other.
+    # The cost of a commit is the number of pages that it changes. Most change only the page with the newest updates.
     row = connection.execute(_PLACE, (session.id, session.owner, session.hold)).fetchone()
     if row is None:
         return refusal(connection, session)
@@ -217,7 +219,7 @@ def _write(connection: sqlite3.Connection, write: Write, at: int) -> StoreError 
 
 
 def _columns(changes: Changes) -> dict[str, str | None]:
-    """What changes, as the database keeps it."""
+    """The changed columns, as the database stores them."""
     columns: dict[str, str | None] = {}
     if changes.title is not UNSET:
         columns["title"] = None if changes.title is None else whole(changes.title)

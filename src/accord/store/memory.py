@@ -1,4 +1,4 @@
-"""Sessions that last as long as the process: the default, and the model that other stores are tested against."""
+"""Sessions in memory: the default, and the model against which other stores are tested."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from accord.store.base import (
 
 
 class _Kept:
-    """A session, its updates, and its number in the order of creation."""
+    """A session with its updates and its number in the order of creation."""
 
     __slots__ = ("number", "session", "updated", "updates")
 
@@ -38,7 +38,7 @@ class _Kept:
         self.number = number
         self.session = session
         self.updated = session.updated
-        """Newer than what the session says, so that a write need not make another session."""
+        """The last activity. It may be newer than `session.updated`, so that a write need not copy the session."""
         self.updates = list(updates)
 
     def touch(self, at: datetime) -> None:
@@ -49,20 +49,20 @@ class _Kept:
 
     @property
     def place(self) -> tuple[int, int]:
-        """Where it stands in a list: the latest active first, of those the newest."""
+        """The position in a list: the latest active first, then the newest."""
         return -microseconds(self.updated), -self.number
 
 
 _place = attrgetter("place")
 
 LIMIT = 256 * 1024 * 1024
-"""Bytes of sessions that nobody holds any more."""
+"""Bytes of released sessions that are kept."""
 
 ROOM = 2048
-"""About how many bytes a session takes besides its updates."""
+"""Approximate bytes of a session without its updates."""
 
 FRESH = 0.05
-"""Seconds in which a stream of updates does not make its session newer again and again."""
+"""Seconds for which a stream of updates sets the last activity only once."""
 
 
 class MemoryStore(Store):
@@ -70,7 +70,7 @@ class MemoryStore(Store):
 
         agent = accord.Agent("greeter", store=accord.MemoryStore())
 
-    Of sessions that are not open it keeps `limit` bytes, and forgets those first that were closed first.
+    Sessions that are not open may take `limit` bytes; those that were closed first are dropped first.
     """
 
     def __init__(self, *, limit: int = LIMIT, clock: Clock = now) -> None:
@@ -78,11 +78,11 @@ class MemoryStore(Store):
         self._limit = limit
         self._kept: dict[str, _Kept] = {}
         self._released: dict[str, int] = {}
-        """The sessions that nobody holds, in the order in which they were released, and their bytes."""
+        """Bytes of the released sessions, in the order of their release."""
         self._released_bytes = 0
         self._count = 0
         self._listed: list[_Kept] | None = None
-        """All sessions in the order of a list; made again after a change."""
+        """All sessions in the order of a list; None after a change."""
 
     async def open(self) -> None:
         pass
@@ -100,7 +100,7 @@ class MemoryStore(Store):
     async def take(self, session_id: str, *, owner: str = "", roots: Sequence[str] = ()) -> StoredSession:
         kept = self._of(session_id, owner)
         if kept is None:
-            raise StoreError("gone", f"there is no session {session_id}")
+            raise StoreError("gone", f"session {session_id} does not exist")
         kept.session = msgspec.structs.replace(kept.session, hold=kept.session.hold + 1, roots=tuple(roots))
         self._released_bytes -= self._released.pop(session_id, 0)
         return kept.as_it_is()
@@ -148,8 +148,8 @@ class MemoryStore(Store):
     ) -> Page:
         if self._listed is None:
             self._listed = sorted(self._kept.values(), key=_place)
-        behind = None if cursor is None else Cursor.read(cursor, cwd)
-        start = 0 if behind is None else bisect_right(self._listed, (-behind.updated, -behind.number), key=_place)
+        position = None if cursor is None else Cursor.read(cursor, cwd)
+        start = 0 if position is None else bisect_right(self._listed, (-position.updated, -position.number), key=_place)
         found: list[_Kept] = []
         for kept in self._listed[start:]:
             if kept.session.owner == owner and cwd in (None, kept.session.cwd):
@@ -162,7 +162,7 @@ class MemoryStore(Store):
     async def copy(self, source: str, session: StoredSession) -> StoredSession:
         kept = self._of(source, session.owner)
         if kept is None:
-            raise StoreError("gone", f"there is no session {source}")
+            raise StoreError("gone", f"session {source} does not exist")
         return self._add(session, kept.updates)
 
     async def cut(self, session: StoredSession, length: int) -> None:
@@ -178,12 +178,12 @@ class MemoryStore(Store):
         self._listed = None
 
     def _held(self, session: StoredSession) -> _Kept:
-        """What is kept of a session, for whoever holds it; StoreError for anybody else."""
+        """The session for its holder; raises StoreError for any other agent."""
         kept = self._of(session.id, session.owner)
         if kept is None:
             raise StoreError("gone", f"session {session.id} was deleted")
         if kept.session.hold != session.hold:
-            raise StoreError("taken", f"session {session.id} was taken up elsewhere")
+            raise StoreError("taken", f"session {session.id} was opened elsewhere; load it again to continue here")
         return kept
 
     def _of(self, session_id: str, owner: str) -> _Kept | None:
@@ -192,7 +192,7 @@ class MemoryStore(Store):
 
     def _add(self, session: StoredSession, updates: Sequence[bytes]) -> StoredSession:
         if session.id in self._kept:
-            raise StoreError("exists", f"there is a session {session.id} already")
+            raise StoreError("exists", f"session {session.id} already exists")
         self._count += 1
         self._kept[session.id] = _Kept(self._count, _detached(session), updates)
         self._listed = None
@@ -200,7 +200,7 @@ class MemoryStore(Store):
 
 
 def _detached(session: StoredSession) -> StoredSession:
-    """With values that nobody else can change: as they would come back from a file."""
+    """The session with copies of its values, as a file would return them."""
     return msgspec.structs.replace(session, settings=_copied(session.settings), state=_copied(session.state))
 
 

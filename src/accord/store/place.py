@@ -1,4 +1,4 @@
-"""Where a user's data belongs on each platform."""
+"""The folder for a user's data on each platform."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 
 
 def data_folder() -> Path:
-    """The folder of Accord's data: XDG_DATA_HOME where it is set, else the platform's custom."""
+    """The folder for Accord's data: below XDG_DATA_HOME if it is set, else the platform's default."""
     named = os.environ.get("XDG_DATA_HOME", "")
-    if named and Path(named).is_absolute():  # the standard has relative ones ignored
+    if named and Path(named).is_absolute():  # XDG Base Directory: relative paths are ignored
         return Path(named) / "accord"
     if sys.platform == "win32":
         local = os.environ.get("LOCALAPPDATA", "")

@@ -1,4 +1,4 @@
-"""What the worker asks of the database: a function each, run in the worker's thread."""
+"""The database queries of a store. They run in the worker's thread."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ def take(connection: sqlite3.Connection, session_id: str, owner: str, roots: Seq
 def insert(connection: sqlite3.Connection, session: StoredSession, source: str | None) -> None:
     copied = None if source is None else _number(connection, source, session.owner)
     if source is not None and copied is None:
-        raise StoreError("gone", f"there is no session {source}")
+        raise StoreError("gone", f"session {source} does not exist")
     try:
         number = connection.execute(
             f"INSERT INTO sessions ({_COLUMNS}) VALUES ({', '.join('?' * 11)})", _row(session)
         ).lastrowid
     except sqlite3.IntegrityError:
-        raise StoreError("exists", f"there is a session {session.id} already") from None
+        raise StoreError("exists", f"session {session.id} already exists") from None
     if copied is not None and number is not None:
         first, end = copied << 32, copied + 1 << 32
         connection.execute(
@@ -76,11 +76,11 @@ def cut(connection: sqlite3.Connection, session: StoredSession, length: int) -> 
 
 
 def refusal(connection: sqlite3.Connection, session: StoredSession) -> StoreError:
-    """Why this session may not be written by who holds it so."""
+    """Why a session with this hold cannot be written."""
     there = connection.execute("SELECT 1 FROM sessions WHERE id = ? AND owner = ?", (_key(session.id), session.owner))
     if there.fetchone() is None:
         return StoreError("gone", f"session {session.id} was deleted")
-    return StoreError("taken", f"session {session.id} was taken up elsewhere")
+    return StoreError("taken", f"session {session.id} was opened elsewhere; load it again to continue here")
 
 
 def delete(connection: sqlite3.Connection, session_id: str, owner: str) -> None:
@@ -111,15 +111,15 @@ def updates(connection: sqlite3.Connection, session_id: str, owner: str, after: 
     return page
 
 
-def page(connection: sqlite3.Connection, owner: str, cwd: str | None, behind: Cursor | None, size: int) -> Page:
+def page(connection: sqlite3.Connection, owner: str, cwd: str | None, start: Cursor | None, size: int) -> Page:
     where, values = "owner = ?", [owner]
     if cwd is not None:
         where += " AND cwd = ?"
         values.append(cwd)
     place: list[int] = []
-    if behind is not None:
+    if start is not None:
         where += " AND (updated, number) < (?, ?)"
-        place = [behind.updated, behind.number]
+        place = [start.updated, start.number]
     rows = connection.execute(
         f"SELECT {_COLUMNS}, updated, number FROM sessions WHERE {where} ORDER BY updated DESC, number DESC LIMIT ?",
         (*values, *place, size + 1),
@@ -138,7 +138,7 @@ def _number(connection: sqlite3.Connection, session_id: str, owner: str) -> int 
 
 
 def _key(session_id: str) -> str | bytes:
-    """An id to look for. One with half an emoji has no UTF-8: its bytes equal no text."""
+    """An id for a query. One with half a surrogate pair becomes bytes, which equal no text in the database."""
     try:
         session_id.encode()
     except UnicodeEncodeError:
@@ -180,8 +180,8 @@ def _session(row: tuple[Any, ...]) -> StoredSession:
         }
         return msgspec.convert(fields, StoredSession)
     except _NONSENSE as error:
-        raise damaged(None, f"its entry of the session {ascii(identifier)[:100]} makes no sense ({error})") from error
+        raise damaged(None, f"invalid entry of session {ascii(identifier)[:100]} ({error})") from error
 
 
 _NONSENSE = (ValueError, TypeError, AttributeError, OverflowError, OSError, msgspec.MsgspecError)
-"""What values of a damaged file raise."""
+"""What invalid values in a damaged file raise."""

@@ -1,7 +1,7 @@
 """Sessions in a SQLite file, which any number of processes may share.
 
-Two connections: the journal's, which commits updates in the loop's thread and waits for nobody, and the worker's, which
-does all the rest in a thread of its own, so that the loop never waits for a disk or for another process.
+There are two connections. The journal's commits updates in the event loop's thread and never waits. The worker's does
+everything else in its own thread, so the event loop never waits for a disk or for another process.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ class SqliteStore(Store):
 
         agent = accord.Agent("greeter", store=accord.SqliteStore("sessions.sqlite3"))
 
-    Without a path it is a file under the user's data folder, `name` being the file's name. What was committed survives
-    the death of the process at any moment; `survives="power"` makes every commit wait for the disk, so that it
-    survives a loss of power too (without it the last moments before may be lost, and nothing else). While another
-    process keeps the file locked, writers wait, but not the event loop; past `patience` seconds they fail.
+    Without `path`, the file is in the user's data folder and named after `name`. Commits survive the death of the
+    process at any moment. With `survives="power"`, every commit waits for the disk and also survives a power loss;
+    otherwise a power loss may undo the last few commits. While another process locks the file, writes wait (the event
+    loop does not); after `patience` seconds they fail. `clock` tells the time of activity.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class SqliteStore(Store):
     async def take(self, session_id: str, *, owner: str = "", roots: Sequence[str] = ()) -> StoredSession:
         found = await self._change(lambda connection: queries.take(connection, session_id, owner, roots))
         if found is None:
-            raise StoreError("gone", f"there is no session {session_id}")
+            raise StoreError("gone", f"session {session_id} does not exist")
         return found
 
     async def write(self, session: StoredSession, updates: Sequence[bytes] = (), changes: Changes = NOTHING) -> None:
@@ -102,8 +102,8 @@ class SqliteStore(Store):
     async def page(
         self, *, owner: str = "", cwd: str | None = None, cursor: str | None = None, size: int = PAGE_OF_SESSIONS
     ) -> Page:
-        behind = None if cursor is None else Cursor.read(cursor, cwd)
-        return await self._work(lambda connection: queries.page(connection, owner, cwd, behind, size))
+        position = None if cursor is None else Cursor.read(cursor, cwd)
+        return await self._work(lambda connection: queries.page(connection, owner, cwd, position, size))
 
     async def copy(self, source: str, session: StoredSession) -> StoredSession:
         await self._change(lambda connection: queries.insert(connection, session, source))
@@ -135,12 +135,12 @@ class SqliteStore(Store):
     async def _ready(self) -> _Open:
         await self.open()
         if self._open is None:
-            raise StoreError("failed", f"the store {self.path} was closed while it was opened")
+            raise StoreError("failed", f"the store {self.path} was closed while it was being opened")
         return self._open
 
 
 class _Open:
-    """What a store holds while it is open."""
+    """The resources of an open store: its thread, its connections and its journal."""
 
     def __init__(
         self,
@@ -163,7 +163,7 @@ class _Open:
         try:
             patient, quick = await asyncio.wrap_future(preparing)
         except BaseException:
-            preparing.add_done_callback(_drop)  # whoever opened may have been cancelled
+            preparing.add_done_callback(_drop)  # the caller may have been cancelled
             worker.shutdown(wait=False)
             raise
         return cls(worker, patient, quick, path, clock)
@@ -183,13 +183,13 @@ class _Open:
 
 
 def _prepare(path: Path, survives: Safety, patience: float) -> tuple[sqlite3.Connection, sqlite3.Connection | None]:
-    """The worker's connection, and the journal's. Another store may lock the file at any moment, so both may wait."""
+    """Open the worker's connection and the journal's. Both may wait, because another store may lock the file."""
     patient = database.prepare(path, survives, patience)
     if survives != "process":
         return patient, None
     try:
         quick = database.connect(path, survives, patience)
-        quick.execute("PRAGMA wal_autocheckpoint = 0")  # that waits for the disk: the worker does it
+        quick.execute("PRAGMA wal_autocheckpoint = 0")  # a checkpoint waits for the disk, so the worker does it
     except BaseException:
         patient.close()
         raise

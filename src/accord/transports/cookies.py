@@ -1,4 +1,4 @@
-"""The cookies of one server, kept for as long as one talks to it: load balancers find a connection's home by them."""
+"""The cookies of one server, kept while a client is connected: load balancers route a connection by them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 class Cookies:
-    """What a server set, and what it gets back.
+    """Cookies that a server has set, and the header that returns them.
 
     >>> cookies = Cookies()
     >>> cookies.keep(["home=seven; Path=/; HttpOnly", "gone=1", "gone=; Max-Age=0"])
@@ -18,7 +18,7 @@ class Cookies:
         self._values: dict[str, str] = {}
 
     def keep(self, set_cookies: Iterable[str]) -> None:
-        """Remember what these `Set-Cookie` headers say."""
+        """Store the cookies of these `Set-Cookie` headers, and remove those that expire."""
         for line in set_cookies:
             pair, *attributes = (part.strip() for part in line.split(";"))
             name, equals, value = pair.partition("=")
@@ -31,12 +31,12 @@ class Cookies:
 
     @property
     def header(self) -> str:
-        """The value of the `Cookie` header; empty when there is none."""
+        """The value of the `Cookie` header; empty if there are no cookies."""
         return "; ".join(f"{name}={value}" for name, value in self._values.items())
 
 
 def _expires(attribute: str) -> bool:
-    # A server takes a cookie back by Max-Age 0 (RFC 6265, 5.2.2), or by the beginning of time, as most write it.
+    # A server removes a cookie by Max-Age 0 (RFC 6265, 5.2.2) or, more often, by a date in 1970.
     name, _, value = attribute.partition("=")
     match name.strip().lower():
         case "max-age":

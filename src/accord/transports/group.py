@@ -1,10 +1,11 @@
-"""The group of an agent's process: to wait for, to signal as a whole, and to end without leaving anybody behind.
+"""The process group of an agent: waits for it, signals it as a whole, and ends all of its members.
 
-Agents are often started by a wrapper (npx, uvx, a shell script). Ending the wrapper alone leaves the agent running, so
-everything here is about the group that the wrapper leads. What leaves the group on purpose (a daemon) is not followed.
+Agents are often started by a wrapper (npx, uvx, a shell script). Ending the wrapper alone would leave the agent
+running, so this module ends the group that the wrapper leads. A process that leaves the group on purpose (a daemon) is
+not followed.
 
-A group's number is free for others once all of its members are gone and reaped; until then no process can get it. So a
-group that was seen empty once is never signalled again, nor is one whose number another process has now.
+The kernel reuses a group's number only after all members have ended and are reaped. So a group that was once seen empty
+is never signalled again, nor is one whose number another process has by now.
 """
 
 from __future__ import annotations
@@ -22,17 +23,17 @@ from accord.transports.closing import within
 from accord.transports.guard_process import birth_of, recycled
 
 LEFT_BEHIND = 0.25
-"""Seconds that the rest of a group has, once its leader is gone: to end by itself, or to finish its output."""
+"""Seconds that the other members have to end, or to finish their output, after the leader has ended."""
 
 LAST_STEPS = 1.0
-"""Seconds between the end of its output and its own, in which it counts as ending: a busy machine makes them long."""
+"""Seconds in which a process that closed its output may still end by itself: long, for busy machines."""
 
 REAP = 1.0
-"""Seconds that a killed process has at least to be gone: nothing it does can delay that, only the machine's load."""
+"""Least seconds to wait for a killed process to be gone: only the machine's load can delay that."""
 
 
 class ExitWatch:
-    """Waits for a process without a thread where the platform can, and reaps it."""
+    """Waits for a process and reaps it, without a thread if the platform can."""
 
     def __init__(self, process: subprocess.Popen[bytes], on_exit: Callable[[], None] | None = None) -> None:
         self._process = process
@@ -49,11 +50,11 @@ class ExitWatch:
 
     def _wait(self) -> None:
         self._process.wait()
-        with suppress(RuntimeError):  # the loop is closed and nobody listens
+        with suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(self.look)
 
     def look(self) -> None:
-        """Has it ended?"""
+        """Check whether the process has ended."""
         if not self.exited.is_set() and self._process.poll() is not None:
             self.close()
             self.exited.set()
@@ -61,7 +62,7 @@ class ExitWatch:
                 self._on_exit()
 
     def close(self) -> None:
-        """Watch no longer."""
+        """Stop watching."""
         if self._pidfd is not None:
             self._loop.remove_reader(self._pidfd)
             os.close(self._pidfd)
@@ -71,7 +72,7 @@ class ExitWatch:
 
 
 class ProcessGroup:
-    """A process that leads a group of its own, and what it started inside of it."""
+    """A process that leads its own group, and the other members of the group."""
 
     def __init__(self, leader: subprocess.Popen[bytes], on_exit: Callable[[], None]) -> None:
         self._leader = leader
@@ -82,24 +83,24 @@ class ProcessGroup:
 
     @property
     def exit_code(self) -> int | None:
-        """The leader's; negative when a signal ended it, None while it runs."""
+        """The leader's exit code; negative if a signal ended it, None while it runs."""
         return self._leader.returncode
 
     async def is_ending(self) -> bool:
-        """Whether the leader ends within a moment, or has: the kernel closes a process's files before it is over."""
+        """Whether the leader has ended or ends within a moment: the kernel closes its files before it ends."""
         await within(LAST_STEPS, self.exited.wait())
-        self._watch.look()  # this loop may have been kept from hearing of it for all that time
+        self._watch.look()  # a blocked event loop may not have noticed the end yet
         return self.exited.is_set()
 
     async def end(self, grace: float) -> None:
-        """The rest of the ladder whose first step was to close their input: wait, ask, wait, kill, reap."""
+        """End the group after its input was closed: wait, terminate, wait, kill, reap."""
         if await within(grace, self.exited.wait()) and await within(LEFT_BEHIND, self._gone()):
             return
         await self.stop(grace)
         self._watch.close()
 
     async def stop(self, grace: float) -> None:
-        """Ask everybody in it to end, and kill who does not."""
+        """Send SIGTERM to all members, and SIGKILL to those that do not end within `grace` seconds."""
         self.terminate()
         if not await within(grace, self._gone()):
             self.kill()
@@ -113,7 +114,7 @@ class ProcessGroup:
             pause = min(2 * pause, 0.1)
 
     def abandon(self) -> None:
-        """Kill at once what still lives, without an event loop to wait in: for when the waiting itself is cancelled."""
+        """Kill all members at once, and block until the leader is reaped: for when waiting itself is cancelled."""
         if not self.exited.is_set() or self.has_members():
             self.kill()
             with suppress(subprocess.TimeoutExpired):
@@ -135,7 +136,7 @@ class ProcessGroup:
 
         def terminate(self) -> None:
             self._signal(signal.SIGTERM)
-            self._signal(signal.SIGCONT)  # a stopped process hears SIGTERM only when it goes on
+            self._signal(signal.SIGCONT)  # a stopped process handles SIGTERM only after SIGCONT
 
         def kill(self) -> None:
             self._signal(signal.SIGKILL)
@@ -146,7 +147,7 @@ class ProcessGroup:
                     os.killpg(self._leader.pid, number)
 
         def has_members(self) -> bool:
-            """Whether somebody we may signal is left; asked only once the leader is reaped."""
+            """Whether members are left that we may signal; call it only after the leader is reaped."""
             self._reap_orphans()
             if not self._is_over():
                 try:
@@ -158,13 +159,13 @@ class ProcessGroup:
             return not self._empty
 
         def _is_over(self) -> bool:
-            """Whether its number may belong to others: nobody of it was left, or somebody else leads such a group."""
+            """Whether the group's number may belong to others: the group was empty, or the number was reused."""
             if self.exited.is_set() and recycled(self._leader.pid, self._birth):
                 self._empty = True
             return self._empty
 
         def _reap_orphans(self) -> None:
-            # Where we are a container's first process, orphans become our children and nobody else reaps them.
+            # If we are a container's first process, orphans become our children, and only we can reap them.
             with suppress(ChildProcessError):
                 while os.waitpid(-self._leader.pid, os.WNOHANG)[0]:
                     pass
@@ -172,25 +173,25 @@ class ProcessGroup:
 
 def _pidfd(pid: int) -> int | None:
     if sys.platform == "linux":
-        with suppress(OSError, AttributeError):  # an old kernel, or a sandbox that does not know it
+        with suppress(OSError, AttributeError):  # an old kernel, or a sandbox without pidfd
             return os.pidfd_open(pid)
     return None
 
 
 def _only_zombies(group: int) -> bool:
-    """Whether all that is left of a group waits for an init that does not reap, as in many containers."""
+    """Whether all members are zombies, which an init process does not reap in many containers."""
     if sys.platform != "linux":
         return False
     return all(state in "ZX" for state, its_group in _processes() if its_group == group)
 
 
 def _processes() -> Iterator[tuple[str, int]]:
-    """The state and the group of every process."""
+    """The state and the group of every process on the machine."""
     from pathlib import Path
 
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():
             with suppress(OSError):
-                # The command stands second, in parentheses, and may itself hold parentheses and blanks.
+                # The second field is the command in parentheses; it may contain parentheses and spaces.
                 fields = (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()
                 yield fields[0], int(fields[2])

@@ -1,18 +1,19 @@
-"""What ends our agents when we cannot: a small process that waits for us to vanish.
+"""Starts the guard: a small process that ends our agents if we are killed.
 
-`kill -9`, the out-of-memory killer or a crash give us no chance to run anything. The kernel's parent-death signal
-reaches only direct children (not what a wrapper started) and fires already when the *thread* that spawned them ends.
-So one process a process of ours, started before the first agent and ended with the last, holds the reading end of a
-pipe and knows the groups of all our agents. When the pipe closes while it still knows some, it ends them.
+The problem: `kill -9`, the out-of-memory killer or a crash give us no chance to run any code. The kernel's parent-death
+signal reaches only direct children (not what a wrapper started), and it fires as soon as the *thread* that started them
+ends. So each of our processes has one guard process. It starts before the first agent, ends after the last, and holds
+the read end of a pipe. It knows the process groups of all our agents. If the pipe closes while it still knows some, it
+ends them.
 
-- One for all agents rather than one each: it costs 10 ms of processor time and 8 MiB, and hosts have hundreds.
-- It is in a session of its own (Ctrl-C at our terminal does not reach it) and holds none of the agents' pipes.
-- Nobody but us holds the pipe's writing end: it is closed on exec, and in a child that we fork without exec.
-- It is told of an agent *before* that is started, by the pipe that will be one of its standard streams. So an agent is
-  found on Linux even when we are killed between its start and the line that names its group.
-- A group's number comes with its leader's time of birth, so that a number in use again is not mistaken for it.
+- There is one guard for all agents: it costs 10 ms of processor time and 8 MiB, and hosts have hundreds of agents.
+- The guard is in its own session (Ctrl-C at our terminal does not reach it) and holds none of the agents' pipes.
+- Only we hold the write end of the pipe: it is closed on exec, and in a child that we fork without exec.
+- The guard learns of an agent *before* the agent starts, by the pipe that becomes one of its standard streams. So on
+  Linux the guard finds an agent even if we are killed between its start and the line that names its group.
+- A group's number comes with the start time of its leader, so a reused number is not mistaken for the group.
 
-On Windows, and in a frozen application (where `sys.executable` is no interpreter), there is no guard.
+On Windows, and in a frozen application (where `sys.executable` is not an interpreter), there is no guard.
 """
 
 from __future__ import annotations
@@ -31,56 +32,57 @@ from accord.transports.closing import within
 from accord.transports.group import ExitWatch
 
 PATIENCE = 2.0
-"""Seconds that the guard has to end, once it has nothing to guard, before it is killed."""
+"""Seconds that the guard has to end when it has nothing to guard, before it is killed."""
 
 READS_WITHIN = 2.0
-"""Seconds that a guard which was just started has to begin reading its list, where that is longer than a pipe takes."""
+"""Seconds for a new guard to make room in the pipe, if its list is longer than the pipe's buffer."""
 
 _log = logging.getLogger("accord.transports")
 
 
 class Ward:
-    """One agent, as the guard knows it: from before its start until its group has ended."""
+    """The guard's entry of one agent, from before the agent's start until its group has ended."""
 
     def __init__(self, stream: int) -> None:
-        """`stream` is the pipe that will be its standard input or output."""
+        """`stream` is the pipe that becomes the agent's standard input or output."""
         self._key = next(_keys)
         _guard.tell(self._key, f"expect {self._key} {os.fstat(stream).st_ino}")
 
     def leads(self, group: int) -> None:
-        """It has started, and leads this group."""
+        """The agent has started and leads this group."""
         _guard.tell(self._key, f"group {self._key} {group} {guard_process.birth_of(group)}")
 
     async def release(self) -> None:
-        """It has ended with its group. The last one to go waits for the guard's own end."""
+        """The agent has ended with its group. The last ward waits until the guard has ended."""
         if ending := _guard.forget(self._key):
             watch = ExitWatch(ending)
             try:
                 if not await within(PATIENCE, watch.exited.wait()):
                     ending.kill()
             finally:
-                _bury(ending)
+                _reap(ending)
                 watch.close()
 
     def release_now(self) -> None:
-        """The same without an event loop to wait in."""
+        """Like `release`, but blocks: for use without an event loop."""
         if ending := _guard.forget(self._key):
-            _bury(ending)
+            _reap(ending)
 
 
 class Guard:
-    """Our end of it: the process and the pipe while there is somebody to guard, and what was said about whom."""
+    """Our end of the guard: its process and its pipe while there are agents, and the lines sent for each agent."""
 
     def __init__(self) -> None:
-        self._said: dict[int, list[str]] = {}
+        self._lines: dict[int, list[str]] = {}
         self._process: subprocess.Popen[bytes] | None = None
         self._parents: subprocess.Popen[bytes] | None = None
         self._pipe = -1
-        self._lock = threading.Lock()  # the event loops of several threads share one guard
+        self._lock = threading.Lock()  # event loops in several threads share one guard
 
     def tell(self, key: int, line: str) -> None:
+        """Send the guard a line about an agent; starts the guard if necessary."""
         with self._lock:
-            self._said.setdefault(key, []).append(line)
+            self._lines.setdefault(key, []).append(line)
             try:
                 if self._process is None:
                     self._start()
@@ -90,43 +92,45 @@ class Guard:
                 self._restart()
 
     def forget(self, key: int) -> subprocess.Popen[bytes] | None:
-        """Returns the guard's process if this was the last to be guarded, and the guard is therefore ending."""
+        """Remove an agent. Returns the guard's process if this was the last agent, so the guard is ending."""
         with self._lock:
-            if self._said.pop(key, None) is None or self._process is None:
+            if self._lines.pop(key, None) is None or self._process is None:
                 return None
-            with suppress(OSError):  # somebody ended it; the next `tell` will see to that
+            with suppress(OSError):  # the guard was killed; the next `tell` restarts it
                 self._write(f"forget {key}")
-            return None if self._said else self._dismiss()
+            return None if self._lines else self._dismiss()
 
     def leave_to_the_parent(self) -> None:
-        """In a child that was forked and not executed: the guard waits for our parent's end, not for ours."""
+        """Give up the guard in a child that was forked without exec: it belongs to the parent."""
         if self._process is not None:
-            self._parents = self._dismiss()  # kept, as its finalizer would complain that it still runs
-        self._said = {}
-        self._lock = threading.Lock()  # another thread of the parent's may have held the old one
+            self._parents = self._dismiss()  # kept because its finalizer would warn that it still runs
+        self._lines = {}
+        self._lock = threading.Lock()  # another thread of the parent may have held the old lock at the fork
 
     def _start(self) -> None:
         if POSSIBLE:
             self._process, self._pipe = _spawn()
-            self._write(*itertools.chain.from_iterable(self._said.values()), patience=READS_WITHIN)
+            self._write(*itertools.chain.from_iterable(self._lines.values()), patience=READS_WITHIN)
 
     def _restart(self) -> None:
-        """Somebody ended the guard, or stopped it long enough to fill the pipe, or it could not be started at all."""
+        """Start a new guard: the old one was killed, or does not read its pipe, or could not be started."""
         if self._process is not None:
             self._process.kill()
-            _bury(self._dismiss())
+            _reap(self._dismiss())
         try:
             self._start()
         except OSError as error:
-            if self._process is not None:  # it does not read: half a list is worth less than a new try
+            if self._process is not None:  # the new guard does not read; half a list is useless
                 self._process.kill()
-                _bury(self._dismiss())
-            _log.warning("no guard process: agents may survive a kill -9 of this one (%s)", error)
+                _reap(self._dismiss())
+            _log.warning(
+                "cannot run the guard process (%s); agents may survive if this process is killed by SIGKILL", error
+            )
 
     def _write(self, *lines: str, patience: float = 0.0) -> None:
-        """Write all of it, or raise OSError: after half a list, the guard would not know the other half.
+        """Write all lines, or raise OSError: after half a list the guard would not know the other half.
 
-        A guard that is behind is waited for `patience` seconds for each pipe full of lines.
+        If the pipe is full, wait up to `patience` seconds for room, each time.
         """
         rest = memoryview("".join(f"{line}\n" for line in lines).encode())
         while rest:
@@ -164,13 +168,13 @@ def _spawn() -> tuple[subprocess.Popen[bytes], int]:
 
 
 def _has_room(pipe: int, patience: float) -> bool:
-    """Whether something can be written within so many seconds."""
-    room = select.poll()  # takes a descriptor of any number
+    """Whether the pipe accepts data within so many seconds."""
+    room = select.poll()  # unlike `select`, accepts any descriptor
     room.register(pipe, select.POLLOUT)
     return bool(room.poll(patience * 1000))
 
 
-def _bury(process: subprocess.Popen[bytes]) -> None:
+def _reap(process: subprocess.Popen[bytes]) -> None:
     try:
         process.wait(timeout=PATIENCE)
     except subprocess.TimeoutExpired:

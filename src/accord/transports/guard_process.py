@@ -1,13 +1,14 @@
-"""The guard's own program: waits at a pipe, and ends the groups it was told of when that pipe closes too early.
+"""The program of the guard process: reads a pipe and ends the groups it knows if the pipe closes too early.
 
-Run as a file by `python -I -S`, and imports next to nothing, so that it costs a few milliseconds. One line a message:
+It runs as a file by `python -I -S` and imports almost nothing, so it starts in a few milliseconds. Each line is a
+message:
 
-    expect KEY INODE         a process is being started whose standard input or output is the pipe of this number
-    group KEY PGID BIRTH     it has started, at this time, and leads this group
-    forget KEY               it has ended, with its group
+    expect KEY INODE         a process is about to start; the pipe with this inode is its standard input or output
+    group KEY PGID BIRTH     the process has started at this time and leads this group
+    forget KEY               the process has ended with its group
 
-When the pipe closes and nothing is left to guard, all is well and the guard ends. Else whoever held the other end was
-killed: the groups are asked to end, and killed a moment later.
+If the pipe closes and no group is left, the guard ends. If groups are left, the process at the other end was killed:
+the guard sends them SIGTERM, and SIGKILL a moment later.
 """
 
 # ruff: noqa: PTH112, PTH115, PTH123, PTH208
@@ -22,19 +23,23 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-TERMINATE, KILL = 15, 9  # the same everywhere, and `signal` is as slow to import
+TERMINATE, KILL = 15, 9  # the numbers of POSIX; importing `signal` is as slow as the rest
 
 MOMENT = 1.0
+"""Seconds between SIGTERM and SIGKILL."""
+
 PAUSE = 0.02
+"""Seconds between two looks at the groups."""
 
 
 def main() -> None:
+    """Read messages until the pipe closes, then end what is left."""
     groups, expected = listen()
     end(groups, expected)
 
 
 def listen() -> tuple[set[int], set[int]]:
-    """The groups that are left when the pipe closes, and the pipes of those whose group is not known yet."""
+    """The groups that are left when the pipe closes, and the pipes of processes whose group is not known yet."""
     expected: dict[bytes, int] = {}
     groups: dict[bytes, tuple[int, int]] = {}
     for line in lines():
@@ -53,6 +58,7 @@ def listen() -> tuple[set[int], set[int]]:
 
 
 def lines() -> Iterator[bytes]:
+    """The lines of standard input."""
     rest = b""
     while chunk := os.read(0, 65536):
         *complete, rest = (rest + chunk).split(b"\n")
@@ -60,6 +66,7 @@ def lines() -> Iterator[bytes]:
 
 
 def end(groups: set[int], expected: set[int]) -> None:
+    """End these groups, and those whose leaders have one of the expected pipes."""
     asked: set[int] = set()
     deadline = time.monotonic() + MOMENT
     while (groups or expected) and time.monotonic() < deadline:
@@ -77,7 +84,7 @@ def end(groups: set[int], expected: set[int]) -> None:
 
 
 def signal(group: int, number: int) -> bool:
-    """Whether there was anybody to hear it."""
+    """Send a signal to a group; returns whether the group exists."""
     try:
         os.killpg(group, number)
     except OSError:
@@ -86,22 +93,22 @@ def signal(group: int, number: int) -> bool:
 
 
 def birth_of(pid: int) -> int:
-    """When a process started, in the kernel's ticks; 0 where that cannot be known."""
+    """The start time of a process in the kernel's clock ticks; 0 if unknown."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
-            # The command stands second, in parentheses, and may itself hold parentheses and blanks.
+            # The second field is the command in parentheses; it may contain parentheses and spaces.
             return int(file.read().rpartition(b")")[2].split()[19])
     except (OSError, ValueError, IndexError):
         return 0
 
 
 def recycled(group: int, birth: int) -> bool:
-    """Whether the number now leads another group. If nobody has it, the group's other members still keep it ours."""
+    """Whether another process has the leader's number. If no process has it, the group may still have members."""
     return birth_of(group) not in (0, birth)
 
 
 def leaders_at(inode: int) -> set[int]:
-    """Who has this pipe for its input or output and heads a group: a process whose parent died before it could tell."""
+    """The group leaders whose standard input or output is this pipe: their parent died before it sent `group`."""
     pipe = f"pipe:[{inode}]"
     found: set[int] = set()
     for name in os.listdir("/proc") if os.path.isdir("/proc/self") else ():

@@ -1,4 +1,4 @@
-"""Starting an agent's program, and saying in one line why it could not be started."""
+"""Starts programs, and explains in one line why a program could not be started."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Environment = Mapping[str, str | None]
-"""Variables to set, or with None to leave out."""
+"""Variables to set; None removes a variable."""
 
 Inherit = bool | Iterable[str]
-"""What of our own environment the agent gets: all of it, nothing, or these names."""
+"""Variables of our own environment to pass on: all (True), none (False), or these names."""
 
 
 def environment(env: Environment | None = None, inherit: Inherit = True) -> dict[str, str]:
-    """The agent's environment: what it inherits, changed by `env`.
+    """The environment of a new process: the inherited variables, changed by `env`.
 
     >>> environment({"LANG": "C", "EDITOR": None}, inherit=["EDITOR"])
     {'LANG': 'C'}
@@ -36,7 +36,7 @@ def environment(env: Environment | None = None, inherit: Inherit = True) -> dict
 
 
 class Pipes:
-    """The three standard streams of a process to be started: its ends, and ours, which are closed unless kept."""
+    """The pipes for the standard streams of a new process. Both ends are closed on exit; `keep` keeps ours."""
 
     def __init__(self, program: str) -> None:
         self._open: list[int] = []
@@ -51,7 +51,7 @@ class Pipes:
         self._ours = (in_writes, out_reads, err_reads)
 
     def keep(self) -> tuple[int, int, int]:
-        """Our ends (its stdin, stdout, stderr), now in the caller's care."""
+        """Our ends (of its stdin, stdout, stderr), which the caller must close from now on."""
         self._open = list(self.theirs)
         return self._ours
 
@@ -69,7 +69,7 @@ class Pipes:
 def launch(
     command: Sequence[str], streams: tuple[int, int, int], *, cwd: str | Path | None, env: dict[str, str]
 ) -> subprocess.Popen[bytes]:
-    """Start `command` at the head of a session of its own; raises ConnectionClosed when that is not possible."""
+    """Start `command` as the leader of a new session; raises ConnectionClosed if that fails."""
     stdin, stdout, stderr = streams
     try:
         return subprocess.Popen(
@@ -79,7 +79,7 @@ def launch(
             stdin=stdin,
             stdout=stdout,
             stderr=stderr,
-            # A session and not only a group: in the background of our terminal, an agent that reads there is stopped.
+            # A new session, not only a new group: a background process that reads from our terminal would be stopped.
             start_new_session=True,  # ignored on Windows, as are the flags elsewhere
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
         )
@@ -91,7 +91,7 @@ def launch(
 
 def _program(command: Sequence[str], env: dict[str, str]) -> list[str]:
     if sys.platform == "win32":
-        # CreateProcess finds programs only; npx and its like are .cmd files, which PATHEXT names.
+        # CreateProcess finds only .exe files; npx and others are .cmd files, which `which` finds by PATHEXT.
         import shutil
 
         return [shutil.which(command[0], path=env.get("PATH")) or command[0], *command[1:]]
@@ -99,10 +99,10 @@ def _program(command: Sequence[str], env: dict[str, str]) -> list[str]:
 
 
 def _why(error: OSError | ValueError, program: str, cwd: str | Path | None, env: dict[str, str]) -> str:
-    import shutil  # only for those who need to know: with it come four ways to compress
+    import shutil  # imported late: it is needed only for errors, and imports compression modules
     from pathlib import Path
 
-    if isinstance(error, ValueError):  # a zero byte in an argument, or a name with `=` in the environment
+    if isinstance(error, ValueError):  # a null byte in an argument, or a variable name with `=`
         return str(error)
     if cwd is not None and not Path(cwd).is_dir():
         return f"its working directory {cwd} does not exist or is not a directory"

@@ -1,17 +1,17 @@
-"""An agent that is a process of ours: frames over its stdin and stdout, and nothing of it left when the link ends.
+"""The transport to an agent process that we start: frames over its stdin and stdout.
 
     transport = ProcessTransport(["gemini", "--acp"])
     await transport.start(receiver)
     ...
     await transport.close()
 
-One task lives as long as the process. It waits for the first reason to end (we close; the process ends; it closes its
-stdout; it no longer takes input), sees to it that all the process wrote is delivered, and goes down the ladder: close
-stdin, wait, SIGTERM to the group, wait, SIGKILL to the group. Each step has a deadline, so leaving takes a bounded time
-whatever the agent does. Should we be killed ourselves, a small process of ours (`guard`) does it in our place.
+One task lives as long as the process. It waits for the first reason to end: we close the transport, the process ends,
+it closes its stdout, or it no longer reads its stdin. Then the task delivers everything that the process has written,
+and ends the process: close stdin, wait, SIGTERM to the group, wait, SIGKILL to the group. Each step has a deadline, so
+closing takes a bounded time whatever the agent does. If our own process is killed, the guard (`guard`) ends the group.
 
-Children that leave the agent's group on purpose (daemons) are not followed. On Windows there are no such groups, nor a
-guard: there the process itself is ended, not what it started.
+Children that leave the agent's group on purpose (daemons) are not followed. Windows has neither such groups nor a
+guard: there, only the process itself is ended, not what it started.
 """
 
 from __future__ import annotations
@@ -37,11 +37,12 @@ if TYPE_CHECKING:
 
 
 class ProcessTransport(Transport):
-    """Starts a command and speaks with it over its standard streams.
+    """Starts a command and exchanges frames over its standard streams.
 
-    `env` changes the environment it inherits (None leaves a variable out); `inherit_env` says what that is: all of
-    ours, nothing, or certain names. `on_stderr` gets its stderr line by line; the tail of it is part of the `End`.
-    `grace` is how long each step of ending it may take where `close` does not say.
+    `inherit_env` says which of our environment variables the command gets: all (True), none (False), or the given
+    names; `env` changes them (None removes a variable). `limit` bounds the bytes of a frame, and `high_water` is the
+    number of unsent bytes at which the receiver is paused. `on_stderr` is called with each line of stderr; the last
+    `stderr_tail` bytes are part of the `End`. `grace` is the default of `close`: the seconds that each step may take.
     """
 
     def __init__(
@@ -58,16 +59,16 @@ class ProcessTransport(Transport):
         grace: float = 2.0,
     ) -> None:
         if isinstance(command, str) or not command:
-            raise ValueError("a command is a list: the program and its arguments")
+            raise ValueError("command must be a list that begins with the program")
         self.name = f"process {shlex.join(command)}"
         self.pid: int | None = None
-        """The command's process, once it was started."""
+        """The id of the command's process; None before the start."""
         self._command = list(command)
         self._cwd = cwd
         self._env = environment(env, inherit_env)
         self._frames = FrameReader(limit)
         self._high_water = high_water
-        self._words = StderrTail(stderr_tail, on_stderr)
+        self._stderr_tail = StderrTail(stderr_tail, on_stderr)
         self._grace = grace
         self._end: End | None = None
         self._life: asyncio.Task[None] | None = None
@@ -89,7 +90,7 @@ class ProcessTransport(Transport):
         self._group = ProcessGroup(leader, on_exit=lambda: self._because("process_ended"))
         self._stdin: Writer = open_writer(stdin, receiver, self._high_water, lambda _: self._because("broken"))
         self._stdout: Reader = open_reader(stdout, self._read, lambda _: self._because("peer_closed"))
-        self._stderr: Reader = open_reader(stderr, self._words.feed, lambda _: self._words.finish())
+        self._stderr: Reader = open_reader(stderr, self._stderr_tail.feed, lambda _: self._stderr_tail.finish())
         self._life = loop.create_task(self._live(), name=f"{self.name} ({leader.pid})")
 
     def send(self, frames: Sequence[bytes]) -> None:
@@ -130,38 +131,38 @@ class ProcessTransport(Transport):
     async def _live(self) -> None:
         try:
             reason = await self._why
-            await (self._end_it() if reason == "closed" else self._see_it_end(reason))
+            await (self._close_and_end() if reason == "closed" else self._end_after(reason))
             await self._ward.release()
         except BaseException:
             self._group.abandon()
             raise
         finally:
-            self._let_go()
+            self._release()
 
-    async def _end_it(self) -> None:
-        self._stdout.resume()  # an agent that is stuck in writing could not end by itself
+    async def _close_and_end(self) -> None:
+        self._stdout.resume()  # an agent that is blocked in a write could not end by itself
         await within(self._grace, self._stdin.flush())
         self._stdin.close()
         await self._group.end(self._grace)
-        await self._last_words()
+        await self._read_the_rest()
         self._ended("closed")
 
-    async def _see_it_end(self, reason: EndReason) -> None:
+    async def _end_after(self, reason: EndReason) -> None:
         self._stdin.close()
         if await self._group.is_ending():
-            reason = "process_ended"  # which says more than the silence that came before it
-        await self._last_words()
+            reason = "process_ended"  # more precise than the closed stream that came before it
+        await self._read_the_rest()
         self._ended(reason)
         await self._group.end(self._grace)
 
-    async def _last_words(self) -> None:
-        """What the process wrote is in the pipes by now; a child of it may hold them open for ever."""
+    async def _read_the_rest(self) -> None:
+        """Read what the process has written. A child of the process may hold the pipes open for ever."""
         self._stdout.drain()
         self._stderr.drain()
         if self._group.exited.is_set():
-            await within(LEFT_BEHIND, self._silence())
+            await within(LEFT_BEHIND, self._streams_end())
 
-    async def _silence(self) -> None:
+    async def _streams_end(self) -> None:
         await self._stdout.ended.wait()
         await self._stderr.ended.wait()
 
@@ -169,18 +170,20 @@ class ProcessTransport(Transport):
         self._stdout.close()
         if frames := self._frames.finish():
             self._receiver.received(frames)
-        self._end = End(reason, _DETAILS.get(reason, ""), exit_code=self._group.exit_code, stderr=self._words.text)
+        self._end = End(
+            reason, _DETAILS.get(reason, ""), exit_code=self._group.exit_code, stderr=self._stderr_tail.text
+        )
         self._receiver.ended(self._end)
 
-    def _let_go(self) -> None:
-        """Whatever way it ended: nothing of ours is left, and the receiver knows."""
+    def _release(self) -> None:
+        """Release all resources and tell the receiver, however the process ended."""
         self._ward.release_now()
         if self._end is None:
             self._ended("closed")
         self._stdin.close()
         self._stdout.close()
         self._stderr.close()
-        self._words.finish()
+        self._stderr_tail.finish()
 
 
 _DETAILS: dict[EndReason, str] = {

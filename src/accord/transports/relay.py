@@ -1,9 +1,9 @@
-"""Two links joined into one: what arrives on either goes out on the other, unread and unchanged.
+"""Joins two transports: each frame that arrives on one goes out on the other, unread and unchanged.
 
     await relay(StdioTransport.standard(), WebSocketTransport("wss://agents.example/acp"))
 
-Each side is read only as fast as the other takes it, and the end of one is the end of both. The one thing that cannot
-be handed on is a frame past its side's limit, of which nothing was kept: whoever waits for its answer gets an error.
+Each side is read only as fast as the other accepts frames, and when one ends, both are closed. A frame above the limit
+cannot be forwarded, because its content was not kept: the side that waits for its answer gets an error.
 """
 
 from __future__ import annotations
@@ -18,16 +18,17 @@ from accord.transports.base import End, Receiver, Transport
 
 
 class Side(Receiver):
-    """Hears one link and speaks on the other."""
+    """Receives from one transport and sends on the other."""
 
     def __init__(self, mine: Transport, other: Transport, ended: asyncio.Future[tuple[Transport, End]]) -> None:
         self._mine = mine
         self._other = other
         self._ended = ended
         self._early: list[bytes] | None = []
-        """What came before the other side was open."""
+        """Frames that arrived before the other side was open; None once it is."""
 
     def open(self) -> None:
+        """Start forwarding: the other side is open."""
         early, self._early = self._early, None
         self._other.send(early or [])
 
@@ -60,7 +61,10 @@ class Side(Receiver):
 
 
 async def relay(near: Transport, far: Transport, grace: float = 2.0) -> tuple[Transport, End]:
-    """Join these until one of them ends; which one, and how. Raises ConnectionClosed when one cannot be opened."""
+    """Join two transports until one ends; returns which one, and its end.
+
+    Raises ConnectionClosed if one cannot be opened. `grace` is passed to `Transport.close`.
+    """
     ended: asyncio.Future[tuple[Transport, End]] = asyncio.get_running_loop().create_future()
     from_near, from_far = Side(near, far, ended), Side(far, near, ended)
     try:
@@ -75,8 +79,8 @@ async def relay(near: Transport, far: Transport, grace: float = 2.0) -> tuple[Tr
         first, end = await ended
         if first is far:
             if end.reason in ("process_ended", "peer_closed"):
-                end = await far.close(grace)  # which knows by then what its process said
-            # Its last words are for those who run it.
+                end = await far.close(grace)  # its stderr is complete by then
+            # The stderr is for the operator, so it is left out for the other side.
             near.why = str(ConnectionClosed(end.reason, exit_code=end.exit_code))
     finally:
         await _close_both(near, far, grace)

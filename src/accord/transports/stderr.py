@@ -1,4 +1,4 @@
-"""What an agent says on its standard error: its last words for errors, and its lines for whoever wants them."""
+"""Reads an agent's standard error: keeps its end for error messages, and passes lines to a callback."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import logging
 from collections.abc import Callable
 
 LONGEST_LINE = 64 * 1024
-"""A line is handed on in pieces of this size, so that one without an end is not kept."""
+"""Bytes of a line; a longer one is passed on in parts, so that an endless line is not kept."""
 
 _log = logging.getLogger("accord.transports")
 
 
 class StderrTail:
-    """Keeps the last `size` bytes of it, and hands it on line by line."""
+    """Keeps the last `size` bytes and calls `on_line` with each line."""
 
     def __init__(self, size: int, on_line: Callable[[str], None] | None) -> None:
         self._size = size
@@ -22,11 +22,13 @@ class StderrTail:
 
     @property
     def text(self) -> str:
+        """The bytes that are kept, as text."""
         return self._tail[-self._size :].decode(errors="replace") if self._size else ""
 
     def feed(self, chunk: bytes) -> None:
+        """Add a chunk."""
         self._tail += chunk
-        if len(self._tail) > 2 * self._size:  # cut rarely: each cut moves what is kept
+        if len(self._tail) > 2 * self._size:  # cut rarely: each cut moves the kept bytes
             del self._tail[: -self._size or None]
         if self._on_line is not None:
             *lines, self._line = (self._line + chunk).split(b"\n")
@@ -37,7 +39,7 @@ class StderrTail:
                 self._line = self._line[LONGEST_LINE:]
 
     def finish(self) -> None:
-        """Nothing follows: a last line without its newline is a line, too."""
+        """Pass on the last line, even without its newline: nothing follows."""
         if self._line:
             line, self._line = self._line, b""
             self._say(line)
@@ -46,5 +48,5 @@ class StderrTail:
         assert self._on_line is not None
         try:
             self._on_line(line.rstrip(b"\r").decode(errors="replace"))
-        except Exception:  # stderr is drained whatever its listener does
-            _log.exception("the listener to an agent's stderr failed")
+        except Exception:  # stderr must be read on, whatever the callback does
+            _log.exception("the on_stderr callback failed")

@@ -1,8 +1,8 @@
-"""Domains with letters beyond ASCII: which may be shown as they read, and which only in ASCII. Pure.
+"""Internationalised domains: which may be displayed in their own letters, and which only in ASCII. Pure.
 
-Letters of different alphabets look the same: the Cyrillic U+0430 and the Latin a, for one. A label is shown as it reads
-only if its letters are of one alphabet, are plain lower-case letters, and at least one of them looks like no Latin
-letter. Browsers have longer tables. Where they would go either way, the ASCII form is shown.
+Letters of different alphabets may look the same: the Cyrillic U+0430 and the Latin a, for one. A label is displayed in
+its own letters only if they belong to one alphabet, are plain lower-case letters, and at least one of them does not
+look like a Latin letter. Browsers have longer tables. In doubtful cases the ASCII form is displayed.
 """
 
 # ruff: noqa: RUF001
@@ -28,7 +28,7 @@ _HYPHEN_AND_DIGITS = frozenset("-0123456789")
 
 
 def in_ascii(host: str) -> str:
-    """This host as it is looked up; UnicodeError if it cannot be one.
+    """The host in ASCII, as DNS knows it; raises UnicodeError if it is invalid.
 
     >>> in_ascii("München.example")
     'xn--mnchen-3ya.example'
@@ -36,14 +36,14 @@ def in_ascii(host: str) -> str:
     labels = unicodedata.normalize("NFKC", host[: LONGEST_DOMAIN + 1]).lower().split(".")
     domain = ".".join(_label_in_ascii(label) for label in labels)
     if len(host) > LONGEST_DOMAIN or len(domain) > LONGEST_DOMAIN:
-        raise UnicodeError(f"a domain has at most {LONGEST_DOMAIN} characters")
+        raise UnicodeError(f"domain is too long: at most {LONGEST_DOMAIN} characters are allowed")
     if any(len(label) > LONGEST_LABEL for label in domain.split(".")):
-        raise UnicodeError(f"each part of a domain has at most {LONGEST_LABEL} characters")
+        raise UnicodeError(f"part of a domain is too long: at most {LONGEST_LABEL} characters are allowed")
     return domain
 
 
 def readable(domain: str) -> str | None:
-    """This domain in its own letters; None if one of its labels could be taken for another.
+    """The domain in its own letters; None if one of its labels could be mistaken for another.
 
     >>> readable("xn--mnchen-3ya.example"), readable("xn--pple-43d.com")
     ('münchen.example', None)

@@ -1,10 +1,10 @@
-"""An agent's questions to the user: forms to fill in, and links to visit.
+"""Asks the user what an agent wants to know: forms to fill in, and links to visit.
 
     elicitation/create ─▶ a FormQuestion ─▶ fill(question) ─▶ checked against the schema ─▶ accept, decline or cancel
                       └─▶ a LinkQuestion ─▶ visit(question) ─▶ consent, and later `elicitation/complete`
 
-What is declared follows from which of the two functions there is. A link is never fetched, and is opened by whoever
-shows it, when the user has agreed.
+The client declares the modes for which it has a function. This module never fetches a link; `visit` opens it after the
+user has agreed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from accord.services.questions import OpenQuestions, TurnCancelledError
 from accord.services.service import ServedSession, Service, SessionOf
 
 KEPT = 1_000
-"""Links that are waited for at most, on one connection."""
+"""Links of one connection that may wait for `elicitation/complete`; the oldest are dropped."""
 
 LONGEST_MESSAGE = 20_000
 """Characters that the message of a question may have."""
@@ -43,43 +43,45 @@ class FormQuestion:
     message: str
     schema: v1.ElicitationSchema
     session: ServedSession | None
-    """None for a question that belongs to no session, such as one while signing in."""
+    """The session; None for a question outside any session, such as one during login."""
     content: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """What is filled in already: the defaults, or what was not right."""
+    """The content so far: the defaults, or the last answer if it was invalid."""
     problems: Mapping[str, str] = field(default_factory=dict[str, str])
-    """What was not right about that, by field."""
+    """What was wrong with the last answer, by field."""
 
     @property
     def fields(self) -> list[FormField]:
+        """The fields to display."""
         return fields_of(self.schema)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinkQuestion:
-    """A link to visit: to be shown whole, its domain marked, with its warnings, before the user agrees."""
+    """A link to visit. Display all of it, its domain highlighted, and its warnings before the user agrees."""
 
     message: str
     link: UrlToVisit
     session: ServedSession | None
     completed: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when the agent says that what the user went there for is done; that may never be."""
+    """Set when the agent says that the visit is complete, which may never happen."""
 
 
 Filled: TypeAlias = "Mapping[str, Any] | Literal[False] | None"
-"""What was filled in; False if the user declined, None if they went away."""
+"""An answer: the content; False if the user declined, None if they dismissed the form."""
 Fill: TypeAlias = "Callable[[FormQuestion], Filled | Awaitable[Filled]]"
 Visit: TypeAlias = "Callable[[LinkQuestion], bool | Awaitable[bool | None] | None]"
 
 
 class Elicitation(Service):
-    """Lends the user's attention.
+    """Lets agents ask the user.
 
-    `fill(question)` returns what was filled in, False for a user who declines, None for one who goes away; what does
-    not fit the schema is asked again, with its problems. `visit(question)` returns whether the user agreed to visit the
-    link, and sees to it that it is opened then. `on_complete(question)` hears that it is done.
+    `fill(question)` returns the content of the form, False if the user declines, or None if they dismiss it. If the
+    content does not fit the schema, `fill` is called again with the problems. `visit(question)` opens the link if the
+    user agrees, and returns whether they did; None if they dismissed the question. `on_complete(question)` is called
+    when the agent says that the visit is complete.
 
-    What the form did not ask for is left out of the answer. A form that asks for a secret, or has more fields, choices
-    or text than `accord.services.elicitation.form_bounds` allows, is refused without asking the user.
+    The answer contains only what the form asks for. A form that asks for a secret, or has more fields, choices or text
+    than `accord.services.elicitation.form_bounds` allows, is refused without asking the user.
 
         async def fill(question: accord.FormQuestion):
             return await my_window.form(question.message, question.fields, question.content, question.problems)
@@ -100,6 +102,7 @@ class Elicitation(Service):
         self._questions = OpenQuestions()
 
     def declare(self, capabilities: v1.ClientCapabilities) -> v1.ClientCapabilities:
+        """Declare the modes for which there is a function."""
         if self._fill is None and self._visit is None:
             return capabilities
         modes = v1.ElicitationCapabilities(
@@ -109,6 +112,7 @@ class Elicitation(Service):
         return msgspec.structs.replace(capabilities, elicitation=modes)
 
     def register(self, handlers: Handlers, session_of: SessionOf) -> None:
+        """Handle `elicitation/create` and `elicitation/complete`."""
         waited_for: dict[v1.ElicitationId, LinkQuestion] = {}
 
         @handlers.on(v1.CreateElicitationRequest)
@@ -117,7 +121,7 @@ class Elicitation(Service):
                 return await self._form(self._fill, request, _session(request, session_of))
             if isinstance(request, v1.ElicitationUrlMode) and self._visit is not None:
                 return await self._link(self._visit, request, _session(request, session_of), waited_for)
-            raise RequestError.invalid_params("a mode of elicitation that this client did not declare")
+            raise RequestError.invalid_params("unsupported elicitation mode; use one that this client declared")
 
         @handlers.on(v1.CompleteElicitationNotification)
         def complete(notification: v1.CompleteElicitationNotification) -> None:
@@ -128,9 +132,11 @@ class Elicitation(Service):
                     self._on_complete(question)
 
     def turn_cancelled(self, session: ServedSession) -> None:
+        """Answer the open questions of the session with `cancel`."""
         self._questions.cancel(session)
 
     async def release(self, session: ServedSession) -> None:
+        """Cancel the open questions of a session that has ended."""
         self.turn_cancelled(session)
 
     async def _form(
@@ -138,7 +144,7 @@ class Elicitation(Service):
     ) -> v1.CreateElicitationResponse:
         schema = request.requested_schema
         _refuse_unfit(request.message, schema)
-        # A pattern may take milliseconds for each default: the other sessions need not wait for them.
+        # Checking the defaults may take milliseconds for each pattern; other sessions need not wait for that.
         question = FormQuestion(request.message, schema, session, await asyncio.to_thread(defaults, schema))
         while True:
             filled = await self._answered(session, fill, question)
@@ -149,7 +155,7 @@ class Elicitation(Service):
             if not wrong:
                 return v1.ElicitationAcceptAction(content)
             if question.problems and content == question.content:
-                raise ValueError(f"the same wrong answer again: {wrong}")
+                raise ValueError(f"`fill` returned the same invalid content again: {wrong}")
             question = replace(question, content=content, problems=wrong)
 
     async def _link(
@@ -161,7 +167,7 @@ class Elicitation(Service):
     ) -> v1.CreateElicitationResponse:
         _refuse_long(request.message)
         question = LinkQuestion(request.message, UrlToVisit.of(request.url), session)
-        # Before the user is asked: the agent may be faster than the answer to it.
+        # Before the user is asked: `elicitation/complete` may arrive before the answer is sent.
         waited_for[request.elicitation_id] = question
         while len(waited_for) > KEPT:
             del waited_for[next(iter(waited_for))]
@@ -184,11 +190,11 @@ class Elicitation(Service):
 
 
 def _refuse_unfit(message: str, schema: v1.ElicitationSchema) -> None:
-    """Raises RequestError for a form that is not shown."""
+    """Raise RequestError for a form that must not be displayed."""
     _refuse_long(message)
     if (problem := excess(schema)) is not None:
         raise RequestError.invalid_params(problem)
-    # rfd-elicitation, Restricted JSON Schema: what is typed into a form passes through the agent, and often a model.
+    # rfd-elicitation, Restricted JSON Schema: the agent, and often a model, sees what is typed into a form.
     if secrets := secrets_in(schema):
         problem = "a form must not ask for secrets: send the user to a page by a question of mode 'url'"
         raise RequestError.invalid_params(problem, fields=[name[:LONGEST_NAME] for name in secrets])

@@ -1,7 +1,7 @@
-"""A form from its schema: its fields, what may be filled in, and what a typed text means. Pure.
+"""Forms from schemas: their fields, the validation of values, and the parsing of typed text. Pure.
 
-The schemas are a small part of JSON Schema, and what is right here is what is right there. What cannot be drawn (a type
-that nobody here knows) is left out where it may be, and otherwise the form is refused: nothing is guessed.
+The schemas are a small part of JSON Schema, with the same rules for validity. An optional field of an unknown type is
+left out; a form with a required one is refused.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Known: TypeAlias = (
 
 
 class FormField(msgspec.Struct, frozen=True):
-    """One thing to fill in."""
+    """One field of a form."""
 
     name: str
     schema: Known
@@ -41,11 +41,12 @@ class FormField(msgspec.Struct, frozen=True):
 
     @property
     def title(self) -> str:
+        """The label to display."""
         return self.schema.title or self.name
 
     @property
     def choices(self) -> Sequence[v1.EnumOption]:
-        """What can be chosen; empty where anything may be typed."""
+        """The choices; empty for a field with free input."""
         schema = self.schema
         if isinstance(schema, v1.MultiSelectPropertySchema):
             items = schema.items
@@ -58,12 +59,12 @@ class FormField(msgspec.Struct, frozen=True):
 
     @property
     def default(self) -> Value | None:
-        """What is filled in to begin with, if that is right."""
+        """The initial value, if the schema has one that is valid."""
         default = self.schema.default
         return default if default is not None and self.problem(default) is None else None
 
     def problem(self, value: Any) -> str | None:
-        """What is wrong with a value, in a few words; None if nothing is."""
+        """What is wrong with a value, in a few words; None if it is valid."""
         schema = self.schema
         if isinstance(schema, v1.StringPropertySchema):
             return self._text_problem(schema, value)
@@ -75,13 +76,13 @@ class FormField(msgspec.Struct, frozen=True):
 
     @property
     def choice_count(self) -> int:
-        """How many choices the agent gave for it, those that are chosen to begin with counted twice."""
+        """Number of choices in the schema; choices that are selected by default count twice."""
         enum, default = getattr(self.schema, "enum", None), self.schema.default
         return len(self.choices) + len(enum or ()) + (len(default) if isinstance(default, list) else 0)
 
     @property
     def characters(self) -> int:
-        """Characters of all texts that the agent gave for it."""
+        """Characters of all texts in the field's schema."""
         schema = self.schema
         texts = [self.name, schema.title, schema.description]
         texts += [text for choice in self.choices for text in (choice.const, choice.title, choice.description)]
@@ -93,11 +94,11 @@ class FormField(msgspec.Struct, frozen=True):
 
     def _text_problem(self, schema: v1.StringPropertySchema, value: Any) -> str | None:
         if not isinstance(value, str):
-            return "must be a text"
+            return "must be text"
         if schema.enum is not None and value not in schema.enum:
-            return "is none of the choices"
+            return "must be one of the choices"
         if schema.one_of is not None and value not in {choice.const for choice in schema.one_of}:
-            return "is none of the choices"
+            return "must be one of the choices"
         if schema.min_length is not None and len(value) < schema.min_length:
             return f"must have at least {_counted(schema.min_length, 'character')}"
         if schema.max_length is not None and len(value) > schema.max_length:
@@ -114,7 +115,7 @@ class FormField(msgspec.Struct, frozen=True):
         chosen = cast("list[Any]", value)
         offered = {choice.const for choice in self.choices}
         if not all(isinstance(it, str) and it in offered for it in chosen):
-            return "has something that is none of the choices"
+            return "must contain only the given choices"
         if schema.min_items is not None and len(chosen) < schema.min_items:
             return f"must have at least {schema.min_items} of the choices"
         if schema.max_items is not None and len(chosen) > schema.max_items:
@@ -122,13 +123,13 @@ class FormField(msgspec.Struct, frozen=True):
         return None
 
     def parse(self, text: str) -> Value:
-        """What a typed text means; raises ValueError with the problem."""
-        value = self._meant(text.strip())
+        """The value that a typed text means; raises ValueError, which says what is wrong."""
+        value = self._value_of(text.strip())
         if (problem := self.problem(value)) is not None:
             raise ValueError(problem)
         return value
 
-    def _meant(self, text: str) -> Value:
+    def _value_of(self, text: str) -> Value:
         schema = self.schema
         if isinstance(schema, v1.MultiSelectPropertySchema):
             choose = _chooser(self.choices)
@@ -136,9 +137,9 @@ class FormField(msgspec.Struct, frozen=True):
         if isinstance(schema, v1.StringPropertySchema):
             return _chooser(self.choices)(text) if self.choices else text
         if isinstance(schema, v1.BooleanPropertySchema):
-            if (meant := _YES_AND_NO.get(text.lower())) is None:
+            if (choice := _YES_AND_NO.get(text.lower())) is None:
                 raise ValueError("must be yes or no")
-            return meant
+            return choice
         try:
             return int(text) if isinstance(schema, v1.IntegerPropertySchema) else _number(text)
         except ValueError:
@@ -147,7 +148,7 @@ class FormField(msgspec.Struct, frozen=True):
 
 
 def _chooser(choices: Sequence[v1.EnumOption]) -> Callable[[str], str]:
-    """Finds a choice by its value, its title, or its number in the list; ValueError for what is none of them."""
+    """A function that finds a choice by its value, its title, or its number in the list, or raises ValueError."""
     values = {choice.const for choice in choices}
     titles = {choice.title.lower(): choice.const for choice in reversed(choices)}
 
@@ -158,42 +159,42 @@ def _chooser(choices: Sequence[v1.EnumOption]) -> Callable[[str], str]:
             return const
         if text.isdecimal() and len(text) <= _MOST_DIGITS and 1 <= int(text) <= len(choices):
             return choices[int(text) - 1].const
-        raise ValueError("is none of the choices")
+        raise ValueError("must be one of the choices")
 
     return choose
 
 
 def _shown(text: str) -> str:
-    """A text of the agent's that stands in a problem: printable, and not long."""
+    """The agent's text for use in a message: printable and short."""
     shown = "".join(it if it.isprintable() else "\N{REPLACEMENT CHARACTER}" for it in text[:_LONGEST_SHOWN])
     return shown if len(text) <= _LONGEST_SHOWN else f"{shown}…"
 
 
 def fields_of(schema: v1.ElicitationSchema) -> list[FormField]:
-    """The fields that can be drawn, in their order; RequestError where one that cannot be has to be filled in."""
+    """The fields of known types, in order; raises RequestError if a required field has an unknown type."""
     required = set(schema.required or ())
     fields: list[FormField] = []
     for name, declared in schema.properties.items():
         if not is_drawn(declared):
             if name in required:
-                raise RequestError.invalid_params("a required field is of a type that is not known here", field=name)
+                raise RequestError.invalid_params("a required field has an unsupported type", field=name)
             continue
         fields.append(FormField(name, declared, name in required))
     return fields
 
 
 def is_drawn(asked: v1.ElicitationPropertySchema) -> TypeGuard[Known]:
-    """Whether a field of this type can be shown."""
+    """Whether the field's type is known, so that it can be displayed."""
     return not isinstance(asked, Unknown) and not isinstance(getattr(asked, "items", None), Unknown)
 
 
 def asked_for(schema: v1.ElicitationSchema, content: Mapping[str, Value]) -> Content:
-    """What a form asks for, of what was filled in: a form's answer holds nothing else."""
+    """The part of `content` that the form asks for: the answer contains nothing else."""
     return {name: value for name, value in content.items() if name in schema.properties}
 
 
 def problems(schema: v1.ElicitationSchema, content: Mapping[str, Any]) -> dict[str, str]:
-    """What is wrong with what was filled in, by field; empty if it is right."""
+    """What is wrong with the content, by field; empty if it is valid."""
     found: dict[str, str] = {}
     for field in fields_of(schema):
         if field.name not in content:
@@ -208,7 +209,7 @@ def problems(schema: v1.ElicitationSchema, content: Mapping[str, Any]) -> dict[s
 
 
 def defaults(schema: v1.ElicitationSchema) -> Content:
-    """What the form is filled in with to begin with."""
+    """The initial content of the form."""
     return {field.name: field.default for field in fields_of(schema) if field.default is not None}
 
 

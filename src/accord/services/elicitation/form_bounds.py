@@ -1,4 +1,4 @@
-"""Which forms are not shown: those that are too large, and those that ask for secrets. Pure."""
+"""Checks for forms that are refused: those that are too large, and those that ask for secrets. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_CHARACTERS = 200_000
 
 
 def excess(schema: v1.ElicitationSchema) -> str | None:
-    """What a form has too much of; None if it is within the bounds.
+    """Why a form is too large, as an error text; None if it is within the bounds.
 
     >>> excess(v1.ElicitationSchema({str(number): v1.BooleanPropertySchema() for number in range(300)}))
     'the form has 300 fields, at most 200 are allowed: ask in several forms'
@@ -37,7 +37,7 @@ def _too_many(given: int, what: str, allowed: int) -> str:
 
 
 def secrets_in(schema: v1.ElicitationSchema) -> list[str]:
-    """The fields that, by what they are called, would have the user type a secret.
+    """The fields whose names suggest that the user would type a secret.
 
     >>> secrets_in(v1.ElicitationSchema({"apiKey": v1.StringPropertySchema(), "maxTokens": v1.StringPropertySchema()}))
     ['apiKey']

@@ -1,9 +1,9 @@
-"""Formats and patterns of texts in forms. Pure.
+"""Validates texts in forms by format and by pattern. Pure.
 
-A pattern comes from an agent, and a few characters are enough for one that Python's `re` works on for years
-(`(a+)+$`). So no pattern is given to `re`. RE2 matches in linear time; it is the extra `patterns`. Without it, and for
-patterns that RE2 does not take (looking ahead, references back), a client leaves the pattern unchecked: the agent has
-to check what it gets anyway. An agent does not send a form whose answers it could not check.
+A pattern comes from an agent, and Python's `re` can take years to match a short one (`(a+)+$`). So `re` never sees an
+agent's pattern. RE2 matches in linear time; the extra `patterns` installs it. Without RE2, and for patterns that it
+does not support (lookahead, backreferences), a client does not check the pattern: the agent must validate its input
+anyway. An agent does not send a form whose answers it could not check.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ import re
 from typing import Any
 
 EXTRA = "pip install 'accord[patterns]'"
+"""The command that installs RE2."""
 
 LONGEST_PATTERN = 1_000
-"""Characters of a pattern that is checked."""
+"""Characters that a pattern may have to be checked."""
 MOST_STEPS = 1_000_000
-"""Steps that a match may take: characters of the text times instructions of the pattern. That many take 15 ms."""
+"""Steps that a match may take: characters of the text times instructions of the pattern. These take 15 ms."""
 _PATTERN_MEMORY = 128 * 1024
 
 _DATE_TIME = re.compile(r"(\d{4}-\d\d-\d\d)[Tt](\d\d):(\d\d):(\d\d)(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
@@ -70,7 +71,7 @@ _FORMATS = {"email": _is_email, "uri": _is_uri, "date": _is_date, "date-time": _
 
 
 def matches(pattern: str, text: str) -> bool | None:
-    """Whether a pattern occurs in a text; None when that cannot be told here in linear time.
+    """Whether a pattern occurs in a text; None if that cannot be checked in linear time.
 
     >>> matches("^(a+)+$", "a" * 60 + "!")
     False
@@ -80,18 +81,18 @@ def matches(pattern: str, text: str) -> bool | None:
         return None
     try:
         return compiled.search(text) is not None
-    except UnicodeEncodeError:  # half of an emoji, which RE2 has no bytes for
+    except UnicodeEncodeError:  # half a surrogate pair has no UTF-8
         return None
 
 
 def can_match(pattern: str) -> bool:
-    """Whether `matches` can tell for texts of moderate length."""
+    """Whether `matches` can check the pattern for texts of moderate length."""
     return _compiled(pattern) is not None
 
 
 @functools.lru_cache(maxsize=64)
 def _compiled(pattern: str) -> Any:
-    """The pattern as RE2 has it; None without RE2, or for what it does not take."""
+    """The pattern compiled by RE2; None without RE2, or if RE2 does not support it."""
     re2 = _engine()
     if re2 is None or len(pattern) > LONGEST_PATTERN:
         return None
@@ -109,4 +110,4 @@ def _engine() -> Any:
         engine = importlib.import_module("re2")
     except ImportError:
         return None
-    return engine if hasattr(engine, "Options") else None  # another package has this name, too
+    return engine if hasattr(engine, "Options") else None  # another package has the same name

@@ -1,7 +1,7 @@
-"""A URL that an agent asks its user to visit, and what about it should make them look twice. Pure.
+"""A URL that an agent asks the user to visit, with warnings about what is suspicious. Pure.
 
-It is taken apart and never fetched. The whole of it is shown, in the characters that a browser would send, so that two
-letters which look the same do not stand for each other.
+The URL is parsed and never fetched. All of it is displayed, in the characters that a browser would send, so that no
+letter can pass for another that looks the same.
 """
 
 from __future__ import annotations
@@ -16,36 +16,36 @@ from accord.errors import RequestError
 from accord.services.elicitation.domains import in_ascii, readable
 
 LONGEST_URL = 8_192
-"""Characters that a URL may have: browsers and servers take few that are longer."""
+"""Characters that a URL may have: few browsers and servers accept more."""
 
 
 @dataclass(frozen=True, slots=True)
 class UrlToVisit:
-    """A URL, its domain, and warnings about it."""
+    """A URL to display to the user, with its domain and warnings."""
 
     url: str
     domain: str
-    """Where it really leads, in ASCII: as punycode where it has other letters."""
+    """Where the URL really leads, in ASCII (punycode)."""
     warnings: tuple[str, ...]
 
     @classmethod
     def of(cls, url: str) -> UrlToVisit:
-        """Raises RequestError for what no browser should be sent to.
+        """Parse a URL; raises RequestError for one that no browser should open.
 
         >>> link = UrlToVisit.of("https://xn--mnchen-3ya.example/login")
         >>> link.domain, link.warnings
         ('xn--mnchen-3ya.example', ('the domain has letters of other alphabets: it reads “münchen.example”',))
         """
-        parts = _taken_apart(url)
+        parts = _parsed(url)
         domain = _in_ascii(parts.hostname or "")
         return cls(url, domain, tuple(_warnings(parts, domain)))
 
     @property
     def marked(self) -> tuple[str, str, str]:
-        """The whole URL in three parts: before the domain, the domain, and behind it.
+        """The whole URL in three parts: before the domain, the domain, and after it.
 
-        The domain is as it is written if no letter of it can be taken for another, and else in ASCII. The rest is in
-        ASCII, as it is sent.
+        The domain is in its own letters if none of them can be mistaken for another, and in ASCII otherwise. The rest
+        is in ASCII, as browsers send it.
         """
         start = self.url.index("//") + 2 + urlsplit(self.url).netloc.rfind("@") + 1
         written = _HOST.match(self.url, start)
@@ -63,21 +63,21 @@ def _as_sent(part: str) -> str:
     return part if part.isascii() else quote(part, safe=_ASCII)
 
 
-def _taken_apart(url: str) -> SplitResult:
+def _parsed(url: str) -> SplitResult:
     if len(url) > LONGEST_URL:
         problem = f"the URL has {len(url):,} characters, at most {LONGEST_URL:,} are allowed"
         raise RequestError.invalid_params(problem, url=ascii(url[:100]))
     if any(
         character.isspace() or unicodedata.category(character) in ("Cc", "Cf", "Cs", "Co", "Cn") for character in url
     ):
-        raise RequestError.invalid_params("the URL has characters that cannot be shown", url=ascii(url)[:300])
+        raise RequestError.invalid_params("the URL contains characters that cannot be displayed", url=ascii(url)[:300])
     try:
         parts = urlsplit(url)
         _ = parts.port
     except ValueError as error:
-        raise RequestError.invalid_params("not a URL", url=url[:300]) from error
+        raise RequestError.invalid_params("malformed URL", url=url[:300]) from error
     if parts.scheme not in ("https", "http") or not parts.hostname or "\\" in url:
-        raise RequestError.invalid_params("not a web address (https or http)", url=url[:300])
+        raise RequestError.invalid_params("the URL must be an https or http address with a domain", url=url[:300])
     return parts
 
 
@@ -85,7 +85,7 @@ def _in_ascii(host: str) -> str:
     try:
         return in_ascii(host)
     except UnicodeError as error:
-        raise RequestError.invalid_params("the URL's domain cannot be one", domain=ascii(host[:300])) from error
+        raise RequestError.invalid_params("invalid domain name in the URL", domain=ascii(host[:300])) from error
 
 
 def _warnings(parts: SplitResult, domain: str) -> list[str]:
@@ -114,7 +114,7 @@ def _is_address(host: str) -> bool:
 
 
 def is_here(host: str) -> bool:
-    """Whether this is the machine that we run on."""
+    """Whether the host is this machine."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:

@@ -1,15 +1,16 @@
-"""The way to a file inside of a root, that nobody can bend while we walk it.
+"""Opens files inside a root, so that no link can lead outside, not even one that is made meanwhile.
 
-A check of a path followed by its use can be fooled: between the two, somebody makes one of its folders a link. So a
-path is never used whole. From the root on, each folder is opened by its name alone, inside of the folder before, and
-never through a link; what is done at the end is done inside of the last folder, by its descriptor. Whatever others
-rename or link meanwhile, each of these folders was reached from the root by real names.
+The problem: a program checks a path and then uses it, and between the two a folder of the path becomes a link.
 
-Links are read instead of followed: where one points inside of the session's roots its names are walked in its place,
-and where it leaves them, by `..` or by an absolute path, the request is refused. So `CLAUDE.md -> AGENTS.md` works and
-`build -> /etc` does not. The links of `/proc` are read like any other, which takes their magic.
+The rule: a path is never used whole. Beginning at the root, each folder is opened by its name alone, relative to the
+descriptor of the folder before, and never through a link. The file itself is used by its name in the last folder's
+descriptor. Whatever is renamed or linked meanwhile, each folder was reached from the root by real names.
 
-Where the platform cannot open a file inside of a folder, see `by_name`.
+Links are resolved here instead of by the kernel. If a link points inside the session's roots, its names are walked in
+its place; if it leaves them, by `..` or by an absolute path, the request is refused. So `CLAUDE.md -> AGENTS.md` works
+and `build -> /etc` does not. Links in `/proc` are resolved here as ordinary links, so the kernel never follows them.
+
+Platforms that cannot open a file relative to a folder use `windows`.
 """
 
 from __future__ import annotations
@@ -28,20 +29,20 @@ from accord.services.files.windows import by_name
 from accord.services.roots import RootedPath, Roots, outside
 
 LINKS = 40
-"""How many links a path may lead through, as for the kernel."""
+"""Links that a path may lead through, the same number as for the kernel."""
 
 FOLDERS = 256
-"""How many folders a path may lead through: each takes a descriptor until the end of the way."""
+"""Folders that a path may lead through: each takes a descriptor until the walk ends."""
 
 DESCRIPTORS = {os.open, os.mkdir, os.stat, os.readlink, os.unlink, os.rename} <= os.supports_dir_fd
-"""Whether files can be opened inside of a folder, by its descriptor."""
+"""Whether the platform opens files relative to a folder's descriptor."""
 
-# O_PATH needs no right to list the folder, only to pass it.
+# With O_PATH, the right to list the folder is not needed.
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | HERE
 
 
 class OpenFolder(Folder):
-    """Held by its descriptor: whatever happens to its path."""
+    """A folder held open by its descriptor, whatever happens to its path."""
 
     def __init__(self, fd: int, path: Path, name: str) -> None:
         super().__init__(path, name)
@@ -51,7 +52,7 @@ class OpenFolder(Folder):
         return name, {"dir_fd": self.fd}
 
     def confirm(self) -> None:
-        """It cannot have been: the folder is held."""
+        """Nothing to check: the folder is held open by its descriptor."""
 
     def rename(self, old: str, new: str) -> None:
         os.rename(old, new, src_dir_fd=self.fd, dst_dir_fd=self.fd)
@@ -59,9 +60,9 @@ class OpenFolder(Folder):
 
 @contextmanager
 def folder_of(place: RootedPath, roots: Roots, *, make: bool = False) -> Generator[Folder]:
-    """The folder that a place is in, its missing parts made if that is wanted."""
+    """The folder that contains a place. With `make`, missing folders are created."""
     if not place.names:
-        raise RequestError.invalid_params("a folder, not a file", path=str(place.path))
+        raise RequestError.invalid_params("path names a folder, not a file", path=str(place.path))
     if not DESCRIPTORS:
         yield by_name(place, make=make)
         return
@@ -71,7 +72,10 @@ def folder_of(place: RootedPath, roots: Roots, *, make: bool = False) -> Generat
 
 @contextmanager
 def opened(place: RootedPath, roots: Roots) -> Generator[tuple[Path, int | None]]:
-    """A folder inside of the roots: its real path, and its descriptor where there are any; OSError for a file."""
+    """A folder inside the roots: its real path, and its descriptor where the platform has them.
+
+    Raises OSError if it is not a folder.
+    """
     if not DESCRIPTORS:
         folder = place.root if not place.names else by_name(place, make=False).path
         if not stat.S_ISDIR(folder.lstat().st_mode):
@@ -90,7 +94,7 @@ def opened(place: RootedPath, roots: Roots) -> Generator[tuple[Path, int | None]
 
 
 class _Walk:
-    """One walk: the folders gone through, each by its descriptor, and the names that are still to come."""
+    """One walk: the folders passed, each by its descriptor, and the names still ahead."""
 
     def __init__(self, roots: Roots, opened: ExitStack, *, make: bool) -> None:
         self._roots = roots
@@ -112,22 +116,22 @@ class _Walk:
                     fd, path = self._folders[-1]
                     return OpenFolder(fd, path, name)
                 self._enter(name)
-            if not self._ahead:  # a link that ends in `..`
-                raise RequestError.invalid_params("a folder, not a file", path=str(place.path))
+            if not self._ahead:  # the path ended with a link to `..`
+                raise RequestError.invalid_params("path names a folder, not a file", path=str(place.path))
 
     def _start(self, root: Path, names: Sequence[str]) -> None:
         self._folders = [(self.root(root), root)]
         self._ahead = list(reversed(names))
 
     def root(self, root: Path) -> int:
-        """The root's real path has no links, so it is opened without following any."""
-        fd = self._keep(os.open(root.anchor, _FOLDER))
+        """Open a root. Its real path has no links, so none is followed."""
+        fd = self._close_later(os.open(root.anchor, _FOLDER))
         for name in root.parts[1:]:
             try:
-                fd = self._keep(os.open(name, _FOLDER, dir_fd=fd))
+                fd = self._close_later(os.open(name, _FOLDER, dir_fd=fd))
             except OSError as error:
                 if error.errno in (errno.ELOOP, errno.ENOTDIR):
-                    raise outside(root) from error  # it was replaced by a link since the session began
+                    raise outside(root) from error  # a link has replaced it since the session began
                 raise
         return fd
 
@@ -141,11 +145,13 @@ class _Walk:
         except FileNotFoundError:
             if not self._make:
                 raise
-            refuse_the_kernels_own(os.fstat(above), path / name)  # a folder there is a control group, for instance
+            refuse_the_kernels_own(
+                os.fstat(above), path / name
+            )  # creating a folder there may make a control group, for instance
             with suppress(FileExistsError):
                 os.mkdir(name, dir_fd=above)
             fd = os.open(name, _FOLDER, dir_fd=above)
-        self._folders.append((self._keep(fd), path / name))
+        self._folders.append((self._close_later(fd), path / name))
 
     def _back(self, place: RootedPath) -> None:
         if len(self._folders) == 1:
@@ -153,7 +159,7 @@ class _Walk:
         self._folders.pop()
 
     def _replaced_link(self, name: str, place: RootedPath) -> bool:
-        """Whether it is a link: then its own names come in its place."""
+        """Whether it is a link; if so, the names of its target replace it."""
         try:
             target = os.readlink(name, dir_fd=self._folders[-1][0])
         except OSError as error:
@@ -162,8 +168,8 @@ class _Walk:
             raise
         self._links += 1
         if self._links > LINKS:
-            raise RequestError.invalid_params("too many links", path=str(place.path))
-        path = Path(target)  # keeps `..`, which counts from where the link stands
+            raise RequestError.invalid_params(f"the path leads through more than {LINKS} links", path=str(place.path))
+        path = Path(target)  # keeps `..`, which is relative to the folder of the link
         if path.is_absolute():
             root, names = self._roots.split(path)
             self._start(root, (*names, *reversed(self._ahead)))
@@ -171,6 +177,6 @@ class _Walk:
             self._ahead += reversed(path.parts)
         return True
 
-    def _keep(self, fd: int) -> int:
+    def _close_later(self, fd: int) -> int:
         self._opened.callback(os.close, fd)
         return fd

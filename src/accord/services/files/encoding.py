@@ -1,7 +1,7 @@
-"""Bytes of a file as text, and back in the same encoding and with the same ends of lines. Pure.
+"""Decodes files, and encodes them again with the same encoding and line ends. Pure.
 
-What is read as text: UTF-8, with or without a byte order mark, and UTF-16 with one. Anything else is refused, as is
-text with zero bytes: an agent that reads garbage writes garbage back. The mark is not part of the text.
+Text is UTF-8, with or without a byte order mark, or UTF-16 with one. Everything else is refused, as is text with null
+bytes: an agent that reads garbage writes garbage back. The byte order mark is not part of the text.
 """
 
 from __future__ import annotations
@@ -22,58 +22,63 @@ _WIDER = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
 
 
 class NotText(ValueError):
-    """The bytes are no text that we read."""
+    """The bytes are not in a supported text encoding."""
 
 
 class Encoding(msgspec.Struct, frozen=True):
-    """How a file's text is written: the byte order mark it begins with, if any, and the encoding behind it."""
+    """The encoding of a file: the byte order mark, if any, and the codec of what follows."""
 
     name: str = "utf-8"
     mark: bytes = b""
 
     @classmethod
     def of(cls, beginning: bytes) -> Encoding:
+        """The encoding that the first bytes of a file tell; raises NotText for UTF-32."""
         if beginning.startswith(_WIDER):
             raise NotText("UTF-32 is not supported")
         return next((cls(name, mark) for mark, name in _MARKS if beginning.startswith(mark)), cls())
 
     def encode(self, text: str) -> bytes:
+        """Encode text, with the byte order mark."""
         try:
             return self.mark + text.removeprefix("\ufeff" if self.mark else "").encode(self.name)
         except UnicodeEncodeError as error:
-            raise RequestError.invalid_params("the content has half a character in it", at=error.start) from error
+            raise RequestError.invalid_params(
+                "content contains half a surrogate pair, so it cannot be encoded", at=error.start
+            ) from error
 
 
 def texts(chunks: Iterable[bytes]) -> Iterable[str]:
-    """The text of a file that is read in pieces; raises NotText."""
+    """Decode a file that is read in chunks; raises NotText."""
     decoder: codecs.IncrementalDecoder | None = None
     for chunk in chunks:
-        piece = chunk
-        if decoder is None:  # a first piece is longer than any mark, unless the file is not
-            encoding = Encoding.of(piece)
+        data = chunk
+        if decoder is None:  # the first chunk has the whole mark: only a file that ends there is shorter
+            encoding = Encoding.of(data)
             decoder = codecs.getincrementaldecoder(encoding.name)()
-            piece = piece.removeprefix(encoding.mark)
-        yield _checked(decoder, piece)
+            data = data.removeprefix(encoding.mark)
+        yield _checked(decoder, data)
     if decoder is not None:
         yield _checked(decoder, b"", final=True)
 
 
-def _checked(decoder: codecs.IncrementalDecoder, piece: bytes, *, final: bool = False) -> str:
+def _checked(decoder: codecs.IncrementalDecoder, data: bytes, *, final: bool = False) -> str:
     try:
-        text = decoder.decode(piece, final)
+        text = decoder.decode(data, final)
     except UnicodeDecodeError as error:
-        raise NotText("neither UTF-8 nor UTF-16 with a byte order mark") from error
+        raise NotText("it is neither UTF-8 nor UTF-16 with a byte order mark") from error
     if "\0" in text:
-        raise NotText("it has zero bytes")
+        raise NotText("it contains zero bytes")
     return text
 
 
 def decode(data: bytes) -> str:
+    """Decode a whole file; raises NotText."""
     return "".join(texts((data,)))
 
 
 def encode_like(old: bytes | None, text: str) -> bytes:
-    """The bytes to write for `text`, in the encoding and with the ends of lines that the file has had."""
+    """Encode `text` with the encoding and the line ends of the file's old content, None for a new file."""
     if old is None:
         return Encoding().encode(text)
     try:
@@ -84,7 +89,7 @@ def encode_like(old: bytes | None, text: str) -> bytes:
 
 
 def _ends_like(before: str, text: str) -> str:
-    """Windows' ends of lines, where all were and the agent writes none."""
+    """Use `\\r\\n` if all old lines ended so and the new text has no `\\r` at all."""
     lines = before.count("\n")
     if lines and before.count("\r\n") == lines and "\r" not in text:
         return text.replace("\n", "\r\n")
@@ -92,7 +97,7 @@ def _ends_like(before: str, text: str) -> str:
 
 
 class Lines:
-    """Cuts lines out of a text that comes in pieces, and keeps only those.
+    """Extracts a range of lines from text that arrives in chunks.
 
     >>> wanted = Lines(first=2, count=1)
     >>> wanted.add("one\\ntw"), wanted.add("o\\nthree\\n"), wanted.text
@@ -104,37 +109,38 @@ class Lines:
         self._left = count
         self._kept: list[str] = []
         self.length = 0
-        """Characters kept."""
+        """Number of characters kept."""
 
     @property
     def text(self) -> str:
+        """The lines found so far."""
         return "".join(self._kept)
 
-    def add(self, piece: str) -> bool:
-        """Whether all that is wanted is there."""
-        rest = self._behind_skipped(piece)
+    def add(self, chunk: str) -> bool:
+        """Add a chunk; returns whether all wanted lines are complete."""
+        rest = self._after_skipped(chunk)
         if self._left is not None:
             rest = self._limited(rest)
         self._kept.append(rest)
         self.length += len(rest)
         return self._left == 0
 
-    def _behind_skipped(self, piece: str) -> str:
+    def _after_skipped(self, chunk: str) -> str:
         start = 0
         while self._skip:
-            end = piece.find("\n", start)
+            end = chunk.find("\n", start)
             if end < 0:
                 return ""
             self._skip -= 1
             start = end + 1
-        return piece[start:]
+        return chunk[start:]
 
-    def _limited(self, piece: str) -> str:
+    def _limited(self, chunk: str) -> str:
         end = 0
         while self._left:
-            found = piece.find("\n", end)
+            found = chunk.find("\n", end)
             if found < 0:
-                return piece
+                return chunk
             self._left -= 1
             end = found + 1
-        return piece[:end]
+        return chunk[:end]

@@ -1,12 +1,13 @@
-"""The user's files, lent to agents: `fs/read_text_file` and `fs/write_text_file`, inside of the session's roots.
+"""Lends the user's files to agents, inside the session's roots: `fs/read_text_file` and `fs/write_text_file`.
 
-    Client(files=True)                                what `accord.Files()` is
-    Client(files=Files(write=False))                  to read only
-    Client(files=Files(unsaved=buffers))              an editor's unsaved text comes before what is on disk
+    Client(files=True)                                the same as `accord.Files()`
+    Client(files=Files(write=False))                  read-only
+    Client(files=Files(unsaved=buffers))              an editor's unsaved text takes precedence over the disk
 
-Data's way: the path to a place in a root (`roots`), to a folder that is held open (`confined`), to bytes, to text
-(`text`); a write goes back the same way (`replacing`) and is remembered (`journal`). All of it happens in a thread, one
-request of a session at a time and in the order they came, so that a read sees the write before it.
+A read turns the path into a place in a root (`roots`), opens its folder (`confined`), reads bytes and decodes them
+(`encoding`). A write goes the other way: it encodes the text, replaces the file (`atomic`) and records the change
+(`journal`). Both run in a thread. The requests of one session run one at a time and in order, so a read sees the write
+before it.
 """
 
 from __future__ import annotations
@@ -37,19 +38,20 @@ from accord.transports.closing import to_the_end
 T = TypeVar("T")
 
 LIMIT = 16 * 1024 * 1024
-"""Bytes of a file that are read at most, and of a text that is handed on at most."""
+"""Most bytes that one request may read."""
 
 CHUNK = 256 * 1024
+"""Bytes that are read at a time."""
 
 
 class Files(Service):
     """Lends files.
 
-    `unsaved` holds the text of what is open in an editor and not saved, by real path: it is what agents read, and what
-    they write goes there as well as to the disk. `on_change` hears of each write. `limit` bounds what is read at once:
-    of a larger file, agents can ask for some lines. A file with several names (hard links) may be somebody else's and
-    is read only with `hard_links`; writing to one never reaches its other names. `sync` makes each write wait for the
-    disk.
+    `read` and `write` say what agents may do. `unsaved` holds the text of files that are open in an editor and not
+    saved, by real path: agents read this text, and what they write goes there as well as to the disk. `on_change` is
+    called with each write. `limit` bounds the bytes that one request may read; of a larger file, agents can request a
+    range of lines. A file with several names (hard links) may also be outside the roots, so it is read only if
+    `hard_links` is true; a write never reaches its other names. `sync` makes each write wait for the disk.
 
         files = accord.Files(on_change=lambda change: print(change.diff()))
         client = accord.Client(files=files)
@@ -69,27 +71,30 @@ class Files(Service):
         sync: bool = False,
     ) -> None:
         self.changes = ChangeJournal()
-        """What agents wrote, oldest first."""
+        """The writes of agents, oldest first."""
         self.unsaved: MutableMapping[Path, str] = {} if unsaved is None else unsaved
+        """The unsaved text of open files, by real path."""
         self._read = read
         self._write = write
         self._on_change = on_change
         self._limit = limit
         self._hard_links = hard_links
         self._sync = sync
-        self._turns: WeakKeyDictionary[ServedSession, asyncio.Lock] = WeakKeyDictionary()
+        self._locks: WeakKeyDictionary[ServedSession, asyncio.Lock] = WeakKeyDictionary()
 
     def declare(self, capabilities: v1.ClientCapabilities) -> v1.ClientCapabilities:
+        """Declare the methods that are lent."""
         lent = v1.FileSystemCapabilities(read_text_file=self._read, write_text_file=self._write)
         return msgspec.structs.replace(capabilities, fs=lent)
 
     def register(self, handlers: Handlers, session_of: SessionOf) -> None:
+        """Handle `fs/read_text_file` and `fs/write_text_file`."""
         if self._read:
 
             @handlers.on(v1.ReadTextFileRequest)
             async def read(request: v1.ReadTextFileRequest, context: Context | None = None) -> v1.ReadTextFileResponse:
                 session, line = session_of(request.session_id), request.line or 1
-                # A request is small and a file is not: an agent that asks and takes nothing must not fill the memory.
+                # A request is small and a file is not: an agent that reads no answers must not fill our memory.
                 text = await self._in_turn(
                     session,
                     lambda: self._read_now(session.roots, request.path, line, request.limit),
@@ -105,11 +110,14 @@ class Files(Service):
                 return v1.WriteTextFileResponse()
 
     async def read(self, session: ServedSession, path: str, line: int | None = None, limit: int | None = None) -> str:
-        """The file's text as the user sees it: from a line on (counted from 1), and so many lines."""
+        """Read a file as the user sees it.
+
+        `line` is the first line to read, counted from 1; `limit` is the number of lines.
+        """
         return await self._in_turn(session, lambda: self._read_now(session.roots, path, line or 1, limit))
 
     async def write(self, session: ServedSession, path: str, text: str) -> Change:
-        """Give the file this text, whether or not it was there."""
+        """Write a file, which may be new."""
 
         def write() -> Change:
             place = session.roots.locate(path)
@@ -119,12 +127,12 @@ class Files(Service):
         return await self._in_turn(session, write, then=lambda change: self._note(change, text))
 
     async def undo(self, change: Change) -> None:
-        """Take a change back; raises ValueError when the file was changed again since, or the change is none of ours.
+        """Undo a change; raises ValueError if the file has changed since, or the change is not in `changes`.
 
-        A file that was new is removed; folders that were made for it stay.
+        A file that the change created is removed; folders that were created for it stay.
         """
         if change.place is None or change not in tuple(self.changes):
-            raise ValueError("only what is in `changes` can be undone")
+            raise ValueError("change is not in `changes`, so it cannot be undone")
         place, roots = change.place, Roots([change.place.root])
         with _explained(change.path):
             await asyncio.to_thread(_take_back, change, place, roots, sync=self._sync)
@@ -155,20 +163,20 @@ class Files(Service):
             found = os.fstat(fd)
             if found.st_nlink > 1 and not self._hard_links:
                 raise RequestError.invalid_params(
-                    "the file has other names (hard links), perhaps elsewhere; Files(hard_links=True) reads it",
+                    "the file has other names (hard links), so it is not read; use Files(hard_links=True) to allow it",
                     path=str(folder.path),
                 )
             if whole and found.st_size > self._limit:
                 raise self._too_large(folder, found.st_size)
-            for piece in texts(iter(lambda: os.read(fd, CHUNK), b"")):
-                if wanted.add(piece):
+            for text in texts(iter(lambda: os.read(fd, CHUNK), b"")):
+                if wanted.add(text):
                     return
                 if wanted.length > self._limit:
                     raise self._too_large(folder, found.st_size)
 
     def _too_large(self, folder: Folder, size: int) -> RequestError:
         return RequestError.invalid_params(
-            f"too much to read at once: ask for some lines of it (limit {self._limit} bytes)",
+            f"too much to read at once: at most {self._limit:,} bytes are allowed; read some of the lines",
             path=str(folder.path),
             size=size,
         )
@@ -180,12 +188,13 @@ class Files(Service):
         return Change(folder.path, before, after, session.id, session.agent, place=place)
 
     def _before(self, folder: Folder) -> bytes | None:
-        """What is there, as far as it can be kept: for the journal, and to write like it."""
+        """The bytes before the write: for the journal, and to keep their encoding."""
         if folder.stat() is None:
             return None
         with _opened(folder) as fd:
-            if os.fstat(fd).st_size > self._limit:
-                raise RequestError.invalid_params("the file is too large to be replaced", path=str(folder.path))
+            if (size := os.fstat(fd).st_size) > self._limit:
+                problem = f"the file is too large to replace: {size:,} bytes, at most {self._limit:,} are allowed"
+                raise RequestError.invalid_params(problem, path=str(folder.path))
             return _all_of(fd)
 
     async def _in_turn(
@@ -201,15 +210,15 @@ class Files(Service):
                 then(result)
             return result
 
-        async with self._turns.setdefault(session, asyncio.Lock()):
+        async with self._locks.setdefault(session, asyncio.Lock()):
             if first is not None:
                 await first()
-            # A thread cannot be stopped: who is cancelled waits for it, so that nothing of theirs comes later.
+            # A thread cannot be stopped. A cancelled request waits for it, so that its write cannot come later.
             task = asyncio.create_task(done())
             try:
                 await to_the_end(task)
             except asyncio.CancelledError:
-                task.exception()  # nobody is left to be told
+                task.exception()  # marks it as retrieved: the request is cancelled, so nothing reads it
                 raise
             return task.result()
 
@@ -231,37 +240,37 @@ def _take_back(change: Change, place: RootedPath, roots: Roots, *, sync: bool) -
     with folder_of(place, roots) as folder:
         with _opened(folder) as fd:
             if _all_of(fd) != change.after:
-                raise ValueError(f"{change.path} was changed again since")
+                raise ValueError(f"{change.path} has changed since, so the write cannot be undone")
         if change.before is None:
             folder.remove(folder.name)
         else:
             replace(folder, change.before, sync=sync)
 
 
-_ASKED_WRONGLY = {
-    errno.EISDIR: "a folder, not a file",
-    errno.ENOTDIR: "one of its folders is a file",
-    errno.ELOOP: "changed while it was being opened",
-    errno.ENAMETOOLONG: "a name in it is too long",
+_INVALID_PATH = {
+    errno.EISDIR: "path names a folder, not a file",
+    errno.ENOTDIR: "a part of the path is a file, not a folder",
+    errno.ELOOP: "the file changed while it was being opened; try again",
+    errno.ENAMETOOLONG: "a name in the path is too long",
     errno.EACCES: "permission denied",
     errno.EPERM: "permission denied",
     errno.EROFS: "the file system is read-only",
-    errno.EINVAL: "no path that this file system takes",
-    errno.ENXIO: "not a file",
+    errno.EINVAL: "invalid path for this file system",
+    errno.ENXIO: "path does not name a regular file",
 }
 
 
 @contextmanager
 def _explained(path: Path) -> Generator[None]:
-    """What the system says of a path, in the protocol's words."""
+    """Turn errors of the file system into errors of the protocol."""
     try:
         yield
     except NotText as error:
         raise RequestError.invalid_params(f"not a text file: {error}", path=str(path)) from error
     except FileNotFoundError as error:
-        # The words of the protocol's own error: agents in the field tell by them that a file is only not there yet.
+        # The protocol's own text: agents recognise by it that a file does not exist yet.
         raise RequestError.not_found("Resource not found", path=str(path)) from error
     except OSError as error:
-        if (why := _ASKED_WRONGLY.get(error.errno or 0)) is not None:
+        if (why := _INVALID_PATH.get(error.errno or 0)) is not None:
             raise RequestError.invalid_params(why, path=str(path)) from error
         raise RequestError.internal(error.strerror or "the file system failed", path=str(path)) from error

@@ -1,4 +1,4 @@
-"""What can be done with a file once the way to its folder is known. See `confined` for the way."""
+"""Operations on a file whose folder is known. `confined` finds the folder."""
 
 from __future__ import annotations
 
@@ -13,32 +13,34 @@ from typing import Any
 from accord.errors import RequestError
 
 HERE = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
-"""For every file opened: it is ours alone, and no link."""
+"""Flags for every open: close on exec, and do not follow a link."""
 
+# Do not wait for a pipe's other end, do not take a terminal over, do not translate line ends.
 _QUICK = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
 
 
 class Folder(ABC):
-    """A folder inside of a root, and a name in it that is no link."""
+    """A folder inside a root, and a name in it that is not a link."""
 
     def __init__(self, path: Path, name: str) -> None:
         self.path = path / name
-        """The real path of what is named, for people and for comparing."""
+        """The real path of the name: to display, and to compare."""
         self.name = name
 
     @abstractmethod
     def at(self, name: str) -> tuple[str, dict[str, Any]]:
-        """How to name it to the functions of `os`."""
+        """The path and keywords that functions of `os` take for a name in this folder."""
 
     @abstractmethod
     def confirm(self) -> None:
-        """Raises RequestError if the way here may have been bent."""
+        """Raise RequestError if the folder may no longer be where it was."""
 
     @abstractmethod
-    def rename(self, old: str, new: str) -> None: ...
+    def rename(self, old: str, new: str) -> None:
+        """Rename a file of this folder, replacing another."""
 
     def stat(self) -> os.stat_result | None:
-        """Of what is named, itself; None where there is nothing."""
+        """The status of the named file, without following a link; None if it does not exist."""
         where, inside = self.at(self.name)
         try:
             return os.stat(where, follow_symlinks=False, **inside)  # noqa: PTH116
@@ -46,7 +48,10 @@ class Folder(ABC):
             return None
 
     def open(self) -> int:
-        """The named file for reading; raises for what is no ordinary file, without waiting for or touching it."""
+        """Open the named file for reading.
+
+        Raises RequestError if it is not a regular file, without waiting for it or reading from it.
+        """
         found = self.stat()
         if found is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self.path))
@@ -54,7 +59,7 @@ class Folder(ABC):
         where, inside = self.at(self.name)
         fd = os.open(where, os.O_RDONLY | HERE | _QUICK, **inside)
         try:
-            again = os.fstat(fd)  # it may have been replaced meanwhile
+            again = os.fstat(fd)  # another file may have replaced it meanwhile
             self._must_be_ordinary(again, known=again.st_dev == found.st_dev)
             self.confirm()
         except BaseException:
@@ -63,22 +68,24 @@ class Folder(ABC):
         return fd
 
     def create(self, name: str, mode: int) -> int:
-        """A file that was not there before, for writing."""
+        """Create a new file for writing."""
         where, inside = self.at(name)
         return os.open(where, os.O_WRONLY | os.O_CREAT | os.O_EXCL | HERE | _QUICK, mode, **inside)
 
     def remove(self, name: str) -> None:
+        """Remove a file of this folder."""
         where, inside = self.at(name)
         os.unlink(where, **inside)
 
     def is_writable(self) -> bool:
+        """Whether the permissions of the named file let us write to it."""
         where, inside = self.at(self.name)
         effective = {"effective_ids": True} if os.access in os.supports_effective_ids else {}
         return os.access(where, os.W_OK, **effective, **(inside if os.access in os.supports_dir_fd else {}))
 
     def _must_be_ordinary(self, found: os.stat_result, *, known: bool = False) -> None:
         if not stat.S_ISREG(found.st_mode):
-            raise RequestError.invalid_params(f"{_kind(found.st_mode)}, not a file", path=str(self.path))
+            raise RequestError.invalid_params(f"path names {_kind(found.st_mode)}, not a file", path=str(self.path))
         if not known:
             refuse_the_kernels_own(found, self.path)
 
@@ -91,18 +98,22 @@ KERNELS_OWN = frozenset((
     "sysfs", "tracefs",
 ))
 # fmt: on
-"""The types of file systems whose files are an interface of the kernel's, and not what the user means by a project."""
+"""Types of file systems whose files are interfaces of the kernel, so they cannot be project files."""
 
 
 def refuse_the_kernels_own(found: os.stat_result, path: Path) -> None:
+    """Raise RequestError for a file of such a file system."""
     if _is_kernels_own(found.st_dev):
-        raise RequestError.invalid_params("a file of the kernel's, not one of the project's", path=str(path))
+        raise RequestError.invalid_params(
+            "path names a kernel interface (as in /proc or /sys), not a project file", path=str(path)
+        )
 
 
 def _is_kernels_own(device: int) -> bool:
-    """Whether this device is such a file system. Nothing is remembered: file systems are mounted at any time.
+    """Whether this device is such a file system.
 
-    Such a file system has no disk, so its device has no major number; all others are told apart without a look.
+    Such a file system has no disk, so its device has the major number 0; the table of mounts is read only for those.
+    The answer is not cached, because file systems are mounted at any time.
     """
     if not hasattr(os, "major") or os.major(device) != 0:
         return False

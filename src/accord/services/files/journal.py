@@ -1,4 +1,4 @@
-"""What agents have changed: each write with the bytes before and after, to show and to take back."""
+"""The journal of agents' writes, each with the bytes before and after, to display and to undo."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from accord.services.files.encoding import NotText, decode
 from accord.services.roots import RootedPath
 
 KEPT = 64 * 1024 * 1024
-"""Bytes of changes that are kept; the oldest are forgotten."""
+"""Bytes of changes that are kept; the oldest are dropped."""
 
 MOST = 10_000
-"""Changes that are kept, however short they are."""
+"""Number of changes that are kept."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Change:
-    """One write: `before` is None for a new file.
+    """One write to a file. `before` is None if the file is new.
 
     >>> print(Change(Path("/p/a.txt"), b"one\\n", b"two\\n").diff(), end="")
     --- /p/a.txt
@@ -40,7 +40,7 @@ class Change:
     place: RootedPath | None = field(default=None, repr=False)
 
     def diff(self) -> str:
-        """As a unified diff; a line that says so where one of the sides is no text."""
+        """A unified diff; a single line if one of the sides is not text."""
         try:
             old, new = decode(self.before or b""), decode(self.after)
         except NotText:
@@ -51,7 +51,7 @@ class Change:
 
 
 class ChangeJournal:
-    """The changes, oldest first, as many as fit."""
+    """The latest changes, oldest first, up to `kept` bytes."""
 
     def __init__(self, kept: int = KEPT) -> None:
         self._kept = kept
@@ -65,12 +65,14 @@ class ChangeJournal:
         return len(self._changes)
 
     def add(self, change: Change) -> None:
+        """Add a change and drop the oldest ones that no longer fit."""
         self._changes.append(change)
         self._size += _size(change)
         while self._size > self._kept or len(self._changes) > MOST:
             self._size -= _size(self._changes.popleft())
 
     def discard(self, change: Change) -> None:
+        """Remove a change, if it is still kept."""
         if change in self._changes:
             self._changes.remove(change)
             self._size -= _size(change)
@@ -81,5 +83,5 @@ def _size(change: Change) -> int:
 
 
 def _lines(text: str) -> list[str]:
-    """Split at line feeds only: a form feed ends no line of a file."""
+    """Split at line feeds only: `str.splitlines` would also split at form feeds."""
     return [line + "\n" for line in text.split("\n")[:-1]] + ([last] if (last := text.rpartition("\n")[2]) else [])

@@ -1,9 +1,9 @@
-"""Who may do what with a file that takes another's place: the same users as before, or fewer.
+"""Copies permissions to a file that replaces another, so that they are the same or narrower, never wider.
 
-A write makes a new file beside the old one, and the new file takes the old one's name (`replacing`). So everything that
-the old file had beside its content has to be copied: owner, group, mode, access list, extended attributes. The mode
-alone is not enough. With an access list, its group bits are the list's mask and not what the group may do; and where
-the owner or the group cannot be copied, other users get what the old ones had.
+A write creates a new file in the folder of the old one, and the new file takes the old one's name (`atomic`). So
+everything besides the content must be copied: owner, group, mode, access list, extended attributes. The mode alone is
+not enough. With an access list, the mode's group bits are the mask of the list and not the rights of the group; and if
+the owner or the group cannot be copied, other users would get the rights of the old ones.
 
 The rule: a right that cannot be copied is removed. Where removing it is not possible either, the write is refused.
 Set-uid and set-gid bits and file capabilities are always removed, as the kernel does for a file that is written to.
@@ -35,7 +35,7 @@ _UNSUPPORTED = frozenset({errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
 
 
 class Entry(NamedTuple):
-    """What one user, or one group of users, may do."""
+    """The rights of one user or one group."""
 
     tag: int
     rights: int
@@ -43,7 +43,7 @@ class Entry(NamedTuple):
 
 
 class AccessList(tuple[Entry, ...]):
-    """Entries in the kernel's order.
+    """A POSIX access list: its entries in the kernel's order.
 
     >>> AccessList.of_mode(0o640).mode == 0o640
     True
@@ -64,7 +64,7 @@ class AccessList(tuple[Entry, ...]):
 
     @property
     def mode(self) -> int:
-        """The mode's bits that say the same; with a mask, the group's bits are the mask."""
+        """The equivalent mode bits; with a mask, the group bits are the mask."""
         group = self.rights(MASK) if any(entry.tag == MASK for entry in self) else self.rights(GROUP)
         return self.rights(OWNER) << 6 | group << 3 | self.rights(OTHER)
 
@@ -72,10 +72,10 @@ class AccessList(tuple[Entry, ...]):
         return next((entry.rights for entry in self if entry.tag == tag), 0)
 
     def without(self, *, owner: bool, group: bool) -> AccessList:
-        """For a file whose owner or group has changed: nobody gets a right that they did not have.
+        """The list for a file whose owner or group could not be copied: no user gets a right they did not have.
 
-        The old owner now counts as a member of a group or as another user, and the old group's members as other users;
-        the new group's members were other users before.
+        The old owner now counts as a member of a group or as another user, and members of the old group count as
+        other users. Members of the new group were other users before.
         """
         limits: dict[int, int] = dict.fromkeys((USER, GROUP, NAMED_GROUP, MASK, OTHER), 7)
         if owner:
@@ -88,7 +88,10 @@ class AccessList(tuple[Entry, ...]):
 
 
 def copy_rights(old: int, new: int) -> None:
-    """Give the file open as `new` what the one open as `old` has; raises OSError if that would give anybody more."""
+    """Copy owner, group, rights and attributes between open files.
+
+    Raises OSError if the new file would grant more than the old one.
+    """
     found = os.fstat(old)
     if not hasattr(os, "fchmod"):
         return
@@ -108,8 +111,8 @@ def copy_rights(old: int, new: int) -> None:
 
 
 def _give_to(new: int, found: os.stat_result) -> tuple[bool, bool]:
-    """Whether the new file has the owner, and the group, of the old one."""
-    for owner in (found.st_uid, -1):  # only root may give a file away; its owner may choose among their groups
+    """Copy owner and group; returns whether each was copied."""
+    for owner in (found.st_uid, -1):  # only root may change the owner; an owner may choose among their own groups
         with suppress(OSError):
             os.fchown(new, owner, found.st_gid)
             break
@@ -135,7 +138,7 @@ if sys.platform == "linux":
             try:
                 os.setxattr(new, name, value)
             except OSError as error:
-                # A user's note that is lost gives no rights; a label that is lost may.
+                # Losing a user attribute grants no rights; losing a security label may.
                 if name.startswith(("security.", "system.")) or error.errno in (errno.ENOSPC, errno.EDQUOT):
                     raise
 

@@ -1,8 +1,8 @@
-"""The way to a file where nothing can be opened inside of a folder (Windows): by its whole path, looked at twice.
+"""Opens files by their whole path and checks them afterwards, for platforms without `dir_fd` (Windows).
 
-Any link is refused, and what was opened is asked for its real path, so that what is read is always inside. A write
-checks the new file the same way before there is anything in it; what remains is the instant in which that file takes
-the old one's name, for somebody who exchanges folders at that very moment.
+Every link is refused. The real path of an opened file is compared with the expected one, so a read never leaves the
+root. A write checks the new file the same way before it has content. One race remains: a program that exchanges
+folders at the instant in which the new file takes the old one's name.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from accord.services.roots import RootedPath, outside
 
 
 def by_name(place: RootedPath, *, make: bool) -> NamedFolder:
+    """The folder that contains a place. With `make`, missing folders are created."""
     path = place.path
     if make:
         for depth in range(1, len(place.names)):
@@ -32,7 +33,7 @@ def by_name(place: RootedPath, *, make: bool) -> NamedFolder:
 
 
 class NamedFolder(Folder):
-    """Known by its path alone, which is looked at again and again."""
+    """A folder known by its path alone, which is checked before and after each use."""
 
     def __init__(self, path: Path, name: str) -> None:
         super().__init__(path, name)
@@ -55,7 +56,7 @@ class NamedFolder(Folder):
         return self._confirmed(super().create(name, mode), self._folder / name)
 
     def _confirmed(self, fd: int, path: Path) -> int:
-        """The descriptor, if what was opened is where it should be."""
+        """Return the descriptor if the opened file is where it should be."""
         real = _real_path(fd)
         if real is None or os.path.normcase(real) != os.path.normcase(path):
             os.close(fd)
@@ -80,7 +81,9 @@ class NamedFolder(Folder):
 def _refuse_link(path: Path, found: os.stat_result) -> None:
     junction = getattr(found, "st_file_attributes", 0) & getattr(stat, "FILE_ATTRIBUTE_REPARSE_POINT", 0)
     if stat.S_ISLNK(found.st_mode) or junction:
-        raise RequestError.invalid_params("leads through a link", path=str(path))
+        raise RequestError.invalid_params(
+            "path leads through a link, which cannot be followed safely on this platform", path=str(path)
+        )
 
 
 if sys.platform == "win32":
@@ -96,7 +99,7 @@ if sys.platform == "win32":
 else:
 
     def _real_path(fd: int) -> str | None:
-        """Where an open file is now; None where that cannot be told."""
+        """The path of an open file; None if it cannot be determined."""
         try:
             return str(Path(f"/proc/self/fd/{fd}").readlink())
         except OSError:

@@ -1,10 +1,10 @@
-"""Permission requests: answered by rules, by what the user said should hold always, or by asking them.
+"""Answers permission requests: by rules, by remembered answers, or by asking the user.
 
     session/request_permission ─▶ folded into its tool call ─▶ policy ─▶ remembered answers ─▶ ask ─▶ an option
                                                                   └──────────┴── the audit log ──┘
 
-A refusal is answered with a reject option: agents take `cancelled` for the end of the turn. It is said only when the
-turn was cancelled while the question was open, and where the agent offers nothing to reject with.
+A refusal is answered with a reject option, because agents take `cancelled` for the end of the turn. The answer is
+`cancelled` only if the turn was cancelled while the question was open, or if the agent offers no reject option.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from accord.tasks import log
 class Permissions(Service):
     """Answers permission requests.
 
-    `ask(question)` decides what nothing else does: it returns an option that the question offers, or its id, or True
-    (allow, once if that is offered) or False (reject). Without it, that is rejected. `policy` answers first. With
-    `remembered`, an option that says always holds for the same agent and folder from then on. `audit` is a file that
-    each decision is added to, as a line of JSON.
+    `policy` answers first. With `remembered`, an option that says "always" then holds for the same agent and folder.
+    `ask(question)` answers the rest: it returns an option that the question offers, or its id, or True (allow, once if
+    that is offered) or False (reject). Without `ask`, the rest is rejected. `audit` is a file to which each decision is
+    appended as a line of JSON.
 
         async def ask(question: accord.PermissionQuestion) -> bool:
             return await my_window.yes_or_no(question.tool_call.title)
@@ -56,10 +56,12 @@ class Permissions(Service):
         self._questions = OpenQuestions()
 
     def declare(self, capabilities: v1.ClientCapabilities) -> v1.ClientCapabilities:
-        """Nothing: every client answers them."""
+        """Declares nothing: every client answers permission requests."""
         return capabilities
 
     def register(self, handlers: Handlers, session_of: SessionOf) -> None:
+        """Handle `session/request_permission`."""
+
         @handlers.on(v1.RequestPermissionRequest)
         async def answer(request: v1.RequestPermissionRequest) -> v1.RequestPermissionResponse:
             session = session_of(request.session_id)
@@ -67,18 +69,23 @@ class Permissions(Service):
             return await self.answer(question)
 
     def turn_cancelled(self, session: ServedSession) -> None:
+        """Answer the open questions of the session with `cancelled`."""
         self._questions.cancel(session)
 
     async def release(self, session: ServedSession) -> None:
+        """Cancel the open questions of a session that has ended."""
         self.turn_cancelled(session)
 
     async def answer(self, question: PermissionQuestion) -> v1.RequestPermissionResponse:
-        """Decide, and write down what was decided and by what; RequestError for more than anybody could judge."""
+        """Decide, and append the decision to the audit log.
+
+        Raises RequestError for a request that is too large to judge (see `subject`).
+        """
         must_be_judgeable(question.tool_call, question.options)
         try:
             option, by = await self._decided(question)
         except Exception:
-            log.exception("asking for permission failed: rejected")
+            log.exception("the function that asks for permission failed; the request is rejected")
             option, by = question.reject, "failure"
         if self._audit is not None:
             await asyncio.to_thread(self._note, self._audit, question, option, by)
@@ -92,7 +99,7 @@ class Permissions(Service):
         answer, rule = await self._judged(question)
         if answer != "ask":
             return question.chosen(answer == "allow") or question.reject, rule
-        # A rule that says to ask means it: only where no rule fits does an earlier answer hold.
+        # A rule that says "ask" overrides remembered answers; they hold only if no rule fits.
         if self._remembered is not None and rule == "default":
             held = await asyncio.to_thread(self._remembered.recall, question)
             if held is not None:
@@ -100,13 +107,13 @@ class Permissions(Service):
         return await self._asked(question)
 
     async def _judged(self, question: PermissionQuestion) -> tuple[Answer, str]:
-        """What the rules say. Files are looked up and long commands read in a thread: that may take long."""
+        """The answer of the rules. A thread looks files up and parses long commands, because both may take long."""
         call = question.tool_call
         if not self._policy.rules and not call.locations and not call.content:
             return self._policy.decide(question)
 
         def judge() -> tuple[Answer, str]:
-            _ = question.paths  # for displays too, which ask in the event loop
+            _ = question.paths  # cached for displays, which read it in the event loop
             return self._policy.decide(question)
 
         return await asyncio.to_thread(judge)
@@ -125,7 +132,7 @@ class Permissions(Service):
         try:
             await asyncio.to_thread(remembered.remember, question, allowed=allowed)
         except (OSError, ValueError) as error:
-            log.warning("the answer is not remembered: %s", error)
+            log.warning("cannot remember the answer: %s", error)
 
     def _note(self, audit: Path, question: PermissionQuestion, option: v1.PermissionOption | None, by: str) -> None:
         session, call = question.session, question.tool_call
@@ -146,7 +153,7 @@ class Permissions(Service):
         try:
             _append(audit, codec.encode(line) + b"\n")
         except OSError as error:
-            log.warning("%s: the decision is not written down: %s", audit, error)
+            log.warning("cannot write the decision to the audit log %s: %s", audit, error)
 
 
 def _append(path: Path, line: bytes) -> None:

@@ -1,6 +1,6 @@
 """Rules that answer permission requests, from a small TOML file.
 
-    default = "ask"                     # what no rule says anything about; "ask" if left out
+    default = "ask"                     # if no rule fits; "ask" if left out
 
     [[rules]]
     answer = "allow"                    # allow, reject or ask
@@ -19,10 +19,10 @@
     answer = "ask"
     titles = ["*production*"]
 
-The first rule that fits answers. A rule fits when each of its conditions does, and a condition when one of its patterns
-does; `*` stands for anything, in paths for anything but `/`, and `**` there for any number of folders. A tool call with
-several files or commands is allowed only where a rule allows all of them, and rejected or asked about already for one.
-A condition on something that the tool call does not name does not fit.
+The first rule that fits answers. A rule fits if all of its conditions fit, and a condition fits if one of its patterns
+does. `*` stands for any text; in paths it stands for any text without `/`, and `**` for any number of folders. If a
+tool call names several files or commands, a rule that allows must fit all of them; a rule that rejects or asks need
+fit only one. A condition on something that the tool call does not name does not fit.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Answer = Literal["allow", "reject", "ask"]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule; a condition that is left out always fits."""
+    """One rule of a policy. A condition that is None always fits."""
 
     answer: Answer
     kinds: Sequence[str] | None = None
@@ -58,6 +58,7 @@ class Rule:
     agents: Sequence[str] | None = None
 
     def fits(self, case: Case) -> bool:
+        """Whether all conditions of the rule fit."""
         call = case.question.tool_call
         return (
             (self.kinds is None or call.kind in self.kinds)
@@ -81,26 +82,26 @@ class Rule:
 
 
 class Case:
-    """A question as rules look at it: what several of them need is worked out once."""
+    """A question as rules see it; values that several rules need are computed once."""
 
     def __init__(self, question: PermissionQuestion) -> None:
         self.question = question
 
     @cached_property
     def simple_commands(self) -> Sequence[str]:
-        """All of what it would run; empty where that cannot be told."""
+        """All simple commands; empty if the command cannot be judged."""
         command = self.question.command
         return () if command is None else simple_commands(command) or ()
 
     @cached_property
     def traces(self) -> Sequence[str]:
-        """Whatever it could run."""
+        """Everything that the command could run."""
         command = self.question.command
         return () if command is None else traces(command)
 
     @cached_property
     def paths(self) -> Sequence[tuple[str, str | None]]:
-        """Each file: its path, and the one from the session's folder on, if it is inside."""
+        """Each file: its absolute path, and its path relative to the session's folder if it is inside."""
         folder = Path(os.path.realpath(self.question.session.cwd))
         return [
             (path.as_posix(), path.relative_to(folder).as_posix() if path.is_relative_to(folder) else None)
@@ -110,7 +111,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class PermissionPolicy:
-    """Rules in their order, and what holds where none fits.
+    """Ordered rules, and a default for questions that no rule fits.
 
     policy = accord.PermissionPolicy.load("permissions.toml")
     client = accord.Client(permissions=accord.Permissions(ask_me, policy=policy))
@@ -122,7 +123,7 @@ class PermissionPolicy:
 
     @classmethod
     def load(cls, path: str | Path) -> PermissionPolicy:
-        """Read a file; raises ConfigurationError with one line that says what is wrong with it."""
+        """Read a policy from a TOML file; raises ConfigurationError, which explains the problem in one line."""
         try:
             return cls.parse(Path(path).read_text(encoding="utf-8"), source=str(path))
         except (OSError, UnicodeDecodeError) as error:
@@ -130,6 +131,7 @@ class PermissionPolicy:
 
     @classmethod
     def parse(cls, text: str, *, source: str = "policy") -> PermissionPolicy:
+        """Read a policy from TOML text; `source` is its name in errors."""
         try:
             document = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
@@ -138,12 +140,12 @@ class PermissionPolicy:
         default = _answer(document.get("default", "ask"), source)
         rules = document.get("rules", [])
         if not isinstance(rules, list):
-            raise ConfigurationError(f"{source}: rules are written as [[rules]]")
+            raise ConfigurationError(f"{source}: rules must be an array of tables, written as [[rules]]")
         entries = enumerate(cast("list[Any]", rules), 1)
         return cls([_rule(entry, f"{source}: rule {number}") for number, entry in entries], default, source)
 
     def decide(self, question: PermissionQuestion) -> tuple[Answer, str]:
-        """The answer, and which rule gave it."""
+        """The answer, and the rule that gave it (`rule 1`, or `default`)."""
         case = Case(question)
         for number, rule in enumerate(self.rules, 1):
             if rule.fits(case):
@@ -156,31 +158,31 @@ _CONDITIONS = ("kinds", "paths", "titles", "commands", "agents")
 
 def _rule(entry: Any, where: str) -> Rule:
     if not isinstance(entry, dict):
-        raise ConfigurationError(f"{where}: not a table")
+        raise ConfigurationError(f"{where}: must be a table")
     table = cast("dict[str, Any]", entry)
     _only(table, {"answer", *_CONDITIONS}, where)
     if "answer" not in table:
-        raise ConfigurationError(f"{where}: it has no answer")
+        raise ConfigurationError(f"{where}: answer is missing; use allow, reject or ask")
     conditions = {name: _patterns(table[name], f"{where}: {name}") for name in _CONDITIONS if name in table}
     if unknown := set(conditions.get("kinds", ())) - set(get_args(v1.ToolKind)):
-        raise ConfigurationError(f"{where}: there is no kind {min(unknown)!r}; {', '.join(get_args(v1.ToolKind))}")
+        raise ConfigurationError(f"{where}: unknown kind {min(unknown)!r}; use {', '.join(get_args(v1.ToolKind))}")
     return Rule(_answer(table["answer"], where), **conditions)
 
 
 def _only(table: dict[str, Any], known: set[str], where: str) -> None:
     if unknown := set(table) - known:
-        raise ConfigurationError(f"{where}: there is no {min(unknown)!r}; {', '.join(sorted(known))}")
+        raise ConfigurationError(f"{where}: unknown key {min(unknown)!r}; use {', '.join(sorted(known))}")
 
 
 def _answer(value: Any, where: str) -> Answer:
     if value not in get_args(Answer):
-        raise ConfigurationError(f"{where}: the answer is allow, reject or ask, not {value!r}")
+        raise ConfigurationError(f"{where}: answer must be allow, reject or ask, got {value!r}")
     return cast("Answer", value)
 
 
 def _patterns(value: Any, where: str) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(it, str) for it in cast("list[Any]", value)):
-        raise ConfigurationError(f"{where}: a list of texts")
+        raise ConfigurationError(f"{where}: must be a list of strings")
     return cast("list[str]", value)
 
 
@@ -189,7 +191,7 @@ def _like(text: str, patterns: Sequence[str]) -> bool:
 
 
 class _Place(NamedTuple):
-    """A pattern for paths, and what it is held against: absolute paths, or those from the session's folder on."""
+    """A pattern for absolute paths, or for paths relative to the session's folder."""
 
     absolute: bool
     pattern: re.Pattern[str]
@@ -207,20 +209,20 @@ def _place(pattern: str) -> _Place:
 
 @lru_cache(maxsize=1024)
 def path_pattern(pattern: str) -> re.Pattern[str]:
-    """`*` and `?` within a name, `**` over any number of folders.
+    """Compile a pattern: `*` and `?` stay within a name, `**` spans any number of folders.
 
-    The first place where what follows a star fits is always good enough, so no other is tried (`(?>...)`): an agent's
-    path cannot make several stars cost more than one.
+    Where the text after a star fits first is always good enough, so later places are not tried (`(?>...)`). Thus an
+    agent's path cannot make several stars cost more than one.
     """
-    pieces: list[str] = []
-    for piece in filter(None, re.split(r"(\*\*/|\*\*|\*)", pattern.removeprefix("./"))):
-        if piece in _OVER_FOLDERS and pieces and pieces[-1] in _OVER_FOLDERS:
-            pieces[-1] = min(piece, pieces[-1])  # `**` next to `**/` is still anything
+    tokens: list[str] = []
+    for token in filter(None, re.split(r"(\*\*/|\*\*|\*)", pattern.removeprefix("./"))):
+        if token in _OVER_FOLDERS and tokens and tokens[-1] in _OVER_FOLDERS:
+            tokens[-1] = min(token, tokens[-1])  # `**` next to `**/` still stands for any text
         else:
-            pieces.append(piece)
-    parts = _behind_stars(pieces, _OVER_FOLDERS)
+            tokens.append(token)
+    parts = _split_at_stars(tokens, _OVER_FOLDERS)
     written = [_OVER_FOLDERS.get(star, "") + _within_names(rest) for star, rest in parts]
-    # A `**/` in the middle of a name (`a**/b`) is the only star that does not take every later place as well.
+    # Only a `**/` in the middle of a name (`a**/b`) may fail at a later place although it fits at an earlier one.
     certain = [
         after != "**/" or not "".join(rest).rstrip("/") or rest[-1].endswith("/")
         for (_, rest), (after, _) in pairwise(parts)
@@ -232,27 +234,27 @@ _OVER_FOLDERS = {"**/": "(?:.*?/)??", "**": ".*?"}
 _WITHIN_NAMES = {"*": "[^/]*?"}
 
 
-def _behind_stars(pieces: Sequence[str], stars: Mapping[str, str]) -> list[tuple[str, list[str]]]:
-    """Each of these stars and the pieces that follow it; the first has no star."""
+def _split_at_stars(tokens: Sequence[str], stars: Mapping[str, str]) -> list[tuple[str, list[str]]]:
+    """Each star and the parts of the pattern after it; the first entry has no star."""
     parts: list[tuple[str, list[str]]] = [("", [])]
-    for piece in pieces:
-        if piece in stars:
-            parts.append((piece, []))
+    for token in tokens:
+        if token in stars:
+            parts.append((token, []))
         else:
-            parts[-1][1].append(piece)
+            parts[-1][1].append(token)
     return parts
 
 
-def _within_names(pieces: Sequence[str]) -> str:
-    written = [_WITHIN_NAMES.get(star, "") + _literal(rest) for star, rest in _behind_stars(pieces, _WITHIN_NAMES)]
+def _within_names(tokens: Sequence[str]) -> str:
+    written = [_WITHIN_NAMES.get(star, "") + _literal(rest) for star, rest in _split_at_stars(tokens, _WITHIN_NAMES)]
     return _chain(written, [True] * len(written))
 
 
 def _chain(parts: Sequence[str], certain: Sequence[bool]) -> str:
-    """One expression; a part whose first place is certain to be good enough is not tried elsewhere."""
+    """One expression; a part that is certain is tried only at the first place where it fits."""
     *before, last = parts
     return "".join(f"(?>{part})" if sure else part for part, sure in zip(before, certain, strict=False)) + last
 
 
-def _literal(pieces: Sequence[str]) -> str:
-    return "".join("[^/]" if character == "?" else re.escape(character) for piece in pieces for character in piece)
+def _literal(tokens: Sequence[str]) -> str:
+    return "".join("[^/]" if character == "?" else re.escape(character) for token in tokens for character in token)

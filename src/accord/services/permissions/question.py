@@ -1,4 +1,4 @@
-"""A permission request as whoever decides sees it, and an answer in the options that the agent offers."""
+"""A permission request as rules and users see it, and the choice of an option that the agent offers."""
 
 from __future__ import annotations
 
@@ -14,29 +14,33 @@ from accord.services.service import ServedSession
 from accord.state import ToolCallState
 
 Choice: TypeAlias = "v1.PermissionOption | str | bool | None"
-"""An option or its id; True for allow (once, if that is offered); False or None for reject."""
+"""An answer: an option or its id; True for allow (once, if that is offered); False or None for reject."""
 
 Ask: TypeAlias = "Callable[[PermissionQuestion], Choice | Awaitable[Choice]]"
+"""A function, async or not, that asks the user."""
 
 READS: tuple[v1.ToolKind, ...] = ("read", "search", "fetch", "think")
-"""The kinds of tools that only look."""
+"""The kinds of tools that change nothing."""
 
 
 @dataclass(frozen=True)
 class PermissionQuestion:
-    """May the agent do this?"""
+    """A permission request: may the agent run this tool call?"""
 
     session: ServedSession
     tool_call: ToolCallState
-    """What it wants to do, as all of its updates have made it."""
+    """The tool call, with all of its updates so far."""
     options: Sequence[v1.PermissionOption]
+    """The answers that the agent offers."""
 
     @property
     def allow(self) -> v1.PermissionOption | None:
+        """The option that allows, once if that is offered."""
         return self.option("allow_once", "allow_always")
 
     @property
     def reject(self) -> v1.PermissionOption | None:
+        """The option that rejects, once if that is offered."""
         return self.option("reject_once", "reject_always")
 
     def option(self, *kinds: v1.PermissionOptionKind) -> v1.PermissionOption | None:
@@ -45,16 +49,16 @@ class PermissionQuestion:
 
     @cached_property
     def paths(self) -> tuple[Path, ...]:
-        """The files that it says it works on, by their real paths."""
+        """The files that the tool call names, by their real paths."""
         return paths_of(self.tool_call, Path(self.session.cwd))
 
     @cached_property
     def command(self) -> str | Sequence[str] | None:
-        """What it wants to run: a line for a shell, or a program and its arguments."""
+        """The command of the tool call: a shell line, or a program and its arguments."""
         return command_of(self.tool_call)
 
     def chosen(self, choice: Choice) -> v1.PermissionOption | None:
-        """The option that a choice means; None where the agent offers none of that sort."""
+        """The option that a choice means; None if the agent offers none of that kind."""
         if choice is True:
             return self.allow
         if choice is False or choice is None:
@@ -64,7 +68,7 @@ class PermissionQuestion:
             if option.option_id == option_id:
                 return option
         offered = ", ".join(sorted(option.option_id for option in self.options))
-        raise ValueError(f"{option_id!r} was not offered; {offered or 'nothing'} was")
+        raise ValueError(f"option {option_id!r} was not offered; the agent offers {offered or 'none'}")
 
 
 def allow_all(_: PermissionQuestion) -> bool:
@@ -73,7 +77,7 @@ def allow_all(_: PermissionQuestion) -> bool:
 
 
 def allow_reads(question: PermissionQuestion) -> bool:
-    """Allow what only looks."""
+    """Allow tools that change nothing."""
     return question.tool_call.kind in READS
 
 

@@ -1,4 +1,4 @@
-"""Answers that are to hold always, in a file of the user's: by program, by folder and by what was asked.
+"""Remembers the user's answers that hold always, in a file: by program, by folder and by what was asked.
 
 The file is JSON: `permissions.json` in `$XDG_STATE_HOME/accord`, else in `~/.local/state/accord`.
 
@@ -6,14 +6,15 @@ The file is JSON: `permissions.json` in `$XDG_STATE_HOME/accord`, else in `~/.lo
       {"program": "/usr/bin/claude 0f3a…", "agent": "Claude Code", "folder": "/home/me/project",
        "kind": "execute", "what": "npm test", "allowed": true, "at": "2026-11-21T12:00:00+00:00"}]}
 
-`program` is what the agent is (`Target.program`): the real path of its program with a digest of its command line, the
-origin of its URL, or its module. `agent` is what it calls itself, for people to read: any program may say any name.
-Answers of version 1 knew that name alone, so they hold no more: the user is asked again.
+`program` identifies the agent (`Target.program`): the real path of its program with a digest of its command line, the
+origin of its URL, or its module. `agent` is the name that the agent gives itself, for people to read; any program may
+give itself any name. Files of version 1 have only that name, so their answers are ignored and the user is asked again.
 
-It is replaced as a whole, by one process at a time (a lock on the file beside it), and is the user's to edit.
+Each change replaces the whole file, by one process at a time (a lock file beside it). The user may edit the file.
 
-What an answer covers is kept narrow: a command holds for that command alone. Looking at files and editing them holds
-for all files of the session's folders, where the tool call names its files; anything else for the same kind and title.
+An answer covers little. An answer about a command holds for exactly this command. An answer about reading or editing
+files holds for all files in the session's folders, if the tool call names its files. Any other answer holds for the
+same kind and title.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _FILES: tuple[str, ...] = ("read", "search", "edit")
 
 
 class RememberedAnswer(msgspec.Struct, frozen=True):
-    """One answer, as it stands in the file."""
+    """One answer in the file."""
 
     program: str
     folder: str
@@ -47,6 +48,7 @@ class RememberedAnswer(msgspec.Struct, frozen=True):
 
 
 VERSION = 2
+"""The version of the file that is read and written."""
 
 
 class _Version(msgspec.Struct):
@@ -59,7 +61,7 @@ class _Document(msgspec.Struct):
 
 
 class RememberedAnswers:
-    """The file, read anew for each question: another program may have changed it.
+    """The file of remembered answers, read again for each question because another program may have changed it.
 
     remembered = accord.RememberedAnswers()           # the user's own file
     client = accord.Client(permissions=accord.Permissions(ask_me, remembered=remembered))
@@ -69,7 +71,7 @@ class RememberedAnswers:
         self.path = state_folder() / "permissions.json" if path is None else Path(path)
 
     def recall(self, question: PermissionQuestion) -> bool | None:
-        """What is to hold for this, if anything."""
+        """The remembered answer to this question: allowed or not; None if there is none."""
         key = _key(question)
         for answer in reversed(self._read().answers):
             if (answer.program, answer.folder, answer.kind, answer.what) == key:
@@ -77,17 +79,17 @@ class RememberedAnswers:
         return None
 
     def remember(self, question: PermissionQuestion, *, allowed: bool) -> None:
-        """From now on this holds, in place of what held before."""
+        """Remember an answer, in place of an earlier one."""
         key = _key(question)
         with _locked(self.path):
             document = self._read(strict=True)
-            kept = [it for it in document.answers if (it.program, it.folder, it.kind, it.what) != key]
+            others = [it for it in document.answers if (it.program, it.folder, it.kind, it.what) != key]
             now = datetime.now(UTC).isoformat(timespec="seconds")
-            document.answers = [*kept, RememberedAnswer(*key, allowed, now, question.session.agent)]
+            document.answers = [*others, RememberedAnswer(*key, allowed, now, question.session.agent)]
             replace_own(self.path, msgspec.json.format(msgspec.json.encode(document)) + b"\n")
 
     def forget(self) -> None:
-        """Forget everything."""
+        """Forget all answers."""
         with _locked(self.path), suppress(FileNotFoundError):
             self.path.unlink()
 
@@ -99,24 +101,27 @@ class RememberedAnswers:
             data = self.path.read_bytes()
             version = msgspec.json.decode(data, type=_Version).version
             if version == 1:
-                log.warning("%s has answers by names that agents gave themselves: they hold no more", self.path)
+                log.warning(
+                    "%s has version 1, whose answers are tied to agents' names; they are ignored",
+                    self.path,
+                )
                 return _Document()
             if version == VERSION:
                 return msgspec.json.decode(data, type=_Document)
         except FileNotFoundError:
             return _Document()
         except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
-            if strict:  # what cannot be read must not be overwritten
+            if strict:  # a file that cannot be read must not be overwritten
                 raise ValueError(f"{self.path} cannot be read: {error}") from error
-            log.warning("%s cannot be read (%s): nothing is remembered", self.path, error)
+            log.warning("cannot read %s (%s); no remembered answer applies", self.path, error)
             return _Document()
         if strict:
-            raise ValueError(f"{self.path} is of version {version}, not {VERSION}")
+            raise ValueError(f"{self.path} has version {version}, but only version {VERSION} is supported")
         return _Document()
 
 
 def state_folder() -> Path:
-    """Where programs of this user keep what they remember."""
+    """The folder for the state of this user's programs."""
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or Path.home()) / "accord"
     given = os.environ.get("XDG_STATE_HOME", "")
@@ -147,7 +152,7 @@ def _locked(path: Path) -> Generator[None]:
         _lock(lock)
         yield
     finally:
-        os.close(lock)  # which gives the lock back
+        os.close(lock)  # releases the lock
 
 
 if sys.platform == "win32":

@@ -1,8 +1,8 @@
-"""A command as rules see it: the simple commands that a line consists of. Pure.
+"""Splits a shell line into its simple commands, for rules. Pure.
 
-`npm test && rm -rf /` begins like `npm test`. So a line is taken apart first, and a rule that allows has to allow every
-part. A line that holds what cannot be judged by reading it (substitutions, redirections, groups, line feeds) has no
-parts that could be allowed.
+`npm test && rm -rf /` begins like `npm test`. So a line is split first, and a rule that allows must allow every simple
+command. A line with syntax that cannot be judged by reading (substitutions, redirections, groups, line feeds) has no
+simple commands that could be allowed.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from collections.abc import Sequence
 _OPAQUE = re.compile(r"[`$<>(){}\n\r\\]")
 _SEPARATORS = {"&&", "||", ";", "|", "&", "|&", ";;"}
 
-# What a shell's reader makes of a line without opaque characters. Each byte is looked at once: the line is an agent's.
+# A shell's tokens in a line without opaque characters. The quantifiers are possessive, so that matching the agent's
+# line takes linear time.
 _TOKEN = re.compile(r"""(?P<word>(?:[^ \t'";&|]++|'[^']*+'|"[^"]*+")++)|[;&|]++|[ \t]++""")
 _QUOTED = re.compile(r"""'([^']*+)'|"([^"]*+)\"""")
 
 
 def simple_commands(command: str | Sequence[str]) -> list[str] | None:
-    """Each simple command with single blanks between its words; None for a line that cannot be judged.
+    """The simple commands, with single spaces between words; None for a line that cannot be judged.
 
     >>> simple_commands("npm  test && git 'push'")
     ['npm test', 'git push']
@@ -43,7 +44,7 @@ def simple_commands(command: str | Sequence[str]) -> list[str] | None:
 
 
 def _words(line: str) -> list[str] | None:
-    """Its words without their quotes, and its separators; None where a quote is not closed."""
+    """The words of a line without quotes, and its separators; None if a quote is not closed."""
     words: list[str] = []
     end = 0
     while end < len(line):
@@ -60,7 +61,7 @@ def _words(line: str) -> list[str] | None:
 
 
 def traces(command: str | Sequence[str]) -> list[str]:
-    """For rules that reject: whatever could be a command in it, judged or not."""
+    """Every part of a line that could be a command, for rules that reject."""
     line = command if isinstance(command, str) else " ".join(command)
     found = [line, *(simple_commands(command) or [])]
     found += [part.strip() for part in re.split(r"[;&|`$(){}\n\r]+", line)]

@@ -1,7 +1,7 @@
-"""What a permission request is about: the files and the command of its tool call, within bounds.
+"""The subject of a permission request: the files and the command of its tool call, within bounds.
 
-An agent chooses how many files a tool call names and how long its command is, and rules look at all of them. So each
-has a bound, far past what a user could judge, and a request past one is refused before anything is done for it.
+The agent chooses how many files a tool call names and how long its command is, and rules look at all of it. So each
+has a bound, far above what a user could judge. A request above a bound is refused before any work is done for it.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ FILES = 1000
 """Files that one permission request may name."""
 
 LONGEST_NAME = 255
-"""Bytes of one name in a path, as for Linux, macOS and Windows."""
+"""Bytes of one name in a path: the limit of Linux, macOS and Windows."""
 
 LONGEST_TEXT = 128 * 1024
-"""Bytes of a command, and of a title: Linux takes no longer line for a shell."""
+"""Bytes of a command or a title: the limit of Linux for a shell line."""
 
 OPTIONS = 100
 """Answers that one permission request may offer."""
 
 
 def must_be_judgeable(tool_call: ToolCallState, options: Sequence[v1.PermissionOption]) -> None:
-    """Raises RequestError (-32602) for a request that is past a bound."""
+    """Raise RequestError (-32602) for a request above a bound."""
     if len(options) > OPTIONS:
         raise _too_much("options", len(options), OPTIONS, "offer fewer")
     files = len(tool_call.locations) + sum(isinstance(part, v1.Diff) for part in tool_call.content)
@@ -53,7 +53,7 @@ def paths_of(tool_call: ToolCallState, cwd: Path) -> tuple[Path, ...]:
 
 
 def command_of(tool_call: ToolCallState) -> str | Sequence[str] | None:
-    """What a tool call wants to run: a line for a shell, or a program and its arguments."""
+    """The command of a tool call: a shell line, or a program and its arguments."""
     words = _words(tool_call)
     if isinstance(words, str):
         return words
@@ -93,7 +93,7 @@ def _must_be_a_path(path: str) -> None:
     if len(path) > LONGEST or _size(path) > LONGEST:
         raise _too_much("bytes of a path", _size(path), LONGEST, "name a shorter one", path=path[:200])
     if "\0" in path or not is_unicode(path):
-        raise RequestError.invalid_params("a path must be text without zero bytes", path=ascii(path)[:200])
+        raise RequestError.invalid_params("path must be valid Unicode without null bytes", path=ascii(path)[:200])
     if len(path) > LONGEST_NAME and (longest := max(map(_size, path.split("/")))) > LONGEST_NAME:
         raise _too_much("bytes of a name in a path", longest, LONGEST_NAME, "name a shorter one", path=path[:200])
 
@@ -109,7 +109,7 @@ def _too_much(what: str, given: int, allowed: int, remedy: str, **data: str) -> 
 
 
 def _real(path: str, folders: dict[str, str]) -> str:
-    """`os.path.realpath`, which looks at a folder once however many of its files are named."""
+    """Like `os.path.realpath`, but resolves a folder once for all of its files."""
     folder, name = os.path.split(path)
     if name in ("", ".", ".."):
         return os.path.realpath(path)

@@ -1,7 +1,7 @@
-"""What a command has printed, as much of its end as is wanted, in constant memory. Pure.
+"""Keeps the end of a command's output in constant memory. Pure.
 
-Cuts fall between characters: a cut at the front drops what is left of a character, and a character whose end has not
-come yet is not shown. A byte that belongs to no character becomes the usual replacement mark.
+Cuts fall between characters: a cut at the front drops the rest of a character, and an incomplete character at the end
+is left out until it is complete. An invalid byte becomes the replacement character.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections import deque
 LONGEST_CHARACTER = 4
 
 CHUNK = 16 * 1024
-"""Bytes that are kept as one object, where less comes at once."""
+"""Bytes that small chunks are joined to, so that each does not cost an object."""
 
 
 class OutputTail:
@@ -29,40 +29,44 @@ class OutputTail:
         self._chunks: deque[bytearray] = deque()
         self._kept = 0
         self.total = 0
-        """Bytes that there ever were."""
+        """Bytes of the whole stream so far."""
         self.ended = False
-        """Nothing will follow: half a character at the end stays one."""
+        """Whether the stream has ended, so that an incomplete character at the end stays incomplete."""
 
     @property
     def truncated(self) -> bool:
+        """Whether some of the stream was dropped."""
         return self.total > self._limit
 
     def add(self, chunk: bytes) -> None:
+        """Append a chunk, and drop what no longer fits."""
         if self._chunks and len(self._chunks[-1]) + len(chunk) <= CHUNK:
-            self._chunks[-1] += chunk  # a command that prints byte by byte must not cost an object a byte
+            self._chunks[-1] += chunk  # a command that prints single bytes must not cost one object per byte
         else:
             self._chunks.append(bytearray(chunk))
         self._kept += len(chunk)
         self.total += len(chunk)
-        # The chunk that the limit falls into stays whole, and is cut when it is read.
+        # The first chunk stays whole and is cut when it is read.
         while self._chunks and self._kept - len(self._chunks[0]) >= self._limit:
             self._kept -= len(self._chunks.popleft())
 
     def text(self) -> str:
-        """The end of the stream; encoded again, it has no more than `limit` bytes."""
+        """The end of the stream, at most `limit` bytes in UTF-8."""
         data = self._since(self.total - self._limit)
         text = self._decoded(data, cut=self.truncated)
         if len(text) > self._limit // LONGEST_CHARACTER and len(encoded := text.encode()) > self._limit:
-            text = self._decoded(encoded[len(encoded) - self._limit :], cut=True)  # the replacement marks are longer
+            text = self._decoded(
+                encoded[len(encoded) - self._limit :], cut=True
+            )  # replacement characters are longer than invalid bytes
         return text
 
     def read_from(self, position: int) -> tuple[bytes, int]:
-        """What is kept of the stream from `position` on, and where that begins: later, if it was dropped."""
+        """The kept bytes from `position`, and where they begin: later, if some were dropped."""
         begins = max(position, self.total - self._kept)
         return self._since(begins), begins
 
     def _since(self, position: int) -> bytes:
-        """From this position on, or from what is kept; touches only the chunks that it needs."""
+        """The kept bytes from this position; reads only the chunks that it needs."""
         missing = self.total - max(position, self.total - self._kept)
         wanted: list[bytearray] = []
         for chunk in reversed(self._chunks):
@@ -79,7 +83,7 @@ class OutputTail:
 
 
 def rest_of_character(data: bytes) -> int:
-    """How many bytes at its beginning continue a character that began before it."""
+    """Number of bytes at the beginning that continue an earlier character."""
     for index, byte in enumerate(data[: LONGEST_CHARACTER - 1]):
         if byte & 0b1100_0000 != 0b1000_0000:
             return index

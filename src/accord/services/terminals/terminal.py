@@ -1,8 +1,8 @@
-"""One command that runs for an agent, and what it prints.
+"""One command that runs for an agent, and its output.
 
-It leads a process group of its own, so that killing it kills what it started; the guard does so when we are killed
-ourselves. Both its outputs are one pipe (or one pseudo-terminal), so they stay in order. The end of the command is the
-end of its process: a child that it left behind may hold the pipe, and what that prints is still kept, until the
+The command leads its own process group, so killing it also kills what it started; the guard does this if our own
+process is killed. Standard output and standard error are one pipe (or one pseudo-terminal), so they stay in order. The
+command ends when its process ends. A child that is still running may hold the pipe open; its output is kept until the
 terminal is released.
 """
 
@@ -26,14 +26,14 @@ from accord.transports.launch import launch
 from accord.transports.reading import Reader, open_reader
 
 GRACE = 2.0
-"""Seconds between asking a command to end and killing it."""
+"""Seconds between SIGTERM and SIGKILL."""
 
-# A terminal becomes the controlling one of the session whose leader opens it, so somebody has to open it inside.
+# A terminal becomes the controlling terminal of the session whose leader opens it, so the new session must open it.
 _ON_A_TERMINAL = ["/bin/sh", "-c", 'exec "$@" <"$0" >"$0" 2>&1']
 
 
 class Terminal:
-    """A command of an agent's: for displays as well as for the agent.
+    """A command that runs for an agent; displays can follow its output.
 
     terminals = accord.Terminals(on_open=show)
 
@@ -50,18 +50,19 @@ class Terminal:
         self.exit_status: v1.TerminalExitStatus | None = None
         """How the command ended; None while it runs."""
         self._tail = OutputTail(limit)
-        self._news = asyncio.Event()
+        self._changed = asyncio.Event()
         self._exited = asyncio.Event()
         self._releasing: asyncio.Task[None] | None = None
 
     async def start(self, env: dict[str, str], *, pty: bool = False, folder: int | None = None) -> None:
-        """Start it in `cwd`, which is also open as `folder` where the platform can.
+        """Start the command in `cwd`; `folder` is the descriptor of `cwd`, if the platform has them.
 
-        Raises ConnectionClosed, which says why in one line, when the command cannot be started."""
+        Raises ConnectionClosed, which explains in one line why the command cannot be started.
+        """
         ours, theirs, command = _terminal(self.command) if pty else (*os.pipe(), self.command)
         self._ward = Ward(theirs)
         try:
-            leader = _launch(command, theirs, _way_to(self.cwd, folder), env)
+            leader = _launch(command, theirs, _path_to(self.cwd, folder), env)
         except BaseException:
             os.close(ours)
             await to_the_end(asyncio.create_task(self._ward.release()))
@@ -75,7 +76,7 @@ class Terminal:
 
     @property
     def text(self) -> str:
-        """The output that is kept."""
+        """The output that is kept, its end if it was too long."""
         return self._tail.text()
 
     @property
@@ -90,13 +91,13 @@ class Terminal:
         return self.exit_status
 
     async def follow(self) -> AsyncIterator[str]:
-        """The output from its beginning on as it comes, until the command and its pipe have ended.
+        """The output from its beginning, as it arrives, until the command has ended and its pipe is closed.
 
-        Who is slow misses what was dropped meanwhile; nothing waits for them.
+        A slow reader misses output that was dropped meanwhile; the command never waits for a reader.
         """
         position, decoder = 0, codecs.getincrementaldecoder("utf-8")("replace")
         while True:
-            self._news.clear()
+            self._changed.clear()
             data, begins = self._tail.read_from(position)
             if begins > position:
                 decoder.reset()
@@ -105,16 +106,16 @@ class Terminal:
             if text := decoder.decode(data, self._tail.ended):
                 yield text
             if self._tail.ended and position == self._tail.total:
-                await self._exited.wait()  # a pipe may end a moment before its process
+                await self._exited.wait()  # a pipe may close a moment before its process ends
                 return
-            await self._news.wait()
+            await self._changed.wait()
 
     async def kill(self) -> None:
-        """End the command and all that it started; what it printed stays."""
+        """End the command and everything that it started. Its output is kept."""
         await self._group.stop(GRACE)
 
     async def release(self) -> None:
-        """End it all and let go of the pipe. Releasing twice is fine."""
+        """End the command and close its pipe. Releasing twice is fine."""
         if self._releasing is None:
             self._releasing = asyncio.create_task(self._release(), name=f"release {self.id}")
         await to_the_end(self._releasing)
@@ -131,41 +132,41 @@ class Terminal:
 
     def _printed(self, chunk: bytes) -> None:
         self._tail.add(chunk)
-        self._news.set()
+        self._changed.set()
 
     def _ended(self) -> None:
-        """The process has ended; what it wrote is in the pipe by now."""
+        """The process has ended, so all of its output is in the pipe."""
         if self.exit_status is None:
             self._reader.drain()
             self.exit_status = _status(self._group.exit_code)
-            self._group.has_members()  # its number is noted as free at once, if it is
+            self._group.has_members()  # notes at once whether the group is empty and its number free
             self._exited.set()
 
     def _over(self) -> None:
         self._tail.ended = True
-        self._news.set()
+        self._changed.set()
 
 
 def _launch(command: Sequence[str], output: int, cwd: str | Path, env: dict[str, str]) -> subprocess.Popen[bytes]:
-    # The null device: at a pipe, programs such as rg would read instead of searching.
-    nothing = os.open(os.devnull, os.O_RDONLY)
+    # Standard input is the null device: with a pipe, programs such as rg would read it instead of searching.
+    null = os.open(os.devnull, os.O_RDONLY)
     try:
-        return launch(command, (nothing, output, output), cwd=cwd, env=env)
+        return launch(command, (null, output, output), cwd=cwd, env=env)
     finally:
-        os.close(nothing)
+        os.close(null)
 
 
-def _way_to(cwd: Path, folder: int | None) -> str | Path:
-    """How the child finds its folder: by the descriptor that was checked, as its name may lead elsewhere by now."""
+def _path_to(cwd: Path, folder: int | None) -> str | Path:
+    """The path by which the child enters its folder: the checked descriptor, as the name may lead elsewhere by now."""
     if folder is not None and os.path.isdir(held := f"/proc/self/fd/{folder}"):  # noqa: PTH112
         return held
-    return cwd  # macOS enters no folder by a descriptor's name
+    return cwd  # macOS cannot enter a folder by its descriptor
 
 
 if sys.platform == "win32":
 
     def _terminal(command: Sequence[str]) -> tuple[int, int, list[str]]:
-        raise NotImplementedError("there are no pseudo-terminals on Windows")
+        raise NotImplementedError("pseudo-terminals are not supported on Windows; use pty=False")
 
 else:
 

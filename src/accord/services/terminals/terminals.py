@@ -1,10 +1,10 @@
-"""Commands that run for agents, on the user's machine: `terminal/*`.
+"""Runs commands for agents on the user's machine: `terminal/*`.
 
-    Client(terminals=True)                            what `accord.Terminals()` is
-    Client(terminals=Terminals(on_open=show))         and shown while they run
+    Client(terminals=True)                            the same as `accord.Terminals()`
+    Client(terminals=Terminals(on_open=show))         displays commands while they run
 
-A command runs inside of the session's folders to begin with; what it does is not confined. Whoever lends terminals
-lends the whole user account, as far as permissions (`Policy`) let an agent get there.
+A command begins in a folder of the session, but is not confined to it. A client that lends terminals lends the whole
+user account, as far as permissions (`PermissionPolicy`) allow.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ from accord.tasks import log
 from accord.transports.launch import Inherit, environment
 
 LIMIT = 1024 * 1024
-"""Bytes of output that are kept where the agent does not say."""
+"""Bytes of output that are kept by default."""
 
 MOST = 8 * 1024 * 1024
-"""Bytes of output that are kept at most, so that an answer fits into any frame."""
+"""Bytes of output that an agent may have kept, so that an answer fits into any frame."""
 
 PER_SESSION = 128
-"""Terminals that a session may have at once."""
+"""Terminals that a session may have at the same time."""
 
 IN_ALL = 256
-"""Terminals that all sessions of one service may have at once, at most: each takes two descriptors, or three."""
+"""Terminals that all sessions of one service may have at the same time: each takes two or three descriptors."""
 
 PATIENCE = 1.0
-"""Seconds that displays have to show the last output of a session that has ended."""
+"""Seconds that displays have to show the last output after a session has ended."""
 
 _SHELL = ("cmd.exe", "/c") if sys.platform == "win32" else ("/bin/sh", "-c")
 _FOR_A_SHELL = re.compile(r"[\s|&;<>()$`\\\"'*?\[\]#~=%!{}]")
@@ -55,12 +55,13 @@ _FOR_A_SHELL = re.compile(r"[\s|&;<>()$`\\\"'*?\[\]#~=%!{}]")
 class Terminals(Service):
     """Lends terminals.
 
-    `on_open(session, terminal)` hears of each new one, to show it. `limit` is how much output is kept where the agent
-    does not say. With `pty`, commands believe to be at a terminal: they print in colours and all at once. `inherit_env`
-    is what of our own environment they get: all of it, nothing, or certain names.
+    `on_open(session, terminal)` is called with each new terminal, to display it. `limit` is the number of bytes of
+    output that are kept if the agent does not say. With `pty`, commands run at a pseudo-terminal: they print in colours
+    and without buffering. `inherit_env` says which variables of our own environment commands get: all (True), none
+    (False), or the given names. A session may have `per_session` terminals, all sessions together `in_all`.
 
-    A command without arguments that is more than a name (`npm test && git diff`) is a line for the shell, as several
-    agents send it; `shell=False` refuses those.
+    Several agents send a shell line as a command without arguments (`npm test && git diff`). It runs in a shell;
+    with `shell=False` it is taken for the name of a program.
     """
 
     def __init__(
@@ -86,9 +87,12 @@ class Terminals(Service):
         self._displays: MutableMapping[ServedSession, set[asyncio.Task[Any]]] = WeakKeyDictionary()
 
     def declare(self, capabilities: v1.ClientCapabilities) -> v1.ClientCapabilities:
+        """Declare `terminal`."""
         return msgspec.structs.replace(capabilities, terminal=True)
 
     def register(self, handlers: Handlers, session_of: SessionOf) -> None:
+        """Handle `terminal/*`."""
+
         def named(request: Any) -> Terminal:
             return self.find(session_of(request.session_id), request.terminal_id)
 
@@ -119,7 +123,7 @@ class Terminals(Service):
             return v1.ReleaseTerminalResponse()
 
     async def create(self, session: ServedSession, request: v1.CreateTerminalRequest) -> Terminal:
-        """Run a command."""
+        """Run a command for a session."""
         self._must_have_room(session)
         with _folder(session, request.cwd) as (cwd, folder):
             limit = self._limit if request.output_byte_limit is None else min(request.output_byte_limit, MOST)
@@ -150,13 +154,14 @@ class Terminals(Service):
                 )
 
     def find(self, session: ServedSession, terminal_id: v1.TerminalId) -> Terminal:
-        """A terminal of the session; raises RequestError where there is none, or none any more."""
+        """A terminal of the session; raises RequestError if it does not exist or was released."""
         terminal = self._open.get(session, {}).get(terminal_id)
         if terminal is None:
             raise RequestError.not_found("no such terminal", terminalId=terminal_id)
         return terminal
 
     async def release(self, session: ServedSession) -> None:
+        """End the terminals of a session that has ended."""
         async with asyncio.TaskGroup() as tasks:
             for terminal in self._open.pop(session, {}).values():
                 tasks.create_task(self._end(terminal))
@@ -166,7 +171,7 @@ class Terminals(Service):
                 display.cancel()
 
     async def _end(self, terminal: Terminal) -> None:
-        """Release it; until its command has ended it still counts."""
+        """Release a terminal, which still counts until its command has ended."""
         self._ending.add(terminal)
         try:
             await terminal.release()
@@ -177,7 +182,7 @@ class Terminals(Service):
         line = request.command
         if request.args or not self._shell or not _FOR_A_SHELL.search(line):
             return [line, *request.args]
-        if shutil.which(line) or os.path.isfile(cwd / line):  # noqa: PTH113  a path with blanks; takes a long line
+        if shutil.which(line) or os.path.isfile(cwd / line):  # noqa: PTH113  a path with spaces; unlike pathlib, accepts any length
             return [line]
         return [*_SHELL, line]
 
@@ -195,18 +200,18 @@ class Terminals(Service):
 
 @contextmanager
 def _folder(session: ServedSession, wanted: str | None) -> Generator[tuple[Path, int | None]]:
-    """The folder that a command is to begin in, held open."""
+    """The folder in which a command begins, held open."""
     place = session.roots.locate(wanted or session.cwd)
     with ExitStack() as held:
         try:
             found = held.enter_context(opened(place, session.roots))
         except OSError as error:
-            raise RequestError.not_found("no such folder to run a command in", path=str(place.path)) from error
+            raise RequestError.not_found("cwd is not an existing folder", path=str(place.path)) from error
         yield found
 
 
 def _most_in_all() -> int:
-    """A quarter of the files that the process may open, as each takes two or three."""
+    """The default of `in_all`: a quarter of the files that the process may open."""
     if sys.platform == "win32":
         return IN_ALL
     import resource
@@ -217,4 +222,4 @@ def _most_in_all() -> int:
 
 def _shown(display: asyncio.Task[Any]) -> None:
     if not display.cancelled() and (error := display.exception()) is not None:
-        log.error("the display of a terminal failed", exc_info=error)
+        log.error("the coroutine of on_open failed", exc_info=error)
