@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from accord.cli.endings import WrongUsage
@@ -11,7 +12,7 @@ from accord.errors import ConfigurationError, DecodeError
 from accord.schema import codec, v1
 
 
-def read(path: str, cwd: str = ".") -> list[v1.McpServer]:
+def read(path: str, cwd: str = ".") -> Sequence[v1.McpServer]:
     """The servers in this file: `{"mcpServers": {"name": {...}}}`, or a list as the protocol writes them."""
     try:
         said = json.loads(Path(path).read_bytes())
