@@ -123,7 +123,7 @@ WRONG = {"id": 5, "error": {"code": 1}}
 @pytest.mark.parametrize(
     ("sent", "expect", "problem"),
     [
-        (None, lambda it: it.expect("_a"), "expected _a, but no message came within 0.05 seconds"),
+        (None, lambda it: it.expect("_a"), "expected _a, but nothing came within 0.05 seconds"),
         ({"id": 5, "method": "_b"}, lambda it: it.expect("_a"), "expected _a, got _b (a request)"),
         ({"id": 5, "result": {}}, lambda it: it.expect("_a"), "expected _a, got the answer to 5"),
         ({"id": "5", "result": {}}, lambda it: it.expect_answer(5), "the answer to 5, got the answer to '5'"),
@@ -136,7 +136,7 @@ WRONG = {"id": 5, "error": {"code": 1}}
         (b"hello", lambda it: it.receive(), "expected a message, got invalid JSON: hello"),
         ({"method": "_b"}, lambda it: it.expect_end(), 'expected the end, got {"method":"_b"}'),
         ({"method": "_b"}, lambda it: it.expect_silence(), "expected silence, got _b"),
-        (None, lambda it: it.expect_end(), "expected the end, and nothing came"),
+        (None, lambda it: it.expect_end(), "expected the end, but nothing came"),
     ],
 )
 async def test_each_failure_is_clear(two_scripts, sent, expect, problem):

@@ -238,7 +238,7 @@ class ScriptedPeer:
                 await self._changed.wait()
         except TimeoutError:
             if not self._changed.is_set():  # on a busy machine, both may happen at once
-                raise self._failed(f"expected {what}, but no message came within {self.deadline:g} seconds") from None
+                raise self._failed(f"expected {what}, but nothing came within {self.deadline:g} seconds") from None
 
     def _failed(self, problem: str) -> ScriptFailed:
         said = [f"  {_ARROWS[direction]} {_text(frame)}" for direction, frame in self.conversation[-SHOWN:]]
