@@ -7,6 +7,7 @@
 #   make interop-agents   real agents, with a model that is made of rules and no network
 #   make bench     ours against the other SDKs
 #   make load      a thousand connections to one server: what they weigh, how long answers take, whether all arrives
+#   make attack    five minutes of attacks on a server, a client and a store (make test has twenty seconds of them)
 #   make torture   ten minutes of faults on purpose (make test has twenty seconds of them)
 
 PYTHON ?= python3
@@ -15,7 +16,7 @@ BIN := $(VENV)/bin
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-links check interop interop-agents bench load torture clean
+.PHONY: help demo test test-links check interop interop-agents bench load attack torture clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -45,6 +46,7 @@ check: $(VENV)/.check
 	$(BIN)/ruff check .
 	$(BIN)/pyright
 	$(BIN)/mypy
+	$(BIN)/python tools/check_documents.py
 
 interop: $(VENV)/.test
 	-@$(BIN)/python -m interop build
@@ -59,6 +61,9 @@ bench: $(VENV)/.test
 
 load: $(VENV)/.test
 	$(BIN)/python -m benchmarks.load
+
+attack: $(VENV)/.test
+	$(BIN)/python -m pytest -s -m attack --seconds 300
 
 torture: $(VENV)/.test
 	$(BIN)/python -m pytest -m torture --seconds 600

@@ -14,7 +14,7 @@ from hypothesis import given, settings, strategies as st
 from accord import v1
 from accord.schema import codec
 from accord.schema.base import Unknown
-from accord.state import Message, SessionState, ToolCallState
+from accord.state import MOST_META, Message, SessionState, ToolCallState
 from accord.text import JoinedText, mended, whole_part
 
 THUMB = "\U0001f44d"
@@ -133,6 +133,13 @@ def test_a_tool_call_keeps_what_its_updates_leave_out() -> None:
     assert len(state.timeline) == 1
 
 
+def test_a_tool_calls_meta_grows_up_to_a_bound_and_keeps_the_newest() -> None:
+    updates = [progress("1", meta={f"key-{number}": number}) for number in range(MOST_META + 10)]
+    state = folded(call("1", meta={"first": True}), *updates)
+    meta = state.tool_calls[v1.ToolCallId("1")].meta
+    assert meta == {f"key-{number}": number for number in range(10, MOST_META + 10)}
+
+
 @pytest.mark.requirement("tool.update.lists-replaced")
 def test_a_list_in_a_tool_calls_update_replaces_the_one_before() -> None:
     first, second = v1.Content.of("a"), v1.Content.of("b")
@@ -140,6 +147,15 @@ def test_a_list_in_a_tool_calls_update_replaces_the_one_before() -> None:
     assert list(state.tool_calls[v1.ToolCallId("1")].content) == [second]
     state.add(progress("1", content=[]))
     assert list(state.tool_calls[v1.ToolCallId("1")].content) == []
+
+
+def test_a_tool_call_gives_its_diffs_and_its_text_apart() -> None:
+    image = v1.Content(v1.ImageContent("AAAA", "image/png"))
+    diff = v1.Diff("/a.txt", "new", "old")
+    content = [v1.Content.of("one"), diff, image, v1.Terminal(v1.TerminalId("t")), v1.Content.of("two")]
+    call = ToolCallState(v1.ToolCallId("1"), content=content)
+    assert call.diffs == [diff]
+    assert call.text == "one\ntwo"
 
 
 def test_an_update_of_a_tool_call_that_was_never_begun_begins_it() -> None:

@@ -16,11 +16,8 @@ if TYPE_CHECKING:
     from accord.agent.login import Login as Login
     from accord.agent.permission import Decision as Decision
     from accord.agent.plan import TurnPlan as TurnPlan
-    from accord.agent.remote_client import (
-        CommandResult as CommandResult,
-        RemoteClient as RemoteClient,
-        RemoteTerminal as RemoteTerminal,
-    )
+    from accord.agent.remote_client import RemoteClient as RemoteClient
+    from accord.agent.remote_terminal import CommandResult as CommandResult, RemoteTerminal as RemoteTerminal
     from accord.agent.session import Session as Session
     from accord.agent.tool import Tool as Tool
     from accord.agent.turn import Turn as Turn
@@ -88,7 +85,7 @@ _HOMES = {
     "Capabilities": "capabilities",
     "CapabilityMissing": "errors",
     "Client": "client.client",
-    "CommandResult": "agent.remote_client",
+    "CommandResult": "agent.remote_terminal",
     "ConfigurationError": "errors",
     "Connection": "engine.connection",
     "ConnectionClosed": "errors",
@@ -126,7 +123,7 @@ _HOMES = {
     "RemoteAgent": "client.remote_agent",
     "RemoteClient": "agent.remote_client",
     "RemoteSession": "client.remote_session",
-    "RemoteTerminal": "agent.remote_client",
+    "RemoteTerminal": "agent.remote_terminal",
     "Reply": "client.reply",
     "Request": "schema.base",
     "RequestError": "errors",

@@ -4,17 +4,28 @@
 
 The trace context travels in `_meta` (`traceparent`, `tracestate`), so that the spans of both sides hang together.
 Without this, what a peer sends in `_meta` is still carried on to the requests made while handling its request.
+
+A failed request is an event `exception` of its span. Spans are kept and read elsewhere, so the text of an error, which
+may quote the peer, is cut and its URLs are masked, as in the other records.
 """
 
 from __future__ import annotations
 
 import contextlib
+import traceback
 from collections.abc import Awaitable, Callable, Generator
 from typing import Any
 
 import msgspec
 
 from accord.errors import AccordError
+from accord.masking import mask_urls
+from accord.printable import CUT
+
+LONGEST_TEXT = 1_000
+"""Characters of an error's text that a span records."""
+LONGEST_STACK = 16_000
+"""Characters of an error's stack that a span records: the end, where it was raised."""
 
 
 class Spans:
@@ -32,9 +43,7 @@ class Spans:
     @contextlib.contextmanager
     def asking(self, request: Any, role: str) -> Generator[Any]:
         """A span around a request of ours; gives the request with the span's context in its `_meta`."""
-        with self._tracer.start_as_current_span(
-            request.__method__, kind=self._trace.SpanKind.CLIENT, attributes=_attributes(request, role)
-        ):
+        with self._current(request.__method__, kind=self._trace.SpanKind.CLIENT, attributes=_attributes(request, role)):
             yield self._carrying(request, None)
 
     def sending(self, request: Any, role: str) -> tuple[Any, Callable[[BaseException | None], None]]:
@@ -45,8 +54,7 @@ class Spans:
 
         def end(error: BaseException | None) -> None:
             if error is not None:
-                span.record_exception(error)
-                span.set_status(self._trace.StatusCode.ERROR)
+                self._record(span, error)
             span.end()
 
         return self._carrying(request, self._trace.set_span_in_context(span)), end
@@ -65,13 +73,46 @@ class Spans:
     async def _answering(self, request: Any, result: Awaitable[Any], role: str) -> Any:
         meta: dict[str, Any] = request.meta or {}
         carrier = {key: value for key, value in meta.items() if isinstance(value, str)}
-        with self._tracer.start_as_current_span(
+        with self._current(
             request.__method__,
             context=self._propagate.extract(carrier),
             kind=self._trace.SpanKind.SERVER,
             attributes=_attributes(request, role),
         ):
             return await result
+
+    @contextlib.contextmanager
+    def _current(self, name: str, **described: Any) -> Generator[None]:
+        """A span around what happens here; it records how that failed."""
+        with self._tracer.start_as_current_span(
+            name, record_exception=False, set_status_on_exception=False, **described
+        ) as span:
+            try:
+                yield
+            except Exception as error:
+                self._record(span, error)
+                raise
+
+    def _record(self, span: Any, error: BaseException) -> None:
+        """The same attributes that OpenTelemetry records, without secrets and of a bounded size."""
+        kind, text = type(error), _shown(error)
+        span.add_event(
+            "exception",
+            {
+                "exception.type": f"{kind.__module__}.{kind.__qualname__}",
+                "exception.message": text,
+                # Frames alone: the texts of the errors that led to this one would need the same treatment.
+                "exception.stacktrace": "".join(traceback.format_tb(error.__traceback__))[-LONGEST_STACK:],
+            },
+        )
+        span.set_status(self._trace.StatusCode.ERROR, f"{kind.__name__}: {text}")
+
+
+def _shown(error: BaseException) -> str:
+    text = str(error)
+    # Masked before the cut, which could split a URL; a margin first, because a peer may send megabytes.
+    shown = mask_urls(text[: 16 * LONGEST_TEXT])
+    return shown if len(shown) <= LONGEST_TEXT and len(text) <= 16 * LONGEST_TEXT else shown[: LONGEST_TEXT - 1] + CUT
 
 
 def _attributes(request: Any, role: str) -> dict[str, str]:

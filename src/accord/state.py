@@ -79,6 +79,17 @@ class ToolCallState(msgspec.Struct, frozen=True):
         """Whether the call is completed, failed or cancelled."""
         return self.status in ("completed", "failed", "cancelled")
 
+    @property
+    def diffs(self) -> list[v1.Diff]:
+        """The changes of files in its content."""
+        return [part for part in self.content if isinstance(part, v1.Diff)]
+
+    @property
+    def text(self) -> str:
+        """The text in its content, joined by newlines; diffs, terminals, images and the like are left out."""
+        blocks = [part.content for part in self.content if isinstance(part, v1.Content)]
+        return "\n".join(block.text for block in blocks if isinstance(block, v1.TextContent))
+
     def updated(self, update: v1.ToolCallUpdate | v1.ToolCall) -> ToolCallState:
         """This tool call after an update; fields that the update leaves out stay as they were."""
         return ToolCallState(
@@ -91,9 +102,23 @@ class ToolCallState(msgspec.Struct, frozen=True):
             self.raw_input if update.raw_input is None else update.raw_input,
             self.raw_output if update.raw_output is None else update.raw_output,
             update.name or self.name,
-            {**(self.meta or {}), **update.meta} if update.meta else self.meta,
+            _merged(self.meta, update.meta) if update.meta else self.meta,
             self.refused,
         )
+
+
+MOST_META = 1_000
+"""Members that the `_meta` of a tool call keeps, the newest of all its updates. Each update costs a copy of them."""
+
+
+def _merged(kept: dict[str, Json] | None, new: dict[str, Json]) -> dict[str, Json]:
+    if not kept:
+        return new
+    merged = {**kept, **new}
+    if len(merged) > MOST_META:
+        for name in list(merged)[:-MOST_META]:
+            del merged[name]
+    return merged
 
 
 Entry: TypeAlias = Message | ToolCallState

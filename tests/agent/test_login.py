@@ -79,7 +79,7 @@ async def test_who_is_logged_in_already_need_not_log_in(serve):
     agent, looked = agent_with(), []
     agent.login("account", "Account")(lambda: None)
 
-    @agent.logged_in
+    @agent.on_login_check
     async def look():
         looked.append("looked")
         return True
@@ -117,7 +117,7 @@ async def test_a_way_in_that_is_not_offered_is_refused(serve):
 async def test_a_login_at_a_terminal_is_for_clients_that_have_one(serve, declared):
     agent, credentials = agent_with(), []
 
-    @agent.login_in_terminal("tui", "At a terminal", args=["--login"], env={"PLAIN": "1"})
+    @agent.terminal_login("tui", "At a terminal", args=["--login"], env={"PLAIN": "1"})
     def look():
         return bool(credentials)
 
@@ -134,7 +134,7 @@ async def test_a_login_at_a_terminal_is_for_clients_that_have_one(serve, declare
 async def test_a_login_at_a_terminal_needs_no_word_of_the_client(serve):
     agent, credentials = agent_with(), []
 
-    @agent.login_in_terminal("tui", "At a terminal")
+    @agent.terminal_login("tui", "At a terminal")
     async def look():
         return bool(credentials)
 
@@ -152,7 +152,7 @@ async def test_a_login_at_a_terminal_needs_no_word_of_the_client(serve):
 
 async def test_an_older_client_gets_the_whole_command_of_a_login_at_a_terminal(serve):
     agent = agent_with()
-    agent.login_in_terminal("tui", "At a terminal", args=["--login"], env={"PLAIN": "1"})(lambda: False)
+    agent.terminal_login("tui", "At a terminal", args=["--login"], env={"PLAIN": "1"})(lambda: False)
     async with serve(agent, declare=v1.ClientCapabilities(meta={"terminal-auth": True})) as editor:
         (method,) = editor.agent.auth_methods
         command = terminal_auth(method.meta)
@@ -162,7 +162,7 @@ async def test_an_older_client_gets_the_whole_command_of_a_login_at_a_terminal(s
 
 async def test_who_has_logged_out_is_not_let_in_by_the_environment(serve, monkeypatch):
     agent = agent_with()
-    agent.login_by_environment("key", "API key", ["ACCORD_TEST_KEY"])
+    agent.environment_login("key", "API key", ["ACCORD_TEST_KEY"])
     agent.on_logout(lambda: None)
     monkeypatch.setenv("ACCORD_TEST_KEY", "secret")
     async with serve(agent) as editor:
@@ -174,9 +174,9 @@ async def test_who_has_logged_out_is_not_let_in_by_the_environment(serve, monkey
 
 
 @pytest.mark.parametrize("unstable", [True, False], ids=["proposals too", "stable only"])
-async def test_a_login_by_environment_is_only_proposed(serve, monkeypatch, unstable):
+async def test_a_environment_login_is_only_proposed(serve, monkeypatch, unstable):
     agent = agent_with(unstable=unstable)
-    agent.login_by_environment("key", "API key", ["ACCORD_TEST_KEY", v1.AuthEnvVar("ACCORD_TEST_ORG", optional=True)])
+    agent.environment_login("key", "API key", ["ACCORD_TEST_KEY", v1.AuthEnvVar("ACCORD_TEST_ORG", optional=True)])
     async with serve(agent) as editor:
         assert len(editor.agent.auth_methods) == unstable
         assert await code_of(editor.request(authenticate("key"))) == -32000

@@ -1,5 +1,8 @@
 """The low level's way beside the high one: handlers of one's own, messages of one's own, what is declared."""
 
+import gc
+import weakref
+
 import pytest
 
 from accord import Agent, Model, PeerError, Request, RequestError, v1
@@ -125,3 +128,33 @@ async def test_one_agent_serves_several_connections(serve, agent):
             await other.prompt(session, "go")
         assert raised.value.code == -32002
         assert (await one.prompt(session, "go")).stop_reason == "end_turn"
+
+
+async def test_a_connection_that_has_ended_leaves_nothing_in_memory(serve, agent):
+    peers = []
+
+    @agent.on(Greet)
+    def greet(request, context):
+        peers.append(weakref.ref(context.peer))
+        return Greeting("Hello")
+
+    async with serve(agent) as editor:
+        await editor.request(Greet(await editor.open()))
+    del editor
+    gc.collect()
+    assert [peer() for peer in peers] == [None]
+
+
+async def test_a_handler_that_outlives_its_connection_finds_no_session(serve, agent):
+    contexts = []
+
+    @agent.on(Greet)
+    def greet(request, context):
+        contexts.append(context)
+        return Greeting("Hello")
+
+    async with serve(agent) as editor:
+        session = await editor.open()
+        await editor.request(Greet(session))
+    with pytest.raises(RequestError, match="not found"):
+        agent.session(contexts[0], session)

@@ -60,7 +60,7 @@ async def test_what_cannot_be_kept_is_not_seen_and_the_session_goes_on_when_it_c
         session = await editor.open()
         await editor.prompt(session, "before")
         editor.updates.clear()
-        connections = agent.store._open.quick, agent.store._open.patient
+        connections = agent._definition.store._open.quick, agent._definition.store._open.patient
         for connection in connections:
             (pages,) = connection.execute("PRAGMA page_count").fetchone()
             connection.execute(f"PRAGMA max_page_count = {pages}")

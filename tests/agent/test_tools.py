@@ -241,7 +241,7 @@ async def test_what_a_tool_takes_back_is_gone_at_once(serve):
     async def work(turn):
         async with turn.tool("Print") as tool:
             await tool.text("x" * 100_000)
-            await tool.flush()
+            await tool._flush()
             await tool.clear()
             await tool.text("instead")
             await cleared.wait()

@@ -1,8 +1,8 @@
 """Try each kind of attack by itself, and say which get through.
 
-python -m attack            every kind
-python -m attack --list     their names
-python -m attack KIND ...   these
+python -m tests.attack            every kind
+python -m tests.attack --list     their names
+python -m tests.attack KIND ...   these
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from attack.attackers.families import ATTACKS
-from attack.bounds import Bounds
-from attack.field import field
-from attack.rounds import MEETINGS, Failed, Run
+from tests.attack.attackers.families import ATTACKS
+from tests.attack.bounds import Bounds
+from tests.attack.field import field
+from tests.attack.rounds import MEETINGS, Failed, Run
 
 SEED = 1
 BOUNDS = Bounds(settle=20.0)

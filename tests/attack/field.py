@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from attack.bounds import MIB, Bounds
-from attack.measuring import forget_peak, memory_of
-from attack.puppet import Puppet
-from attack.victim_client import IN_MEMORY
+from tests.attack.bounds import MIB, Bounds
+from tests.attack.measuring import forget_peak, memory_of
+from tests.attack.puppet import Puppet
+from tests.attack.victim_client import IN_MEMORY
 
 WARMING = 2.0
 """Seconds that honest peers work before the base is measured."""
@@ -37,18 +37,18 @@ class Field:
 
     async def start(self, seed: int) -> None:
         certificate, key = certified(self._folder)
-        self.server = await self._start("server", "attack.victim_server", self.store, str(certificate), str(key))
+        self.server = await self._start("server", "tests.attack.victim_server", self.store, str(certificate), str(key))
         urls = await self.server.ask("where")
         self.ports = {name: urlsplit(url).port for name, url in urls.items()}
         everywhere = [urls["plain"], urls["tls"], urls["second"], urls["command"]]
         honest = [*everywhere, *(url.replace("http", "ws", 1) for url in everywhere)]
         trusting = {"SSL_CERT_FILE": str(certificate)}
         arguments = (str(seed), json.dumps(honest), "[]")
-        self.honest = await self._start("honest peers", "attack.victim_client", *arguments, **trusting)
-        in_memory, process = IN_MEMORY + self.store, [sys.executable, "-m", "attack.honest_agent", self.store]
+        self.honest = await self._start("honest peers", "tests.attack.victim_client", *arguments, **trusting)
+        in_memory, process = IN_MEMORY + self.store, [sys.executable, "-m", "tests.attack.honest_agent", self.store]
         first, second = [process, in_memory, urls["plain"]], [urls["second"].replace("http", "ws", 1), in_memory]
         arguments = (str(seed + 7), json.dumps(first), json.dumps(second))
-        self.client = await self._start("client", "attack.victim_client", *arguments)
+        self.client = await self._start("client", "tests.attack.victim_client", *arguments)
         self.victims = [self.server, self.client]
         await self.work()
         await asyncio.sleep(WARMING)

@@ -1,6 +1,6 @@
 """The agent that honest clients work with. Every prompt says how it is answered, so that answers can be checked.
 
-python -m attack.honest_agent STORE       over standard streams
+python -m tests.attack.honest_agent STORE       over standard streams
 """
 
 from __future__ import annotations

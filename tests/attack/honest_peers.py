@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 import accord
-from attack.bounds import Bounds
-from attack.honest_agent import chunk
+from tests.attack.bounds import Bounds
+from tests.attack.honest_agent import chunk
 
 Target: TypeAlias = "accord.Agent | str | list[str]"
 

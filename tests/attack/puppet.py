@@ -19,9 +19,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from attack.bounds import VICTIM_MEMORY, Bounds
+from tests.attack.bounds import VICTIM_MEMORY, Bounds
 
-TESTS = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 TROUBLE = re.compile(
     r"Traceback|Exception ignored|never retrieved|was destroyed but|never awaited|Fatal|MemoryError|ResourceWarning"
 )
@@ -55,7 +55,7 @@ async def obey(commands: Mapping[str, Callable[..., Awaitable[Any]]]) -> None:
 def environment(**more: str) -> dict[str, str]:
     """What programs of a run find: this package besides what they find anyway, and no token."""
     kept = {name: value for name, value in os.environ.items() if name != "ACCORD_TOKEN"}
-    path = os.pathsep.join(filter(None, [str(TESTS), kept.get("PYTHONPATH")]))
+    path = os.pathsep.join(filter(None, [str(ROOT), kept.get("PYTHONPATH")]))
     return {**kept, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1", **more}
 
 

@@ -15,11 +15,11 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
-from attack.attackers.families import ATTACKS
-from attack.bounds import ATTACKER_MEMORY
-from attack.field import Field, field
-from attack.hostiles import agents, servers
-from attack.puppet import bounded, environment
+from tests.attack.attackers.families import ATTACKS
+from tests.attack.bounds import ATTACKER_MEMORY
+from tests.attack.field import Field, field
+from tests.attack.hostiles import agents, servers
+from tests.attack.puppet import bounded, environment
 
 SECONDS = (2.0, 5.0)
 """How long an attack goes on."""
@@ -126,7 +126,7 @@ class Run:
     async def _attack(self, kind: str, seed: int, seconds: float) -> list[str]:
         """Run an attacker; what it complains about."""
         targets = json.dumps({**self._field.ports, "store": self._field.store})
-        command = ("attack.attackers", kind, str(seed), str(seconds), targets)
+        command = ("tests.attack.attackers", kind, str(seed), str(seconds), targets)
         async with self._program(*command) as attacker:
             said, errors = await asyncio.wait_for(attacker.communicate(), seconds + OVERTIME)
             if attacker.returncode == -signal.SIGKILL:
@@ -141,10 +141,10 @@ class Run:
         """Let the client meet a hostile agent."""
         lends = seed % 4 > 0
         if kind in agents.KINDS:
-            command = [sys.executable, "-m", "attack.hostiles.agents", kind, str(seconds)]
+            command = [sys.executable, "-m", "tests.attack.hostiles.agents", kind, str(seconds)]
             await self._field.client.ask("meet", target=command, seconds=seconds, lends=lends)
         else:
-            async with self._program("attack.hostiles.servers", kind, str(seconds)) as server:
+            async with self._program("tests.attack.hostiles.servers", kind, str(seconds)) as server:
                 assert server.stdout is not None
                 port = int(await server.stdout.readline())
                 url = f"{kind.partition(':')[0]}://127.0.0.1:{port}/acp"

@@ -1,7 +1,7 @@
 """A process that works with the store that the server has, and may be killed at any moment.
 
-python -m attack.store_worker work STORE            sessions with turns; a line for each turn that is complete
-python -m attack.store_worker check STORE SESSION TURNS...   loads a session that was left, and says what it holds
+python -m tests.attack.store_worker work STORE            sessions with turns; a line for each turn that is complete
+python -m tests.attack.store_worker check STORE SESSION TURNS...   loads a session that was left, and says what it holds
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 import sys
 
 import accord
-from attack.honest_agent import honest_agent
+from tests.attack.honest_agent import honest_agent
 
 UPDATES = 40
 SIZE = 100

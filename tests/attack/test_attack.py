@@ -13,7 +13,7 @@ from itertools import count, repeat
 
 import pytest
 
-from attack.rounds import Failed, run
+from tests.attack.rounds import Failed, run
 
 
 def seeds_of(option):

@@ -1,6 +1,6 @@
 """A client in two threads: honest peers in both, and hostile agents that it is told to meet.
 
-python -m attack.victim_client SEED TARGETS TARGETS
+python -m tests.attack.victim_client SEED TARGETS TARGETS
     TARGETS is a JSON list of URLs and commands, of the first and of the second event loop
 """
 
@@ -15,10 +15,10 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 import accord
-from attack.honest_agent import honest_agent
-from attack.honest_peers import Peers
-from attack.measuring import Probe, counted
-from attack.puppet import obey
+from tests.attack.honest_agent import honest_agent
+from tests.attack.honest_peers import Peers
+from tests.attack.measuring import Probe, counted
+from tests.attack.puppet import obey
 
 T = TypeVar("T")
 

@@ -1,6 +1,6 @@
 """The server that is attacked: two event loops in two threads, one agent each, one store for both.
 
-python -m attack.victim_server STORE CERTIFICATE KEY
+python -m tests.attack.victim_server STORE CERTIFICATE KEY
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any
 
 import accord
 from accord.http import ServerLimits, serving
-from attack.bounds import SERVER_LIMITS
-from attack.honest_agent import honest_agent
-from attack.measuring import Probe, counted
-from attack.puppet import obey
+from tests.attack.bounds import SERVER_LIMITS
+from tests.attack.honest_agent import honest_agent
+from tests.attack.measuring import Probe, counted
+from tests.attack.puppet import obey
 
 
 class Victim:
@@ -35,7 +35,7 @@ class Victim:
     async def run(self) -> None:
         threading.Thread(target=self._second_loop, daemon=True).start()
         agent = honest_agent(accord.SqliteStore(self._store))
-        command = [sys.executable, "-m", "attack.honest_agent", self._store]
+        command = [sys.executable, "-m", "tests.attack.honest_agent", self._store]
         async with AsyncExitStack() as stack:
             for name, hosted, more in (("plain", agent, {}), ("tls", agent, self._tls), ("command", command, {})):
                 server = await stack.enter_async_context(serving(hosted, limits=self._limits, **more))

@@ -87,7 +87,7 @@ def opened(call, where):
 
 
 def prompted(call, where):
-    if where in ("permission", "flood"):
+    if where in ("permission", "flood", "unanswered"):
         options = [
             {"optionId": "y", "name": "No, and do not ask again", "kind": "allow_always"},
             {"optionId": "n", "name": f"{EVIL} {' ' * 4000}Yes", "kind": "reject_once"},
@@ -96,6 +96,11 @@ def prompted(call, where):
         params = {"sessionId": EVIL, "toolCall": tool, "options": options}
         say("before ")
         out({"id": 900, "method": "session/request_permission", "params": params})
+        if where == "unanswered":
+            Path(sys.argv[2]).read_text()  # a FIFO: the test opens it when the question is there
+            say("x" * 200_000 + " the end")
+            out({"id": call["id"], "result": {"stopReason": "end_turn"}})
+            return
         if where == "flood":
             flood(200_000_000, sys.argv[2])
         for _ in range(20):

@@ -100,6 +100,15 @@ def test_wrong_usage_is_said_and_has_its_exit_code(bench: Bench, arguments: list
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="a current folder cannot be deleted there")
+def test_a_deleted_current_folder_is_wrong_usage(tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    script = f'rmdir "$PWD" && exec "{sys.executable}" -m accord run Hi'
+    command = ["/bin/sh", "-c", script]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120, cwd=tmp_path / "gone")
+    assert (done.returncode, done.stderr) == (2, "accord run: --cwd .: no such folder\n")
+
+
 def test_debug_shows_where_it_failed(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "accord", "--debug", "run", "Hi", "--", "no-such-agent"]
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120, cwd=tmp_path)

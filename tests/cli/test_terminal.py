@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 import os
 import re
 import runpy
@@ -104,11 +105,11 @@ SAID = {
     "an error as JSON": (["run", "hi", "--json"], "prompt", '"type":"error"'),
     "a traceback": (["--debug", "run", "hi"], "prompt", "Traceback"),
     "its last words on standard error": (["run", "hi"], "stderr", "over␈␈␈␛P+q544e"),
-    "what is no message": (["run", "hi"], "pollution", "what is no message: 'not json"),
+    "a line that is not a message": (["run", "hi"], "pollution", "a line that is not a message: 'not json"),
     "the modes that it has": (["run", "hi", "--mode", "no"], "text", "the agent has no mode 'no'; it has ␛]0;PWNED"),
     "the options that it has": (["run", "hi", "--set", "no=1"], "text", "the agent has no config option"),
     "the ways to log in": (["login", "--list"], "ways", "  Way ␛]0;PWNED"),
-    "that there is no way": (["login"], "text", "offers no way to log in"),
+    "that there is no way": (["login"], "text", "offers no login method"),
     "a way that there is not": (["login", "--method", "no"], "ways", "the agent has no login method 'no'"),
 }
 
@@ -122,7 +123,7 @@ def test_nothing_that_an_agent_says_acts_on_the_terminal(terminal, arguments, wh
 
 def test_questions_of_a_login_are_one_line_each_and_bounded(terminal):
     asking = terminal("login", "--", *AGENT, "ways")
-    asking.shows("Which way?")
+    asking.shows("Which method?")
     asking.types("1\n")
     seen = asking.to_the_end()
     assert not ACTS.search(seen)
@@ -136,6 +137,18 @@ def test_questions_of_a_login_are_one_line_each_and_bounded(terminal):
     seen = asking.to_the_end()
     assert not ACTS.search(seen)
     assert "See https://e.example/␛]0;PWNED" in seen
+
+
+def test_nothing_that_an_mcp_server_says_on_standard_error_acts_on_the_terminal(terminal, tmp_path):
+    agent = terminal("demo", output=str(tmp_path / "output"))
+    agent.shows("Press Ctrl-D")
+    server = {"name": "evil", "command": sys.executable, "args": [str(SCRIPT), "stderr"], "env": []}
+    opened = {"cwd": str(tmp_path), "mcpServers": [server]}
+    for number, (method, params) in enumerate({"initialize": {"protocolVersion": 1}, "session/new": opened}.items()):
+        agent.types(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}) + "\n")
+    agent.shows("over␈␈␈␛P+q544e")
+    agent.types("\x04")
+    assert not ACTS.search(agent.to_the_end())
 
 
 def test_a_pipe_gets_what_an_agent_says_as_it_is(tmp_path):
@@ -210,4 +223,15 @@ def test_what_an_agent_says_while_a_question_is_open_is_kept_within_bounds_and_p
     assert printed.startswith("before xxx")
     assert printed.count("x") >= taken - taken // 100
     assert "the answer was n" in printed
+    assert asked.process.returncode == 0
+
+
+def test_a_question_goes_when_its_turn_ends_however_much_waits_to_be_printed(terminal, tmp_path):
+    shown = tmp_path / "shown"
+    os.mkfifo(shown)
+    asked = terminal("run", "hi", "--", *AGENT, "unanswered", str(shown))
+    asked.shows("└ Choose 1 to 2")
+    shown.write_text("")
+    seen = asked.to_the_end()
+    assert seen.endswith("x the end\n")
     assert asked.process.returncode == 0

@@ -9,7 +9,7 @@ from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from accord.jsonrpc import endpoint
-from accord.jsonrpc.endpoint import Endpoint
+from accord.jsonrpc.endpoint import Endpoint, key_of
 
 SIDES = st.sampled_from([0, 1])
 FOREIGN_IDS = st.one_of(st.none(), st.integers(-3, 30), st.integers(0, 30).map(str))
@@ -244,3 +244,27 @@ def test_what_was_given_up_is_no_stray_when_it_is_answered_after_all(answered):
     assert ours.abandon(request_id) is not answered
     assert ours.answered(request_id) is None
     assert ours.strays == answered
+
+
+def test_ids_of_any_size_do_not_share_a_hash():
+    # Python hashes each of these integers to 0.
+    keys = {key_of(number * (2**61 - 1)) for number in range(10_000)}
+    assert len({hash(key) for key in keys}) > 9_900
+
+
+@pytest.mark.parametrize("request_id", [10**30, -(10**30)])
+def test_a_very_large_id_is_owed_once_and_is_no_string(request_id):
+    ours = Endpoint()
+    assert ours.owe(request_id, "number")
+    assert not ours.owe(request_id, "again")
+    assert ours.owe(hex(request_id), "string")
+    assert ours.pay(request_id)
+    assert not ours.pay(request_id)
+    assert ours.pay(hex(request_id))
+
+
+def test_the_end_of_very_many_requests_takes_each_once():
+    ours, count = Endpoint(), 300_000  # for as many, taking the first of a dictionary each time takes minutes
+    for number in range(count):
+        ours.ask(number)
+    assert list(ours.give_up()) == list(range(count))

@@ -140,7 +140,7 @@ async def test_a_get_that_takes_no_events_is_406(server, curl):
 @pytest.mark.requirement("http.session-unknown")
 async def test_the_stream_of_a_session_that_cannot_be_is_404(curl):
     agent = an_agent()
-    agent._capabilities = lambda _: accord.v1.AgentCapabilities()
+    agent._definition.change_capabilities = lambda _: accord.v1.AgentCapabilities()
     async with serving(agent) as server:
         connection = await opened(curl, server.url)
         assert (await curl(server.url, *EVENTS, *connection, "-H", "Acp-Session-Id: nobody")).status == 404

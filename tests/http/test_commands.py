@@ -49,6 +49,40 @@ async def test_any_agent_is_served_by_its_command():
         assert (await editor.prompt(session, "hello")).stop_reason == "end_turn"
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
+async def test_a_bridge_whose_output_cannot_be_written_says_so():
+    async with served() as url:
+        code, said = await asyncio.to_thread(asked_with_a_full_disk, "bridge", url)
+    assert code == 5
+    assert said == (
+        "accord bridge: cannot write to standard output: No space left on device; the output is not complete\n"
+    )
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
+@pytest.mark.parametrize("ends", [True, False], ids=["input ends", "input stays open"])
+def test_an_agent_whose_output_cannot_be_written_says_so(ends):
+    code, said = asked_with_a_full_disk("demo", ends=ends)
+    assert code == 5
+    assert said == "accord-demo: cannot write to standard output: No space left on device\n"
+
+
+def asked_with_a_full_disk(*arguments, ends=False):
+    """The exit code and standard error of a command that is asked to initialize and cannot write its answer."""
+    initialize = (
+        b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}\n'
+    )
+    with Path("/dev/full").open("wb") as full:
+        process = subprocess.Popen([*ACCORD, *arguments], stdin=subprocess.PIPE, stdout=full, stderr=subprocess.PIPE)
+    with process, process.stdin:
+        process.stdin.write(initialize)
+        process.stdin.flush()
+        if ends:
+            process.stdin.close()
+        said = process.stderr.read().decode()
+        return process.wait(), said
+
+
 async def test_the_token_of_the_environment_is_wanted():
     async with served(ACCORD_TOKEN="s3cret") as url:
         with pytest.raises(accord.ConnectionClosed, match="401"):
@@ -70,7 +104,7 @@ async def test_the_token_of_the_environment_is_wanted():
         (["serve", "--port", "70000"], "between 0 and 65,535"),
         (["serve", "--grace", "-1"], "--grace is between"),
         (["serve", "--limit", "sessions"], "NAME=NUMBER"),
-        (["serve", "--limit", "bodies=1"], "the names are body, sockets"),
+        (["serve", "--limit", "clients=1"], "the names are body, sockets"),
         (["serve", "--limit", "body=large"], "--limit body is a number"),
         (["serve", "--limit", "body=0"], "must be positive"),
         (["serve", "--origin", "app.example"], "--origin is like"),
@@ -231,6 +265,16 @@ async def test_an_agent_finds_no_token_in_its_servers_environment(tmp_path):
         with pytest.raises(accord.PeerError, match="ended"):
             async with editor_of(transport_to(url, "http1", headers={"Authorization": "Bearer T0PSECRET"})):
                 pass
+    assert b"PATH" in seen.read_bytes()
+    assert b"T0PSECRET" not in seen.read_bytes()
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="this test reads environments in /proc")
+@pytest.mark.parametrize("command", [("run", "hello"), ("login", "--list")], ids=["run", "login"])
+def test_a_local_agent_finds_no_token_of_the_command_that_started_it(tmp_path, command):
+    script, seen = tmp_path / "agent.py", tmp_path / "seen"
+    script.write_text(ENVIRONMENTS + "Path(sys.argv[1]).open('ab').write(Path('/proc/self/environ').read_bytes())")
+    accord_once(*command, "--", sys.executable, str(script), str(seen), ACCORD_TOKEN="T0PSECRET")
     assert b"PATH" in seen.read_bytes()
     assert b"T0PSECRET" not in seen.read_bytes()
 

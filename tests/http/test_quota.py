@@ -5,12 +5,12 @@ import json
 import sys
 
 import pytest
-from test_connections import INITIALIZE, a_line, post
 
 import accord
 from accord.http import Access, ServerLimits, serving
 from tests.http.processes import ACCORD
 from tests.http.talking import DEADLINE, WAYS, an_agent, editor_of, transport_to
+from tests.http.test_connections import INITIALIZE, a_line, post
 
 DEAF = """
 import json, sys

@@ -1,7 +1,11 @@
 """On uvloop, whose transports are not asyncio's: the same over every way, with TLS and without."""
 
 import asyncio
+import logging
+import socket
 import ssl
+import struct
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -45,3 +49,22 @@ def test_a_prompt_over_tls(certificate, scheme):
                 assert editor.text(session) == COUNTED
 
     run(main())
+
+
+def test_answers_for_a_client_that_has_left_are_no_errors(caplog):
+    async def main():
+        async with serving(an_agent()) as server:
+            where = urlsplit(server.url)
+            for _ in range(30):
+                leaving = socket.create_connection((where.hostname, where.port))
+                leaving.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                leaving.sendall(b"GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n" * 1000)
+                await asyncio.sleep(0)
+                leaving.close()
+            reader, writer = await asyncio.open_connection(where.hostname, where.port)
+            writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            assert (await reader.read()).startswith(b"HTTP/1.1 200 ")
+            writer.close()
+
+    run(main())
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == []

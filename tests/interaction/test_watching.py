@@ -12,7 +12,7 @@ import pytest
 from accord import trace
 from accord.engine.handlers import Handlers
 from accord.engine.lanes import WEIGHT
-from accord.errors import AccordError, DecodeError, PeerError
+from accord.errors import AccordError, DecodeError, PeerError, RequestError
 from accord.jsonrpc.messages import Answer, Call, Malformed, Tell
 from accord.schema import v1
 from accord.spans import Spans
@@ -395,6 +395,30 @@ async def test_a_failure_is_a_failed_span_on_both_sides(exported):
             await link.client.request(v1.PromptRequest.of(v1.SessionId("s"), "fail"))
     spans = [span for span in exported.get_finished_spans() if span.name == "session/prompt"]
     assert [span.status.status_code.name for span in spans] == ["ERROR", "ERROR"]
+
+
+async def test_a_span_records_an_error_s_text_without_the_secrets_of_its_urls_and_cut(exported):
+    agent, client = Handlers(), Handlers()
+    text = "no access to https://ada:s3cret@example.com/?key=s3cret " + "x" * 1_000_000
+
+    @agent.on(v1.PromptRequest)
+    async def prompt(request):
+        raise RequestError(-32000, text)
+
+    async with connected(agent, client, spans=exported.spans) as link:
+        with pytest.raises(PeerError):
+            await link.client.request(v1.PromptRequest.of(v1.SessionId("s"), "go"))
+        answered = asyncio.get_running_loop().create_future()
+        link.client.post(v1.PromptRequest.of(v1.SessionId("s"), "go")).then(answered.set_result)
+        assert isinstance(await answered, PeerError)
+    spans = [span for span in exported.get_finished_spans() if span.name == "session/prompt"]
+    assert len(spans) == 4
+    for span in spans:
+        [event] = span.events
+        assert event.name == "exception"
+        assert "https://***@example.com/?key=***" in event.attributes["exception.message"]
+        assert "s3cret" not in span.to_json()
+        assert len(span.to_json()) < 40_000
 
 
 async def test_requests_at_the_same_time_have_spans_of_their_own(exported):

@@ -158,6 +158,14 @@ async def test_a_server_s_form_that_asks_for_a_secret_is_declined(session_with, 
         assert session.questions == []
 
 
+@pytest.mark.parametrize("content", [{"colour": "green"}, {"colour": 7}, {}])
+async def test_an_answer_that_does_not_fit_a_server_s_form_is_declined(session_with, as_process, content):
+    server = as_process("server", "older_server.py")
+    async with session_with(server, answer=v1.ElicitationAcceptAction(content)) as session:
+        assert json.loads((await session.run("ask")).text)["action"] == "decline"
+        assert len(session.questions) == 1
+
+
 async def test_a_no_of_the_user_reaches_the_server(session_with, as_process):
     async with session_with(as_process("offering"), answer=v1.ElicitationDeclineAction()) as session:
         assert (await session.run("ask")).text == "decline: none"

@@ -211,6 +211,7 @@ SLOW = [
 ]
 
 
+@pytest.mark.timeout(10)
 @pytest.mark.parametrize(("pattern", "text", "found"), SLOW)
 def test_a_pattern_on_which_a_backtracking_engine_never_ends_is_matched(pattern, text, found):
     assert matches(pattern, text) is found

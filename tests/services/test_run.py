@@ -73,7 +73,7 @@ def test_without_a_terminal_nobody_can_be_asked(project):
         timeout=60,
         check=False,
     )
-    assert done.stderr == "accord run: --allow ask: there is no terminal to ask at\n"
+    assert done.stderr == "accord run: --allow ask needs a terminal; use --allow all, reads or none\n"
     assert done.returncode == 2
 
 
@@ -82,7 +82,7 @@ def test_mcp_servers_that_the_agent_cannot_use_are_named_and_left_out(project, t
     (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
     shown, errors, code = run(project, "servers", "--mcp", str(tmp_path / "mcp.json"), "--", *teller)
     usable = ["one", "two"] if errors == "" else ["one"]  # an agent of ours takes more with the extra `mcp`
-    assert errors in ("", "accord run: the agent cannot use the MCP server two: left out\n")
+    assert errors in ("", "accord run: MCP server two not used: the agent does not support its transport\n")
     assert (shown.strip(), code) == (str(usable), 0)
 
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
+from accord.agent.updates import SessionUpdates
 from accord.schema import v1
-
-if TYPE_CHECKING:
-    from accord.agent.session import Session
-    from accord.agent.turn import Turn
 
 
 class Command(msgspec.Struct, frozen=True):
@@ -27,7 +24,7 @@ class Command(msgspec.Struct, frozen=True):
         if not self.name or self.name.startswith("/") or any(character.isspace() for character in self.name):
             raise ValueError(f"a command is named by one word without its slash, not {self.name!r}")
 
-    def call(self, turn: Turn, arguments: str) -> Any:
+    def call(self, turn: object, arguments: str) -> Any:
         """The function takes the turn and, if it wants it, the text behind the command's name."""
         return self.function(turn, arguments) if _takes_two(self.function) else self.function(turn)
 
@@ -38,8 +35,8 @@ class Command(msgspec.Struct, frozen=True):
 class Commands:
     """A session's commands; changing them tells the client."""
 
-    def __init__(self, session: Session, commands: Iterable[Command]) -> None:
-        self._session = session
+    def __init__(self, updates: SessionUpdates, commands: Iterable[Command]) -> None:
+        self._updates = updates
         self._commands = {command.name: command for command in commands}
 
     async def add(self, name: str, description: str, function: Callable[..., Any], *, hint: str | None = None) -> None:
@@ -75,8 +72,8 @@ class Commands:
         return v1.AvailableCommandsUpdate([command.advertised() for command in self])
 
     async def _tell(self) -> None:
-        if self._session.is_open:
-            await self._session.send(self.update())
+        if self._updates.is_open:
+            await self._updates.send(self.update())
 
 
 def _takes_two(function: Callable[..., Any]) -> bool:

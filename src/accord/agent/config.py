@@ -6,17 +6,15 @@ category `mode`, so that the two cannot differ: whoever changes one, the client 
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
+from accord.agent.updates import SessionUpdates
 from accord.errors import RequestError
 from accord.schema import v1
-
-if TYPE_CHECKING:
-    from accord.agent.session import Session
 
 MODE = "mode"
 CATEGORIES = ("mode", "model", "model_config", "thought_level")
@@ -88,8 +86,9 @@ class Config:
     Changing them tells the client, except where an answer to it will.
     """
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, updates: SessionUpdates, on_config: Callable[[str, str | bool], Awaitable[None]]) -> None:
+        self._updates = updates
+        self._on_config = on_config
         self._options: dict[str, Select | Switch] = {}
         self._quiet = 0
 
@@ -181,7 +180,7 @@ class Config:
         async with self._telling(options=not answered):
             try:
                 self._choose(option_id, value)
-                await self._session.service.agent.config_changed(self._session, option_id, value)
+                await self._on_config(option_id, value)
             except BaseException:
                 self._options = before
                 raise
@@ -214,7 +213,7 @@ class Config:
 
     def _is_shown(self, option: Select | Switch) -> bool:
         # rfd-boolean-config-option: boolean options only where the client declared them.
-        return isinstance(option, Select) or self._session.client.capabilities.has("session.config_options.boolean")
+        return isinstance(option, Select) or self._updates.client_shows("session.config_options.boolean")
 
     @asynccontextmanager
     async def _telling(self, *, options: bool = True) -> AsyncGenerator[None]:
@@ -225,14 +224,14 @@ class Config:
             yield
         finally:
             self._quiet -= 1
-        if self._quiet or not self._session.is_open or self._options == before:
+        if self._quiet or not self._updates.is_open or self._options == before:
             return
-        await self._session.record.keep_settings(self.values())
+        await self._updates.keep_settings(self.values())
         if options:
-            await self._session.send(v1.ConfigOptionUpdate(self.options()))
+            await self._updates.send(v1.ConfigOptionUpdate(self.options()))
         now = self.mode()
         if now is not None and (mode is None or mode.value != now.value):
-            await self._session.send(v1.CurrentModeUpdate(v1.SessionModeId(now.value)))
+            await self._updates.send(v1.CurrentModeUpdate(v1.SessionModeId(now.value)))
 
 
 class Modes:

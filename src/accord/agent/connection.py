@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, cast
+import functools
+from typing import cast
 
+from accord.agent.connected_client import ConnectedClient
 from accord.agent.content import check_prompt
+from accord.agent.definition import AgentDefinition
 from accord.agent.lifecycle import Lifecycle
 from accord.agent.login import Authentication
+from accord.agent.open_session import OpenSession, SessionSurroundings
 from accord.agent.prompt_queue import CANCELLED
 from accord.agent.remote_client import ClientLink
-from accord.agent.session import Session
-from accord.agent.troubles import not_found, told
-from accord.agent.turn import Turn, meant_by
+from accord.agent.running_turn import RunningTurn, meant_by
+from accord.agent.store_errors import told
+from accord.agent.turn import Turn
 from accord.capabilities import Capabilities
 from accord.engine.handlers import Context, Handlers
 from accord.engine.peer import Peer
@@ -22,9 +26,6 @@ from accord.schema.v1.prompt import StopReason
 from accord.tasks import Tasks
 from accord.transports.base import Transport
 
-if TYPE_CHECKING:
-    from accord.agent.agent import Agent
-
 VERSION = 1
 
 REFUSAL = "refusal"
@@ -33,135 +34,149 @@ REFUSAL = "refusal"
 class AgentConnection:
     """What one connection has: a peer, who is logged in, and the sessions that are open."""
 
-    def __init__(self, agent: Agent, transport: Transport, owner: str = "") -> None:
-        self.agent = agent
-        self.owner = owner
-        """Whose sessions these are."""
-        self.sessions: dict[str, Session] = {}
-        self.lifecycle = Lifecycle(self)
-        self.declared = agent.declare()
-        self._offers = Capabilities(self.declared)
-        self.client_info: v1.Implementation | None = None
-        self.errands = Tasks(asyncio.get_running_loop())
-        """What has to be done though nobody waits for it, such as releasing a terminal."""
-        self.peer = Peer(
+    def __init__(self, agent: AgentDefinition, transport: Transport, owner: str = "") -> None:
+        self._agent = agent
+        self._declared = agent.declare()
+        self._offers = Capabilities(self._declared)
+        self._errands = Tasks(asyncio.get_running_loop())
+        self._peer = Peer(
             transport,
-            self._handlers(),
             role="agent",
             unstable=agent.unstable,
             debug=agent.debug,
             limits=agent.limits,
             spans=agent.spans,
         )
-        self.client = ClientLink(self, self.peer)
-        self.authentication = Authentication(self, agent.doors)
-        self.peer.home = self
+        self._client = ConnectedClient(self._peer, agent.local)
+        self._authentication = Authentication(
+            agent.logins, ClientLink(self._client, self._peer), unstable=agent.unstable
+        )
+        self._lifecycle = Lifecycle(self._surroundings(), self._authentication, agent.store, owner, agent.opened)
+        self._peer.handle(self._handlers())
+        self._peer.home = self
+
+    def _surroundings(self) -> SessionSurroundings:
+        return SessionSurroundings(
+            client=self._client,
+            errands=self._errands,
+            name=self._agent.info.name,
+            program=self._agent.program,
+            on_config=self._agent.config_changed,
+            second_prompt=self._agent.second_prompt,
+            cancel_grace=self._agent.cancel_grace,
+            permissions=self._agent.permission_memory,
+            commands=self._agent.commands,
+            titles_sessions=self._agent.titles_sessions,
+            state_type=self._agent.state_type,
+        )
 
     async def run(self) -> None:
         """Serve until the link ends."""
         try:
-            async with self.peer:
-                await self.peer.connection.closed()
+            async with self._peer:
+                await self._peer.connection.closed()
         finally:
-            await self.lifecycle.end_all()
-            await self.errands.end(self.peer.connection.limits.grace)
+            await self._lifecycle.end_all()
+            await self._errands.end(self._peer.connection.limits.grace)
 
-    def session(self, session_id: str) -> Session:
+    def session(self, session_id: str) -> OpenSession:
         """The open session of this id; RequestError if there is none."""
-        session = self.sessions.get(session_id)
-        if session is None:
-            raise not_found(session_id)
-        session.known()  # who names it has its id: that can be here before the task that would say so
-        return session
+        return self._lifecycle.session(session_id)
 
     def _handlers(self) -> Handlers:
         """The protocol's methods, and over them what the author handles for himself."""
         handlers = Handlers()
         handlers.on(v1.InitializeRequest)(self._initialize)
-        self.lifecycle.register(handlers)
+        self._lifecycle.register(handlers)
         handlers.on(v1.PromptRequest)(self._prompt)
         handlers.on(v1.CancelNotification)(self._cancel)
         handlers.on(v1.SetSessionModeRequest)(self._set_mode)
         handlers.on(v1.SetSessionConfigOptionRequest)(self._set_config_option)
-        if self.agent.doors.ways:
+        if self._agent.logins.ways:
             handlers.on(v1.AuthenticateRequest)(self._authenticate)
-        if self.agent.doors.logout is not None:
+        if self._agent.logins.logout is not None:
             handlers.on(v1.LogoutRequest)(self._logout)
-        return self.agent.handlers.over(handlers)
+        return self._agent.handlers.over(handlers)
 
     # Who is there
 
     def _initialize(self, request: v1.InitializeRequest) -> v1.InitializeResponse:
         # initialization, Version Negotiation: the same version if it is supported, else the latest that is.
-        self.client_info = request.client_info
-        methods = self.authentication.methods(self.peer.capabilities)
-        return v1.InitializeResponse(VERSION, self.declared, methods, self.agent.info)
+        self._client.info = request.client_info
+        methods = self._authentication.methods(self._peer.capabilities)
+        return v1.InitializeResponse(VERSION, self._declared, methods, self._agent.info)
 
     async def _authenticate(self, request: v1.AuthenticateRequest, context: Context) -> None:
-        await self.authentication.authenticate(request, context)
+        await self._authentication.authenticate(request, context)
 
     async def _logout(self, _: v1.LogoutRequest) -> None:
         # rfd-logout-method: sessions are ended, or refused until the user has logged in again; here, refused.
-        for session in self.sessions.values():
+        for session in self._lifecycle.sessions.values():
             session.turns.cancel()
-        await self.authentication.logout()
+        await self._authentication.logout()
 
     # Settings
 
     async def _set_mode(self, request: v1.SetSessionModeRequest) -> None:
         session = self.session(request.session_id)
-        async with self.lifecycle.keeping(session):
-            await session.modes.set_by_client(request.mode_id)
+        async with self._lifecycle.keeping(session):
+            await session.face.modes.set_by_client(request.mode_id)
 
     async def _set_config_option(self, request: v1.SetSessionConfigOptionRequest) -> v1.SetSessionConfigOptionResponse:
         session = self.session(request.session_id)
-        async with self.lifecycle.keeping(session):
-            await session.config.set_by_client(request.config_id, request.value)
+        config = session.face.config
+        async with self._lifecycle.keeping(session):
+            await config.set_by_client(request.config_id, request.value)
         # session-config-options, From the Client: the answer holds all options and their values.
-        return v1.SetSessionConfigOptionResponse(session.config.options())
+        return v1.SetSessionConfigOptionResponse(config.options())
 
     # Turns
 
     async def _prompt(self, request: v1.PromptRequest, context: Context) -> v1.PromptResponse:
-        await self.authentication.require()
+        await self._authentication.require()
         session = self.session(request.session_id)
         check_prompt(request.prompt, self._offers)
-        place = session.turns.join()
-        turn = Turn(session, request, context, place)
+        place = session.turns.place()
+        running = RunningTurn(session, context, place)
+        turn = Turn(running, request)
         context.on_cancel(place.cancel)
+        place.when_overdue(functools.partial(self._answer_without, running, turn))
         try:
-            stop_reason = await place.live(lambda: self._work(turn), lambda: self._give_up(turn))
+            with place:
+                if await place.comes():
+                    place.stop_reason = await self._work(running, turn)
         except StoreError as error:
             if error.reason in ("taken", "gone"):
-                await self.lifecycle.let_go(session)
+                await self._lifecycle.let_go(session)
             raise told(error, session.id) from error
-        return self._response(turn, stop_reason)
+        return self._response(running, turn, place.stop_reason)
 
-    def _response(self, turn: Turn, stop_reason: str) -> v1.PromptResponse:
-        usage = turn.spent if self.agent.unstable else None
+    def _response(self, running: RunningTurn, turn: Turn, stop_reason: str) -> v1.PromptResponse:
+        usage = running.spent if self._agent.unstable else None
         return v1.PromptResponse(cast("StopReason", stop_reason), usage, meta=turn.answer_meta or None)
 
-    async def _work(self, turn: Turn) -> str:
-        await turn.session.begin_turn(turn.prompt)
+    async def _work(self, running: RunningTurn, turn: Turn) -> str:
+        session = running.session
+        await session.begin_turn(turn.prompt)
         try:
             try:
-                async with turn.tasks:
-                    stop_reason = await self.agent.answer(turn)
+                async with running.tasks:
+                    stop_reason = await self._agent.answer(turn)
             except BaseExceptionGroup as group:
                 raise meant_by(group) from None
             if stop_reason == REFUSAL:
-                await turn.session.forget_turn()
+                await session.forget_turn()
         finally:
-            turn.end()
-            await turn.session.save()
+            running.end()
+            await session.face.save()
         return stop_reason
 
-    def _give_up(self, turn: Turn) -> None:
+    def _answer_without(self, running: RunningTurn, turn: Turn) -> None:
         """Answer a prompt whose work does not end though it was cancelled."""
-        turn.end()
-        turn.context.answer(self._response(turn, CANCELLED))
+        running.end()
+        running.context.answer(self._response(running, turn, CANCELLED))
 
     def _cancel(self, notification: v1.CancelNotification) -> None:
-        session = self.sessions.get(notification.session_id)
+        session = self._lifecycle.sessions.get(notification.session_id)
         if session is not None:
             session.turns.cancel()

@@ -16,6 +16,7 @@ from msgspec import inspect
 from accord.errors import ProtocolError
 from accord.schema import v1
 from accord.schema.base import Unknown
+from accord.schema.tolerant import convert_alone
 from accord.schema.v1.elicitation import ElicitationContentValue, ElicitationPropertySchema
 from accord.services.elicitation.form import FormField, asked_for
 from accord.services.elicitation.form_bounds import excess, secrets_in
@@ -64,7 +65,7 @@ def filled_in(form: Any, content: Content) -> Any:
     if form is schema:
         return content
     try:
-        return msgspec.convert(content, form)
+        return convert_alone(cast("Any", content), form)
     except msgspec.ValidationError as error:
         raise ProtocolError(f"the form was not filled in as it asks: {error}") from None
 

@@ -12,24 +12,23 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 from weakref import WeakValueDictionary
 
 import msgspec
 
+from accord.agent.login import Authentication
+from accord.agent.open_session import OpenSession, SessionSurroundings
 from accord.agent.paths import absolute, checked_folders
 from accord.agent.record import Record
 from accord.agent.session import Session
-from accord.agent.troubles import not_found, telling, told
+from accord.agent.store_errors import not_found, telling, told
 from accord.engine.handlers import Context, Handlers
 from accord.errors import RequestError, StoreError
 from accord.schema import v1
-from accord.store.base import StoredSession, now
-
-if TYPE_CHECKING:
-    from accord.agent.connection import AgentConnection
+from accord.store.base import Store, StoredSession, now
 
 Options: TypeAlias = list[v1.SessionConfigOption] | None
 
@@ -37,12 +36,21 @@ Options: TypeAlias = list[v1.SessionConfigOption] | None
 class Lifecycle:
     """The sessions of one connection: those that are open on it, and those of its owner in the store."""
 
-    def __init__(self, service: AgentConnection) -> None:
-        self._service = service
-        self._open = service.sessions
-        self._agent = service.agent
-        self._store = service.agent.store
-        self._owner = service.owner
+    def __init__(
+        self,
+        surroundings: SessionSurroundings,
+        authentication: Authentication,
+        store: Store,
+        owner: str,
+        on_session: Callable[[Session], Awaitable[None]],
+    ) -> None:
+        self.sessions: dict[str, OpenSession] = {}
+        """The sessions that are open on this connection."""
+        self._surroundings = surroundings
+        self._authentication = authentication
+        self._store = store
+        self._owner = owner
+        self._on_session = on_session
         self._changing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def register(self, handlers: Handlers) -> None:
@@ -57,14 +65,14 @@ class Lifecycle:
     # Beginning
 
     async def new(self, request: v1.NewSessionRequest, context: Context) -> v1.NewSessionResponse:
-        await self._service.authentication.require()
+        await self._authentication.require()
         with telling(""):
             stored = await self._store.create(self._blank(request))
             session = await self._begin(stored, request, context)
         return v1.NewSessionResponse(session.id, *_choices(session))
 
     async def fork(self, request: v1.ForkSessionRequest, context: Context) -> v1.ForkSessionResponse:
-        await self._service.authentication.require()
+        await self._authentication.require()
         with telling(request.session_id):
             source = await self._store.find(request.session_id, owner=self._owner)
             if source is None:
@@ -77,7 +85,7 @@ class Lifecycle:
     async def load(self, request: v1.LoadSessionRequest, context: Context) -> v1.LoadSessionResponse:
         async with self._alone(request.session_id):
             session = await self._take(request)
-            await session.record.replay(self._service.peer)
+            await session.record.replay(self._surroundings.client.peer)
             await self._opened(session)
             context.after_response(session.announce)
         return v1.LoadSessionResponse(*_choices(session))
@@ -107,7 +115,7 @@ class Lifecycle:
         stored: StoredSession,
         request: v1.NewSessionRequest | v1.ForkSessionRequest,
         context: Context,
-    ) -> Session:
+    ) -> OpenSession:
         """Open a session that the client does not know yet; it is forgotten if that fails."""
         session = self._session(stored, request)
         try:
@@ -120,7 +128,7 @@ class Lifecycle:
         context.after_response(session.announce)
         return session
 
-    async def _take(self, request: v1.LoadSessionRequest | v1.ResumeSessionRequest) -> Session:
+    async def _take(self, request: v1.LoadSessionRequest | v1.ResumeSessionRequest) -> OpenSession:
         """A session from the store, held from now on."""
         cwd, *others = checked_folders(request.cwd, request.additional_directories)
         found = await self._store.find(request.session_id, owner=self._owner)
@@ -140,9 +148,9 @@ class Lifecycle:
         self,
         stored: StoredSession,
         request: v1.NewSessionRequest | v1.LoadSessionRequest | v1.ResumeSessionRequest | v1.ForkSessionRequest,
-    ) -> Session:
-        return Session(
-            self._service,
+    ) -> OpenSession:
+        return OpenSession(
+            self._surroundings,
             v1.SessionId(stored.id),
             checked_folders(stored.cwd, stored.roots),
             Record(self._store, stored),
@@ -150,19 +158,27 @@ class Lifecycle:
             meta=request.meta,
         )
 
-    async def _opened(self, session: Session) -> None:
+    async def _opened(self, session: OpenSession) -> None:
         try:
-            await self._agent.opened(session)
+            await self._on_session(session.face)
         except BaseException:
             await session.close()
             raise
         session.open()
-        self._open[session.id] = session
+        self.sessions[session.id] = session
 
     # Finding
 
+    def session(self, session_id: str) -> OpenSession:
+        """The open session of this id; RequestError if there is none."""
+        session = self.sessions.get(session_id)
+        if session is None:
+            raise not_found(session_id)
+        session.known()  # the client uses the id already: its request can arrive before `announce` has run
+        return session
+
     async def list(self, request: v1.ListSessionsRequest) -> v1.ListSessionsResponse:
-        await self._service.authentication.require()
+        await self._authentication.require()
         cwd = None if request.cwd is None else str(absolute(request.cwd, "$.cwd"))
         with telling(""):
             page = await self._store.page(owner=self._owner, cwd=cwd, cursor=request.cursor)
@@ -172,7 +188,7 @@ class Lifecycle:
 
     async def close(self, request: v1.CloseSessionRequest) -> None:
         async with self._alone(request.session_id):
-            if request.session_id not in self._open:
+            if request.session_id not in self.sessions:
                 raise not_found(request.session_id)
             await self._end(request.session_id)
 
@@ -181,13 +197,13 @@ class Lifecycle:
             await self._end(request.session_id)
             await self._store.delete(request.session_id, owner=self._owner)
 
-    async def let_go(self, session: Session) -> None:
+    async def let_go(self, session: OpenSession) -> None:
         """This session is no longer ours: somebody else has it, or it was deleted."""
-        if self._open.get(session.id) is session:
+        if self.sessions.get(session.id) is session:
             await self._end(session.id)
 
     @asynccontextmanager
-    async def keeping(self, session: Session) -> AsyncGenerator[None]:
+    async def keeping(self, session: OpenSession) -> AsyncGenerator[None]:
         """Answer with what the client should know of a store's trouble; who no longer has the session lets go of it."""
         try:
             yield
@@ -197,18 +213,18 @@ class Lifecycle:
             raise told(error, session.id) from error
 
     async def end_all(self) -> None:
-        for session_id in list(self._open):
+        for session_id in list(self.sessions):
             await self._end(session_id)
 
     async def _end(self, session_id: str) -> None:
-        session = self._open.pop(session_id, None)
+        session = self.sessions.pop(session_id, None)
         if session is not None:
             await session.close()
 
     @asynccontextmanager
     async def _alone(self, session_id: str) -> AsyncGenerator[None]:
         """One request after another changes where a session is open."""
-        await self._service.authentication.require()
+        await self._authentication.require()
         lock = self._changing.get(session_id)
         if lock is None:
             lock = self._changing[session_id] = asyncio.Lock()
@@ -217,9 +233,9 @@ class Lifecycle:
                 yield
 
 
-def _choices(session: Session) -> tuple[v1.SessionModeState | None, Options]:
+def _choices(session: OpenSession) -> tuple[v1.SessionModeState | None, Options]:
     """What the user may choose, for the answer that opens a session."""
-    return session.modes.state(), session.config.options() or None
+    return session.face.modes.state(), session.face.config.options() or None
 
 
 def _info(stored: StoredSession) -> v1.SessionInfo:

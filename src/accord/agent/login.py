@@ -10,18 +10,16 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from accord.agent.elicitation import Elicits
+from accord.agent.remote_client import ClientLink
 from accord.capabilities import Capabilities
 from accord.engine.handlers import Context
 from accord.errors import RequestError
 from accord.schema import v1
-
-if TYPE_CHECKING:
-    from accord.agent.connection import AgentConnection
 
 
 class Way(msgspec.Struct, frozen=True):
@@ -39,7 +37,7 @@ class Logins(msgspec.Struct):
     """Every way in and out that an author has registered."""
 
     ways: list[Way] = msgspec.field(default_factory=list["Way"])
-    already_open: Callable[[], Any] | None = None
+    check: Callable[[], Any] | None = None
     logout: Callable[..., Any] | None = None
 
     def add(self, way: Way) -> None:
@@ -51,25 +49,26 @@ class Logins(msgspec.Struct):
 class Login(Elicits):
     """A user logging in; what a function registered with `@agent.login` holds."""
 
-    def __init__(self, service: AgentConnection, method_id: str, context: Context) -> None:
+    def __init__(self, client: ClientLink, method_id: str, context: Context) -> None:
         self.method_id = method_id
         self.context = context
-        self._client = service.client
+        self._client = client
         self._scope = {"request_id": context.request_id}
 
 
 class Authentication:
     """Whether one connection is authenticated."""
 
-    def __init__(self, service: AgentConnection, doors: Logins) -> None:
-        self._service = service
-        self._doors = doors
-        self._open = not doors.ways
+    def __init__(self, logins: Logins, client: ClientLink, *, unstable: bool) -> None:
+        self._logins = logins
+        self._client = client
+        self._unstable = unstable
+        self._open = not logins.ways
         self._was_left = False
 
     def methods(self, capabilities: Capabilities) -> list[v1.AuthMethod]:
         """The ways in that this client can go, as it knows them."""
-        told = (self._told(way.method, capabilities) for way in self._doors.ways)
+        told = (self._told(way.method, capabilities) for way in self._logins.ways)
         return [method for method in told if method is not None]
 
     async def require(self) -> None:
@@ -82,7 +81,7 @@ class Authentication:
 
     async def _is_logged_in(self) -> bool:
         """Whether somebody is, by what their login has left behind."""
-        checks = [self._doors.already_open, *(way.function for way in self._doors.ways if self._shows(way))]
+        checks = [self._logins.check, *(way.function for way in self._logins.ways if self._shows(way))]
         for check in checks:
             if check is not None and await _result(check()):
                 return True
@@ -95,11 +94,11 @@ class Authentication:
         return isinstance(way.method, v1.AuthMethodTerminal)
 
     async def authenticate(self, request: v1.AuthenticateRequest, context: Context) -> None:
-        way = next((it for it in self._doors.ways if it.id == request.method_id), None)
+        way = next((it for it in self._logins.ways if it.id == request.method_id), None)
         if way is None:
             raise RequestError.invalid_params("there is no such way to log in", methodId=request.method_id)
         if way.function is not None:
-            login = Login(self._service, request.method_id, context)
+            login = Login(self._client, request.method_id, context)
             function = way.function
             takes_login = bool(inspect.signature(function).parameters)
             if await _result(function(login) if takes_login else function()) is False:
@@ -107,16 +106,16 @@ class Authentication:
         self._open = True
 
     async def logout(self) -> None:
-        if self._doors.logout is not None:
-            await _result(self._doors.logout())
-        self._open, self._was_left = not self._doors.ways, True
+        if self._logins.logout is not None:
+            await _result(self._logins.logout())
+        self._open, self._was_left = not self._logins.ways, True
 
     def _told(self, method: v1.AuthMethod, capabilities: Capabilities) -> v1.AuthMethod | None:
         """This way as the client knows it; None if it cannot go there."""
         if isinstance(method, v1.AuthMethodTerminal) and not capabilities.has("auth.terminal"):
             # rfd-auth-methods: terminal logins only where the client declared them.
             return _older_terminal_login(method) if _knows_older_terminal_logins(capabilities) else None
-        if isinstance(method, v1.AuthMethodEnvVar) and not self._service.agent.unstable:
+        if isinstance(method, v1.AuthMethodEnvVar) and not self._unstable:
             return None
         return method
 

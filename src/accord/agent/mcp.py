@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Protocol
 
+from accord.agent.prompt_queue import PromptQueue
+from accord.agent.tool import Tool
+from accord.agent.updates import SessionUpdates
 from accord.errors import ConnectionClosed, McpServerError
 from accord.mcp.catalog import McpTool
 from accord.mcp.content import McpResult
@@ -13,9 +17,13 @@ from accord.mcp.surroundings import Surroundings
 from accord.schema import v1
 from accord.schema.base import Json
 
-if TYPE_CHECKING:
-    from accord.agent.session import Session
-    from accord.agent.turn import Turn
+
+class MakesTools(Protocol):
+    """A turn, as far as calling the tool of an MCP server needs it."""
+
+    def tool(
+        self, title: str, *, kind: v1.ToolKind | None = None, name: str | None = None, raw_input: Json = None
+    ) -> Tool: ...
 
 
 class SessionServers(McpServers):
@@ -30,15 +38,21 @@ class SessionServers(McpServers):
     The user is told of a server that is not there.
     """
 
-    def __init__(self, session: Session) -> None:
-        surroundings = Surroundings(session.service.peer, session.id, [str(folder) for folder in session.roots.folders])
-        super().__init__(session.mcp_servers, surroundings, on_failure=self._failed)
-        self._session = session
+    def __init__(
+        self,
+        servers: Sequence[v1.McpServer],
+        surroundings: Surroundings,
+        updates: SessionUpdates,
+        turns: PromptQueue,
+    ) -> None:
+        super().__init__(servers, surroundings, on_failure=self._failed)
+        self._updates = updates
+        self._turns = turns
         self._untold: list[McpServerError] = []
 
     async def call(
         self,
-        turn: Turn,
+        turn: MakesTools,
         tool: McpTool | str,
         arguments: dict[str, Json] | None = None,
         *,
@@ -75,7 +89,7 @@ class SessionServers(McpServers):
             await self._tell(self._untold.pop(0))
 
     async def _failed(self, failure: McpServerError) -> None:
-        if self._session.client.capabilities.has("session.notices") or self._session.turns.running:
+        if self._updates.client_shows("session.notices") or self._turns.running:
             with contextlib.suppress(ConnectionClosed):
                 await self._tell(failure)
         else:
@@ -83,12 +97,12 @@ class SessionServers(McpServers):
 
     async def _tell(self, failure: McpServerError) -> None:
         """As a notice; for a client that shows none, as a tool call that has failed."""
-        if self._session.client.capabilities.has("session.notices"):
-            await self._session.send(v1.Notice("warning", f"MCP server {failure.server} is missing", failure.problem))
+        if self._updates.client_shows("session.notices"):
+            await self._updates.send(v1.Notice("warning", f"MCP server {failure.server} is missing", failure.problem))
             return
         tool_call_id = v1.ToolCallId(f"mcp-{failure.server}")
         title = f"Connect to the MCP server {failure.server}"
-        await self._session.send(v1.ToolCall(tool_call_id, title, "other", "failed", [v1.Content.of(failure.problem)]))
+        await self._updates.send(v1.ToolCall(tool_call_id, title, "other", "failed", [v1.Content.of(failure.problem)]))
 
 
 def _amount(progress: float, total: float | None) -> str:

@@ -11,6 +11,7 @@ import msgspec
 
 from accord.errors import RequestError
 from accord.schema import v1
+from accord.services.roots import is_unicode
 
 Call = TypeVar("Call", bound="v1.ToolCall | v1.ToolCallUpdate")
 
@@ -26,14 +27,9 @@ def absolute(path: str, place: str) -> Path:
     # session-setup, Working Directory and Additional Workspace Roots: each "MUST be an absolute path".
     if not Path(path).is_absolute():
         raise RequestError.invalid_params("an absolute path is needed", path=place)
-    if "\0" in path or not _is_text(path):
-        raise RequestError.invalid_params("no path is like this", path=place)
+    if "\0" in path or not is_unicode(path):
+        raise RequestError.invalid_params("path contains a null byte or half a surrogate pair", path=place)
     return Path(path)
-
-
-def _is_text(path: str) -> bool:
-    # Half a surrogate pair would become a stray byte of the folder's name.
-    return not any("\ud800" <= character <= "\udfff" for character in path)
 
 
 def with_absolute_paths(call: Call, cwd: Path) -> Call:

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from accord.agent.remote_client import Asks
+from accord.agent.asks import Asks
 from accord.errors import METHOD_NOT_FOUND, PeerError
 from accord.schema import v1
 

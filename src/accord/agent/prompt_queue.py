@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine
-from typing import Any, Literal
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Literal, Self
 
 from accord.errors import RequestError
 
@@ -20,27 +21,33 @@ log = logging.getLogger("accord")
 SecondPrompt = Literal["queue", "reject", "cancel_first"]
 """What becomes of a prompt in a session that works on one: it waits, is refused, or takes the other's place."""
 
-Work = Callable[[], Coroutine[Any, Any, str]]
-"""Does what a prompt asks for, and gives the stop reason."""
-
 CANCELLED = "cancelled"
 
 
 class QueuedPrompt:
-    """One prompt's place in the line. Whoever joins the line has to `live` at once."""
+    """One prompt's place in the line, from its arrival to its answer.
 
-    __slots__ = ("_give_up", "_grace", "_task", "_timer", "_turn_comes", "_turns", "is_cancelled")
+    place = queue.place()
+    with place:
+        if await place.comes():
+            place.stop_reason = await work()
+    answer(place.stop_reason)
+    """
+
+    __slots__ = ("_grace", "_overdue", "_task", "_timer", "_turn_comes", "_turns", "is_cancelled", "stop_reason")
 
     def __init__(self, turns: PromptQueue, grace: float) -> None:
         self.is_cancelled = False
+        self.stop_reason = CANCELLED
+        """How the prompt is answered: `cancelled`, unless its work came to another end."""
         self._turns = turns
         self._grace = grace
         self._turn_comes: asyncio.Future[None] | None = None
         """What it waits for while it is not the first."""
         self._task: asyncio.Task[Any] | None = None
-        """Who works on it."""
+        """The task that works on it."""
         self._timer: asyncio.TimerHandle | None = None
-        self._give_up: Callable[[], None] | None = None
+        self._overdue: Callable[[], None] | None = None
 
     def wait(self) -> None:
         """There are others before it."""
@@ -61,45 +68,50 @@ class QueuedPrompt:
             self._task.cancel()
             self._timer = asyncio.get_running_loop().call_later(self._grace, self._grace_is_over)
 
-    async def live(self, work: Work, give_up: Callable[[], None]) -> str:
-        """Wait for the turn, do the work, and give the stop reason.
+    def when_overdue(self, do: Callable[[], None]) -> None:
+        """Call this if cancelled work does not end within the grace: the prompt has to be answered without it."""
+        self._overdue = do
 
-        `give_up` is called where work that was cancelled does not end: the prompt has to be answered without it.
-        """
+    async def comes(self) -> bool:
+        """Wait until it is this prompt's turn. False if the prompt was cancelled meanwhile."""
+        if self._turn_comes is not None:
+            await self._turn_comes
+        if self.is_cancelled:
+            return False
+        self._task = asyncio.current_task()
+        return True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        """Leave the line. An error that cancelling has caused is dropped: it is not the client's concern."""
+        self._task = None
+        if self._timer is not None:
+            self._timer.cancel()
+        self._turns.leave(self)
+        if self.is_cancelled:
+            self.stop_reason = CANCELLED
+        return error is not None and self._is_dropped(error)
+
+    def _is_dropped(self, error: BaseException) -> bool:
         # prompt-turn, Cancellation: errors that cancelling causes are answered with the stop reason all the same.
-        task = asyncio.current_task()
-        try:
-            if self._turn_comes is not None:
-                await self._turn_comes
-            if self.is_cancelled:
-                return CANCELLED
-            self._give_up = give_up
-            self._task = task
-            stop_reason = await work()
-        except asyncio.CancelledError:
+        if isinstance(error, asyncio.CancelledError):
             # Also when the agent is ended; what the author has cancelled himself is an error like any other.
-            if not self.is_cancelled and (task is None or not task.cancelling()):
-                raise
-        except Exception as error:
-            if not self.is_cancelled:
-                raise
-            # Not the client's concern, but an author may want to know.
+            task = asyncio.current_task()
+            return self.is_cancelled or (task is not None and task.cancelling() > 0)
+        if self.is_cancelled and isinstance(error, Exception):
             log.info("a cancelled turn ended with an error", exc_info=error)
-        else:
-            if not self.is_cancelled:
-                return stop_reason
-        finally:
-            self._task = None
-            if self._timer is not None:
-                self._timer.cancel()
-            self._turns.leave(self)
-        return CANCELLED
+            return True
+        return False
 
     def _grace_is_over(self) -> None:
         log.warning("a turn does not end when it is cancelled; it was answered all the same")
         self._turns.leave(self)
-        if self._give_up is not None:
-            self._give_up()
+        if self._overdue is not None:
+            self._overdue()
 
 
 class PromptQueue:
@@ -129,8 +141,8 @@ class PromptQueue:
             self._empty = self._empty or asyncio.get_running_loop().create_future()
             await asyncio.shield(self._empty)
 
-    def join(self) -> QueuedPrompt:
-        """A prompt's place in the line; raises RequestError where there is none for a second one."""
+    def place(self) -> QueuedPrompt:
+        """A place at the end of the line; raises RequestError if a second prompt is refused."""
         if self._line and self._second_prompt == "reject":
             raise RequestError.invalid_request("this session is working on another prompt")
         if self._second_prompt == "cancel_first":

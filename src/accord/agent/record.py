@@ -22,6 +22,7 @@ from accord.capabilities import Capabilities, updates_that_need
 from accord.errors import DecodeError, StoreError
 from accord.schema import codec, v1
 from accord.schema.base import Json, tag_of
+from accord.schema.tolerant import convert_alone
 from accord.schema.v1.content import ContentBlock
 from accord.schema.v1.updates import SessionUpdate
 from accord.state import SessionState
@@ -128,7 +129,7 @@ class Record:
 
     def state(self, of: Any) -> Any:
         """The author's value, as this type; None if there is none."""
-        return None if self._state is None else msgspec.convert(self._state, of, str_keys=True)
+        return None if self._state is None else convert_alone(self._state, of)
 
     def frame(self, encoded: bytes) -> bytes:
         """The notification with this update."""

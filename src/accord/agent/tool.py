@@ -15,22 +15,24 @@ produced at last.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from os import PathLike, fspath
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
+from typing import Any, Self, TypeAlias, cast
 
+import msgspec
+
+from accord.agent.asks import Asks
+from accord.agent.connected_client import SessionClient
 from accord.agent.elicitation import Elicits
 from accord.agent.paths import check_line, with_absolute_paths
-from accord.agent.permission import Decision, Offered, decided, options_of
-from accord.agent.remote_client import RemoteTerminal
+from accord.agent.permission import Decision, Offered, PermissionMemory, decided, options_of
+from accord.agent.remote_client import RemoteClient
+from accord.agent.remote_terminal import RemoteTerminal
 from accord.errors import AccordError, ConnectionClosed
 from accord.schema import v1
 from accord.schema.base import Json
-
-if TYPE_CHECKING:
-    from accord.agent.turn import Turn
 
 INTERVAL = 0.05
 """Seconds between two updates of one tool's content."""
@@ -45,12 +47,27 @@ Location: TypeAlias = str | PathLike[str] | tuple[str | PathLike[str], int] | v1
 """A file, or a file and a line (1-based)."""
 
 
+class ToolSurroundings(msgspec.Struct, frozen=True):
+    """What a tool call needs of its turn and its session."""
+
+    session: SessionClient
+    client: RemoteClient
+    """The turn's client: it asks the user what the tool wants to know."""
+    asks: Asks
+    """Sends requests that end with the turn."""
+    permissions: PermissionMemory
+    end_message: Callable[[], None]
+    """Ends the message before the tool call."""
+    send: Callable[[v1.SessionUpdate], Awaitable[None]]
+    """Sends updates, and raises RuntimeError once the turn is over."""
+
+
 class Tool(Elicits):
     """One tool call; `turn.tool(...)` makes it."""
 
     def __init__(
         self,
-        turn: Turn,
+        surroundings: ToolSurroundings,
         tool_call_id: v1.ToolCallId,
         title: str,
         *,
@@ -60,13 +77,20 @@ class Tool(Elicits):
         raw_input: Json = None,
     ) -> None:
         self.id = tool_call_id
+        """The tool call's id, which the client knows as well."""
         self.title = title
+        """What the user reads; `retitle` changes it."""
         self.kind: v1.ToolKind | None = kind
+        """What kind of work it is, such as `edit` or `execute`."""
         self.status: v1.ToolCallStatus = "pending"
         """How it stands for the client."""
-        self._client = turn.client
-        self._scope = {"session_id": turn.session.id, "tool_call_id": tool_call_id}
-        self._turn = turn
+        self._client = surroundings.client
+        self._session = surroundings.session
+        self._scope = {"session_id": self._session.session_id, "tool_call_id": tool_call_id}
+        self._asks = surroundings.asks
+        self._permissions = surroundings.permissions
+        self._end_message = surroundings.end_message
+        self._send = surroundings.send
         self._name = name
         self._content: list[v1.ToolCallContent] = []
         self._text: list[str] = []
@@ -98,14 +122,14 @@ class Tool(Elicits):
 
     async def diff(self, path: str | PathLike[str], old: str | None, new: str) -> None:
         """A file's change, by its whole text before (None for a new file) and after."""
-        self._add(v1.Diff(self._turn.session.resolve(path), new, old))
+        self._add(v1.Diff(self._session.resolve(path), new, old))
 
     async def terminal(self, terminal: RemoteTerminal | v1.TerminalId) -> None:
         """Show this terminal's output as it grows."""
         if isinstance(terminal, RemoteTerminal) and terminal.is_released:
             raise ValueError("a terminal is shown before it is released")
         self._add(v1.Terminal(terminal.id if isinstance(terminal, RemoteTerminal) else terminal))
-        await self.flush()
+        await self._flush()
 
     async def clear(self) -> None:
         """Take back all content so far."""
@@ -140,11 +164,11 @@ class Tool(Elicits):
         `about` in the title's place, and not asked for again.
         """
         self._unsent.pop("status", None)
-        await self.flush()
+        await self._flush()
         self.status = "pending"
         subject = (self.kind or "other", about or self.title)
-        request = v1.RequestPermissionRequest(self._turn.session.id, self._as_it_is(), options_of(options))
-        decision = await decided(self._turn, self._turn.session.permissions, subject, request)
+        request = v1.RequestPermissionRequest(self._session.session_id, self._as_it_is(), options_of(options))
+        decision = await decided(self._asks, self._permissions, subject, request)
         await self._become("in_progress" if decision.allowed else "failed")
         return decision
 
@@ -161,11 +185,11 @@ class Tool(Elicits):
     # Its life
 
     async def __aenter__(self) -> Self:
-        self._turn.end_message()
+        self._end_message()
         call = v1.ToolCall(
             self.id, self.title, self.kind, "pending", [], self._locations, self._raw_input, name=self._name
         )
-        await self._turn.send(call)
+        await self._send(call)
         self._change(status="in_progress")
         return self
 
@@ -177,17 +201,17 @@ class Tool(Elicits):
         try:
             if self.status != "failed":
                 if kind is None:
-                    await self.flush(everything=True)
+                    await self._flush(everything=True)
                 self.status = "completed" if kind is None else "failed"
                 self._unsent["status"] = self.status
-            await self.flush(everything=True)
+            await self._flush(everything=True)
         except ConnectionClosed:
             if kind is None:
                 raise
 
     async def _become(self, status: v1.ToolCallStatus) -> None:
         self._unsent["status"] = self.status = status
-        await self.flush()
+        await self._flush()
 
     # Telling
 
@@ -219,14 +243,14 @@ class Tool(Elicits):
 
     def _due(self) -> None:
         self._timer = None
-        self._turn.session.service.errands.start(self._send_now(), "accord tool update")
+        self._session.errands.start(self._send_now(), "accord tool update")
 
     async def _send_now(self) -> None:
         # Where this fails, so does what the turn sends itself; or the turn is over, and nobody is to be told.
         with suppress(AccordError, RuntimeError):
-            await self.flush()
+            await self._flush()
 
-    async def flush(self, *, everything: bool = False) -> None:
+    async def _flush(self, *, everything: bool = False) -> None:
         """Send what has not been sent; content only if it is worth it, unless `everything` is wanted."""
         update, self._unsent = self._unsent, {}
         if self._stale and (everything or self._affordable()):
@@ -236,7 +260,7 @@ class Tool(Elicits):
         if update:
             self._sent_at = asyncio.get_running_loop().time()
             self.status = update.get("status", self.status)
-            await self._turn.send(v1.ToolCallProgress(self.id, **update))
+            await self._send(v1.ToolCallProgress(self.id, **update))
 
     def _all_content(self) -> list[v1.ToolCallContent]:
         if not self._text:
@@ -260,12 +284,12 @@ class Tool(Elicits):
             self._raw_input,
             name=self._name,
         )
-        return with_absolute_paths(call, self._turn.session.cwd)
+        return with_absolute_paths(call, self._session.cwd)
 
     def _location(self, location: Location) -> v1.ToolCallLocation:
         if not isinstance(location, v1.ToolCallLocation):
             path, line = location if isinstance(location, tuple) else (location, None)
-            location = v1.ToolCallLocation(self._turn.session.resolve(fspath(path)), line)
+            location = v1.ToolCallLocation(self._session.resolve(fspath(path)), line)
         check_line(location.line)
         return location
 

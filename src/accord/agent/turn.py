@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Sequence
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, Generic, TypeVar
 
 from accord.agent.content import text_of
 from accord.agent.elicitation import Elicits
 from accord.agent.permission import Decision, Offered
 from accord.agent.plan import TurnPlan
-from accord.agent.prompt_queue import QueuedPrompt
 from accord.agent.remote_client import RemoteClient
-from accord.agent.session import Session
-from accord.agent.tool import Location, Tool
-from accord.engine.handlers import Context
-from accord.errors import RequestError
+from accord.agent.running_turn import RunningTurn
+from accord.agent.session import Session, StateT
+from accord.agent.tool import Location, Tool, ToolSurroundings
 from accord.schema import v1
-from accord.schema.base import Json, Request
+from accord.schema.base import Json
 
 T = TypeVar("T")
-ResultT = TypeVar("ResultT")
-
-_ASKS_THE_USER = (v1.RequestPermissionRequest, v1.CreateElicitationRequest)
 
 
-class Turn(Elicits):
+class Turn(Elicits, Generic[StateT]):
     """One prompt being worked on.
 
     >>> async def reply(turn: Turn) -> None:
@@ -36,14 +31,9 @@ class Turn(Elicits):
     error: the answer is on its way. `turn.session.send` may speak later.
     """
 
-    def __init__(
-        self,
-        session: Session,
-        request: v1.PromptRequest,
-        context: Context,
-        place: QueuedPrompt,
-    ) -> None:
-        self.session = session
+    def __init__(self, running: RunningTurn, request: v1.PromptRequest) -> None:
+        self.session: Session[StateT] = running.session.face
+        """The session, which outlasts the turn."""
         self.prompt = request.prompt
         """The prompt as it came: blocks of text, links, images and so on."""
         self.command: str | None = None
@@ -54,22 +44,15 @@ class Turn(Elicits):
         """The `_meta` of the prompt."""
         self.answer_meta: dict[str, Json] = {}
         """What the answer's `_meta` will hold."""
-        self.spent: v1.Usage | None = None
-        """The tokens that the answer reports (see `tokens`)."""
-        self.context = context
+        self.context = running.context
         """The low level's: the peer, and the request's id."""
-        self.client = RemoteClient(session, self)
+        self.client = RemoteClient(running.session.asked, running)
         """What the client lends: files and terminals."""
         self._client = self.client
-        self._scope = {"session_id": session.id}
-        self._place = place
-        self.tasks = asyncio.TaskGroup()
-        """What runs beside what the turn does (see `start`)."""
-        self._asking: set[asyncio.Task[Any]] = set()
-        self._send: Callable[[v1.SessionUpdate], Coroutine[Any, Any, None]] = session.send
+        self._scope = {"session_id": self.session.id}
+        self._running = running
         self._speaker: type[object] | None = None
         self._message_id = v1.MessageId("")
-        self._made = 0
 
     @property
     def text(self) -> str:
@@ -92,19 +75,19 @@ class Turn(Elicits):
             self._begin_message(v1.AgentMessageChunk)
         block = v1.TextContent(content) if isinstance(content, str) else content
         # Not an `async def` of its own: a model's answer is thousands of these.
-        return self._send(v1.AgentMessageChunk(block, self._message_id))
+        return self._running.send(v1.AgentMessageChunk(block, self._message_id))
 
     async def think(self, content: str | v1.ContentBlock) -> None:
         """Think aloud."""
         if self._speaker is not v1.AgentThoughtChunk:
             self._begin_message(v1.AgentThoughtChunk)
-        await self._send(v1.AgentThoughtChunk.of(content, self._message_id))
+        await self._running.send(v1.AgentThoughtChunk.of(content, self._message_id))
 
     async def say_as_user(self, content: str | v1.ContentBlock) -> None:
         """Say something in the user's name."""
         if self._speaker is not v1.UserMessageChunk:
             self._begin_message(v1.UserMessageChunk)
-        await self._send(v1.UserMessageChunk.of(content, self._message_id))
+        await self._running.send(v1.UserMessageChunk.of(content, self._message_id))
 
     def end_message(self) -> None:
         """What is said next is another message."""
@@ -114,21 +97,17 @@ class Turn(Elicits):
         """Tell the user something beside the conversation. False, and nothing sent, if the client shows no notices."""
         if not self.client.capabilities.has("session.notices"):
             return False
-        await self._send(v1.Notice(severity, title, description))
+        await self._running.send(v1.Notice(severity, title, description))
         return True
 
     async def send(self, update: v1.SessionUpdate) -> None:
         """Any update for which there is no shorter way."""
-        await self._send(update)
+        await self._running.send(update)
 
     def _begin_message(self, speaker: type[object]) -> None:
         # prompt-turn, Message IDs: the chunks of one message share an id, and the next message has another.
         self._speaker = speaker
-        self._message_id = v1.MessageId(self._new_id("m"))
-
-    def _new_id(self, kind: str) -> str:
-        self._made += 1
-        return self.session.record.id_for(f"{kind}{self._made}")
+        self._message_id = v1.MessageId(self._running.new_id("m"))
 
     # Working
 
@@ -154,8 +133,16 @@ class Turn(Elicits):
         ...     async with turn.tool("Add up", kind="think") as tool:
         ...         await tool.text(str(2 + 2))
         """
-        tool_call_id = v1.ToolCallId(id or self._new_id("t"))
-        return Tool(self, tool_call_id, title, kind=kind, name=name, locations=locations, raw_input=raw_input)
+        tool_call_id = v1.ToolCallId(id or self._running.new_id("t"))
+        surroundings = ToolSurroundings(
+            session=self._running.session.asked,
+            client=self.client,
+            asks=self._running,
+            permissions=self.session.permissions,
+            end_message=self.end_message,
+            send=self.send,
+        )
+        return Tool(surroundings, tool_call_id, title, kind=kind, name=name, locations=locations, raw_input=raw_input)
 
     async def ask(
         self, title: str, *options: Offered, kind: v1.ToolKind | None = None, about: str | None = None
@@ -176,7 +163,7 @@ class Turn(Elicits):
         if not size:
             return False
         price = v1.Cost(cost, currency) if isinstance(cost, float | int) else cost
-        await self._send(v1.UsageUpdate(used, size, price))
+        await self._running.send(v1.UsageUpdate(used, size, price))
         return True
 
     def tokens(self, input: int, output: int, *, total: int | None = None, thought: int | None = None) -> None:  # noqa: A002
@@ -184,58 +171,8 @@ class Turn(Elicits):
 
         This is only proposed: the answer holds it where the agent says `unstable=True`.
         """
-        self.spent = v1.Usage(input + output if total is None else total, input, output, thought)
+        self._running.spent = v1.Usage(input + output if total is None else total, input, output, thought)
 
     def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Do this beside what the turn does. The turn ends only when it is done, and a cancel ends both."""
-        return self.tasks.create_task(work)
-
-    # Its life
-
-    async def request(self, request: Request[ResultT], *, force: bool = False) -> ResultT:
-        """Ask the client anything; given up when the turn ends, in whichever task it was asked."""
-        if self._place.is_cancelled and isinstance(request, _ASKS_THE_USER):
-            # prompt-turn, Cancellation: the client has answered what was open, and its user is through with this.
-            raise asyncio.CancelledError
-        return await self._while_it_lasts(self.session.asks.request(request, force=force))
-
-    async def request_raw(self, method: str, params: Json = None, *, session_id: str | None = None) -> Json:
-        """The same, in plain JSON values."""
-        session_id = session_id or self.session.id
-        return await self._while_it_lasts(self.session.asks.request_raw(method, params, session_id=session_id))
-
-    async def _while_it_lasts(self, asking: Awaitable[T]) -> T:
-        task = asyncio.current_task()
-        if task is None or task in self._asking:
-            return await asking
-        self._asking.add(task)
-        try:
-            return await asking
-        finally:
-            self._asking.discard(task)
-
-    def end(self) -> None:
-        """The function has returned: nothing is asked or said any more."""
-        self._send = _too_late
-        current = asyncio.current_task()
-        for task in self._asking:
-            if task is not current:
-                task.cancel()
-
-
-def meant_by(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """What an author raised, without what task groups put around it; an answer of his choosing before all else."""
-    return next((error for error in _each(group) if isinstance(error, RequestError)), group.exceptions[0])
-
-
-def _each(error: BaseException) -> Iterator[BaseException]:
-    if isinstance(error, BaseExceptionGroup):
-        for inner in cast("BaseExceptionGroup[BaseException]", error).exceptions:
-            yield from _each(inner)
-    else:
-        yield error
-
-
-async def _too_late(_: v1.SessionUpdate) -> None:
-    # overview, Message Flow: a turn's updates come before its answer.
-    raise RuntimeError("this turn is over; session.send tells the client something between turns")
+        return self._running.tasks.create_task(work)

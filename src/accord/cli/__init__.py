@@ -1,4 +1,4 @@
-"""The command line: `accord COMMAND`. One file a command."""
+"""The command line, `accord COMMAND`: one file for each command."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class CliCommand(NamedTuple):
-    """What a command adds to the line, and what it does."""
+    """A command: its summary, its arguments and the function that runs it."""
 
     summary: str
     arguments: Callable[[argparse.ArgumentParser], None]
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         printing.silence()
         printing.complain(f"accord: {one_line(error)}")
         return exit_code(error)
-    except Exception:  # a mistake of ours, which may quote what an agent said
+    except Exception:  # a bug of ours; its text may quote an agent
         printing.complain(traceback.format_exc().rstrip())
         return FAILED
     return code
@@ -62,9 +62,9 @@ def _run(arguments: Sequence[str]) -> int:
     before, agent = target.split(arguments)
     options = parser.parse_args(before)
     if agent and not hasattr(options, "agent"):
-        parser.error(f"accord {options.command or 'COMMAND'} takes no agent behind --")
+        parser.error(f"accord {options.command or 'COMMAND'} takes no agent; remove -- and what follows it")
     if getattr(options, "agent", None):
-        parser.error(f"unexpected: {' '.join(options.agent)}; the agent's command goes behind --")
+        parser.error(f"unexpected arguments: {' '.join(options.agent)}; put -- before the agent's command")
     options.agent = agent
     if options.command is None:
         parser.print_help()
@@ -85,12 +85,12 @@ def _run(arguments: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="accord",
-        description="The Agent Client Protocol, from the command line.",
-        epilog="accord COMMAND --help explains a command.",
+        description="Use and serve agents of the Agent Client Protocol (ACP).",
+        epilog="Run accord COMMAND --help for the options of a command.",
         formatter_class=_Formatter,
     )
-    parser.add_argument("--version", action="version", version=f"accord {__version__}", help="say the version")
-    parser.add_argument("--debug", action="store_true", help="show a traceback when something fails")
+    parser.add_argument("--version", action="version", version=f"accord {__version__}", help="print the version")
+    parser.add_argument("--debug", action="store_true", help="show a traceback when a command fails")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     for name, command in COMMANDS.items():
         subparser = commands.add_parser(name, help=command.summary, description=command.summary)
@@ -99,7 +99,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says it when its help cannot be written."""
+    """Reports help that could not be written, where argparse would be silent."""
 
     def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
         if file is sys.stdout:
@@ -109,7 +109,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 class _Formatter(argparse.HelpFormatter):
-    """Lists the commands without a line that says only COMMAND."""
+    """Lists the commands without a heading line that says only COMMAND."""
 
     def _format_action(self, action: argparse.Action) -> str:
         text = super()._format_action(action)

@@ -10,7 +10,7 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from accord.cli import tokens
+from accord.cli import printing, tokens
 from accord.cli.endings import ENDED_WELL, FAILED, WrongUsage, one_line
 
 if TYPE_CHECKING:
@@ -55,13 +55,16 @@ async def _bridge(far: Transport) -> int:
     from accord.transports.relay import relay
     from accord.transports.stdio import StdioTransport
 
-    joined = asyncio.ensure_future(relay(StdioTransport.standard(), far))
+    near = StdioTransport.standard()
+    joined = asyncio.ensure_future(relay(near, far))
     with suppress(NotImplementedError):  # Windows
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, joined.cancel)
     try:
         first, end = await joined
     except asyncio.CancelledError:
         return ENDED_WELL
+    if near.output_error is not None:
+        raise printing.lost(near.output_error)
     if first is not far:
         return ENDED_WELL
     print(f"accord bridge: {one_line(end.error())}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""How a command ends: exit codes, and an error as one clear line."""
+"""How a command ends: its exit code, and its error as one line."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from accord.masking import mask_urls
 from accord.printable import label
 
 ENDED_WELL, FAILED, WRONG_USAGE, TIMED_OUT, STOPPED, UNWRITABLE, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
-"""A turn that ended for another reason than its own end is `STOPPED`."""
+"""`STOPPED`: the turn ended with another stop reason than `end_turn`."""
 
 LONGEST = 1_000
-"""Columns of an error's line."""
+"""Columns of the line that reports an error."""
 CONSIDERED = 16_000
-"""Characters of an error that are looked at: an agent may send megabytes."""
+"""Characters of an error that are processed: an agent may send megabytes."""
 
 
 class WrongUsage(AccordError):
-    """The command line asks for something that is not there."""
+    """The command line is wrong, or names something that does not exist."""
 
 
 class OutputLost(AccordError):
-    """Standard output cannot be written, and not because its reader has gone: the disk is full, for instance."""
+    """Standard output cannot be written, for instance because the disk is full."""
 
 
 def exit_code(error: AccordError) -> int:
@@ -32,8 +32,8 @@ def exit_code(error: AccordError) -> int:
 
 
 def one_line(error: BaseException) -> str:
-    """What went wrong, on one line: without the secrets of URLs, and without what acts on a terminal."""
+    """An error on one line: secrets in URLs are masked, control characters are made visible."""
     text = label(mask_urls(str(error)[:CONSIDERED]), LONGEST)
     if isinstance(error, PeerError) and error.code == -32000:
-        text += "; see `accord login`"
+        text += "; log in with `accord login`"
     return text

@@ -1,4 +1,4 @@
-"""Ctrl-C, once and again: the first asks politely, the second ends at once, the third does not even wait for that."""
+"""Ctrl-C: the first asks the agent to stop, the second ends it at once, the third exits without waiting."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from accord.cli.endings import INTERRUPTED
 
 
 class Interrupts:
-    """What Ctrl-C does now."""
+    """Counts Ctrl-C, and does what the count asks for."""
 
     def __init__(self) -> None:
         self.count = 0
         self.politely: Callable[[], None] | None = None
-        """Asks what runs to end; None while there is nothing that could be asked."""
+        """Asks the running turn to stop; None while no turn runs."""
         self.at_once: Callable[[], None] = _nothing
-        """Makes what must end anyhow end without patience."""
+        """Ends what runs without a grace period."""
         self._main = asyncio.current_task()
 
     def interrupt(self) -> None:
@@ -31,12 +31,12 @@ class Interrupts:
             if self._main is not None:
                 self._main.cancel()
         else:
-            os._exit(INTERRUPTED)  # the guard of an agent's process ends it
+            os._exit(INTERRUPTED)  # the guard process ends the agent
 
 
 @contextmanager
 def interrupts() -> Generator[Interrupts]:
-    """While this lasts, Ctrl-C goes here."""
+    """Handle Ctrl-C inside this context."""
     made, loop = Interrupts(), asyncio.get_running_loop()
     before = signal.getsignal(signal.SIGINT)
     try:

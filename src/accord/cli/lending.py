@@ -1,13 +1,13 @@
-"""What `accord run` lends to the agent: by `--allow`, and by who sits at the terminal.
+"""What `accord run` lends to the agent, as `--allow` says.
 
-| `--allow` | lent | asked for permission, it says |
+| `--allow` | lent | requests for permission |
 |---|---|---|
-| `all` | files and terminals | yes |
-| `reads` | files to read | yes to what only looks |
-| `ask` | the user: permissions, forms and links at the terminal | what the user says |
-| `none` | nothing | no |
+| `all` | files and terminals | all are granted |
+| `reads` | files to read | granted if they only read |
+| `ask` | the user's answers: permissions, forms and links at the terminal | the user decides |
+| `none` | nothing | all are rejected |
 
-Left out, it is `ask` where somebody sits at a terminal and can see the question, and `none` anywhere else.
+The default is `ask` if a user sits at a terminal and can see the question, otherwise `none`.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ ALLOW = ["all", "reads", "ask", "none"]
 def lent(
     options: argparse.Namespace, while_asking: Callable[[], AbstractAsyncContextManager[object]]
 ) -> Generator[Client]:
-    """The client, for as long as it may ask; `while_asking` is entered while a question is open."""
+    """The client that `--allow` describes. `while_asking` is entered while a question is open."""
     from accord.client.client import Client
     from accord.services.files.files import Files
     from accord.services.permissions.question import ALLOWANCES
 
     allow: Literal["all", "reads", "ask", "none"] = options.allow or (
-        "ask" if not options.json and somebody_is_there() else "none"
+        "ask" if not options.json and has_user() else "none"
     )
     if allow != "ask":
         files = {"all": Files(), "reads": Files(write=False)}.get(allow, False)
@@ -52,12 +52,12 @@ def lent(
     try:
         user = TerminalUser(while_asking=while_asking)
     except OSError as error:
-        raise WrongUsage("--allow ask: there is no terminal to ask at") from error
+        raise WrongUsage("--allow ask needs a terminal; use --allow all, reads or none") from error
     with user:
         yield Client(permissions=user.permit, elicitation=Elicitation(user.fill, user.visit))
 
 
-def somebody_is_there() -> bool:
+def has_user() -> bool:
     """Whether we are in the foreground of a terminal, with a user who sees what is written there."""
     try:
         return sys.stdin.isatty() and sys.stderr.isatty() and os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
@@ -65,13 +65,13 @@ def somebody_is_there() -> bool:
         return False
 
 
-def taken(servers: Sequence[v1.McpServer], remote: RemoteAgent) -> list[v1.McpServer]:
-    """The MCP servers that the agent can use; says which it cannot."""
+def supported(servers: Sequence[v1.McpServer], remote: RemoteAgent) -> list[v1.McpServer]:
+    """The MCP servers that the agent supports. Reports each of the others."""
     usable: list[v1.McpServer] = []
     for server in servers:
         if remote.peer.capabilities.allow(server):
             usable.append(server)
         else:
             name = getattr(server, "name", "of unknown type")
-            printing.complain(f"accord run: the agent cannot use the MCP server {name}: left out")
+            printing.complain(f"accord run: MCP server {name} not used: the agent does not support its transport")
     return usable

@@ -1,4 +1,4 @@
-"""`accord login`: the ways an agent has to log in, and going through one of them."""
+"""`accord login`: lists an agent's login methods and runs one of them."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ from accord.printable import label
 if TYPE_CHECKING:
     from accord.schema import v1
 
-SUMMARY = "Log in to an agent, by one of the ways that it offers."
+SUMMARY = "Log in to an agent with one of the methods that it offers."
 EPILOG = """\
 examples:
-  accord login -- gemini --acp                   lists the ways, and asks which
-  accord login --list -- my-agent                only lists them
-  accord login --method api-key -- my-agent      takes that one; asks for variables that are not set
+  accord login -- gemini --acp                list the methods and choose one
+  accord login --list -- my-agent             only list the methods
+  accord login --method api-key -- my-agent   use this method
 
-The agent keeps the login, not Accord. Variables that you type here are used for this login only; to start an agent with
-them later, put them into its environment."""
+A method may need variables. Those that are not set in the environment are asked
+for, and used for this login only: Accord stores none. To start the agent with
+them later, set them in its environment."""
 
 LISTED = 50
-"""Ways to log in, and variables, that are shown at a terminal; agents offer a few."""
+"""Methods and variables that a terminal shows; agents offer a few."""
 COLUMNS = 160
-"""Of what an agent calls something, or says of it, at a terminal."""
+"""Columns of each name or description of an agent at a terminal."""
 LONGEST_LINK = 2_000
 
 
@@ -37,8 +38,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EPILOG
     parser.usage = "accord login [options] [-- AGENT...]"
-    parser.add_argument("--list", action="store_true", help="list the ways to log in, and do nothing")
-    parser.add_argument("--method", metavar="ID", help="take this way")
+    parser.add_argument("--list", action="store_true", help="list the login methods and exit")
+    parser.add_argument("--method", metavar="ID", help="use this login method")
     parser.add_argument("agent", nargs="*", default=[], metavar="AGENT", help=target.HELP)
 
 
@@ -73,7 +74,7 @@ def _unknown() -> type:
 
 def _list(methods: Sequence[v1.AuthMethod], agent: str) -> None:
     if not methods:
-        printing.say(f"{label(agent, COLUMNS)} offers no way to log in; it may need none.")
+        printing.say(f"{label(agent, COLUMNS)} offers no login method; it may not need one.")
     elif sys.stdout is not None and sys.stdout.isatty():
         for method in methods[:LISTED]:
             printing.say(_cut(method))
@@ -109,20 +110,20 @@ def _id(method: v1.AuthMethod) -> str:
 
 
 def _chosen(methods: Sequence[v1.AuthMethod]) -> str:
-    """The only way, or the one that is chosen at the terminal."""
+    """The only method, or the one that the user chooses at the terminal."""
     if len(methods) == 1:
         return _id(methods[0])
     if not sys.stdin.isatty():
-        raise WrongUsage(f"which way? Say --method with one of {', '.join(map(_id, methods[:LISTED]))}")
+        raise WrongUsage(f"--method must be one of {', '.join(map(_id, methods[:LISTED]))}")
     for number, method in enumerate(methods[:LISTED], 1):
         printing.say(f"{number}. {_cut(method)}")
     _count(methods)
-    answer = input("Which way? ").strip()
+    answer = input("Which method? ").strip()
     return _id(methods[int(answer) - 1]) if answer.isdecimal() and 0 < int(answer) <= len(methods) else answer
 
 
 def _asked(method: v1.AuthMethodEnvVar) -> dict[str, str]:
-    """Variables that are not in our environment, asked for at the terminal."""
+    """The method's variables: from our environment, otherwise asked for at the terminal."""
     from accord.client.login import missing_variables
 
     missing = missing_variables(method, {})

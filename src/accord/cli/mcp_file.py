@@ -1,4 +1,4 @@
-"""`--mcp FILE`: MCP servers from the JSON file that editors and other clients use."""
+"""`--mcp FILE`: reads MCP servers from the JSON format that editors and other clients use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def read(path: str, cwd: str = ".") -> Sequence[v1.McpServer]:
     try:
         said = json.loads(Path(path).read_bytes())
     except (OSError, ValueError):
-        said = None  # comments, for instance; what is really wrong is said below
+        said = None  # it may have comments; the reader below says what is wrong
     try:
         return codec.convert(said, list[v1.McpServer]) if isinstance(said, list) else load_mcp_servers(path, cwd=cwd)
     except DecodeError as error:

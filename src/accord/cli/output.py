@@ -1,10 +1,10 @@
-"""Standard output that may be slow, or close, without holding up anything else.
+"""Standard output that can be slow or closed without blocking the event loop.
 
-A thread writes, so that the event loop goes on reading from the agent and from Ctrl-C. `write` waits while more than a
-little is unwritten: that is how a slow reader of our output slows the agent down.
+A thread writes, so that the event loop keeps reading from the agent and reacts to Ctrl-C. `write` waits while more
+than `ENOUGH` bytes are unwritten: so a slow reader of our output slows the agent down.
 
-To a terminal go only characters that do not act on it, and nothing at all while a question is open there: what an agent
-says could look like a part of the question. It is kept, within the same bound, and printed after the answer.
+A terminal gets only characters that do not act on it, and nothing while a question is open there: an agent's text could
+look like a part of the question. That text is kept, within the same bound, and printed after the answer.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ENOUGH = 64 * 1024
 
 
 class Output:
-    """Writes to a descriptor in the order of `write`."""
+    """Writes to a descriptor, in the order of the calls of `write`."""
 
     def __init__(self, fd: int) -> None:
         self.closed = asyncio.Event()
@@ -41,7 +41,7 @@ class Output:
         self._work: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._busy = False
         self._less = asyncio.Event()
-        # A daemon: one that is stuck in writing must not keep the program.
+        # A daemon: a write that is stuck must not keep the program from ending.
         threading.Thread(target=self._write_all, name="accord output", daemon=True).start()
 
     async def write(self, data: bytes) -> None:
@@ -57,7 +57,7 @@ class Output:
 
     @asynccontextmanager
     async def held(self) -> AsyncGenerator[None]:
-        """Write nothing meanwhile. A terminal shows first what is being written."""
+        """Hold output back inside this context. A write to a terminal that is under way is finished first."""
         self._held += 1
         try:
             while self._printable is not None and self._busy and not self.closed.is_set():
@@ -68,7 +68,7 @@ class Output:
             self._hand_over()
 
     async def flush(self) -> None:
-        """Wait until all is written, or cannot be. The end of a turn comes before the end of a question in it."""
+        """Wait until everything is written or writing has failed, also while a question is open."""
         self._is_over = True
         self._hand_over()
         while self.unwritten and not self.closed.is_set():
@@ -95,7 +95,7 @@ class Output:
                 problem = error
             try:
                 self._loop.call_soon_threadsafe(self._written, size, problem)
-            except RuntimeError:  # the loop is closed: nobody waits
+            except RuntimeError:  # the loop is closed
                 return
 
     def _write_some(self, data: memoryview) -> int:

@@ -1,4 +1,4 @@
-"""What a command prints: harmless on a terminal, exact in a pipe, and never lost without a word."""
+"""Printing: harmless on a terminal, unchanged in a pipe, and never lost without an error."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from accord.printable import printable
 
 
 def say(text: str) -> None:
-    """Print on standard output, with a newline: a terminal gets what it can be sent, a pipe or a file all of it.
+    """Print a line on standard output: cleaned for a terminal, unchanged for a pipe or a file.
 
-    Raises OutputLost when it cannot be written, BrokenPipeError when its reader has gone.
+    Raises OutputLost if it cannot be written, and BrokenPipeError if its reader has closed the pipe.
     """
     is_terminal = sys.stdout is not None and sys.stdout.isatty()
     write_out((printable(text) if is_terminal else text) + "\n")
 
 
 def write_out(text: str = "") -> None:
-    """Write this to standard output as it is, and empty its buffer while what goes wrong can still be told."""
+    """Write this to standard output unchanged, and flush it while an error can still be reported."""
     if sys.stdout is not None:  # it is None where the program that started us has closed it
         _write(text, sys.stdout)
 
@@ -38,8 +38,8 @@ def _write(text: str, stream: TextIO) -> None:
 
 
 def complain(text: str) -> None:
-    """Print on standard error, for people: without secrets of URLs, and as a terminal can be sent it."""
-    with suppress(OSError, OutputLost):  # there is nowhere left to say so
+    """Print a line on standard error, with secrets in URLs masked and cleaned for a terminal."""
+    with suppress(OSError, OutputLost):  # nowhere is left to report it
         if sys.stderr is not None:
             _write(_for_people(text) + "\n", sys.stderr)
 
@@ -49,25 +49,25 @@ def _for_people(text: str) -> str:
 
 
 def lost(error: OSError) -> OSError | OutputLost:
-    """What a failed write means: a reader that has gone had enough, anything else lost what was printed."""
+    """The error for a failed write: OutputLost, or as it is if the reader has closed the pipe."""
     if isinstance(error, BrokenPipeError) or error.errno == errno.EPIPE:
         return error
-    return OutputLost(f"cannot write to standard output: {error.strerror or error}; the output is not complete")
+    return OutputLost(f"cannot write to standard output: {error.strerror or error}; the output is incomplete")
 
 
 def silence() -> None:
-    """Standard output cannot be written; without this, Python tries it once more at exit, and complains."""
+    """Give standard output up; otherwise Python flushes it again at exit, and prints an error."""
     sys.stdout = None
 
 
 class PrintableLog(logging.Formatter):
-    """A line of a log for people: what a peer said in it does not act on their terminal."""
+    """Formats log lines so that a peer's text in them cannot act on the terminal."""
 
     def format(self, record: logging.LogRecord) -> str:
         return _for_people(super().format(record))
 
 
 def clean_last_resort() -> None:
-    """What no handler takes goes to standard error by way of the last resort of `logging`, which prints it as it is."""
+    """Clean the lines of `logging.lastResort`, which prints records without a handler to standard error."""
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(PrintableLog())

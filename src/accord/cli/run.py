@@ -1,9 +1,10 @@
 """`accord run`: one turn with an agent, for people and scripts.
 
-    PROMPT ──▶ connect ──▶ session (new, or one taken up) ──▶ mode, config ──▶ Reply ──▶ text, or JSON lines, on stdout
+    PROMPT ──▶ connect ──▶ session (new, or resumed) ──▶ mode, config ──▶ Reply ──▶ text, or JSON lines, on stdout
 
-Whatever the agent does, it ends in bounded time, with what arrived on stdout, what went wrong on one line on stderr (a
-trace that could not be written has one of its own), an exit code that says how it went, and no process left behind.
+Whatever the agent does, the command ends in bounded time. What arrived is on stdout. What went wrong is one line on
+stderr; a trace that could not be written has a line of its own. The exit code says how the turn went, and no process of
+the agent is left.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import logging
 import os
 import sys
 from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,29 +32,39 @@ if TYPE_CHECKING:
     from accord.client.reply import Reply
     from accord.trace import TraceFile
 
-SUMMARY = "Ask an agent one thing, and print what it says."
+SUMMARY = "Send one prompt to an agent and print its answer."
 EPILOG = """\
 examples:
-  accord run "Say hello"                                  the built-in agent, which needs no model
-  accord run "What is in here?" -- gemini --acp           any agent, by its command
-  git diff | accord run - --idle-timeout 60 -- my-agent   the prompt from standard input
-  accord run "Fix the tests" --allow all --json -- my-agent | jq -c .
-  accord run "And now?" --session 3f2a -- my-agent        goes on with a session
+  accord run "Say hello"                            use the built-in agent
+  accord run "What is in here?" -- gemini --acp     start an agent by command
+  accord run "Hi" -- https://agents.example/acp     connect to an agent by URL
+  git diff | accord run - -- my-agent               read the prompt from a pipe
+  accord run "Go on" --session 3f2a -- my-agent     continue a session
+  accord run "Fix it" --allow all --json -- my-agent | jq -c .
 
 exit codes:
-  0 the turn ended well       3 it took too long
-  1 the agent failed          4 it stopped for another reason (max_tokens, refusal, ...)
-  2 wrong usage               5 standard output could not be written
-  130 interrupted
+  0    the turn ended normally
+  1    the agent failed
+  2    wrong usage
+  3    a timeout passed
+  4    the turn ended for another reason (max_tokens, refusal, ...)
+  5    standard output could not be written
+  130  interrupted
 
-To an agent behind a URL the variable ACCORD_TOKEN is sent as its bearer token.
-Ctrl-C asks the agent to stop; a second one ends it at once."""
+--allow says what the agent may use and which of its requests are granted:
+  all    read and write files, run commands; grant every request
+  reads  read files; grant only requests that do not change anything
+  ask    no files, no commands; ask you at the terminal, also to fill in forms
+  none   no files, no commands; reject every request
+
+An agent with a URL gets the variable ACCORD_TOKEN as its bearer token.
+Ctrl-C asks the agent to stop. Press it again to end the agent at once."""
 
 IDLE = 600.0
-"""Seconds of silence after which a turn is given up, unless said otherwise: an agent that hangs must not hang us."""
+"""The default of `--idle-timeout`, in seconds: an agent that hangs must not hang us."""
 
 KEPT = 1024 * 1024
-"""Bytes that are kept of what the agent says: it is printed as it comes, and nothing here looks at it again."""
+"""Bytes of the agent's text that are kept: it is printed as it arrives, and not needed again."""
 
 SETUP_WITHIN = 60.0
 STOP_WITHIN = 10.0
@@ -64,37 +75,37 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EPILOG
     parser.usage = "accord run [options] PROMPT [-- AGENT...]"
-    parser.add_argument("prompt", metavar="PROMPT", help="what to ask; - reads it from standard input")
+    parser.add_argument("prompt", metavar="PROMPT", help="the prompt; - reads it from standard input")
     parser.add_argument(
-        "--json", action="store_true", help="one JSON object a line: the updates as they came, and last how it ended"
+        "--json", action="store_true", help="print one JSON object per line: each update as received, then the result"
     )
-    parser.add_argument("--cwd", metavar="DIR", default=".", help="the session's folder (default: this one)")
-    parser.add_argument("--session", metavar="ID", help="go on with this session instead of starting one")
-    parser.add_argument("--mode", metavar="MODE", help="the session's mode")
+    parser.add_argument("--cwd", metavar="DIR", default=".", help="the session's folder (default: the current folder)")
+    parser.add_argument("--session", metavar="ID", help="continue this session instead of starting one")
+    parser.add_argument("--mode", metavar="MODE", help="set the session's mode")
     parser.add_argument(
         "--set",
         metavar="KEY=VALUE",
         action="append",
         default=[],
         dest="settings",
-        help="a config option of the session; may be repeated",
+        help="set a config option of the session; may be repeated",
     )
-    parser.add_argument("--timeout", metavar="S", type=_seconds, help="give up after this many seconds in all")
+    parser.add_argument("--timeout", metavar="S", type=_seconds, help="stop after this many seconds in total")
     parser.add_argument(
         "--idle-timeout",
         metavar="S",
         type=_seconds,
         default=IDLE,
-        help="give up after this many seconds without a word (default: %(default)g; 0: never)",
+        help="stop after this many seconds without a message from the agent (default: %(default)g; 0: never)",
     )
     parser.add_argument(
         "--allow",
         choices=lending.ALLOW,
-        help="what the agent may do when it asks, and what it is lent (default: ask at a terminal, else none)",
+        help="what the agent may do, see below (default: ask at a terminal, otherwise none)",
     )
-    parser.add_argument("--trace", metavar="FILE", help="record the wire in this file, as JSON lines")
-    parser.add_argument("--trace-secrets", action="store_true", help="do not mask secrets in what --trace records")
-    parser.add_argument("--mcp", metavar="FILE", help="MCP servers for the session, as JSON")
+    parser.add_argument("--trace", metavar="FILE", help="record all messages in this file, as JSON lines")
+    parser.add_argument("--trace-secrets", action="store_true", help="do not mask secrets in the --trace file")
+    parser.add_argument("--mcp", metavar="FILE", help="a JSON file with MCP servers for the session")
     parser.add_argument("agent", nargs="*", default=[], metavar="AGENT", help=target.HELP)
 
 
@@ -109,7 +120,7 @@ def run(options: argparse.Namespace) -> int:
     from accord.running import run as run_loop
 
     if not options.debug:
-        # What the library would warn of is said in our one line, or not at all.
+        # The one line on stderr says what matters; the library's warnings would repeat it.
         logging.getLogger("accord").addHandler(logging.NullHandler())
         logging.getLogger("accord").propagate = False
     _check(options)
@@ -117,17 +128,24 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> None:
-    """What can be wrong is said before an agent is started."""
-    if not Path(options.cwd).is_dir():
+    """Report wrong usage before an agent is started."""
+    if not _is_folder(options.cwd):
         raise WrongUsage(f"--cwd {options.cwd}: no such folder")
     for setting in options.settings:
         if "=" not in setting:
-            raise WrongUsage(f"--set {setting}: write KEY=VALUE")
+            raise WrongUsage(f"--set must be KEY=VALUE, got {setting!r}")
     options.servers = mcp_file.read(options.mcp, options.cwd) if options.mcp else []
     if options.prompt == "-":
         options.prompt = sys.stdin.buffer.read().decode("utf-8", "replace") if sys.stdin is not None else ""
     if not options.prompt.strip():
-        raise WrongUsage("the prompt is empty")
+        raise WrongUsage("PROMPT must not be empty")
+
+
+def _is_folder(path: str) -> bool:
+    try:
+        return Path(path).absolute().is_dir()  # absolute, because a deleted current folder still is one as "."
+    except OSError:
+        return False
 
 
 async def _run(options: argparse.Namespace) -> int:
@@ -155,7 +173,7 @@ async def _run(options: argparse.Namespace) -> int:
 
 
 async def _end(turn: asyncio.Future[int], one_turn: OneTurn) -> None:
-    """Nothing is left behind, whoever interrupts."""
+    """Wait for the turn to clean up, however often the wait itself is interrupted."""
     if turn.done():
         return
     one_turn.hurry()
@@ -176,7 +194,7 @@ def _stdout() -> int:
 
 @contextmanager
 def _as_given(option: str) -> Generator[None]:
-    """What the agent does not offer is what the user has misspelled."""
+    """Report a value that the agent does not offer as wrong usage of this option."""
     try:
         yield
     except ValueError as error:
@@ -184,7 +202,7 @@ def _as_given(option: str) -> Generator[None]:
 
 
 def _value(session: RemoteSession, key: str, text: str) -> str | bool:
-    """What a text on the command line means for this option."""
+    """A text of the command line as a value of this option."""
     from accord.schema import v1
 
     if isinstance(session.state.option(key), v1.SessionConfigBoolean) and text in _BOOLEANS:
@@ -214,7 +232,7 @@ class OneTurn:
             return await self._play()
         except AccordError as error:
             if isinstance(error, Timeout) and self._left() == 0:
-                error = Timeout(f"not done after {self._options.timeout:g} seconds: {error}")
+                error = Timeout(f"the turn did not end within --timeout {self._options.timeout:g}: {error}")
             await self._end_line()
             if self._options.json:
                 await self._print_json(_error(error))
@@ -225,7 +243,7 @@ class OneTurn:
             raise error from None
 
     def hurry(self) -> None:
-        """End the agent without patience."""
+        """End the agent without a grace period."""
         if self._remote is not None:
             self._remote.kill()
 
@@ -235,7 +253,7 @@ class OneTurn:
 
     @contextmanager
     def _recording(self) -> Generator[TraceFile | None]:
-        """The trace file. The turn goes on without it when it cannot be written any more, and its exit code stays."""
+        """The trace file. If writing it fails, the turn continues without it and keeps its exit code."""
         from accord.errors import AccordError
         from accord.trace import TraceFile
 
@@ -253,7 +271,7 @@ class OneTurn:
             trace.close()
             if trace.problem is not None:
                 problem = trace.problem.strerror or trace.problem
-                printing.complain(f"accord run: --trace {options.trace} is not complete: {problem}")
+                printing.complain(f"accord run: --trace {options.trace} is incomplete: {problem}")
 
     async def _with(self, client: Client, trace: TraceFile | None) -> int:
         from accord.connecting import START_WITHIN, connect
@@ -272,9 +290,9 @@ class OneTurn:
             outcome = await self._turn(session)
             await self._output.flush()
             pollution = self._remote.peer.connection.pollution
-        remarks = [f"the agent printed what is no message: {pollution[0][:200]!r}"] if pollution else []
+        remarks = [f"the agent printed a line that is not a message: {pollution[0][:200]!r}"] if pollution else []
         if outcome.stop_reason == "refusal":
-            remarks.append("the agent refused; it goes on without this prompt and what came behind it")
+            remarks.append("the agent refused the prompt; the session continues without it and its answer")
         if remarks:
             printing.complain(f"accord run: {'; '.join(remarks)}")
         if self._control.count:
@@ -283,7 +301,7 @@ class OneTurn:
 
     @asynccontextmanager
     async def _setup(self) -> AsyncGenerator[None]:
-        """What comes before the prompt has a deadline, too."""
+        """A deadline for everything before the prompt."""
         from accord.errors import Timeout
 
         left = self._left()
@@ -294,18 +312,18 @@ class OneTurn:
         except Timeout:
             raise
         except TimeoutError:
-            raise Timeout(f"the session was not ready after {limit:.3g} seconds") from None
+            raise Timeout(f"the agent did not open the session within {limit:.3g} seconds") from None
 
     def _left(self) -> float | None:
         return None if self._deadline is None else max(0.0, self._deadline - asyncio.get_running_loop().time())
 
     async def _session(self, remote: RemoteAgent) -> RemoteSession:
         options = self._options
-        servers = lending.taken(options.servers, remote)
+        servers = lending.supported(options.servers, remote)
         if options.session is None:
             return await remote.new_session(options.cwd, mcp_servers=servers)
-        take_up = remote.resume if remote.capabilities.sessions.resume else remote.load
-        return await take_up(options.session, options.cwd, mcp_servers=servers)
+        reopen = remote.resume if remote.capabilities.sessions.resume else remote.load
+        return await reopen(options.session, options.cwd, mcp_servers=servers)
 
     async def _settings(self, session: RemoteSession) -> None:
         if (mode := self._options.mode) is not None:
@@ -334,17 +352,29 @@ class OneTurn:
             stop_waiting.append(loop.call_later(STOP_WITHIN, self._control.interrupt))
 
         self._control.politely = politely
+        ending = asyncio.create_task(self._close_questions(session, reply))
         try:
             await (self._print_updates(reply) if options.json else self._print_text(reply))
             outcome = await reply
+            await ending
         finally:
             self._control.politely = None
+            ending.cancel()
             for timer in stop_waiting:
                 timer.cancel()
         await self._end_line()
         if options.json:
             await self._print_json(_result(session, outcome))
         return outcome
+
+    async def _close_questions(self, session: RemoteSession, reply: Reply) -> None:
+        """Close the turn's open questions when it ends: output waits for them, and their answers no longer count."""
+        from accord.client.remote_session import live_session_of
+        from accord.errors import AccordError
+
+        with suppress(AccordError):  # which the turn itself reports
+            await reply
+        live_session_of(session).close_questions()
 
     async def _print_text(self, reply: Reply) -> None:
         async for text in reply.text():
@@ -364,7 +394,7 @@ class OneTurn:
     _ends_line = True
 
     async def _end_line(self) -> None:
-        """What is printed next, by us or by a shell, begins a line."""
+        """Start a new line for what is printed next, by us or by a shell."""
         if not self._ends_line:
             self._ends_line = True
             await self._output.write(b"\n")

@@ -1,4 +1,4 @@
-"""`accord schema`: the JSON Schema of our types."""
+"""`accord schema`: prints the JSON Schema of our types."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import json
 
 from accord.cli import printing
 
-SUMMARY = "Print the JSON Schema of the protocol's types, under their official names."
+SUMMARY = "Print the JSON Schema of the protocol's types, with their official names."
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--version", type=int, choices=[1, 2], default=1, help="the protocol's version (default: 1)")
-    parser.add_argument("--unstable", action="store_true", help="include what is only proposed")
+    parser.add_argument("--unstable", action="store_true", help="include proposed types and methods")
 
 
 def run(options: argparse.Namespace) -> int:

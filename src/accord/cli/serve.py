@@ -45,6 +45,7 @@ LIMITS = {
     "sockets": "TCP connections",
     "connections": "connections of the protocol",
     "sessions": "open sessions of one connection",
+    "requests": "requests on one connection that wait for an answer",
     "processes": "agent processes, where each connection has one",
     "owner_processes": "agent processes of one owner",
     "bodies": "bodies of requests that arrive or wait, in all",
@@ -56,6 +57,7 @@ LIMITS = {
     "heartbeat": "silence on a WebSocket before a ping; after three times as long it ends",
     "stalled": "how long messages may wait without one being read",
     "abandoned": "how long a connection lasts without a stream and without a request",
+    "handshake": "how long a TLS handshake may take",
     "idle": "how long a TCP connection lasts without a request",
     "arrival": "how long a request's body may take",
 }

@@ -1,4 +1,4 @@
-"""AGENT on the command line: a command behind `--`, a URL, or nothing for the built-in agent."""
+"""AGENT on the command line: a command or URL after `--`, or nothing for the built-in agent."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import shutil
 import sys
 from collections.abc import Sequence
 
-HELP = "the agent's command or URL, behind -- (default: the built-in demo agent)"
+HELP = "the agent's command or URL, after -- (default: the built-in demo agent)"
 
 
 def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """What stands before the first `--`, and the agent behind it."""
+    """The arguments before the first `--`, and the agent after it."""
     if "--" not in arguments:
         return list(arguments), []
     place = list(arguments).index("--")
@@ -19,7 +19,7 @@ def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def agent_of(options: argparse.Namespace) -> Sequence[str]:
-    """What to connect with: one word may be a whole command, if no program has that name."""
+    """The agent to connect to: a single argument may be a whole command, unless a program has that name."""
     agent: list[str] = options.agent
     if not agent:
         return [sys.executable, "-m", "accord", "demo"]

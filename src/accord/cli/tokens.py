@@ -16,12 +16,17 @@ ROUNDS = 20_000
 
 
 def token(file: str | None) -> str | None:
-    """The one token to be sent."""
+    """The bearer token to send: from this file, or from the variable, which is then removed from the environment.
+
+    An agent that is a local command, and every terminal it asks for, would inherit the variable otherwise.
+    """
+    given = os.environ.get(VARIABLE, "").strip() or None
+    forget()
     if file is None:
-        return os.environ.get(VARIABLE, "").strip() or None
+        return given
     known = _read(file)
     if len(known) > 1:
-        raise WrongUsage(f"{file} holds {len(known)} tokens; one is sent")
+        raise WrongUsage(f"--token-file {file} must hold exactly one token to send, got {len(known)}")
     return next(iter(known))
 
 

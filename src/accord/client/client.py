@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
 
 from accord.client.definition import ClientDefinition
+from accord.engine.handlers import MessageT, RawHandlerT, Registrar
 from accord.schema import v1
-from accord.schema.base import Notification, Request
 from accord.services.elicitation.elicitation import Elicitation, Fill
 from accord.services.files.files import Files
 from accord.services.permissions.permissions import Permissions
 from accord.services.permissions.question import Ask, allow_all, refuse
 from accord.services.service import Service
 from accord.services.terminals.terminals import Terminals
-
-FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 
 class Client:
@@ -60,15 +57,15 @@ class Client:
         """The client's name, version and title, as agents are told them."""
         return self._definition.info
 
-    def on(self, message: type[Request[Any] | Notification]) -> Callable[[FunctionT], FunctionT]:
+    def on(self, message: type[MessageT]) -> Registrar[MessageT]:
         """Handle this message, of the protocol or of your own; the handler replaces that of a service."""
         return self._definition.handlers.on(message)
 
-    def on_request(self, method: str) -> Callable[[FunctionT], FunctionT]:
+    def on_request(self, method: str) -> Callable[[RawHandlerT], RawHandlerT]:
         """Handle the request of this method; params and result are plain JSON values."""
         return self._definition.handlers.on_request(method)
 
-    def on_notification(self, method: str) -> Callable[[FunctionT], FunctionT]:
+    def on_notification(self, method: str) -> Callable[[RawHandlerT], RawHandlerT]:
         """Handle the notification of this method; params are plain JSON values."""
         return self._definition.handlers.on_notification(method)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 
 from accord.capabilities import AgentOffers
 from accord.client.definition import ClientDefinition
@@ -18,7 +18,7 @@ from accord.client.sessions import Sessions
 from accord.client.supervision import Restart, Supervisor
 from accord.client.target import CommandTarget, Target
 from accord.engine.connection import Limits
-from accord.engine.handlers import Handlers
+from accord.engine.handlers import Handlers, MessageT, Registrar
 from accord.engine.peer import Peer
 from accord.errors import PeerError
 from accord.schema import v1
@@ -28,7 +28,6 @@ from accord.tasks import Tasks
 from accord.trace import Observer
 
 ResultT = TypeVar("ResultT")
-FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 
 class LiveAgent:
@@ -173,12 +172,12 @@ class LiveAgent:
         await self._supervisor.ready()
         return await self.peer.request_raw(method, params)
 
-    def on(self, message: type[Request[Any] | Notification]) -> Callable[[FunctionT], FunctionT]:
+    def on(self, message: type[MessageT]) -> Registrar[MessageT]:
         """Handle this message from now on, also after a restart."""
+        register: Callable[[Callable[..., Any]], object] = cast("Any", self._handlers.on(message))
 
-        def register(function: FunctionT) -> FunctionT:
-            self._handlers.on(message)(function)
+        def register_now(handler: Callable[..., Any]) -> None:
+            register(handler)
             self.peer.handle(self._handlers)
-            return function
 
-        return register
+        return Registrar(register_now)

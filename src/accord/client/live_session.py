@@ -153,9 +153,13 @@ class LiveSession:
         """Tell the agent to stop, and the services not to ask the user about this session any more."""
         if self.remote.peer.connection.is_open:
             self.remote.peer.tell(v1.CancelNotification(self.id))
+        self.close_questions()
+        self.state.cancel_unfinished()
+
+    def close_questions(self) -> None:
+        """Answer the open questions of this session with `cancelled`."""
         for service in self.remote.services:
             service.turn_cancelled(self)
-        self.state.cancel_unfinished()
 
     async def restart_agent(self, why: str) -> None:
         """End the agent and start it again, with its sessions."""

@@ -5,22 +5,22 @@ It is the face of a `LiveAgent`, which has what the connection does with an agen
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from accord.capabilities import AgentOffers
 from accord.client import login
 from accord.client.live_agent import LiveAgent
 from accord.client.remote_session import RemoteSession
 from accord.client.sessions import absolute
+from accord.engine.handlers import MessageT, Registrar
 from accord.engine.peer import Peer
 from accord.errors import AccordError
 from accord.schema import v1
 from accord.schema.base import Json, Notification, Request
 
 ResultT = TypeVar("ResultT")
-FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 
 class RemoteAgent:
@@ -202,7 +202,7 @@ class RemoteAgent:
         """Send any request in plain JSON values; returns the result as it came."""
         return await self._live.request_raw(method, params)
 
-    def on(self, message: type[Request[Any] | Notification]) -> Callable[[FunctionT], FunctionT]:
+    def on(self, message: type[MessageT]) -> Registrar[MessageT]:
         """Handle this message from now on, also after the agent was restarted."""
         return self._live.on(message)
 

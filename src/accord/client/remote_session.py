@@ -179,3 +179,8 @@ class RemoteSession:
     async def close(self) -> None:
         """Close the session: running turns fail, and the agent frees what it holds for the session, if it can."""
         await self._table.close(self._live)
+
+
+def live_session_of(session: RemoteSession) -> LiveSession:
+    """The session behind its face."""
+    return session._live  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]

@@ -27,7 +27,7 @@ from accord.errors import (
     RequestError,
 )
 from accord.jsonrpc import messages
-from accord.jsonrpc.endpoint import Endpoint
+from accord.jsonrpc.endpoint import Endpoint, key_of
 from accord.jsonrpc.frames import RequestId
 from accord.jsonrpc.messages import Call
 from accord.schema.codec import REFUSALS
@@ -316,7 +316,7 @@ class Answering:
 
     def cancel(self, request_id: RequestId | None) -> bool:
         """They no longer want this answer. False if it is not being worked on."""
-        owed = None if request_id is None else self._endpoint.owed.get(request_id)
+        owed = None if request_id is None else self._endpoint.owed.get(key_of(request_id))
         if owed is not None:
             owed.cancel()
         return owed is not None

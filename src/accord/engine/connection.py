@@ -32,7 +32,7 @@ from accord.engine.outbox import Outbox
 from accord.engine.routes import Route, Routes
 from accord.errors import INVALID_REQUEST, PARSE_ERROR, DecodeError, Overflow
 from accord.jsonrpc import messages
-from accord.jsonrpc.endpoint import Endpoint
+from accord.jsonrpc.endpoint import Endpoint, key_of
 from accord.jsonrpc.frames import Oversized, RequestId
 from accord.jsonrpc.messages import Answer, Call, Malformed, Tell
 from accord.schema.codec import decode
@@ -443,7 +443,7 @@ class Connection:
                 return
         if not self._serving.called(message, size):
             self._refuse(None, f"the id {message.id!r} is being worked on")
-        elif self._heard and (owed := self._endpoint.owed.get(message.id)) is not None:
+        elif self._heard and (owed := self._endpoint.owed.get(key_of(message.id))) is not None:
             self._asking.hear(owed.lane)
 
     def _has_answered(self, owed: Owed, well: bool) -> None:

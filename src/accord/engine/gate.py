@@ -13,8 +13,10 @@ An `initialize` that was answered with an error leaves the gate as it was before
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Literal
 
+from accord.jsonrpc.endpoint import key_of
 from accord.jsonrpc.frames import RequestId
 from accord.jsonrpc.messages import Call, Tell
 
@@ -51,8 +53,8 @@ class Gate:
     def __init__(self) -> None:
         self.state: State = "before"
         self.waiting: list[Call | Tell] = []
-        self._calls: set[RequestId] = set()
-        """The ids of the calls among them."""
+        self._calls: set[Hashable] = set()
+        """The ids of the calls among them, by `key_of`."""
 
     def passage(self, message: Call | Tell) -> Passage:
         kind = _kind(message)
@@ -67,11 +69,11 @@ class Gate:
         """Let this message wait for the answer to `initialize`."""
         self.waiting.append(message)
         if isinstance(message, Call):
-            self._calls.add(message.id)
+            self._calls.add(key_of(message.id))
 
     def keeps(self, request_id: RequestId | None) -> bool:
         """Whether a call with this id waits."""
-        return request_id in self._calls
+        return request_id is not None and key_of(request_id) in self._calls
 
     def initialized(self, *, well: bool) -> list[Call | Tell]:
         """`initialize` has been answered; what waited, to be looked at again."""

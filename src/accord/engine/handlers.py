@@ -11,7 +11,7 @@ import inspect
 import operator
 from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
 import msgspec
 from msgspec import Raw
@@ -32,7 +32,10 @@ if TYPE_CHECKING:
     from accord.engine.peer import Peer
 
 ResultT = TypeVar("ResultT")
-HandlerT = TypeVar("HandlerT", bound=Callable[..., Any])
+MessageT = TypeVar("MessageT", bound="Request[Any] | Notification")
+MessageT_co = TypeVar("MessageT_co", bound="Request[Any] | Notification", covariant=True)
+RawHandlerT = TypeVar("RawHandlerT", bound="Callable[[Json], object] | Callable[[Json, Context], object]")
+OtherHandlerT = TypeVar("OtherHandlerT", bound="Callable[[str, Json, Context], object]")
 
 TRACE_KEYS = ("traceparent", "tracestate", "baggage")
 
@@ -82,6 +85,46 @@ class Context:
         return self._owed
 
 
+class Registrar(Generic[MessageT_co]):
+    """Registers the handler of one message; what `on(Message)` gives.
+
+    Type checkers compare the handler with the message: its parameter, and for a request its result.
+    """
+
+    __slots__ = ("_register",)
+
+    def __init__(self, register: Callable[[Callable[..., Any]], object]) -> None:
+        self._register = register
+
+    @overload
+    def __call__(
+        self: Registrar[Request[ResultT]], handler: Callable[[MessageT_co, Context], Awaitable[ResultT | None]], /
+    ) -> Callable[[MessageT_co, Context], Awaitable[ResultT | None]]: ...
+    @overload
+    def __call__(
+        self: Registrar[Request[ResultT]], handler: Callable[[MessageT_co, Context], ResultT | None], /
+    ) -> Callable[[MessageT_co, Context], ResultT | None]: ...
+    @overload
+    def __call__(
+        self: Registrar[Request[ResultT]], handler: Callable[[MessageT_co], Awaitable[ResultT | None]], /
+    ) -> Callable[[MessageT_co], Awaitable[ResultT | None]]: ...
+    @overload
+    def __call__(
+        self: Registrar[Request[ResultT]], handler: Callable[[MessageT_co], ResultT | None], /
+    ) -> Callable[[MessageT_co], ResultT | None]: ...
+    @overload
+    def __call__(
+        self: Registrar[Notification], handler: Callable[[MessageT_co, Context], object], /
+    ) -> Callable[[MessageT_co, Context], object]: ...
+    @overload
+    def __call__(
+        self: Registrar[Notification], handler: Callable[[MessageT_co], object], /
+    ) -> Callable[[MessageT_co], object]: ...
+    def __call__(self, handler: Callable[..., Any], /) -> Callable[..., Any]:
+        self._register(handler)
+        return handler
+
+
 class Handlers:
     """Who handles what: functions by message class, or by method for raw JSON."""
 
@@ -91,11 +134,7 @@ class Handlers:
         self.others: Callable[..., Any] | None = None
         self.arrivals: dict[str, tuple[type[Notification], Callable[[Any, bytes | Raw], None]]] = {}
 
-    @overload
-    def on(self, message: type[Request[ResultT]]) -> Callable[[HandlerT], HandlerT]: ...
-    @overload
-    def on(self, message: type[Notification]) -> Callable[[HandlerT], HandlerT]: ...
-    def on(self, message: type[Request[Any] | Notification]) -> Callable[[HandlerT], HandlerT]:
+    def on(self, message: type[MessageT]) -> Registrar[MessageT]:
         """Handle this message with a `def` or `async def` that takes it, and a `Context` if it wants one.
 
         What a request's handler returns is the answer; None stands for an answer without fields.
@@ -103,13 +142,13 @@ class Handlers:
         method = getattr(message, "__method__", None)
         if method is None:
             raise TypeError(f"{message.__name__} names no method: write class {message.__name__}(..., method=...)")
-        _must_be_known(message, method)
+        cls: type[Request[Any] | Notification] = cast("Any", message)
+        _must_be_known(cls, method)
 
-        def register(handler: HandlerT) -> HandlerT:
-            self.typed[method, issubclass(message, Request)] = (message, handler)
-            return handler
+        def register(handler: Callable[..., Any]) -> None:
+            self.typed[method, issubclass(cls, Request)] = (cls, handler)
 
-        return register
+        return Registrar(register)
 
     def on_arrival(self, message: type[Notification], arrived: Callable[[Any, bytes | Raw], None]) -> None:
         """Tell this function of each such notification where it arrives, before any handler, which there may be too.
@@ -118,15 +157,15 @@ class Handlers:
         """
         self.arrivals[message.__method__] = (message, arrived)
 
-    def on_request(self, method: str) -> Callable[[HandlerT], HandlerT]:
+    def on_request(self, method: str) -> Callable[[RawHandlerT], RawHandlerT]:
         """Handle a request by its method, with params and result as plain JSON values."""
         return self._register_raw(method, is_request=True)
 
-    def on_notification(self, method: str) -> Callable[[HandlerT], HandlerT]:
+    def on_notification(self, method: str) -> Callable[[RawHandlerT], RawHandlerT]:
         """Handle a notification by its method, with params as plain JSON values."""
         return self._register_raw(method, is_request=False)
 
-    def on_other(self, handler: HandlerT) -> HandlerT:
+    def on_other(self, handler: OtherHandlerT) -> OtherHandlerT:
         """Handle whatever has no handler of its own: `handler(method, params, context)`, in plain JSON values."""
         self.others = handler
         return handler
@@ -146,8 +185,8 @@ class Handlers:
         both.arrivals = others.arrivals | self.arrivals
         return both
 
-    def _register_raw(self, method: str, *, is_request: bool) -> Callable[[HandlerT], HandlerT]:
-        def register(handler: HandlerT) -> HandlerT:
+    def _register_raw(self, method: str, *, is_request: bool) -> Callable[[RawHandlerT], RawHandlerT]:
+        def register(handler: RawHandlerT) -> RawHandlerT:
             self.raw[method, is_request] = handler
             return handler
 

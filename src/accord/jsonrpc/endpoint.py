@@ -10,7 +10,8 @@ type-exact, as Python's dictionaries keep `1` and `"1"` apart (and `parse` lets 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import OrderedDict
+from collections.abc import Hashable, Iterator
 from typing import Generic, TypeVar
 
 from accord.jsonrpc.frames import RequestId
@@ -19,7 +20,19 @@ AskedT = TypeVar("AskedT")
 OwedT = TypeVar("OwedT")
 
 MOST_ABANDONED = 10_000
-"""A peer that never answers what we gave up must not make us remember it all for ever; the oldest is forgotten."""
+"""Ids of abandoned requests that are remembered. Past it the oldest is forgotten; its late answer is then a stray."""
+
+
+def key_of(request_id: RequestId) -> Hashable:
+    """A dictionary key for an id that the peer has chosen.
+
+    Python hashes an integer to its remainder modulo 2**61 - 1, so a peer that may choose integers of any size can make
+    them all collide, and each look-up would compare them all. Of those within 64 bits only a few share a hash; larger
+    ones are looked up by their text, whose hash the peer cannot predict.
+    """
+    if isinstance(request_id, int) and not _LEAST <= request_id <= _MOST:
+        return (hex(request_id),)  # a tuple, so that it is no other string id
+    return request_id
 
 
 class Endpoint(Generic[AskedT, OwedT]):
@@ -29,9 +42,10 @@ class Endpoint(Generic[AskedT, OwedT]):
 
     def __init__(self) -> None:
         self.asked: dict[RequestId, AskedT] = {}
-        self.owed: dict[RequestId, OwedT] = {}
+        self.owed: dict[Hashable, OwedT] = {}
+        """What we have to answer, by `key_of` its id."""
         self.strays = 0
-        self._abandoned: dict[RequestId, None] = {}
+        self._abandoned: OrderedDict[RequestId, None] = OrderedDict()
         self._next_id = 1
 
     def ask(self, note: AskedT) -> int:
@@ -59,21 +73,28 @@ class Endpoint(Generic[AskedT, OwedT]):
             return False
         self._abandoned[request_id] = None
         if len(self._abandoned) > MOST_ABANDONED:
-            del self._abandoned[next(iter(self._abandoned))]
+            self._abandoned.popitem(last=False)
         return True
 
     def owe(self, request_id: RequestId, note: OwedT) -> bool:
         """A call came in. False if one with its id is still being worked on."""
-        if request_id in self.owed:
+        key = key_of(request_id)
+        if key in self.owed:
             return False
-        self.owed[request_id] = note
+        self.owed[key] = note
         return True
 
     def pay(self, request_id: RequestId) -> bool:
         """We answer this call. True exactly once: whoever gets False must not answer."""
-        return self.owed.pop(request_id, None) is not None
+        return self.owed.pop(key_of(request_id), None) is not None
 
     def give_up(self) -> Iterator[AskedT]:
-        """Everything that we asked and that will never be answered, at the end of the link."""
+        """Everything that we asked and that will never be answered, at the end of the link, in the order of asking."""
         while self.asked:
-            yield self.asked.pop(next(iter(self.asked)))
+            for request_id in list(self.asked):
+                # What is done about one may have abandoned another.
+                if (note := self.asked.pop(request_id, None)) is not None:
+                    yield note
+
+
+_LEAST, _MOST = -(2**63), 2**64 - 1

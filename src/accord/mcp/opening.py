@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
-import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING
 
 from accord.errors import McpServerError
+from accord.mcp.server_stderr import server_stderr
 from accord.schema import v1
 from accord.schema.base import Unknown
 
@@ -48,13 +48,14 @@ def name_of(server: v1.McpServer | Unknown) -> str:
     return "a server of an unknown type" if isinstance(server, Unknown) else server.name
 
 
-def _process(server: v1.McpServerStdio, folder: str | None) -> AbstractAsyncContextManager[TransportStreams]:
+@asynccontextmanager
+async def _process(server: v1.McpServerStdio, folder: str | None) -> AsyncGenerator[TransportStreams]:
     from mcp.client.stdio import StdioServerParameters, stdio_client
 
     variables = {variable.name: variable.value for variable in server.env}
     parameters = StdioServerParameters(command=server.command, args=server.args, env=variables, cwd=folder)
-    # Not sys.stderr, which may have been replaced by an object that a process cannot write to.
-    return stdio_client(parameters, errlog=sys.__stderr__ or sys.stderr)
+    async with server_stderr() as errlog, stdio_client(parameters, errlog=errlog) as streams:
+        yield streams
 
 
 @asynccontextmanager

@@ -114,6 +114,15 @@ def decoder_of(type: Any) -> msgspec.json.Decoder[Any]:
     return made
 
 
+def convert_alone(value: Json, type: Any) -> Any:
+    """This value as a type of an author's, read by msgspec; one at a time, for the reason that `decoder_of` has.
+
+    The type is not kept, as a program may make a new class for each value.
+    """
+    with _one_at_a_time:
+        return msgspec.convert(value, type, str_keys=True)
+
+
 def _convert(value: Json, type: Any) -> Any:
     if type not in _noted:
         decoder_of(type)

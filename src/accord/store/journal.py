@@ -132,10 +132,19 @@ class WriteJournal:
         self._submit(work).add_done_callback(lambda future: loop.call_soon_threadsafe(self._committed, writes, future))
 
     def _look(self, writes: list[Write]) -> None:
-        """Raises StoreError if the file is gone. A look costs a tenth of a commit, so updates in a stream share one."""
-        if monotonic() >= self._look_after or any(write.touches for write in writes):
-            self._file.must_be_there()
-            self._look_after = monotonic() + LOOK_AGAIN
+        """Raise StoreError if the file is gone.
+
+        A look costs a tenth of a commit, so the updates of a stream share one.
+        """
+        now = monotonic()
+        if now < self._look_after:
+            for write in writes:
+                if write.columns is not None:
+                    break
+            else:
+                return
+        self._file.must_be_there()
+        self._look_after = now + LOOK_AGAIN
 
     def _committed(self, writes: list[Write], future: Future[Outcomes]) -> None:
         error = future.exception()

@@ -13,6 +13,7 @@ The end of input is the end of what we receive, not of what we may send: the las
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import sys
 from collections.abc import Generator, Sequence
@@ -52,6 +53,8 @@ class StdioTransport(Transport):
         self._receiver: Receiver | None = None
         self._closing: asyncio.Task[None] | None = None
         self._end: End | None = None
+        self.output_error: OSError | None = None
+        """Why output could not be written although its reader was there: the disk is full, for instance."""
 
     @classmethod
     def standard(cls, *, limit: int = LIMIT, high_water: int = HIGH_WATER) -> StdioTransport:
@@ -137,6 +140,8 @@ class StdioTransport(Transport):
 
     def _output_broke(self, error: OSError) -> None:
         self._reader.drain()  # what they sent before they went is there already
+        if not _has_left(error):
+            self.output_error = error
         self._finish(_broken("output", error))
 
     def _finish(self, end: End) -> None:
@@ -222,6 +227,11 @@ def _own(fd: int, access: int) -> int:
 def _put_back(fd: int, *, blocking: bool) -> None:
     with suppress(OSError):  # its owner has closed it already
         os.set_blocking(fd, blocking)
+
+
+def _has_left(error: OSError) -> bool:
+    """Whether this error of a write says that the reader has closed its end, which is an ordinary end for an agent."""
+    return isinstance(error, ConnectionError) or (sys.platform == "win32" and error.errno == errno.EINVAL)
 
 
 def _broken(what: str, error: OSError) -> End:

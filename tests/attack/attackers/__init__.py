@@ -4,7 +4,7 @@ An attack is a function of an `Attacker`. It makes tries while `attacker.going` 
 `attacker.made()`. A connection that is refused, cut or silent is what a server may do. Only what a server must never
 do is said with `attacker.wrong(...)`, and fails the run.
 
-    python -m attack.attackers KIND SEED SECONDS TARGETS
+    python -m tests.attack.attackers KIND SEED SECONDS TARGETS
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import sys
 
-from attack.attackers import Attacker
-from attack.attackers.families import ATTACKS
+from tests.attack.attackers import Attacker
+from tests.attack.attackers.families import ATTACKS
 
 if __name__ == "__main__":
     kind, seed, seconds, targets = sys.argv[1:]

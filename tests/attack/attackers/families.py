@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attack.attackers import (
+from tests.attack.attackers import (
     ATTACKS,
     floods,
     halves,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import time
 
-from attack.attackers import FLOODING, WAIT, Attacker, attack
-from attack.attackers.wire import (
+from tests.attack.attackers import FLOODING, WAIT, Attacker, attack
+from tests.attack.attackers.wire import (
     INITIALIZE,
     PING,
     SMALL,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 
-from attack.attackers import Attacker, attack
-from attack.attackers.wire import Socket, announced, connected, cut_off, head, junk, leave, masked, post
-from attack.bounds import BODY
+from tests.attack.attackers import Attacker, attack
+from tests.attack.attackers.wire import Socket, announced, connected, cut_off, head, junk, leave, masked, post
+from tests.attack.bounds import BODY
 
 HALF = BODY * 15 // 16
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import struct
 
-from attack.attackers import Attacker, attack
-from attack.attackers.wire import SMALL, connected, cut_off, push, read_some
+from tests.attack.attackers import Attacker, attack
+from tests.attack.attackers.wire import SMALL, connected, cut_off, push, read_some
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, RESET, SETTINGS, PING, WINDOW_UPDATE, CONTINUATION = 0, 1, 3, 4, 6, 8, 9

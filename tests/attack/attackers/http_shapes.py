@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from attack.attackers import Attacker, attack
-from attack.attackers.wire import connected, cut_off, head, read_some
+from tests.attack.attackers import Attacker, attack
+from tests.attack.attackers.wire import connected, cut_off, head, read_some
 
 BODY = b'{"jsonrpc":"2.0","id":0,"method":"x"}'
 LENGTH = b"%d" % len(BODY)

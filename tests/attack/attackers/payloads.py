@@ -6,8 +6,8 @@ import json
 import time
 from collections.abc import Callable
 
-from attack.attackers import Attacker, attack
-from attack.attackers.wire import (
+from tests.attack.attackers import Attacker, attack
+from tests.attack.attackers.wire import (
     BINARY,
     CLOSE,
     INITIALIZE,
@@ -22,7 +22,7 @@ from attack.attackers.wire import (
     read_some,
     response,
 )
-from attack.bounds import BODY
+from tests.attack.bounds import BODY
 
 SIZE = BODY * 9 // 10
 

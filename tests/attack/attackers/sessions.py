@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import time
 
-from attack.attackers import Attacker, attack
-from attack.attackers.wire import (
+from tests.attack.attackers import Attacker, attack
+from tests.attack.attackers.wire import (
     INITIALIZE,
     Socket,
     Streamable,
@@ -19,7 +19,7 @@ from attack.attackers.wire import (
     read_some,
     response,
 )
-from attack.bounds import BODY
+from tests.attack.bounds import BODY
 
 PROCESSES = 8
 """Connections to the server of commands at the same time: each is a process of its own."""
@@ -120,7 +120,7 @@ def waiting_bodies(attacker: Attacker) -> None:
         session = client.session(stream := client.stream())
         connections += [client.connection, stream]
         client.post(prompt(session, f"deaf {attacker.left + 2}", 2), session)
-        for _ in range(100):
+        for _ in range(50):
             connections.append(connected(client.port))
             connections[-1].sendall(post(body, f"Acp-Connection-Id: {client.id}"))
             attacker.sent += len(body)

@@ -11,10 +11,10 @@ import sys
 import time
 from pathlib import Path
 
-from attack.attackers import WAIT, Attacker, attack
-from attack.attackers.payloads import SHAPES
-from attack.attackers.wire import INITIALIZE, NEW_SESSION, cut_off, junk, prompt, unknown
-from attack.bounds import MIB, Bounds
+from tests.attack.attackers import WAIT, Attacker, attack
+from tests.attack.attackers.payloads import SHAPES
+from tests.attack.attackers.wire import INITIALIZE, NEW_SESSION, cut_off, junk, prompt, unknown
+from tests.attack.bounds import MIB, Bounds
 
 ANSWERING = 60.0
 """Seconds in which an agent that was attacked has to answer once its output is read."""
@@ -27,7 +27,7 @@ class Agent:
         self.attacker = attacker
         self._received = b""
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "attack.honest_agent"],
+            [sys.executable, "-m", "tests.attack.honest_agent"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

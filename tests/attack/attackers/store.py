@@ -7,10 +7,10 @@ import subprocess
 import sys
 import time
 
-from attack.attackers import Attacker, attack
-from attack.attackers.wire import cut_off
+from tests.attack.attackers import Attacker, attack
+from tests.attack.attackers.wire import cut_off
 
-WORKER = (sys.executable, "-m", "attack.store_worker")
+WORKER = (sys.executable, "-m", "tests.attack.store_worker")
 CHECKING = 60.0
 """Seconds that a check may take on a busy machine."""
 

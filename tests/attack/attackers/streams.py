@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from attack.attackers import Attacker, attack
-from attack.attackers.wire import SMALL, Socket, Streamable, cut_off, head, leave, prompt, read_some
+from tests.attack.attackers import Attacker, attack
+from tests.attack.attackers.wire import SMALL, Socket, Streamable, cut_off, head, leave, prompt, read_some
 
 
 @attack

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from attack.attackers import WAIT, Attacker
+from tests.attack.attackers import WAIT, Attacker
 
 SMALL = 4096
 """The receive buffer of an attacker who does not read, in bytes."""

@@ -1,6 +1,6 @@
 """A hostile agent over standard streams.
 
-python -m attack.hostiles.agents KIND SECONDS
+python -m tests.attack.hostiles.agents KIND SECONDS
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from attack.attackers.payloads import SHAPES
-from attack.hostiles import LATEST, Allowance
+from tests.attack.attackers.payloads import SHAPES
+from tests.attack.hostiles import LATEST, Allowance
 
 Json = dict[str, Any]
 

@@ -1,6 +1,6 @@
 """A hostile server of HTTP and WebSocket. It says its port, and serves each connection in a thread.
 
-python -m attack.hostiles.servers KIND SECONDS
+python -m tests.attack.hostiles.servers KIND SECONDS
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
-from attack.attackers.payloads import SHAPES
-from attack.hostiles import LATEST, Allowance
-from attack.hostiles.agents import text, update
+from tests.attack.attackers.payloads import SHAPES
+from tests.attack.hostiles import LATEST, Allowance
+from tests.attack.hostiles.agents import text, update
 
 ACCEPTED = b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n"
 EVENTS = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"

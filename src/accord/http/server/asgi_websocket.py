@@ -30,7 +30,7 @@ class AsgiWebSocket(Transport):
         limits: ServerLimits | None = None,
     ) -> None:
         self.limits = limits or ServerLimits()
-        self.ledger = Ledger(self.limits.sessions)
+        self.ledger = Ledger(self.limits.sessions, self.limits.requests)
         self.received = self.sent = 0
         """Bytes of messages."""
         self.code = 0
@@ -119,13 +119,15 @@ class AsgiWebSocket(Transport):
             # Bidirectional Messaging: "Binary frames are ignored."
             text = event.get("text")
             if text is not None and self._end is None and self._receiver is not None:
-                self._received(text.encode("utf-8", "surrogatepass"), self._receiver)
+                await self._received(text.encode("utf-8", "surrogatepass"), self._receiver)
 
-    def _received(self, frame: bytes, receiver: Receiver) -> None:
+    async def _received(self, frame: bytes, receiver: Receiver) -> None:
         self.received += len(frame)
         if (refusal := self.ledger.hear(parse(frame))) is None:
             receiver.received([frame])
         else:
+            if self.unsent > self.limits.unread:  # a client that reads no refusals gets no more of them
+                await self._outgoing.flush()
             self.send([refusal])
 
     async def _write(self) -> None:

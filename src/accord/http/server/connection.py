@@ -11,7 +11,8 @@ nothing is read for `ServerLimits.stalled` seconds while something waits, or if 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 
 from accord.errors import ProtocolError
 from accord.http.ordering import Once
@@ -40,8 +41,8 @@ class HttpConnection(Transport):
         self.id = connection_id
         self.owner = owner
         self.limits = limits or ServerLimits()
-        self.outbound = Streams(self.limits.kept)
-        self.ledger = Ledger(self.limits.sessions)
+        self.outbound = Streams(self.limits.kept, self.limits.requests)
+        self.ledger = Ledger(self.limits.sessions, self.limits.requests)
         self.once = Once()
         """Which of the POSTs that have numbers were taken."""
         self.ended: asyncio.Event = asyncio.Event()
@@ -153,7 +154,7 @@ class HttpConnection(Transport):
     def _drop_unreadable(self) -> None:
         """Keep nothing for readers that cannot come any more: nobody finds a connection that has ended."""
         if self.end is not None and (self.client_has_left or not self._readers):
-            self.outbound = Streams(self.limits.kept)
+            self.outbound = Streams(self.limits.kept, self.limits.requests)
 
     def _too_late(self) -> Refusal:
         if self._initialized.cancelled():
@@ -165,7 +166,8 @@ class HttpConnection(Transport):
     async def initialize(self, call: Call, body: bytes) -> bytes:
         """Deliver this `initialize`, and wait for its answer; raises Refusal if there will be none."""
         self._initializing = call.id
-        await self._hand_over(body)
+        with self._counted():
+            (await self._taking(body)).received([body])
         try:
             return await asyncio.shield(self._initialized)
         except asyncio.CancelledError:
@@ -174,22 +176,41 @@ class HttpConnection(Transport):
             raise
 
     async def deliver(self, posted: PostedMessage, body: bytes, number: int | None = None) -> None:
-        """Hand a message to the agent; waits while it takes none, and raises Refusal once it is gone."""
-        if not (self.takes_now or self._waiting.has_room(len(body))):
-            most = self.limits.waiting
-            raise Refusal(
-                429, f"the agent reads nothing, and at most {most:,} bytes wait for it: send this again later"
-            )
-        if isinstance(posted.message, Call):
-            self._check_streams(posted.session)
-            self.outbound.asked(posted.message, posted.session)
-            if (refusal := self.ledger.hear(posted.message)) is not None:
-                await self._has_room.wait()  # who reads no refusals gets no more of them
-                self.send([refusal])
+        """Hand a message to the agent; waits while the agent takes none. Raises Refusal.
+
+        Nothing is recorded before the message can be handed over, so a POST that is cancelled leaves nothing.
+        """
+        self._check_waiting(body)
+        with self._counted():
+            receiver = await self._taking(body)
+            if number is not None and self.once.has(number):
                 return
-        elif isinstance(posted.message, Answer):
-            self.outbound.answered(posted.message.id)
-        await self._hand_over(body, number)
+            if (refusal := self._refusal_of(posted)) is not None:
+                await self._has_room.wait()  # a client that reads no refusals gets no more of them
+                self._check_open()
+            if number is not None and not self.once.take(number):
+                return
+            if isinstance(posted.message, Call):
+                self.outbound.asked(posted.message, posted.session)
+            elif isinstance(posted.message, Answer):
+                self.outbound.answered(posted.message.id)
+            if refusal is None:
+                receiver.received([body])
+            else:
+                self.send([refusal])
+
+    def _refusal_of(self, posted: PostedMessage) -> bytes | None:
+        """The error to answer this with, if it would open one session too many. Raises Refusal for other limits."""
+        if not isinstance(posted.message, Call):
+            return None
+        self._check_streams(posted.session)
+        if self.outbound.unanswered >= self.limits.requests:
+            raise Refusal(
+                429,
+                f"{self.outbound.unanswered:,} requests of this connection wait for their answers, at most "
+                f"{self.limits.requests:,} may: send this again later",
+            )
+        return self.ledger.hear(posted.message)
 
     def _check_waiting(self, body: bytes) -> None:
         if not (self.takes_now or self._waiting.has_room(len(body))):
@@ -211,22 +232,31 @@ class HttpConnection(Transport):
     async def deliver_wrong_answer(self, answer: Malformed, body: bytes) -> None:
         """Hand over what was meant as an answer: whoever waits for it is to know that it makes no sense."""
         self._check_waiting(body)
-        self.outbound.answered(answer.pending)
-        await self._hand_over(body)
+        with self._counted():
+            receiver = await self._taking(body)
+            self.outbound.answered(answer.pending)
+            receiver.received([body])
 
-    async def _hand_over(self, body: bytes, number: int | None = None) -> None:
+    @contextmanager
+    def _counted(self) -> Generator[None]:
+        """Count a request of the client for as long as the block lasts: a connection with one is not abandoned."""
         self._requests += 1
         try:
-            if not self.takes_now:
-                await self._wait_with(body)
-            if self.end is not None or self._receiver is None:
-                raise self._too_late()
-            # Only now: whoever waited here and was cancelled has not handed anything over.
-            if number is None or self.once.take(number):
-                self._receiver.received([body])
+            yield
         finally:
             self._requests -= 1
             self._seen = self._loop.time()
+
+    async def _taking(self, body: bytes) -> Receiver:
+        """Wait until the agent takes messages; raises Refusal if the connection has ended."""
+        if not self.takes_now:
+            await self._wait_with(body)
+        return self._check_open()
+
+    def _check_open(self) -> Receiver:
+        if self.end is not None or self._receiver is None:
+            raise self._too_late()
+        return self._receiver
 
     async def _wait_with(self, body: bytes) -> None:
         """Wait until the agent takes messages."""

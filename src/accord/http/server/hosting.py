@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from accord.agent.running import OWNER
+from accord.running import OWNER
 from accord.transports.base import End, Transport
 from accord.transports.process import ProcessTransport
 from accord.transports.relay import relay

@@ -143,7 +143,7 @@ class Http1Connection(Received):
             self._refuse(bad)
 
     def _take(self, data: bytes) -> None:
-        while not self._is_leaving:
+        while not (self._is_leaving or self._transport.is_closing()):
             if self._body is not None and self._answering is not None:
                 part, data = self._body.feed(data)
                 is_over = self._body.is_over
@@ -226,8 +226,9 @@ class Http1Connection(Received):
         return self._body is None
 
     def write(self, data: bytes) -> None:
-        self._written += len(data)
-        self._transport.write(data)
+        if not self._transport.is_closing():  # uvloop raises for it, and asyncio only counts it
+            self._written += len(data)
+            self._transport.write(data)
 
     async def room(self) -> None:
         """Wait until what was written is on its way, or the client is gone."""

@@ -7,8 +7,8 @@
   `BoundedHttp2`.
 - What the application raises is logged nowhere, what a client's bytes raise ends up in asyncio's log: `Applications`,
   `Http2Connection`.
-- A connection that is closed while its client does not read stays, and one on which HTTP/2 was assumed may be idle for
-  ever: `Http2Connection`.
+- A connection that is closed while its client does not read stays, one on which HTTP/2 was assumed may be idle for
+  ever, and one that is cut while requests are being answered stays for as long as an idle one: `Http2Connection`.
 - It pings WebSockets without minding the answers, and keeps a closed one for as long as the interval. A message past
   the limit goes on being collected, and counts in characters. Text that is none, and frames that are none, are not
   answered with a close code. What comes before the handshake is answered leaves the application waiting for ever, and a
@@ -34,7 +34,7 @@ from h2.errors import ErrorCodes
 from hypercorn.asyncio.task_group import TaskGroup
 from hypercorn.asyncio.tcp_server import TCPServer
 from hypercorn.config import Config
-from hypercorn.events import Closed, RawData
+from hypercorn.events import Closed, RawData, Updated
 from hypercorn.protocol import h2 as hypercorn_h2
 from hypercorn.protocol.events import Body, Data, Event, Request, StreamClosed
 from hypercorn.protocol.h2 import H2Protocol, StreamBuffer
@@ -81,6 +81,9 @@ def mend() -> None:
 class Http2Connection(TCPServer):
     """One TCP connection."""
 
+    _has_ended = False
+    """Whether its client has left, so that its idle time must not be measured any more."""
+
     async def run(self) -> None:
         try:
             await super().run()
@@ -101,6 +104,7 @@ class Http2Connection(TCPServer):
 
         protocol.handle = handled  # type: ignore[method-assign]
         await super()._read_data()
+        self._has_ended = True
         await self.idle_task.stop()
 
     @property
@@ -108,6 +112,8 @@ class Http2Connection(TCPServer):
         return self.idle_task._handle is not None  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
     async def protocol_send(self, event: Any) -> None:
+        if self._has_ended and isinstance(event, Updated):
+            return  # a request that ends only now would keep the connection for as long as an idle one
         if isinstance(event, RawData) and self.writer.transport.is_closing():
             await self.protocol.handle(Closed())  # nobody is there any more; asyncio would complain of each write
             await asyncio.sleep(0)

@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from accord.errors import INVALID_REQUEST
 from accord.http.headers import session_of
+from accord.http.server.limits import ServerLimits
 from accord.jsonrpc.frames import RequestId
 from accord.jsonrpc.messages import Answer, Call, Malformed, Message, error_answer, parse
 
@@ -19,6 +20,7 @@ MAKES_A_SESSION = frozenset({"session/new", "session/fork"})
 OPENS_A_SESSION = frozenset({"session/load", "session/resume"})
 CLOSES_A_SESSION = frozenset({"session/close", "session/delete"})
 PROMPT = "session/prompt"
+COUNTED = MAKES_A_SESSION | OPENS_A_SESSION | CLOSES_A_SESSION | {PROMPT}
 
 NO_ANSWER = b'{"jsonrpc":"2.0","method":'
 
@@ -33,8 +35,9 @@ class Ledger:
     b'{"jsonrpc":"2.0","id":2,"error":{"code":-32600,"message":"a connection has at most 1 sessions: close one"}}'
     """
 
-    def __init__(self, sessions: int) -> None:
+    def __init__(self, sessions: int, requests: int = ServerLimits().requests) -> None:
         self._most = sessions
+        self._most_requests = requests
         self._open: set[str] = set()
         self._opening: dict[RequestId, str | None] = {}
         self._closing: dict[RequestId, str] = {}
@@ -54,7 +57,12 @@ class Ledger:
 
     def hear(self, message: Message | Malformed) -> bytes | None:
         """The client sends this: what to answer instead of handing it on, if it would open one session too many."""
-        if not isinstance(message, Call) or self._may(message):
+        if not isinstance(message, Call) or message.method not in COUNTED:
+            return None
+        if message.id not in self._prompts and len(self._prompts) + len(self._closing) >= self._most_requests:
+            problem = f"{self._most_requests:,} requests of this connection wait for their answers: ask again later"
+            return error_answer(message.id, INVALID_REQUEST, problem)
+        if self._may(message):
             return None
         return error_answer(message.id, INVALID_REQUEST, f"a connection has at most {self._most:,} sessions: close one")
 

@@ -20,13 +20,17 @@ class ServerLimits:
     """Bytes of a message: of a POST's body (413 past it), and of a WebSocket's message (close code 1009)."""
 
     sockets: int = 20_000
-    """TCP connections at the same time. More are closed as they come."""
+    """TCP connections at the same time, those in a TLS handshake included. Further ones are closed at once; with TLS,
+    the oldest one whose handshake is not done is closed instead."""
 
     connections: int = 10_000
     """Connections of the protocol at the same time. More are answered with 503."""
 
     sessions: int = 1_000
     """Sessions that are open on one connection. A request for one more is answered with an error."""
+
+    requests: int = 10_000
+    """Requests on one connection that wait for an answer. One more is answered with 429, or with an error."""
 
     processes: int = 250
     """Agent processes at the same time, where each connection has one. A connection more is answered with 503."""
@@ -60,6 +64,9 @@ class ServerLimits:
 
     abandoned: float = 60.0
     """Seconds that a connection lasts without a stream and without a request."""
+
+    handshake: float = 10.0
+    """Seconds that a TLS handshake may take, from accept to its end."""
 
     idle: float = 30.0
     """Seconds that a TCP connection lasts without a request. The head of a request has as long to arrive."""

@@ -1,10 +1,12 @@
-"""Taking TCP connections, and giving each to whoever speaks its protocol.
+"""Accepts TCP connections and gives each to the protocol that its client speaks.
 
-a connection ──▶ Connection1 ──┬──▶ the application      HTTP/1.1, ours
-                               ├──▶ Upgrade              a WebSocket, ours
-                               └──▶ hypercorn, mended    HTTP/2, agreed upon within TLS or begun without asking
+with TLS: TlsAcceptor ──┐
+                        ▼
+a connection ──▶ Http1Connection ──┬──▶ the application      HTTP/1.1, our own
+                                   ├──▶ Upgrade              a WebSocket, our own
+                                   └──▶ Http2Connection      HTTP/2 (hypercorn), by ALPN or by its preface
 
-end ──▶ no more are taken, idle ones are told, the rest has a moment, then all are cut
+end ──▶ accept no more, close idle connections, wait a moment for the rest, then abort all that are left
 """
 
 from __future__ import annotations
@@ -21,81 +23,102 @@ from accord.http.h1 import RequestHead
 from accord.http.server.app import App
 from accord.http.server.http1 import Http1Connection
 from accord.http.server.http2 import Http2Connection, Settings, mend
+from accord.http.server.tls import BACKLOG, TlsAcceptor
 from accord.http.server.websocket import Upgrade
 from accord.tasks import Tasks
 
-HANDSHAKE = 10.0
-"""Seconds that TLS may take to be agreed upon."""
-
 ENDING = 2.0
-"""Seconds that each step of ending may take."""
+"""Seconds that each step of `Listener.end` may take."""
 
 
 class Listener:
-    """An open socket, and the connections that have come through it."""
+    """A listening socket and the connections that were accepted on it."""
 
     def __init__(self, app: App, listening: socket.socket, tls: ssl.SSLContext | None) -> None:
         self.app = app
         self.is_ending = False
         self._listening = listening
-        self._tls = tls
+        self._server: asyncio.Server | None = None
+        self._acceptor: TlsAcceptor | None = None
+        if tls is not None:
+            self._acceptor = TlsAcceptor(
+                listening,
+                tls,
+                deadline=app.limits.handshake,
+                protocol=lambda: Http1Connection(self),
+                has_room=lambda: self._has_room,
+            )
         self._settings = _settings(app)
         self._tasks = Tasks(asyncio.get_running_loop())
         self._connections: set[Http1Connection] = set()
-        """Those that speak HTTP/1.1."""
+        """The connections that speak HTTP/1.1."""
         self._sockets: set[asyncio.Transport] = set()
-        """Those that speak something else by now."""
+        """The connections that became a WebSocket or HTTP/2."""
 
     @property
     def idle(self) -> float:
-        """Seconds that a connection lasts without a request."""
+        """Seconds that a connection stays open without a request."""
         return self.app.limits.idle
 
     @property
     def stalled(self) -> float:
-        """Seconds that answers may wait without one of them being read."""
+        """Seconds that responses may wait without the client reading any of them."""
         return self.app.limits.stalled
 
     async def start(self) -> None:
+        """Begin to accept connections."""
         mend()
         self._context = WorkerContext(None)
-        self._server = await asyncio.get_running_loop().create_server(
-            lambda: Http1Connection(self),
-            sock=self._listening,
-            backlog=1024,
-            ssl=self._tls,
-            ssl_handshake_timeout=None if self._tls is None else HANDSHAKE,
-        )
+        if self._acceptor is not None:
+            self._acceptor.start()
+        else:
+            self._server = await asyncio.get_running_loop().create_server(
+                lambda: Http1Connection(self), sock=self._listening, backlog=BACKLOG
+            )
+
+    @property
+    def open(self) -> int:
+        """How many TCP connections are open, those in a TLS handshake included."""
+        pending = 0 if self._acceptor is None else self._acceptor.pending
+        return pending + len(self._connections) + len(self._sockets)
+
+    @property
+    def _has_room(self) -> bool:
+        return self.open < self.app.limits.sockets
 
     def takes(self, connection: Http1Connection) -> bool:
-        """Whether one more is taken."""
-        if self.is_ending or len(self._connections) + len(self._sockets) >= self.app.limits.sockets:
+        """Count this connection, unless the server ends or has `ServerLimits.sockets` of them; whether it was."""
+        if self._acceptor is not None:
+            self._acceptor.made(connection)
+        if self.is_ending or not self._has_room:
             return False
         self._connections.add(connection)
         return True
 
     def forget(self, connection: Http1Connection) -> None:
+        """Count this connection no longer: it has ended, or became a WebSocket or HTTP/2."""
         self._connections.discard(connection)
 
     def start_task(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run this for a request; `end` waits for it."""
         self._tasks.start(work, "accord http request")
 
     def upgrade(
         self, connection: Http1Connection, transport: asyncio.Transport, head: RequestHead, rest: bytes
     ) -> None:
-        """This connection becomes a WebSocket, if it may."""
+        """Make this connection a WebSocket, if the application accepts it."""
         self.forget(connection)
-        self.start_task(self._counted(transport, Upgrade(transport, head, rest).answer(self.app)))
+        self._start_counted(transport, Upgrade(transport, head, rest).answer(self.app))
 
     def hand_over(self, connection: Http1Connection, transport: asyncio.Transport, data: bytes) -> None:
-        """This connection speaks HTTP/2, and has begun with these bytes."""
+        """Speak HTTP/2 on this connection; `data` is what has been received of it."""
         self.forget(connection)
         loop = asyncio.get_running_loop()
 
         def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             app: Any = self.app
             speaking = Http2Connection(app, loop, self._settings, self._context, {}, reader, writer)
-            self.start_task(self._counted(transport, speaking.run()))
+            self._start_counted(transport, speaking.run())
 
         protocol = asyncio.StreamReaderProtocol(asyncio.StreamReader(loop=loop), connected, loop=loop)
         transport.set_protocol(protocol)
@@ -103,18 +126,27 @@ class Listener:
         if data:
             protocol.data_received(data)
 
+    def _start_counted(self, transport: asyncio.Transport, work: Coroutine[Any, Any, None]) -> None:
+        self._sockets.add(transport)  # before the task's first step, or the connection would not count until then
+        self.start_task(self._counted(transport, work))
+
     async def _counted(self, transport: asyncio.Transport, work: Coroutine[Any, Any, None]) -> None:
-        self._sockets.add(transport)
         try:
             await work
         finally:
             self._sockets.discard(transport)
 
     async def end(self) -> None:
-        """Take no more, and cut what does not end by itself. The application has ended its streams before."""
+        """Accept no more, and abort the connections that do not end by themselves.
+
+        The application must have ended its streams before.
+        """
         self.is_ending = True
         await self._context.terminated.set()
-        self._server.close()
+        if self._server is not None:
+            self._server.close()
+        if self._acceptor is not None:
+            await self._acceptor.close()
         for connection in list(self._connections):
             connection.end()
         if self._tasks.running:

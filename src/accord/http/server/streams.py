@@ -52,19 +52,27 @@ class Stream:
 class Streams:
     """The streams of one connection."""
 
-    def __init__(self, keep: int = ServerLimits().kept) -> None:
+    def __init__(self, keep: int = ServerLimits().kept, requests: int = ServerLimits().requests) -> None:
         self.waiting_bytes = 0
         self.connection = Stream(None)
         self.sessions: dict[str, Stream] = {}
         """The sessions that the connection knows."""
         self._numbers = 0
         self._keep = keep
+        self._most_requests = requests
         self._kept: deque[tuple[Stream, Numbered]] = deque()
         self._kept_bytes = 0
         self._theirs: dict[RequestId, _Asked] = {}
+        """The client's requests that wait for an answer."""
         self._ours: dict[RequestId, str | None] = {}
+        """The agent's requests that wait for an answer, oldest first, and the session of each."""
 
     # What the client sent decides where its answer goes
+
+    @property
+    def unanswered(self) -> int:
+        """How many requests of the client wait for an answer."""
+        return len(self._theirs)
 
     def asked(self, call: Call, session: str | None) -> None:
         """The client has sent this request."""
@@ -99,10 +107,15 @@ class Streams:
             case Call() | Tell():
                 session = session_of(message.params)
                 if isinstance(message, Call):
-                    self._ours[message.id] = session
+                    self._ask(message.id, session)
                 return self.connection if session is None else self.session(session)
             case _:  # not for us to judge: whoever reads it will say so
                 return self.connection
+
+    def _ask(self, request_id: RequestId, session: str | None) -> None:
+        self._ours[request_id] = session
+        if len(self._ours) > self._most_requests:  # an answer to the oldest is still delivered, its header unchecked
+            del self._ours[next(iter(self._ours))]
 
     def _stream_of_answer(self, answer: Answer) -> Stream:
         asked = None if answer.id is None else self._theirs.pop(answer.id, None)

@@ -42,11 +42,14 @@ class ServerSocket(Framed):
             high_water=limits.unread,
         )
         self.limits = limits
-        self.ledger = Ledger(limits.sessions)
+        self.ledger = Ledger(limits.sessions, limits.requests)
         self.received = self.sent = 0
         """Bytes of messages."""
         self._waits_since = asyncio.get_running_loop().time()
         self._reading = DrainProgress()
+        self._agent_reads = True
+        self._refusals_wait = False
+        """Whether reading has stopped because the client reads no refusals."""
 
     def send(self, frames: Sequence[bytes]) -> None:
         super().send(frames)
@@ -62,8 +65,27 @@ class ServerSocket(Framed):
                 passed.append(frame)
             else:
                 self.send([refusal])
+        if len(passed) < len(messages) and self._full:
+            self._refusals_wait = True
+            super().pause_reading()
         if passed:
             receiver.received(passed)
+
+    def pause_reading(self) -> None:
+        self._agent_reads = False
+        super().pause_reading()
+
+    def resume_reading(self) -> None:
+        self._agent_reads = True
+        if not self._refusals_wait:
+            super().resume_reading()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._refusals_wait:
+            self._refusals_wait = False
+            if self._agent_reads:
+                super().resume_reading()
 
     def _end_of(self, code: int, reason: str) -> End:  # noqa: ARG002
         return End("peer_closed")  # clients go as they like

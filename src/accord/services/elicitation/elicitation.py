@@ -10,11 +10,9 @@ shows it, when the user has agreed.
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
-from weakref import WeakKeyDictionary
 
 import msgspec
 
@@ -25,6 +23,7 @@ from accord.schema.base import Unknown
 from accord.services.elicitation.form import FormField, asked_for, defaults, fields_of, problems
 from accord.services.elicitation.form_bounds import excess, secrets_in
 from accord.services.elicitation.url import UrlToVisit
+from accord.services.questions import OpenQuestions, TurnCancelledError
 from accord.services.service import ServedSession, Service, SessionOf
 
 KEPT = 1_000
@@ -35,9 +34,6 @@ LONGEST_MESSAGE = 20_000
 
 LONGEST_NAME = 80
 """Characters of a field's name that an error quotes."""
-
-PATIENCE = 1.0
-"""Seconds that a question has to go away once nobody waits for its answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +97,7 @@ class Elicitation(Service):
         self._fill = fill
         self._visit = visit
         self._on_complete = on_complete
-        self._open: WeakKeyDictionary[ServedSession, set[asyncio.Future[None]]] = WeakKeyDictionary()
+        self._questions = OpenQuestions()
 
     def declare(self, capabilities: v1.ClientCapabilities) -> v1.ClientCapabilities:
         if self._fill is None and self._visit is None:
@@ -132,9 +128,7 @@ class Elicitation(Service):
                     self._on_complete(question)
 
     def turn_cancelled(self, session: ServedSession) -> None:
-        for cancelled in self._open.get(session, ()):
-            if not cancelled.done():
-                cancelled.set_result(None)
+        self._questions.cancel(session)
 
     async def release(self, session: ServedSession) -> None:
         self.turn_cancelled(session)
@@ -182,20 +176,11 @@ class Elicitation(Service):
         return v1.ElicitationCancelAction() if agreed is None else v1.ElicitationDeclineAction()
 
     async def _answered(self, session: ServedSession | None, ask: Callable[[Any], Any], question: Any) -> Any:
-        """What the user says; None if the turn was cancelled before they did."""
-        asking = asyncio.ensure_future(_said(ask, question))
-        cancelled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        open_ones = set[asyncio.Future[None]]() if session is None else self._open.setdefault(session, set())
-        open_ones.add(cancelled)
-        waited_for: list[asyncio.Future[Any]] = [asking, cancelled]
+        """Return what the user says; None if the turn was cancelled before."""
         try:
-            await asyncio.wait(waited_for, return_when=asyncio.FIRST_COMPLETED)
-            return asking.result() if asking.done() else None
-        finally:
-            open_ones.discard(cancelled)
-            if not asking.done():
-                asking.cancel()
-                await asyncio.wait([asking], timeout=PATIENCE)
+            return await self._questions.ask(session, ask, question)
+        except TurnCancelledError:
+            return None
 
 
 def _refuse_unfit(message: str, schema: v1.ElicitationSchema) -> None:
@@ -213,11 +198,6 @@ def _refuse_long(message: str) -> None:
     if len(message) > LONGEST_MESSAGE:
         problem = f"the message has {len(message):,} characters, at most {LONGEST_MESSAGE:,} are allowed"
         raise RequestError.invalid_params(problem)
-
-
-async def _said(ask: Callable[[Any], Any], question: Any) -> Any:
-    answer = ask(question)
-    return await answer if inspect.isawaitable(answer) else answer
 
 
 def _session(request: v1.CreateElicitationRequest, session_of: SessionOf) -> ServedSession | None:

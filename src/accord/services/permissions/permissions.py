@@ -10,24 +10,20 @@ turn was cancelled while the question was open, and where the agent offers nothi
 from __future__ import annotations
 
 import asyncio
-import inspect
 import os
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
-from weakref import WeakKeyDictionary
 
 from accord.engine.handlers import Handlers
 from accord.schema import codec, v1
+from accord.services.files.atomic import write_all
 from accord.services.permissions.policy import Answer, PermissionPolicy
 from accord.services.permissions.question import Ask, Choice, PermissionQuestion, refuse
 from accord.services.permissions.remembered import RememberedAnswers
 from accord.services.permissions.subject import must_be_judgeable
+from accord.services.questions import OpenQuestions, TurnCancelledError
 from accord.services.service import ServedSession, Service, SessionOf
 from accord.tasks import log
-
-PATIENCE = 1.0
-"""Seconds that a question has to go away once nobody waits for its answer."""
 
 
 class Permissions(Service):
@@ -57,7 +53,7 @@ class Permissions(Service):
         self._policy = policy or PermissionPolicy()
         self._remembered = remembered
         self._audit = None if audit is None else Path(audit)
-        self._open: WeakKeyDictionary[ServedSession, set[asyncio.Future[None]]] = WeakKeyDictionary()
+        self._questions = OpenQuestions()
 
     def declare(self, capabilities: v1.ClientCapabilities) -> v1.ClientCapabilities:
         """Nothing: every client answers them."""
@@ -71,9 +67,7 @@ class Permissions(Service):
             return await self.answer(question)
 
     def turn_cancelled(self, session: ServedSession) -> None:
-        for cancelled in self._open.get(session, ()):
-            if not cancelled.done():
-                cancelled.set_result(None)
+        self._questions.cancel(session)
 
     async def release(self, session: ServedSession) -> None:
         self.turn_cancelled(session)
@@ -118,19 +112,11 @@ class Permissions(Service):
         return await asyncio.to_thread(judge)
 
     async def _asked(self, question: PermissionQuestion) -> tuple[v1.PermissionOption | None, str]:
-        cancelled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        open_ones = self._open.setdefault(question.session, set())
-        open_ones.add(cancelled)
-        asking = asyncio.ensure_future(_choice(self._ask, question))
         try:
-            waited_for: list[asyncio.Future[Any]] = [asking, cancelled]
-            await asyncio.wait(waited_for, return_when=asyncio.FIRST_COMPLETED)
-            if cancelled.done():
-                return None, "cancelled"
-            option = question.chosen(asking.result()) or question.reject
-        finally:
-            open_ones.discard(cancelled)
-            await _given_up(asking)
+            choice: Choice = await self._questions.ask(question.session, self._ask, question)
+        except TurnCancelledError:
+            return None, "cancelled"
+        option = question.chosen(choice) or question.reject
         if self._remembered is not None and option is not None and option.kind.endswith("_always"):
             await self._remember(self._remembered, question, allowed=option.kind == "allow_always")
         return option, "user"
@@ -163,28 +149,10 @@ class Permissions(Service):
             log.warning("%s: the decision is not written down: %s", audit, error)
 
 
-async def _choice(ask: Ask, question: PermissionQuestion) -> Choice:
-    answer = ask(question)
-    if inspect.isawaitable(answer):
-        return await answer
-    return answer
-
-
-async def _given_up(asking: asyncio.Future[Choice]) -> None:
-    """Nobody waits for this answer any more."""
-    if not asking.done():
-        asking.cancel()
-        await asyncio.wait([asking], timeout=PATIENCE)
-    if asking.done() and not asking.cancelled():
-        asking.exception()  # it was seen, or nobody asked for it
-
-
 def _append(path: Path, line: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
-        rest = memoryview(line)
-        while rest:
-            rest = rest[os.write(fd, rest) :]
+        write_all(fd, line)
     finally:
         os.close(fd)

@@ -19,7 +19,6 @@ for all files of the session's folders, where the tool call names its files; any
 from __future__ import annotations
 
 import os
-import secrets
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -28,6 +27,7 @@ from pathlib import Path
 
 import msgspec
 
+from accord.services.files.atomic import replace_own
 from accord.services.permissions.question import PermissionQuestion
 from accord.tasks import log
 
@@ -84,7 +84,7 @@ class RememberedAnswers:
             kept = [it for it in document.answers if (it.program, it.folder, it.kind, it.what) != key]
             now = datetime.now(UTC).isoformat(timespec="seconds")
             document.answers = [*kept, RememberedAnswer(*key, allowed, now, question.session.agent)]
-            _replace(self.path, msgspec.json.format(msgspec.json.encode(document)) + b"\n")
+            replace_own(self.path, msgspec.json.format(msgspec.json.encode(document)) + b"\n")
 
     def forget(self) -> None:
         """Forget everything."""
@@ -139,24 +139,15 @@ def _what(question: PermissionQuestion) -> str:
     return question.tool_call.title
 
 
-def _replace(path: Path, data: bytes) -> None:
-    beside = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
-    fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(fd, "wb") as file:
-            file.write(data)
-        beside.replace(path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
-
-
 @contextmanager
 def _locked(path: Path) -> Generator[None]:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with path.with_name(f"{path.name}.lock").open("ab") as lock:
-        _lock(lock.fileno())
-        yield  # closing the file gives the lock back
+    lock = os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        _lock(lock)
+        yield
+    finally:
+        os.close(lock)  # which gives the lock back
 
 
 if sys.platform == "win32":

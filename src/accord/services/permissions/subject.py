@@ -33,9 +33,10 @@ def must_be_judgeable(tool_call: ToolCallState, options: Sequence[v1.PermissionO
     """Raises RequestError (-32602) for a request that is past a bound."""
     if len(options) > OPTIONS:
         raise _too_much("options", len(options), OPTIONS, "offer fewer")
-    for files, path in enumerate(_named(tool_call), 1):
-        if files > FILES:
-            raise _too_much("files", sum(1 for _ in _named(tool_call)), FILES, "ask about fewer files at once")
+    files = len(tool_call.locations) + sum(isinstance(part, v1.Diff) for part in tool_call.content)
+    if files > FILES:
+        raise _too_much("files", files, FILES, "ask about fewer files at once")
+    for path in _named(tool_call):
         _must_be_a_path(path)
     for what, size in (
         ("bytes of the title", _size(tool_call.title)),

@@ -1,0 +1,139 @@
+"""`AgentDefinition`: the settings and functions that an author registered with an `Agent`.
+
+Connections read it. It holds nothing live, so one definition serves many connections.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing
+from typing import Any, cast, get_args
+
+import msgspec
+
+from accord.agent import declared
+from accord.agent.commands import Command
+from accord.agent.content import Accepts
+from accord.agent.login import Logins
+from accord.agent.permission import PermissionMemory
+from accord.agent.prompt_queue import SecondPrompt
+from accord.agent.session import Session
+from accord.agent.turn import Turn
+from accord.engine.connection import Limits
+from accord.engine.handlers import Handlers
+from accord.schema import v1
+from accord.schema.v1.prompt import StopReason
+from accord.services.local import LocalHost
+from accord.spans import Spans
+from accord.store.base import Store
+
+STOP_REASONS: tuple[str, ...] = get_args(StopReason)
+
+
+class AgentDefinition(msgspec.Struct, kw_only=True):
+    """An agent, as its connections see it."""
+
+    info: v1.Implementation
+    accepts: Accepts
+    local: LocalHost | None
+    """Services of this machine, for what a client does not lend."""
+    second_prompt: SecondPrompt
+    store: Store
+    """Where the sessions live."""
+    titles_sessions: bool
+    """Whether the first prompt is the title of a session that has none."""
+    state_type: type[Any] | None
+    cancel_grace: float
+    """Seconds that a cancelled turn may take to end before its prompt is answered without it."""
+    unstable: bool
+    debug: bool
+    limits: Limits | None
+    spans: Spans | None
+    permission_memory: PermissionMemory | None
+    """What the user said "always" to, where all sessions share it."""
+    change_capabilities: Callable[[v1.AgentCapabilities], v1.AgentCapabilities] | None
+    handlers: Handlers = msgspec.field(default_factory=Handlers)
+    """The messages that the author handles on the low level."""
+    commands: list[Command] = msgspec.field(default_factory=list[Command])
+    """The slash commands that every session begins with."""
+    logins: Logins = msgspec.field(default_factory=Logins)
+    """The ways to log in and out."""
+    on_prompt: Callable[[Turn], Any] | None = None
+    on_session: Callable[[Session], Any] | None = None
+    on_config: Callable[[Session, str, Any], Any] | None = None
+
+    @property
+    def answers_prompts(self) -> bool:
+        """Whether anything answers prompts: a function, a command or a handler."""
+        return self.on_prompt is not None or bool(self.commands) or self.handlers.handles(v1.PromptRequest)
+
+    @property
+    def program(self) -> str:
+        """The module of the agent's code, and the agent's name. Remembered answers are kept under it."""
+        module = getattr(self.on_prompt, "__module__", None) or "?"
+        main = getattr(sys.modules.get(module), "__file__", None) if module == "__main__" else None
+        return f"module {main or module} {self.info.name}"
+
+    def declare(self) -> v1.AgentCapabilities:
+        """What this agent can do, as it follows from what is registered."""
+        capabilities = declared.capabilities(
+            self.accepts.capabilities(),
+            self.handlers,
+            can_log_out=self.logins.logout is not None,
+        )
+        return capabilities if self.change_capabilities is None else self.change_capabilities(capabilities)
+
+    async def opened(self, session: Session) -> None:
+        """Let the author prepare a session, before the client has it."""
+        if self.on_session is not None:
+            await _finished(self.on_session(session))
+
+    async def config_changed(self, session: Session, option_id: str, value: str | bool) -> None:
+        """Let the author act on a value that the user chose."""
+        if self.on_config is not None:
+            await _finished(self.on_config(session, option_id, value))
+
+    async def answer(self, turn: Turn) -> str:
+        """Let the author's function work on a prompt, and return the stop reason."""
+        called = turn.session.commands.called_by(turn.prompt)
+        if called is not None:
+            command, turn.arguments = called
+            turn.command = command.name
+            return stop_reason(await _spoken(turn, command.call(turn, turn.arguments)))
+        if self.on_prompt is None:
+            names = ", ".join(f"/{command.name}" for command in turn.session.commands)
+            await turn.say(f"I know these commands: {names}")
+            return "end_turn"
+        return stop_reason(await _spoken(turn, self.on_prompt(turn)))
+
+
+def stop_reason(result: Any) -> str:
+    """The stop reason that an author's function means by what it returned."""
+    if result is None:
+        return "end_turn"
+    if result in STOP_REASONS:
+        return str(result)
+    raise TypeError(
+        f"a function for prompts returned {result!r}; it may return nothing or one of {', '.join(STOP_REASONS)}. "
+        "What the user should read is said with turn.say."
+    )
+
+
+async def _spoken(turn: Turn, result: Any) -> Any:
+    """Say what a generator yields; give what another function returned."""
+    if isinstance(result, AsyncGenerator):
+        async with aclosing(cast("AsyncGenerator[Any]", result)) as parts:
+            async for part in parts:
+                await turn.say(part)
+        return None
+    if isinstance(result, Iterator):
+        for part in cast("Iterator[Any]", result):
+            await turn.say(part)
+        return None
+    return await _finished(result)
+
+
+async def _finished(result: Any) -> Any:
+    return await result if inspect.isawaitable(result) else result

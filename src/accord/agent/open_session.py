@@ -1,0 +1,176 @@
+"""`OpenSession`: a session while it is open on a connection, from the answer that opens it to its close.
+
+The author holds its face, the `Session`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from accord.agent.commands import Command
+from accord.agent.connected_client import ConnectedClient, SessionClient
+from accord.agent.content import text_of
+from accord.agent.mcp import SessionServers
+from accord.agent.permission import PermissionMemory
+from accord.agent.prompt_queue import PromptQueue, SecondPrompt
+from accord.agent.record import Record, title_of
+from accord.agent.session import Session, SessionParts
+from accord.agent.updates import SessionUpdates
+from accord.errors import StoreError
+from accord.mcp.surroundings import Surroundings
+from accord.schema import v1
+from accord.schema.base import Json
+from accord.services.roots import Roots
+from accord.services.service import ServedSession
+from accord.tasks import Tasks
+
+log = logging.getLogger("accord")
+
+
+class SessionSurroundings(msgspec.Struct, frozen=True):
+    """What every session of one connection needs of its agent and its connection."""
+
+    client: ConnectedClient
+    errands: Tasks
+    """Work that nobody waits for, such as releasing a terminal."""
+    name: str
+    """The agent's name."""
+    program: str
+    """The module of the agent's code, and the agent's name: remembered answers are kept under it."""
+    on_config: Callable[[Session, str, str | bool], Awaitable[None]]
+    """Called with the session, the option's id and its new value, when the user has chosen it."""
+    second_prompt: SecondPrompt = "queue"
+    cancel_grace: float = 5.0
+    permissions: PermissionMemory | None = None
+    """What the user said "always" to, where all sessions share it."""
+    commands: Sequence[Command] = ()
+    """The slash commands that a session begins with."""
+    titles_sessions: bool = False
+    """Whether the first prompt is the title of a session that has none."""
+    state_type: type[Any] | None = None
+    """The class of `session.state`, where the store keeps it."""
+
+
+class OpenSession:
+    """A session, as its connection sees it."""
+
+    def __init__(
+        self,
+        surroundings: SessionSurroundings,
+        session_id: v1.SessionId,
+        folders: Sequence[Path],
+        record: Record,
+        *,
+        mcp_servers: Sequence[v1.McpServer] = (),
+        meta: dict[str, Json] | None = None,
+    ) -> None:
+        client = surroundings.client
+        self.id = session_id
+        self.record = record
+        """Its place in the store."""
+        self.updates = SessionUpdates(record, client.peer, folders[0])
+        self.asked: SessionClient
+        """What requests to the client need, in turns and between them."""
+        self._client = client
+        self._errands = surroundings.errands
+        self.turns = PromptQueue(surroundings.second_prompt, surroundings.cancel_grace)
+        self.face = Session(
+            SessionParts(
+                name=surroundings.name,
+                program=surroundings.program,
+                id=session_id,
+                cwd=folders[0],
+                asked_by=self._asked_by,
+                updates=self.updates,
+                record=record,
+                roots=Roots(folders),
+                mcp_servers=mcp_servers,
+                meta=meta or {},
+                permissions=surroundings.permissions or PermissionMemory(),
+                commands=surroundings.commands,
+                state_type=surroundings.state_type,
+                on_config=surroundings.on_config,
+                mcp=self._servers,
+            )
+        )
+        """The session, as its author sees it."""
+        if client.local is not None:
+            self.face.resources.push_async_callback(client.local.release, self.face)
+        self._mcp: SessionServers | None = None
+        self._titles_itself = surroundings.titles_sessions
+        self._prompt_title: str | None = None
+        """The title that the latest prompt gave."""
+
+    def _servers(self) -> SessionServers:
+        if self._mcp is None:
+            surroundings = Surroundings(self._client.peer, self.id, [str(folder) for folder in self.face.roots.folders])
+            self._mcp = SessionServers(self.face.mcp_servers, surroundings, self.updates, self.turns)
+            self.face.resources.push_async_callback(self._mcp.close)
+        return self._mcp
+
+    def _asked_by(self, session: ServedSession) -> SessionClient:
+        client, errands = self._client, self._errands
+        self.asked = SessionClient(client, client.asked_for(session), errands, session.id, session.cwd)
+        return self.asked
+
+    # Its life
+
+    def open(self) -> None:
+        """The answer that tells the client of this session is being made: it holds all settings as they are now."""
+        self.face.config.restore(self.record.settings)
+        self.updates.is_open = True
+
+    def known(self) -> None:
+        """The client knows the session now: what it is told goes to it at once."""
+        self.updates.known()
+
+    async def announce(self) -> None:
+        """The answer is on its way. What comes now, comes behind it."""
+        self.known()
+        if self.face.commands:
+            # slash-commands, Advertising commands: once the session exists.
+            await self.updates.send(self.face.commands.update())
+
+    async def tell_usage(self) -> None:
+        """The client takes the session up without its past: how full the context is, it cannot know otherwise."""
+        # rfd-session-usage, Frequently asked questions. A replay has it among the rest.
+        frame = await self.record.usage()
+        if frame is not None:
+            self.updates.tell(frame)
+
+    async def begin_turn(self, prompt: Sequence[v1.ContentBlock]) -> None:
+        """The user says something. The first that is no command is the title, in a store that the author chose."""
+        wants_title = self.record.title is None and self._titles_itself and not self.face.commands.called_by(prompt)
+        self._prompt_title = title_of(text_of(prompt)) if wants_title else None
+        frame = await self.record.keep_prompt(prompt, self._prompt_title)
+        if frame is not None and self.updates.tell(frame):
+            await self.updates.breathe()
+        if self._mcp is not None:
+            await self._mcp.tell_failures()
+
+    async def forget_turn(self) -> None:
+        """The turn was refused: nothing of it is part of the conversation, and it gives no title."""
+        # schema, StopReason: the prompt and what came behind it are not in the next prompt.
+        await self.record.forget_prompt()
+        self.updates.forget_tool_calls()
+        if self._prompt_title is not None and self.record.title == self._prompt_title:
+            await self.face.set_title(None)
+
+    async def close(self) -> None:
+        """Cancel what runs, and free what the session holds."""
+        self.updates.is_open = False
+        await self.turns.end()
+        try:
+            await self.face.save()
+        except StoreError as error:
+            log.info("the state of session %s was not kept: %s", self.id, error)
+        try:
+            await self.face.resources.aclose()
+        except Exception:
+            log.exception("closing what the session %s held failed", self.id)
+        self.record.release()

@@ -1,0 +1,91 @@
+"""`RunningTurn`: the work on one prompt, as its connection sees it. The author holds its face, the `Turn`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from typing import Any, TypeVar, cast
+
+from accord.agent.open_session import OpenSession
+from accord.agent.prompt_queue import QueuedPrompt
+from accord.engine.handlers import Context
+from accord.errors import RequestError
+from accord.schema import v1
+from accord.schema.base import Json, Request
+
+T = TypeVar("T")
+ResultT = TypeVar("ResultT")
+
+_ASKS_THE_USER = (v1.RequestPermissionRequest, v1.CreateElicitationRequest)
+
+
+class RunningTurn:
+    """What one turn runs and asks, and its end. As an `Asks`, it sends requests that end with the turn."""
+
+    __slots__ = ("_asking", "_made", "_place", "context", "send", "session", "spent", "tasks")
+
+    def __init__(self, session: OpenSession, context: Context, place: QueuedPrompt) -> None:
+        self.session = session
+        self.context = context
+        self.tasks = asyncio.TaskGroup()
+        """What runs beside the author's function."""
+        self.send: Callable[[v1.SessionUpdate], Coroutine[Any, Any, None]] = session.updates.send
+        """Sends an update; an error once the turn is over."""
+        self.spent: v1.Usage | None = None
+        """The tokens that the answer reports."""
+        self._place = place
+        self._asking: set[asyncio.Task[Any]] = set()
+        self._made = 0
+
+    def new_id(self, kind: str) -> str:
+        """An id for a message or a tool call, which nothing else in the session has."""
+        self._made += 1
+        return self.session.record.id_for(f"{kind}{self._made}")
+
+    async def request(self, request: Request[ResultT], *, force: bool = False) -> ResultT:
+        """Ask the client anything; given up when the turn ends, in whichever task it was asked."""
+        if self._place.is_cancelled and isinstance(request, _ASKS_THE_USER):
+            # prompt-turn, Cancellation: the client has answered what was open, and its user is through with this.
+            raise asyncio.CancelledError
+        return await self._while_it_lasts(self.session.asked.asks.request(request, force=force))
+
+    async def request_raw(self, method: str, params: Json = None, *, session_id: str | None = None) -> Json:
+        """The same, in plain JSON values."""
+        session_id = session_id or self.session.id
+        return await self._while_it_lasts(self.session.asked.asks.request_raw(method, params, session_id=session_id))
+
+    async def _while_it_lasts(self, asking: Awaitable[T]) -> T:
+        task = asyncio.current_task()
+        if task is None or task in self._asking:
+            return await asking
+        self._asking.add(task)
+        try:
+            return await asking
+        finally:
+            self._asking.discard(task)
+
+    def end(self) -> None:
+        """The function has returned: nothing is asked or said any more."""
+        self.send = _too_late
+        current = asyncio.current_task()
+        for task in self._asking:
+            if task is not current:
+                task.cancel()
+
+
+def meant_by(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """What an author raised, without what task groups put around it; an answer of his choosing before all else."""
+    return next((error for error in _each(group) if isinstance(error, RequestError)), group.exceptions[0])
+
+
+def _each(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for inner in cast("BaseExceptionGroup[BaseException]", error).exceptions:
+            yield from _each(inner)
+    else:
+        yield error
+
+
+async def _too_late(_: v1.SessionUpdate) -> None:
+    # overview, Message Flow: a turn's updates come before its answer.
+    raise RuntimeError("this turn is over; session.send tells the client something between turns")

@@ -1,0 +1,171 @@
+"""TLS connections, counted and bounded from the moment they are accepted.
+
+asyncio's own server gives each accepted connection a TLS object and a buffer of 256 KiB, and tells the application
+about it only when the handshake is done. A client that begins no handshake is then invisible and takes 300 KiB.
+
+The rule: a connection whose handshake is not done is *pending*. It counts towards `ServerLimits.sockets`, has
+`ServerLimits.handshake` seconds, and is no more than a socket until its first byte arrives. When the limit is reached,
+the oldest pending connection is closed in favour of the new one, so that idle sockets do not keep honest clients out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import ssl
+from asyncio.sslproto import SSLProtocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING, cast
+
+from accord.tasks import Tasks
+
+if TYPE_CHECKING:
+    from accord.http.server.http1 import Http1Connection
+
+BACKLOG = 1024
+"""Connections that the system keeps for us until they are accepted."""
+
+RETRY = 1.0
+"""Seconds until the next attempt to accept, when the system is out of descriptors or memory."""
+
+log = logging.getLogger("accord.http")
+
+
+class TlsProtocol(SSLProtocol):
+    """asyncio's TLS with a buffer of two records instead of 256 KiB for each connection."""
+
+    max_size = 2 * (16 * 1024 + 256)  # RFC 8446, 5.2: a record has at most 2^14 + 256 bytes
+
+
+class TlsAcceptor:
+    """Accepts connections on one socket and does their TLS handshakes.
+
+    `protocol` makes the protocol of a connection, whose `connection_made` is called when the handshake is done.
+    `has_room` says whether one more connection may be open, pending ones included.
+    """
+
+    def __init__(
+        self,
+        listening: socket.socket,
+        tls: ssl.SSLContext,
+        *,
+        deadline: float,
+        protocol: Callable[[], Http1Connection],
+        has_room: Callable[[], bool],
+    ) -> None:
+        self._listening = listening
+        self._tls = tls
+        self._deadline = deadline
+        self._protocol = protocol
+        self._has_room = has_room
+        self._loop = asyncio.get_running_loop()
+        self._tasks = Tasks(self._loop)
+        self._pending: dict[socket.socket, asyncio.Task[None]] = {}
+        """The connections whose handshake is not done, oldest first, and the task of each."""
+        self._sockets: dict[Http1Connection, socket.socket] = {}
+
+    @property
+    def pending(self) -> int:
+        """How many connections have not done their handshake."""
+        return len(self._pending)
+
+    def start(self) -> None:
+        """Begin to accept."""
+        self._listening.listen(BACKLOG)
+        self._accepting = asyncio.create_task(self._accept(), name="accord http: accept TLS connections")
+
+    def made(self, connection: Http1Connection) -> None:
+        """The handshake of this connection is done: it is pending no longer."""
+        if (accepted := self._sockets.pop(connection, None)) is not None:
+            self._pending.pop(accepted, None)
+
+    async def close(self) -> None:
+        """Accept no more, and close all pending connections."""
+        self._accepting.cancel()
+        await asyncio.wait([self._accepting])
+        self._listening.close()
+        await self._tasks.end(self._deadline)
+
+    async def _accept(self) -> None:
+        while True:
+            try:
+                accepted, _ = await self._loop.sock_accept(self._listening)
+            except OSError as error:
+                log.warning("cannot accept a connection: %s; trying again in %g s", error.strerror, RETRY)
+                await asyncio.sleep(RETRY)
+                continue
+            if self._make_room():
+                self._pending[accepted] = self._tasks.start(self._open(accepted), "accord http: TLS handshake")
+            else:
+                accepted.close()
+            await asyncio.sleep(0)  # a flood of connections must not stop everything else
+
+    def _make_room(self) -> bool:
+        if not self._has_room() and self._pending:
+            self._pending.pop(next(iter(self._pending))).cancel()
+        return self._has_room()
+
+    async def _open(self, accepted: socket.socket) -> None:
+        try:
+            async with asyncio.timeout(self._deadline):
+                await self._first_byte(accepted)
+                await self._handshake(accepted)
+        except TimeoutError:
+            log.info("a TLS handshake took longer than %g seconds: its connection is closed", self._deadline)
+        except OSError as error:  # an SSLError is one
+            log.info("a TLS handshake failed: %s", error.strerror or error)
+        finally:
+            self._pending.pop(accepted, None)
+
+    async def _first_byte(self, accepted: socket.socket) -> None:
+        arrived = self._loop.create_future()
+        try:
+            self._loop.add_reader(accepted, _resolve, arrived)
+        except NotImplementedError:  # Windows: the deadline and the limit hold all the same
+            return
+        try:
+            await arrived
+        except BaseException:
+            self._loop.remove_reader(accepted)
+            accepted.close()
+            raise
+        self._loop.remove_reader(accepted)
+
+    async def _handshake(self, accepted: socket.socket) -> None:
+        connection = self._protocol()
+        self._sockets[connection] = accepted
+        try:
+            if isinstance(self._loop, asyncio.BaseEventLoop):
+                await self._handshake_of_asyncio(accepted, connection)
+            else:  # uvloop's buffer takes no memory until it is used
+                await self._loop.connect_accepted_socket(
+                    lambda: connection, accepted, ssl=self._tls, ssl_handshake_timeout=self._deadline
+                )
+        finally:
+            self._sockets.pop(connection, None)
+
+    async def _handshake_of_asyncio(self, accepted: socket.socket, connection: Http1Connection) -> None:
+        done = self._loop.create_future()
+        transport, _ = await self._loop.connect_accepted_socket(
+            lambda: TlsProtocol(
+                self._loop,
+                connection,
+                self._tls,
+                done,
+                server_side=True,
+                # The declared type is int; fractions work as well.
+                ssl_handshake_timeout=cast("int", self._deadline),
+            ),
+            accepted,
+        )
+        try:
+            await done
+        except BaseException:
+            transport.abort()
+            raise
+
+
+def _resolve(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)

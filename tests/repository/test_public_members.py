@@ -1,0 +1,86 @@
+"""What completion shows of an agent's objects is what the documentation explains, and nothing of how they work."""
+
+import ast
+import inspect
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+import accord
+
+GUIDE = (Path(__file__).parents[2] / "docs" / "agents.md").read_text()
+
+MEMBERS = {
+    "Agent": """
+        info program on_prompt on_session on_config command login terminal_login environment_login on_login_check
+        on_logout
+        on on_request on_notification session serve run
+    """,
+    "Session": """
+        id agent program cwd roots mcp_servers meta state title set_title client config modes commands permissions
+        resources mcp resolve history tool_call fold send save
+    """,
+    "Turn": """
+        text prompt command arguments meta answer_meta context session client cwd
+        say think say_as_user end_message notice send plan tool ask elicit elicit_url usage tokens start
+    """,
+    "Tool": """
+        id title kind status text content diff terminal clear locations raw_input raw_output retitle ask elicit
+        elicit_url start fail
+    """,
+}
+
+
+@pytest.fixture
+async def objects():
+    """One live object of each class."""
+    agent = accord.Agent("shows")
+    found = {"Agent": agent}
+
+    @agent.on_prompt
+    async def show(turn: accord.Turn) -> None:
+        async with turn.tool("Look") as tool:
+            found.update(Session=turn.session, Turn=turn, Tool=tool)
+
+    async with accord.connect(agent) as remote:
+        await (await remote.new_session("/")).prompt("go")
+    return found
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+async def test_an_object_shows_these_members_and_no_others(objects, name):
+    shown = {member for member in dir(objects[name]) if not member.startswith("_")}
+    assert shown == set(MEMBERS[name].split())
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+def test_every_member_is_explained_by_a_docstring_or_the_guide(name):
+    explained = documented(getattr(accord, name)) | set(re.findall(rf"\b{name.lower()}\.(\w+)", GUIDE))
+    assert set(MEMBERS[name].split()) - explained == set()
+
+
+def documented(cls: type) -> set[str]:
+    """The members of a class, its bases included, that have a docstring; those of attributes stand below them."""
+    found: set[str] = set()
+    for base in cls.__mro__[:-1]:
+        found |= {name for name, member in vars(base).items() if inspect.getdoc(member)}
+        if base.__module__.startswith("accord."):
+            [tree] = ast.parse(inspect.getsource(base)).body
+            for function in ast.walk(tree):
+                if isinstance(function, ast.FunctionDef) and function.name == "__init__":
+                    found |= documented_attributes(function.body)
+    return found
+
+
+def documented_attributes(body: list[ast.stmt]) -> set[str]:
+    return {
+        target.attr
+        for node, below in pairwise(body)
+        for target in (node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)])
+        if isinstance(target, ast.Attribute)
+        and isinstance(below, ast.Expr)
+        and isinstance(below.value, ast.Constant)
+        and isinstance(below.value.value, str)
+    }
