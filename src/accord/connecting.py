@@ -53,16 +53,16 @@ async def connect(
     trace: str | Path | Observer | None = None,
     limits: Limits | None = None,
 ) -> AsyncGenerator[RemoteAgent]:
-    """Connect with an agent, and end it when the block is left.
+    """Connect to an agent, and end it when the block is left.
 
-    async with accord.connect(["gemini", "--acp"]) as remote:
-        session = await remote.new_session("/home/me/project")
-        print((await session.prompt("What is in here?")).text)
+        async with accord.connect(["gemini", "--acp"]) as remote:
+            session = await remote.new_session("/home/me/project")
+            print((await session.prompt("What is in here?")).text)
 
     `target` is a command (a list, or a string that is split like a shell would), a URL, or an `Agent` of this program.
     A command is started in `cwd`, with our environment changed by `env`; `inherit` says what it gets of ours (all,
     nothing, or these names). To a URL, `headers` are sent, and `token` as a bearer token. `timeout` is for its start.
-    `restart` starts it anew when it dies. `trace` records the wire in a file, or shows it to a function. `unstable`
+    `restart` restarts it when it dies. `trace` records the wire in a file, or shows it to a function. `unstable`
     lets through what the protocol only proposes.
 
     Raises one clear error when the agent cannot be started or does not speak the protocol.

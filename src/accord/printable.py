@@ -1,14 +1,14 @@
-"""Text of a peer on a terminal: nothing in it acts on the terminal, hides, or leaves its place. PURE.
+"""Makes a peer's text safe for a terminal: it cannot control the terminal, hide text, or cover other lines. PURE.
 
 A terminal obeys what it is sent. An escape sequence sets its title or its clipboard, moves the cursor and paints over a
 question; a bidirectional override shows a word backwards; characters without a width hide text, and a hundred accents
-on one letter cover the lines above it. So everything that a peer, a server or a file says goes through here on its way
-to a terminal. Pipes and files get it as it is: a program that reads it wants the bytes.
+on one letter cover the lines above it. So all text of a peer, a server or a file passes through this module before it
+reaches a terminal. Pipes and files get the text unchanged, because a program that reads them wants the bytes.
 
-The rule is per character: what a terminal would obey, and what a reader would not see, becomes visible. A control
-character becomes its picture (ESC is `␛`), anything else its number (`<U+202E>`). Nothing is left out, as text that
-disappears hides something, too. A sequence (CSI, OSC, DCS) needs no parser: without the control character that starts
-it, it is plain text. So a sequence that was cut between two chunks of text is as harmless as a whole one.
+The rule is per character: a character that a terminal would obey, or that a reader would not see, becomes visible. A
+control character becomes its picture (ESC is `␛`), any other its number (`<U+202E>`). No character is left out, because
+missing text hides something, too. A sequence (CSI, OSC, DCS) needs no parser: without the control character that starts
+it, it is plain text. So a sequence that was split between two chunks of text is as harmless as a whole one.
 
 Three characters depend on the one before, which is why `Printable` remembers it between chunks: a carriage return
 (harmless before a newline), a combining mark (bounded for each character) and a joiner (needed within emoji and by
@@ -30,14 +30,14 @@ _HARMLESS = re.compile(r"[\t\n\x20-\x7e]*")
 _JOINERS = "\u200c\u200d"
 _JOINABLE = {"Lo", "Sk", "So", "Mc"}
 _VARIATIONS = re.compile(r"[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
-# Letters and marks by their category, and yet nothing that a reader sees.
+# Letters and marks by their category, but invisible.
 _INVISIBLE = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u3164\uffa0")
-# Emoji that are newer than this Python: nothing in these blocks controls anything.
+# Emoji that are newer than this Python; no character of these blocks is a control.
 _EMOJI = re.compile(r"[\U0001f000-\U0001fbff]")
 
 
 class Printable:
-    """Text that comes in chunks, made fit for a terminal.
+    """Text that comes in chunks, made safe for a terminal.
 
     >>> text = Printable()
     >>> text.add("red \\x1b"), text.add("[31malert"), text.rest()
@@ -48,7 +48,7 @@ class Printable:
 
     def __init__(self) -> None:
         self._marks = MOST_MARKS
-        """How many marks the last character carries; at the start of a line there is none that could carry one."""
+        """How many marks the last character carries; the start of a line cannot carry any."""
         self._joins = False
         """Whether a joiner may follow."""
         self._is_varied = False
@@ -56,14 +56,14 @@ class Printable:
         """Whether the last character was a carriage return, which is not shown yet."""
 
     def add(self, chunk: str) -> str:
-        """This chunk as it can be printed; a carriage return at its end waits for the next one."""
+        """This chunk in printable form; a carriage return at its end waits for the next chunk."""
         if not self._return and chunk and _HARMLESS.fullmatch(chunk):
             self._follow(chunk[-1])
             return chunk
         return "".join(self._shown(character) for character in chunk)
 
     def rest(self) -> str:
-        """What waits, at the end of the text."""
+        """What still waits, at the end of the text."""
         waited, self._return = self._return, False
         return visible("\r") if waited else ""
 
@@ -110,7 +110,7 @@ class Printable:
 
 
 def printable(text: str) -> str:
-    """This text as a terminal may be sent it: lines and tabs stay, everything else that acts or hides is visible.
+    """This text made safe for a terminal: newlines and tabs stay, other controls and hidden characters become visible.
 
     >>> printable("ok\\x1b]0;title\\x07\\r\\nnext \\u202eexe.jpg")
     'ok␛]0;title␇\\nnext <U+202E>exe.jpg'
@@ -120,19 +120,19 @@ def printable(text: str) -> str:
 
 
 def label(text: str, most: int) -> str:
-    """This text on one line, of so many columns at most; an ellipsis says that it was cut.
+    """This text on one line of at most so many columns; an ellipsis marks that it was cut.
 
     >>> label("two\\nlines", 20), label("much too long", 8)
     ('two lines', 'much to…')
     """
-    # A cut before the work: a peer may send megabytes. Blanks are collapsed below, so a few more are read.
+    # Cut first, because a peer may send megabytes; read some more characters, because blanks are collapsed below.
     start = text[: 8 * most + 80]
     shown = cut(" ".join(printable(start).split()), most)
     return shown if len(start) == len(text) or shown.endswith(CUT) else cut(shown + CUT, most)
 
 
 def visible(character: str) -> str:
-    """What stands for a character that is not printed."""
+    """The visible form of a character that is not printed."""
     number = ord(character)
     if number < 0x20:
         return chr(0x2400 + number)
@@ -140,7 +140,7 @@ def visible(character: str) -> str:
 
 
 def columns(text: str) -> int:
-    """How many columns of a terminal this text takes; where terminals differ, the most.
+    """How many columns of a terminal this text takes; if terminals differ, the largest number.
 
     >>> columns("abc"), columns("日本"), columns("e\\u0301")
     (3, 4, 1)
@@ -149,7 +149,7 @@ def columns(text: str) -> int:
 
 
 def cut(text: str, most: int) -> str:
-    """The start of a text that fits into so many columns."""
+    """The longest start of a text that fits into so many columns."""
     if columns(text) <= most:
         return text
     kept, used = 0, columns(CUT)
@@ -162,7 +162,7 @@ def cut(text: str, most: int) -> str:
 
 
 def wrapped(text: str, most: int) -> Iterator[str]:
-    """The lines of a text, each of so many columns at most; broken between words where that is possible."""
+    """The lines of a text, each of at most so many columns, broken between words if possible."""
     for line in text.expandtabs(4).split("\n"):
         yield from _wrapped_line(line, most)
 

@@ -1,12 +1,11 @@
-"""Secrets out of recorded messages: a copy of a frame in which they are masked. PURE.
+"""Masks secrets in recorded messages. PURE.
 
-The values of `env` and `headers` in a message are not for those who read its record later. Nor are members with the
-name of a secret (`apiKey`), the answer to a login or a form, and parts of URLs. Their values become `***`, wherever in
-the message they stand; names, and everything else, stay. Most frames hold none of this: a search for the words tells,
-and such a frame is recorded byte for byte.
+Readers of a record must not see the values of `env` and `headers`, members with the name of a secret (`apiKey`), the
+answer to a login or a form, and the secret parts of URLs. These values become `***`, wherever in the message they are;
+names and everything else stay. Most frames have none of them: a search for the words finds that out, and such a frame
+is recorded byte for byte.
 
-What cannot be recognised stays: a secret in a prompt, in an agent's answer, in a file or among the arguments of a
-command.
+Secrets that cannot be recognised stay: in a prompt, in an agent's answer, in a file, or in the arguments of a command.
 """
 
 from __future__ import annotations
@@ -43,18 +42,18 @@ _NAMES = frozenset(
         "token",
     }
 )
-"""Members whose value is a secret, in small letters and without `-` and `_`."""
+"""Members whose value is a secret, in lower case and without `-` and `_`."""
 
 _WORDS = re.compile(
     rb"(?i)\"(?:env|headers|authenticate|accept|access[-_]?token|api[-_]?key|authorization|bearer[-_]?token"
     rb"|client[-_]?secret|cookie|credentials?|id[-_]?token|pass(?:phrase|word)|private[-_]?key|refresh[-_]?token"
     rb"|secret|token)\""
-    rb"|\\u00[2-7]"  # a letter that is written as its number: the word may be one of these
+    rb"|\\u00[2-7]"  # an escaped letter, which may hide one of the words
 )
 
 
 def masked(frame: bytes) -> bytes | None:
-    """This frame with its secrets masked; None where it holds none, and can be recorded as it is.
+    """This frame with its secrets masked; None if it has none and can be recorded as it is.
 
     >>> masked(b'{"params":{"env":[{"name":"KEY","value":"s3cret"}]}}')
     b'{"params":{"env":[{"name":"KEY","value":"***"}]}}'
@@ -69,7 +68,7 @@ def masked(frame: bytes) -> bytes | None:
 
 
 def masked_text(text: str) -> str:
-    """A remark on a frame, with the URLs in it masked."""
+    """A remark on a frame, with its URLs masked."""
     return mask_urls(text)
 
 
@@ -79,7 +78,7 @@ def _may_hold_secrets(frame: bytes) -> bool:
 
 
 def _masked_oddity(frame: bytes) -> bytes:
-    """What is not quite JSON, such as half of an emoji in it, by a decoder that takes more; else as text."""
+    """Mask a frame that is not valid JSON, such as with half a surrogate pair, by a lenient decoder; else as text."""
     text = frame.decode("utf-8", "replace")
     try:
         message = json.loads(text)
@@ -91,10 +90,10 @@ def _masked_oddity(frame: bytes) -> bytes:
 
 
 def _mask(message: Any) -> bool:
-    """Mask what is in there, in place; whether there was anything."""
+    """Mask the secrets of a value in place; returns whether there were any."""
     found = _mask_answers(message)
     waiting: list[Any] = [message]
-    while waiting:  # no recursion: a message may be nested more deeply than Python's stack
+    while waiting:  # no recursion: a message may be nested deeper than Python's stack
         value = waiting.pop()
         for key, member in _members(value):
             if isinstance(key, str) and _is_secret(key, member):
@@ -121,7 +120,7 @@ def _is_secret(name: str, value: Any) -> bool:
 
 
 def _mask_answers(message: Any) -> bool:
-    """What a user gave: to `authenticate`, beside the method's id, and to a form."""
+    """Mask what the user gave: to `authenticate`, except the method's id, and to a form."""
     if not isinstance(message, dict):
         return False
     call = cast("dict[str, Any]", message)
@@ -138,7 +137,7 @@ def _mask_answers(message: Any) -> bool:
 
 
 def _mask_values(holder: Any, key: str) -> bool:
-    """Mask a member: a text, the values of an object, or of a list of names and values."""
+    """Mask a member: a string, or the values of an object or of a list of names and values."""
     value = holder.get(key)
     if isinstance(value, str):
         holder[key] = MASK

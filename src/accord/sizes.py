@@ -1,4 +1,4 @@
-"""About how many bytes values of the protocol take, for bounds on what is kept of them."""
+"""Approximate sizes of the protocol's values, for limits on how many are kept."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import Any
 from accord.schema import codec
 
 WEIGHT = 350
-"""Bytes that a value takes beside its text."""
+"""Bytes that a value takes besides its text."""
 
 
 def size_of(value: Any) -> int:
-    """About how many bytes this takes."""
+    """The approximate size of a value in bytes."""
     try:
         return WEIGHT + len(codec.strict_encode(value))
-    except codec.ENCODE_REFUSALS:  # half an emoji, for instance
+    except codec.ENCODE_REFUSALS:  # half a surrogate pair, for instance
         return WEIGHT + len(repr(value))
 
 
 def oldest_beyond(sizes: Sequence[int], room: int) -> int:
-    """How many of these, from the first on, have to go so that the rest fits into this room.
+    """How many of the first sizes must be dropped so that the rest fits into `room`.
 
     >>> oldest_beyond([5, 4, 3], room=8)
     1

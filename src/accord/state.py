@@ -1,23 +1,23 @@
-"""What a session's updates amount to: messages, tool calls, plans, settings.
+"""`SessionState`: a session's updates folded into messages, tool calls, plans and settings.
 
     session/update ──▶ SessionState.add ──▶ one fold for its class ──▶ an entry of the timeline, or a setting
-                                                                   └──▶ whoever watches (`on_change`)
+                                                                   └──▶ observers (`on_change`)
 
-An update costs constant work, however long the session is: text is gathered in a buffer and made into one string only
-when somebody reads it. What is read (`timeline`, `snapshot()`) is made of immutable values, and only of what has
-changed since the last time.
+An update costs constant work, however long the session is: text is gathered in a buffer and becomes one string only
+when it is read. What is read (`timeline`, `snapshot()`) consists of immutable values, and only values that have changed
+since the last time are made again.
 
 A *message* is the chunks with one message id; where agents send none, the chunks of one speaker that follow each other
-with no other message or tool call between. An emoji that was cut in two, as JavaScript agents do, is joined again, also
-across chunks; a half whose other half never comes stays as it is.
+with no other message or tool call between. An emoji that was split in two, as JavaScript agents do, is joined again,
+also across chunks; a half whose other half never comes stays as it is.
 
 A *tool call* and its updates become one `ToolCallState`: a field left out stays as it was, a list replaces the one
-before. The same fold serves the client (`RemoteSession.state`), its host services and the agent (`session.history`).
+before. The same fold serves the client (`RemoteSession.state`), its services and the agent (`session.history`).
 
-An agent may send updates without end, so what is kept has a `limit`. Past it the oldest half goes: the timeline's first
-entries, then notices and the like; a message that alone is larger goes as a whole, and what follows begins a new one.
-`forgotten` counts the entries that went. The sizes are looked at only once as much has come as may be kept, so that an
-update costs what it did.
+An agent may send updates without end, so the state has a `limit` in bytes. Past it the oldest half is dropped: the
+timeline's first entries, then notices and the like. A message that alone is larger is dropped as a whole, and its next
+chunk begins a new one. `forgotten` counts the dropped entries. Sizes are checked only when as many bytes have come as
+may be kept, so that the limit costs an update nothing.
 """
 
 from __future__ import annotations
@@ -34,30 +34,32 @@ from accord.sizes import WEIGHT, oldest_beyond, size_of
 from accord.text import GrowingContent
 
 Speaker = Literal["user", "agent", "thought"]
-"""Who a message is from; a thought is the agent thinking aloud."""
+"""Who a message is from; a thought is what the agent thinks aloud."""
 
 Status = Literal["pending", "in_progress", "completed", "failed", "cancelled"]
-"""How a tool call stands; `cancelled` is only ever said here, when its turn was cancelled before it was finished."""
+"""The status of a tool call; `cancelled` is ours, for a call that was unfinished when its turn was cancelled."""
 
 
 class Message(msgspec.Struct, frozen=True):
     """A message as far as it has come."""
 
     speaker: Speaker
+    """Who it is from."""
     content: tuple[v1.ContentBlock, ...]
-    """Plain text that came in many pieces is one block."""
+    """Its blocks; adjacent chunks of plain text are one block."""
     id: v1.MessageId | None = None
+    """Its id, from agents that send one."""
     refused: bool = False
-    """Whether its turn was refused: it is no part of the conversation that the agent goes on with."""
+    """Whether its turn was refused; the agent then continues the conversation without it."""
 
     @property
     def text(self) -> str:
-        """The text in it; images and the like are left out."""
+        """Its text; images and other blocks are left out."""
         return "".join(block.text for block in self.content if isinstance(block, v1.TextContent))
 
 
 class ToolCallState(msgspec.Struct, frozen=True):
-    """A tool call as it stands after all of its updates."""
+    """A tool call after all of its updates so far."""
 
     id: v1.ToolCallId
     title: str = ""
@@ -74,6 +76,7 @@ class ToolCallState(msgspec.Struct, frozen=True):
 
     @property
     def is_finished(self) -> bool:
+        """Whether the call is completed, failed or cancelled."""
         return self.status in ("completed", "failed", "cancelled")
 
     @property
@@ -88,7 +91,7 @@ class ToolCallState(msgspec.Struct, frozen=True):
         return "\n".join(block.text for block in blocks if isinstance(block, v1.TextContent))
 
     def updated(self, update: v1.ToolCallUpdate | v1.ToolCall) -> ToolCallState:
-        """This tool call after an update: what the update leaves out stays."""
+        """This tool call after an update; fields that the update leaves out stay as they were."""
         return ToolCallState(
             self.id,
             self.title if update.title is None else update.title,
@@ -144,11 +147,11 @@ class Snapshot(msgspec.Struct, frozen=True):
     notices: tuple[v1.Notice, ...]
     unknown: tuple[Unknown, ...]
     forgotten: int = 0
-    """How many entries the timeline had before these, which were too much to be kept."""
+    """How many older entries were dropped from the timeline because of the limit."""
 
 
 class Compaction(GrowingContent):
-    """The agent shortens its context."""
+    """A compaction of the agent's context."""
 
     __slots__ = ("error", "id", "status")
 
@@ -160,7 +163,7 @@ class Compaction(GrowingContent):
 
     @property
     def summary(self) -> tuple[v1.ContentBlock, ...]:
-        """What stands for what was shortened, as far as it has come."""
+        """The summary that replaces the compacted part, as far as it has come."""
         return self.read()
 
 
@@ -175,7 +178,7 @@ class _Growing(GrowingContent):
         self.id = message_id
         self.place = place
         self.is_ours = is_ours
-        """Whether it is a prompt as it was sent, which the agent has not repeated."""
+        """Whether it is a prompt as it was sent, not yet repeated by the agent."""
         self.is_refused = False
 
     def message(self) -> Message:
@@ -183,13 +186,13 @@ class _Growing(GrowingContent):
 
 
 def choices_of(option: v1.SessionConfigSelect) -> list[v1.SessionConfigSelectOption]:
-    """The values that can be chosen, those of all groups."""
+    """The values of a config option, those of all groups together."""
     groups = ([it] if isinstance(it, v1.SessionConfigSelectOption) else it.options for it in option.options)
     return [value for group in groups for value in group]
 
 
 class SessionState:
-    """What a session's updates amount to.
+    """A session's updates folded into messages, tool calls, plans and settings.
 
     >>> state = SessionState()
     >>> state.add(v1.AgentMessageChunk.of("Hel"))
@@ -200,39 +203,48 @@ class SessionState:
 
     def __init__(self, limit: int | None = None) -> None:
         self._limit = limit
-        """Bytes that are kept at most; None where what comes has a bound already, as from a store."""
+        """The most bytes that are kept; None if the input is bounded already, as from a store."""
         self._observers: list[Observer] = []
         self.clear()
 
     def clear(self) -> None:
-        """Forget everything: what follows is a replay from the start. Who observes goes on doing so."""
+        """Forget everything, before a replay from the start; observers stay."""
         self.tool_calls: dict[v1.ToolCallId, ToolCallState] = {}
         """Every tool call of the session, by its id."""
         self.plan: list[v1.PlanEntry] = []
+        """The steps of the current plan."""
         self.plans: dict[v1.PlanId, v1.PlanUpdateContent] = {}
-        """Plans that have an id, each as it is now."""
+        """The plans that have an id, as they are now."""
         self.commands: list[v1.AvailableCommand] = []
+        """The slash commands that the agent offers."""
         self.modes: list[v1.SessionMode] = []
-        """The ways in which the agent can work, whether it offers them as a config option or as modes."""
+        """The modes in which the agent can work, whether it offers them as a config option or as modes."""
         self.mode: v1.SessionModeId | None = None
+        """The id of the current mode."""
         self.config: list[ConfigOption] = []
         """The config options of known types, in the agent's order."""
         self.unknown_config: list[Unknown] = []
         """Config options of types that this version of Accord does not know, as they came."""
         self.usage: v1.UsageUpdate | None = None
+        """How much of the context is used, as last reported."""
         self.title: str | None = None
+        """The session's title."""
         self.updated_at: str | None = None
+        """When the session last changed, as the agent reports it."""
         self.notices: list[v1.Notice] = []
+        """Notices to the user."""
         self.compactions: dict[v1.CompactionId, Compaction] = {}
+        """Compactions of the context, by their ids."""
         self.subagents: dict[v1.SessionId, v1.SubagentUpdate] = {}
+        """The session's subagents, by the ids of their sessions."""
         self.letters: list[v1.SessionMessage | v1.SessionMessageChunk] = []
         """Messages between sessions, as they came."""
         self.unknown: list[Unknown] = []
         """Updates of kinds that this version of Accord does not know, as they came."""
         self.forgotten = 0
-        """How many of the oldest entries of the timeline are not kept any more."""
+        """How many of the oldest entries were dropped from the timeline because of the limit."""
         self._room = self._limit or 0
-        """Bytes that may still come before the sizes are looked at."""
+        """Bytes that may still come before the sizes are checked."""
         self._growing: list[_Growing | v1.ToolCallId] = []
         self._read: list[Entry] = []
         self._changed: set[int] = set()
@@ -246,7 +258,7 @@ class SessionState:
         self._unfinished: dict[v1.ToolCallId, None] = {}
 
     def add(self, update: v1.SessionUpdate | v1.ToolCallUpdate, size: int = 0) -> None:
-        """Fold in what happened next; `size` says how many bytes it had, where there is a limit."""
+        """Fold in the next update; `size` is its length in bytes, which counts towards the limit."""
         fold = self._folds.get(update.__class__)
         if fold is not None:
             fold(self, update)
@@ -260,13 +272,14 @@ class SessionState:
             self._tell(update)
 
     def add_all(self, updates: Iterable[v1.SessionUpdate]) -> None:
+        """Fold in several updates."""
         for update in updates:
             self.add(update)
 
     def add_prompt(self, content: Sequence[v1.ContentBlock]) -> None:
-        """The user speaks. If the agent repeats the prompt as updates, those take its place.
+        """Add a prompt of the user. If the agent repeats it as updates, they replace it.
 
-        A message id that comes again behind this is another message: there are agents that count anew in each turn.
+        A message id that was used before is a new message from now on: some agents start counting again in each turn.
         """
         self._by_id.clear()
         self._turn_begins = len(self)
@@ -276,11 +289,11 @@ class SessionState:
         self._tell(None)
 
     def end_turn(self, *, refused: bool = False) -> None:
-        """What comes next is a new message, whoever speaks. A turn that was refused is marked from its prompt on."""
+        """End the turn: the next chunk begins a new message. A refused turn is marked from its prompt on."""
         self._last = None
         if not refused:
             return
-        # schema, StopReason: a refused prompt and what came behind it are not in the next one, and users are shown so.
+        # schema, StopReason: the next prompt does not include a refused one and what followed; clients show that.
         for place in range(max(self._turn_begins, self.forgotten), len(self)):
             entry = self._growing[place - self.forgotten]
             if isinstance(entry, _Growing):
@@ -291,25 +304,26 @@ class SessionState:
         self._tell(None)
 
     def cancel_unfinished(self) -> None:
-        """The turn was cancelled: its tool calls that are not finished are `cancelled`, unless the agent says more."""
+        """Mark unfinished tool calls as `cancelled`, because the turn was; later updates may still change them."""
         for tool_call_id in list(self._unfinished):
             cancelled = msgspec.structs.replace(self.tool_calls[tool_call_id], status="cancelled")
             self._put_tool_call(cancelled)
         self._tell(None)
 
     def set_modes(self, modes: v1.SessionModeState | None) -> None:
-        """The modes that the session was opened with."""
+        """Set the modes that the session was opened with."""
         if modes is not None:
             self.modes, self.mode = modes.available_modes, modes.current_mode_id
             self._tell(None)
 
     def set_config(self, options: Sequence[v1.SessionConfigOption] | None) -> None:
-        """The config options that the session was opened with, or that changing one gave."""
+        """Set the config options that the session was opened with, or that the agent returned after a change."""
         if options is not None:
             self._take_config(options)
             self._tell(None)
 
     def set_mode(self, mode: v1.SessionModeId) -> None:
+        """Set the current mode."""
         self.mode = mode
         self._tell(None)
 
@@ -319,19 +333,19 @@ class SessionState:
 
     @property
     def mode_option(self) -> v1.SessionConfigSelect | None:
-        """The config option that says how the agent works; None for an older agent, which has modes alone."""
+        """The config option for the mode; None if the agent has none, as older agents have only modes."""
         options = (it for it in self.config if isinstance(it, v1.SessionConfigSelect))
         return next((it for it in options if it.category == "mode"), None)
 
     # Reading
 
     def __len__(self) -> int:
-        """How many entries the timeline has had, those that are not kept included."""
+        """The number of entries in the timeline, dropped ones included."""
         return self.forgotten + len(self._growing)
 
     @property
     def timeline(self) -> tuple[Entry, ...]:
-        """Messages and tool calls in the order in which they began. Costs what has changed since the last time."""
+        """Messages and tool calls in the order in which they began."""
         if self._changed:
             for place in self._changed:
                 self._read[place - self.forgotten] = self._entry(place)
@@ -340,15 +354,16 @@ class SessionState:
         return self._timeline
 
     def between(self, start: int, end: int | None = None) -> list[Entry]:
-        """The entries of the timeline from this place on, up to another, as far as they are kept."""
+        """The entries from position `start` up to `end`, without those that were dropped."""
         return [self._entry(place) for place in range(max(start, self.forgotten), len(self) if end is None else end)]
 
     @property
     def messages(self) -> list[Message]:
+        """The messages of the timeline, prompts and thoughts included."""
         return [entry for entry in self.timeline if isinstance(entry, Message)]
 
     def snapshot(self) -> Snapshot:
-        """All of it as it is now, in a value that never changes."""
+        """The state as it is now, in a value that never changes."""
         return Snapshot(
             self.timeline,
             tuple(self.plan),
@@ -366,9 +381,9 @@ class SessionState:
         )
 
     def on_change(self, observer: Observer) -> Callable[[], None]:
-        """Call this after every change, with the update that made it, or None for what we did ourselves.
+        """Call `observer` after every change, with the update that made it, or None for a change that we made.
 
-        What is returned ends it. The observer is called where the update arrives, so it must be quick.
+        Call the result to stop it. The observer runs where updates arrive, so it must be quick.
         """
         self._observers.append(observer)
 
@@ -385,7 +400,7 @@ class SessionState:
     # The limit
 
     def _forget(self, limit: int) -> None:
-        """Keep the newest, half of the limit at most: of the timeline, then of what else has no end."""
+        """Keep only the newest entries, at most half of the limit; also of notices and other lists that may grow."""
         for some in self.notices, self.unknown, self.letters:
             del some[: oldest_beyond([size_of(it) for it in some], limit // 8)]
         for named in self.plans, self.subagents:

@@ -1,7 +1,7 @@
-"""Text that comes in pieces, in which an emoji may have been cut in two.
+"""Text that comes in chunks, in which an emoji may have been split in two.
 
-JavaScript counts a character beyond the first 65,536 as two, and agents written in it cut between them. Each half comes
-as a lone surrogate, which no UTF-8 can say; together they are the character again.
+JavaScript counts a character beyond the first 65,536 as two, and agents written in it split between them. Each half
+comes as a lone surrogate, which UTF-8 cannot encode; together they are the character again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from accord.sizes import size_of
 
 
 class JoinedText:
-    """Text that comes in pieces. Halves of an emoji, one at the end of a piece and one at the start of the next, meet.
+    """Text that comes in chunks; an emoji that was split between two chunks is joined again.
 
     >>> text = JoinedText()
     >>> text.add("Hi \\ud83d"), text.add("\\ude00")
@@ -29,37 +29,38 @@ class JoinedText:
         self._buffer = io.StringIO()
         self._half = ""
 
-    def add(self, piece: str) -> str:
-        """The text that is whole now and was not before: a half at the end waits for the other one."""
+    def add(self, chunk: str) -> str:
+        """Add a chunk; returns the text that is complete now. Half an emoji at its end waits for the other half."""
         if self._half:
-            piece = mended(self._half, piece)
+            chunk = mended(self._half, chunk)
             self._half = ""
-        if piece and "\ud800" <= piece[-1] <= "\udbff":
-            piece, self._half = piece[:-1], piece[-1]
-        self._buffer.write(piece)
-        return piece
+        if chunk and "\ud800" <= chunk[-1] <= "\udbff":
+            chunk, self._half = chunk[:-1], chunk[-1]
+        self._buffer.write(chunk)
+        return chunk
 
     def rest(self) -> str:
-        """The half that waits; nobody will bring the other one."""
+        """The half that still waits, at the end of the text."""
         return self._half
 
     def read(self) -> str:
+        """The whole text so far."""
         return self._buffer.getvalue() + self._half
 
     def __len__(self) -> int:
         return self._buffer.tell()
 
 
-def whole_part(half: str, piece: str) -> tuple[str, str]:
-    """This piece behind a half that waits: the text that is whole now, and the half at its end if there is one."""
-    piece = mended(half, piece)
-    if piece and "\ud800" <= piece[-1] <= "\udbff":
-        return piece[:-1], piece[-1]
-    return piece, ""
+def whole_part(half: str, chunk: str) -> tuple[str, str]:
+    """This chunk after a waiting half: the text that is complete now, and a half at its end."""
+    chunk = mended(half, chunk)
+    if chunk and "\ud800" <= chunk[-1] <= "\udbff":
+        return chunk[:-1], chunk[-1]
+    return chunk, ""
 
 
 def mended(first: str, second: str) -> str:
-    """Two pieces of text as one; an emoji that was cut in two between them is whole again."""
+    """Two chunks as one text; an emoji that was split between them is joined."""
     if first and second and "\ud800" <= first[-1] <= "\udbff" and "\udc00" <= second[0] <= "\udfff":
         emoji = chr(0x10000 + ((ord(first[-1]) - 0xD800) << 10) + ord(second[0]) - 0xDC00)
         return first[:-1] + emoji + second[1:]
@@ -67,7 +68,7 @@ def mended(first: str, second: str) -> str:
 
 
 class GrowingContent:
-    """Content that may still grow."""
+    """Content blocks that may still grow; adjacent plain text becomes one block."""
 
     __slots__ = ("_blocks", "run")
 
@@ -76,6 +77,7 @@ class GrowingContent:
         self.run: JoinedText | None = None
 
     def add(self, content: v1.ContentBlock) -> None:
+        """Add a block, or its text to the last one."""
         if isinstance(content, v1.TextContent) and content.annotations is None and content.meta is None:
             if self.run is None:
                 self.run = JoinedText()
@@ -85,14 +87,16 @@ class GrowingContent:
             self._blocks.append(content)
 
     def replace(self, content: Iterable[v1.ContentBlock]) -> None:
+        """Replace all blocks."""
         self._blocks, self.run = list(content), None
 
     def read(self) -> tuple[v1.ContentBlock, ...]:
+        """The blocks so far."""
         return (*self._blocks, *([] if self.run is None else [v1.TextContent(self.run.read())]))
 
     @property
     def size(self) -> int:
-        """About how many bytes it takes."""
+        """The approximate size in bytes."""
         return sum(map(size_of, self._blocks)) + (0 if self.run is None else len(self.run))
 
     def _end_run(self) -> None:

@@ -125,7 +125,7 @@ async def test_the_servers_of_a_session_end_with_it(serve, caller):
         await editor.prompt(session, "same")
         await editor.request(v1.CloseSessionRequest(session), timeout=30)
         with pytest.raises(accord.McpServerError, match="the session has ended"):
-            await sessions[0].mcp._links[0].tools()
+            await sessions[0].mcp._servers[0].tools()
 
 
 async def test_an_agent_that_does_not_look_at_them_starts_no_servers(serve):
@@ -134,7 +134,7 @@ async def test_an_agent_that_does_not_look_at_them_starts_no_servers(serve):
     agent.on_session(sessions.append)
     async with serve(agent) as editor:
         await editor.prompt(await opened(editor, OLDER), "hello")
-        assert sessions[0].mcp._links[0]._held is None
+        assert sessions[0].mcp._servers[0]._held is None
 
 
 async def test_an_agent_declares_the_transports_that_are_installed(serve, caller, monkeypatch):

@@ -110,7 +110,7 @@ SAID = {
     "the options that it has": (["run", "hi", "--set", "no=1"], "text", "the agent has no config option"),
     "the ways to log in": (["login", "--list"], "ways", "  Way ␛]0;PWNED"),
     "that there is no way": (["login"], "text", "offers no login method"),
-    "a way that there is not": (["login", "--method", "no"], "ways", "the agent has no way to log in called 'no'"),
+    "a way that there is not": (["login", "--method", "no"], "ways", "the agent has no login method 'no'"),
 }
 
 

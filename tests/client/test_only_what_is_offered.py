@@ -310,7 +310,7 @@ async def test_only_a_value_that_is_listed_is_set() -> None:
 @pytest.mark.requirement("auth.authenticate.offered-method", "auth.method.untyped-is-agent")
 async def test_only_a_way_in_that_the_agent_listed_is_gone() -> None:
     async with staged(methods=[{"id": "web", "name": "In the browser"}]) as stage:
-        with pytest.raises(accord.AccordError, match="no way to log in called 'paper'"):
+        with pytest.raises(accord.AccordError, match="no login method 'paper'"):
             await stage.remote.login("paper")
         await stage.agent.expect_silence()
         logging_in = asyncio.create_task(stage.remote.login())

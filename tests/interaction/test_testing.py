@@ -95,7 +95,7 @@ async def test_its_failures_tell_what_was_expected_what_came_and_the_conversatio
     lines = (await fails(other.expect("_other"))).splitlines()
     cut = lines.pop(4)
     assert lines == [
-        "expected _other, and got _second (a notification)",
+        "expected _other, got _second (a notification)",
         "the conversation so far (-> is what the script sent)",
         '  -> {"jsonrpc":"2.0","method":"_hello"}',
         '  <- {"jsonrpc":"2.0","method":"_first"}',
@@ -123,20 +123,20 @@ WRONG = {"id": 5, "error": {"code": 1}}
 @pytest.mark.parametrize(
     ("sent", "expect", "problem"),
     [
-        (None, lambda it: it.expect("_a"), "expected _a, and nothing came within 0.05 seconds"),
-        ({"id": 5, "method": "_b"}, lambda it: it.expect("_a"), "expected _a, and got _b (a request)"),
-        ({"id": 5, "result": {}}, lambda it: it.expect("_a"), "expected _a, and got the answer to 5"),
-        ({"id": "5", "result": {}}, lambda it: it.expect_answer(5), "the answer to 5, and got the answer to '5'"),
-        ({"id": True, "result": {}}, lambda it: it.expect_answer(1), "expected the answer to 1, and got"),
-        (WRONG, lambda it: it.expect_result(5), "expected a result for 5, and got the error"),
-        ({"id": 5, "result": {}}, lambda it: it.expect_error(5), "expected an error for 5, and got the answer to 5"),
-        ({"error": {"code": 1}}, lambda it: it.expect_error(None), "expected an error for None, and got"),
+        (None, lambda it: it.expect("_a"), "expected _a, but nothing came within 0.05 seconds"),
+        ({"id": 5, "method": "_b"}, lambda it: it.expect("_a"), "expected _a, got _b (a request)"),
+        ({"id": 5, "result": {}}, lambda it: it.expect("_a"), "expected _a, got the answer to 5"),
+        ({"id": "5", "result": {}}, lambda it: it.expect_answer(5), "the answer to 5, got the answer to '5'"),
+        ({"id": True, "result": {}}, lambda it: it.expect_answer(1), "expected the answer to 1, got"),
+        (WRONG, lambda it: it.expect_result(5), "expected a result for 5, got the error"),
+        ({"id": 5, "result": {}}, lambda it: it.expect_error(5), "expected an error for 5, got the answer to 5"),
+        ({"error": {"code": 1}}, lambda it: it.expect_error(None), "expected an error for None, got"),
         (WRONG, lambda it: it.expect_error(5, 2), "expected an error 2 for 5"),
-        ([1], lambda it: it.receive(), "expected a message, and got no object: [1]"),
-        (b"hello", lambda it: it.receive(), "expected a message, and got what is not JSON: hello"),
-        ({"method": "_b"}, lambda it: it.expect_end(), 'expected the end, and got {"method":"_b"}'),
-        ({"method": "_b"}, lambda it: it.expect_silence(), "expected silence, and got _b"),
-        (None, lambda it: it.expect_end(), "expected the end, and nothing came"),
+        ([1], lambda it: it.receive(), "expected a message, got JSON that is not an object: [1]"),
+        (b"hello", lambda it: it.receive(), "expected a message, got invalid JSON: hello"),
+        ({"method": "_b"}, lambda it: it.expect_end(), 'expected the end, got {"method":"_b"}'),
+        ({"method": "_b"}, lambda it: it.expect_silence(), "expected silence, got _b"),
+        (None, lambda it: it.expect_end(), "expected the end, but nothing came"),
     ],
 )
 async def test_each_failure_is_clear(two_scripts, sent, expect, problem):
@@ -154,7 +154,7 @@ async def test_the_end_of_the_link_is_told_and_what_came_before_it_is_read_first
     await one.close()
     await until(lambda: other.end)
     await other.expect("_last")
-    assert "expected _more, and the link ended: the other side closed the connection" in await fails(
+    assert "expected _more, but the connection ended: the other side closed the connection" in await fails(
         other.expect("_more")
     )
     assert (await other.expect_end()).reason == "peer_closed"
@@ -198,7 +198,7 @@ async def test_a_script_that_fails_in_a_process_says_why_on_stderr():
         with pytest.raises(ConnectionClosed) as caught:
             await peer.request_raw("_example.com/hello")
         assert caught.value.exit_code == 1
-        assert "expected initialize, and got _example.com/hello (a request)" in caught.value.stderr
+        assert "expected initialize, got _example.com/hello (a request)" in caught.value.stderr
 
 
 def test_a_script_s_command_names_its_file_and_function(tmp_path):

@@ -213,7 +213,7 @@ async def test_a_server_that_dies_fails_its_call_is_told_once_and_started_anew(s
         await session.run("grow")
         assert "older/grown" in [tool.qualified_name for tool in await session.servers.tools()]
         for _ in range(2):
-            with pytest.raises(accord.McpServerError, match="the server has gone"):
+            with pytest.raises(accord.McpServerError, match="the server closed the connection"):
                 await session.run("die")
             assert (await session.run("same")).text == '"the same"'
             assert await session.servers.failures() == []
@@ -224,7 +224,7 @@ async def test_a_server_that_dies_fails_its_call_is_told_once_and_started_anew(s
 async def test_a_server_that_died_is_there_again_for_all_who_ask(session_with, as_process):
     async with session_with(as_process("older", "older_server.py")) as session:
         tool = await session.servers.tool("same")
-        with pytest.raises(accord.McpServerError, match="the server has gone"):
+        with pytest.raises(accord.McpServerError, match="the server closed the connection"):
             await session.servers.run(await session.servers.tool("die"))
         outcomes = await asyncio.gather(*(session.servers.run(tool) for _ in range(5)))
         assert [outcome.text for outcome in outcomes] == ['"the same"'] * 5
@@ -236,7 +236,7 @@ async def test_a_server_that_cannot_be_started_anew_is_left_alone_for_a_while(se
     program.chmod(0o700)
     async with session_with(v1.McpServerStdio("mortal", str(program), [], [])) as session:
         die, same = await session.servers.tool("die"), await session.servers.tool("same")
-        with pytest.raises(accord.McpServerError, match="the server has gone"):
+        with pytest.raises(accord.McpServerError, match="the server closed the connection"):
             await session.servers.run(die)
         started = tmp_path / "started"
         program.write_text(f"#!/bin/sh\necho once >> {started}\n")
@@ -262,14 +262,16 @@ async def test_how_far_a_call_is_can_be_heard(session_with, as_process):
 
 async def test_a_tool_is_found_by_its_servers_name_where_two_have_it(session_with, as_process):
     async with session_with(as_process("one", "older_server.py"), as_process("two", "older_server.py")) as session:
-        with pytest.raises(accord.McpServerError, match="several servers have a tool same: one/same, two/same"):
+        with pytest.raises(
+            accord.McpServerError, match="several servers have a tool 'same'; name one of one/same, two/same"
+        ):
             await session.run("same")
         assert (await session.run("two/same")).text == '"the same"'
 
 
 async def test_a_call_that_is_cancelled_leaves_the_server_at_work_for_others(session_with, as_process):
     async with session_with(as_process("older", "older_server.py")) as session:
-        [link] = session.servers._links
+        [link] = session.servers._servers
         call = asyncio.create_task(session.run("wait"))
         await eventually(lambda: link._calls)
         call.cancel()
@@ -282,7 +284,7 @@ async def test_a_call_that_is_cancelled_leaves_the_server_at_work_for_others(ses
 async def test_closing_lets_those_go_that_are_there_and_those_that_still_connect(session_with, as_process):
     silent = v1.McpServerStdio("silent", sys.executable, ["-c", "import sys; sys.stdin.read()"], [])
     async with session_with(as_process("older", "older_server.py"), silent) as session:
-        there, still_connecting = session.servers._links
+        there, still_connecting = session.servers._servers
         assert await there.tools()
     assert there._held._owner.done()
     assert still_connecting._held._owner.done()

@@ -1,4 +1,4 @@
-"""`Client`: what you write. It holds what you lend to agents and what you want to hear, and nothing live."""
+"""`Client`: what you lend to agents, and your handlers for what they send. Nothing in it is live."""
 
 from __future__ import annotations
 
@@ -16,16 +16,18 @@ from accord.services.terminals.terminals import Terminals
 
 
 class Client:
-    """What you lend to agents, and functions for what you want to hear.
+    """What you lend to agents, and your handlers for what they send; one client may serve many connections.
 
-    async def ask(question: accord.PermissionQuestion) -> bool:
-        return input(f"{question.tool_call.title}? [y/n] ") == "y"
+        async def ask(question: accord.PermissionQuestion) -> bool:
+            return input(f"{question.tool_call.title}? [y/n] ") == "y"
 
-    client = accord.Client(files=True, permissions=ask)
+        client = accord.Client(files=True, permissions=ask)
 
-    By default it lends nothing and refuses what agents ask permission for. `files` and `terminals` are services of your
-    own making, or True for ours; `permissions` may be a function that answers with an option, True or False, and
-    `elicitation` one that fills in forms; `services` are any others. What it lends is declared to agents by itself.
+    By default it lends nothing and refuses permission for everything. `files` and `terminals` are True for our services
+    with their defaults, or a service: `Files(...)`, `Terminals(...)`, or your own. `permissions` is True to allow
+    everything, a function that returns an option, True or False, or a service. `elicitation` is a function that fills
+    in forms, or a service. `services` are any others. What the services declare is told to agents; `capabilities` may
+    change it. `name`, `version` and `title` are what agents are told about the client.
     """
 
     def __init__(
@@ -56,15 +58,15 @@ class Client:
         return self._definition.info
 
     def on(self, message: type[MessageT]) -> Registrar[MessageT]:
-        """Handle this message, built-in or your own: it goes before what a service does with it."""
+        """Handle this message, of the protocol or of your own; the handler replaces that of a service."""
         return self._definition.handlers.on(message)
 
     def on_request(self, method: str) -> Callable[[RawHandlerT], RawHandlerT]:
-        """Handle a request by its method, in plain JSON values."""
+        """Handle the request of this method; params and result are plain JSON values."""
         return self._definition.handlers.on_request(method)
 
     def on_notification(self, method: str) -> Callable[[RawHandlerT], RawHandlerT]:
-        """Handle a notification by its method, in plain JSON values."""
+        """Handle the notification of this method; params are plain JSON values."""
         return self._definition.handlers.on_notification(method)
 
 

@@ -1,4 +1,4 @@
-"""Opening a link to an agent: start it, shake hands, and say in one line what went wrong if that fails."""
+"""Connecting to an agent: start it, send `initialize`, and explain in one line what went wrong if that fails."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ VERSION = 1
 
 
 class Handshake(NamedTuple):
-    """A connection on which hands were shaken."""
+    """A connection after `initialize`, with the agent's answer."""
 
     peer: Peer
     agent: v1.InitializeResponse
@@ -34,7 +34,7 @@ async def open_link(
     limits: Limits,
     observers: Sequence[Observer],
 ) -> Handshake:
-    """A new link. Raises Timeout, ProtocolError, PeerError or ConnectionClosed; then nothing of it is left."""
+    """Open a connection; raises Timeout, ProtocolError, PeerError or ConnectionClosed, and then leaves nothing open."""
     peer = Peer(target.dial(), handlers, role="client", unstable=unstable, limits=limits)
     for observer in observers:
         peer.connection.observe(observer)
@@ -66,7 +66,7 @@ async def _open(peer: Peer, target: Target, seconds: float) -> None:
 def _explained(
     error: AccordError, target: Target, pollution: Sequence[str], stderr: str, deadline: float
 ) -> AccordError:
-    """The same error, with what the agent said that was no protocol."""
+    """The same error, with what the agent printed instead of messages."""
     said = _said(pollution, stderr)
     match error:
         case Timeout():
@@ -90,7 +90,7 @@ def _explained(
 
 
 class _Explained(ConnectionClosed):
-    """How the link ended, in a text of our own."""
+    """How the connection ended, in a text of our own."""
 
     def __init__(self, text: str, end: ConnectionClosed) -> None:
         Exception.__init__(self, text)
@@ -100,7 +100,7 @@ class _Explained(ConnectionClosed):
 
 
 def _said(pollution: Sequence[str], stderr: str) -> str:
-    """The last thing that it said on stderr, else the first that it printed in place of the protocol."""
+    """The agent's last line on stderr, else the first line that it printed instead of a message."""
     last = next((line for line in reversed(stderr.splitlines()) if line.strip()), "")
-    words = last or (f"it printed {pollution[0]!r}, which is no message" if pollution else "")
+    words = last or (f"it printed {pollution[0]!r}, which is not a message" if pollution else "")
     return f": {words.strip()[:300]}" if words else ""

@@ -1,10 +1,10 @@
-"""Logging in, by whichever method the agent offers.
+"""Logging in by the methods that an agent offers.
 
-| method | what is done |
+| method | how |
 |---|---|
-| `agent` | `authenticate`: the agent does it by itself |
-| `env_var` | the agent is started anew with the variables, and then told `authenticate` |
-| `terminal`, or `_meta["terminal-auth"]` | the login runs at our terminal; exit code 0 means yes, and nothing is sent |
+| `agent` | `authenticate`: the agent does the rest by itself |
+| `env_var` | the agent is restarted with the variables, then `authenticate` is sent |
+| `terminal`, or `_meta["terminal-auth"]` | the login runs at our terminal; exit code 0 is success; nothing is sent |
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from accord.transports.launch import environment
 
 
 def method_of(methods: Sequence[v1.AuthMethod], wanted: str | None) -> v1.AuthMethod:
-    """The method with this id, or the only one; raises AccordError."""
+    """The method with this id, or the only one if `wanted` is None; raises AccordError."""
     ids = [method.tag if isinstance(method, Unknown) else method.id for method in methods]
     if wanted is None and len(methods) == 1:
         return methods[0]
@@ -31,15 +31,15 @@ def method_of(methods: Sequence[v1.AuthMethod], wanted: str | None) -> v1.AuthMe
         if its_id == wanted:
             return method
     if not methods:
-        raise AccordError("the agent offers no way to log in; it may not need one")
-    asked = "which way to log in?" if wanted is None else f"the agent has no way to log in called {wanted!r}."
-    raise AccordError(f"{asked} There is {', '.join(ids)}")
+        raise AccordError("the agent offers no login method; it may not need one")
+    asked = "name one of several login methods" if wanted is None else f"the agent has no login method {wanted!r}"
+    raise AccordError(f"{asked}; it offers {', '.join(ids)}")
 
 
 async def log_in(remote: LiveAgent, method: v1.AuthMethod, env: Mapping[str, str]) -> None:
     """Log in by this method."""
     if isinstance(method, Unknown):
-        raise AccordError(f"this way to log in is not known here: {method.tag}")
+        raise AccordError(f"login method of unknown type {method.tag!r}; this version of Accord cannot use it")
     if (command := terminal_command(remote, method)) is not None:
         await _at_the_terminal(remote, *command)
     elif isinstance(method, v1.AuthMethodEnvVar):
@@ -60,7 +60,7 @@ def terminal_command(remote: LiveAgent, method: v1.AuthMethod) -> tuple[list[str
 
 
 def missing_variables(method: v1.AuthMethodEnvVar, env: Mapping[str, str]) -> list[v1.AuthEnvVar]:
-    """What a method needs and nobody has given yet."""
+    """The required variables that neither `env` nor our environment has."""
     return [
         wanted
         for wanted in method.vars
@@ -71,13 +71,14 @@ def missing_variables(method: v1.AuthMethodEnvVar, env: Mapping[str, str]) -> li
 async def _with_variables(remote: LiveAgent, method: v1.AuthMethodEnvVar, env: Mapping[str, str]) -> None:
     target = _command(remote)
     if missing := missing_variables(method, env):
-        raise AccordError(f"logging in needs {', '.join(wanted.name for wanted in missing)} in the environment")
+        names = ", ".join(wanted.name for wanted in missing)
+        raise AccordError(f"login needs {names} in the environment; set it there, or pass it in `env`")
     given = {
         wanted.name: value for wanted in method.vars if (value := env.get(wanted.name) or os.environ.get(wanted.name))
     }
     if any(target.env.get(name) != value for name, value in given.items()):
         target.env.update(given)
-        await remote.restart("it gets variables to log in with")
+        await remote.restart("it gets variables for a login")
     await remote.request(v1.AuthenticateRequest(method.id))
 
 
@@ -86,11 +87,11 @@ async def _at_the_terminal(remote: LiveAgent, command: Sequence[str], env: Mappi
     variables = environment({**target.env, **env}, target.inherit)
     code = await _run(command, variables, target.cwd)
     if code != 0:
-        raise AccordError(f"the login ended with exit code {code}")
+        raise AccordError(f"the login command failed with exit code {code}")
 
 
 async def _run(command: Sequence[str], env: Mapping[str, str], cwd: object) -> int:
-    """Run it with our own standard streams; ended if we are cancelled."""
+    """Run a command with our standard streams; terminated if we are cancelled."""
     try:
         process = await asyncio.create_subprocess_exec(*command, env=dict(env), cwd=cwd, stdin=None, stdout=None)  # type: ignore[arg-type]
     except (OSError, subprocess.SubprocessError) as error:
@@ -105,5 +106,7 @@ async def _run(command: Sequence[str], env: Mapping[str, str], cwd: object) -> i
 
 def _command(remote: LiveAgent) -> CommandTarget:
     if not isinstance(remote.target, CommandTarget):
-        raise AccordError("this way to log in needs an agent that is started by a command")
+        raise AccordError(
+            "this login method needs an agent that is started by a command, not one behind a URL or in memory"
+        )
     return remote.target

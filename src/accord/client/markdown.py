@@ -1,4 +1,4 @@
-"""A folded session as Markdown, for logs, reports and notebooks."""
+"""A session as Markdown, for logs, reports and notebooks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _STATUS_MARKS = {"completed": "done", "failed": "failed", "cancelled": "cancelle
 
 
 def markdown(state: SessionState) -> str:
-    """The conversation: what was asked, thought, done and said, and the plan as it is."""
+    """The conversation: prompts, thoughts, tool calls and answers in order, and the current plan."""
     parts = [f"# {state.title}"] if state.title else []
     parts += [_message(entry) if isinstance(entry, Message) else _tool_call(entry) for entry in state.timeline]
     if state.plan:
@@ -76,7 +76,7 @@ def _step(entry: v1.PlanEntry) -> str:
 
 
 def fenced(text: str, language: str = "") -> str:
-    """Text as a code block, with a fence that it does not hold."""
+    """Text as a code block, with a fence that is longer than any in the text."""
     longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
     fence = "`" * (longest + 1)
     return f"{fence}{language}\n{text}\n{fence}"

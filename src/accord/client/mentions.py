@@ -1,7 +1,7 @@
-"""Files in a prompt: as what the agent takes of them.
+"""Files in a prompt, in the best form that the agent accepts.
 
-An image goes as an image where the agent takes images, a sound where it takes sounds, the contents of a file that is
-not large where it takes embedded resources; everything else as a link, which every agent takes.
+An image is sent as an image and a sound as a sound if the agent accepts them; another file, if it is not large, by its
+contents if the agent accepts embedded resources. Everything else is sent as a link, which every agent accepts.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from accord.schema import v1
 from accord.services.roots import Roots
 
 MOST_EMBEDDED = 256 * 1024
-"""Bytes of the largest file whose contents travel along; of a larger one there is a link."""
+"""Bytes of the largest file whose contents are sent; a larger file is sent as a link."""
 
 MOST_PICTURED = 10 * 1024 * 1024
+"""Bytes of the largest image or sound that is sent; a larger one is sent as a link."""
 
 MENTION = re.compile(r"(?<![\w@])@(?:\"([^\"\n]+)\"|([^\s\"@]+))")
 
 
 def block_for(path: Path, takes: v1.PromptCapabilities) -> v1.ContentBlock:
-    """This file as a block that the agent takes."""
+    """This file as a block that the agent accepts."""
     path = path.absolute()
     size = path.stat().st_size if path.is_file() else None
     kind = (mimetypes.guess_type(path.name)[0] or "").partition("/")[0]

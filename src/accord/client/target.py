@@ -1,4 +1,4 @@
-"""Where an agent is: how a link to it is made, as often as it takes."""
+"""Where an agent is, and how to connect to it, as often as needed."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
 
 
 class Target(ABC):
-    """Makes links to one agent."""
+    """Opens connections to one agent."""
 
     name: str
-    """What people see in errors: its command, its address."""
+    """The agent's command or address, as errors show it."""
 
     way_out = "standard output"
-    """What it closes when it wants no more of us."""
+    """What the agent closes to end a connection, as errors call it."""
 
     @property
     def program(self) -> str:
-        """What the agent is, however it calls itself: what is remembered for one program holds for no other."""
+        """What the agent is, however it calls itself: answers that are remembered for one program hold for no other."""
         return f"{self.__class__.__module__}.{self.__class__.__qualname__} {self.name}"
 
     @abstractmethod
     def dial(self) -> Transport:
-        """A new link, not yet open."""
+        """A transport for a new connection, not yet open."""
 
     async def release(self) -> None:  # noqa: B027
-        """No more links will be asked for."""
+        """Free what connecting needed; no more connections will be opened."""
 
 
 class CommandTarget(Target):
@@ -51,7 +51,7 @@ class CommandTarget(Target):
         inherit: Inherit = True,
     ) -> None:
         if not command:
-            raise ValueError("an empty command starts no agent")
+            raise ValueError("command must not be empty")
         self.command = list(command)
         self.name = shlex.join(self.command)
         self.cwd = cwd
@@ -60,8 +60,8 @@ class CommandTarget(Target):
 
     @cached_property
     def program(self) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """The program's real path, and a digest of all that was resolved: an argument may be a secret."""
-        import hashlib  # only for who remembers: a connection needs none of these
+        """The program's real path, and a digest of the whole command, because an argument may be a secret."""
+        import hashlib  # only for remembered answers; a connection needs none of these
         import json
         import shutil
 
@@ -79,6 +79,6 @@ class CommandTarget(Target):
 
 
 def _resolved(argument: str, folder: str) -> str:
-    """The real path of an argument that names a file, as of a script for an interpreter."""
+    """The real path of an argument that names a file, such as a script for an interpreter."""
     path = os.path.join(folder, argument)  # noqa: PTH118
     return os.path.realpath(path) if "\0" not in path and os.path.isfile(path) else argument  # noqa: PTH113

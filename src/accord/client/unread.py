@@ -1,11 +1,12 @@
-"""What has come for a reader who has not got to it: updates in order, counted in bytes.
+"""`Unread`: updates that have arrived and were not read yet, in order, counted in bytes.
 
     put ──▶ [update, update, ...] ──▶ get         the count goes into the connection's `Intake`, which may stop reading
 
-Past the intake's mark adjacent text chunks of one message become one, so that a slow reader costs no more than the text
-itself. Past the hard limit everything is given up, and the reader is told. A reader who waits makes the connection read
-on, whatever others have left unread; so does who awaits the end and never reads, which gives up what is kept past the
-mark.
+Past the intake's mark, adjacent text chunks of one message are merged, so that a slow reader costs no more than the
+text itself. Past the hard limit all updates are dropped, and the reader gets an Overflow.
+
+While a reader waits, the connection keeps reading even if other readers are slow. It also does while a task awaits the
+end without reading; updates past the mark are then dropped.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ CHUNKS = (v1.AgentMessageChunk, v1.AgentThoughtChunk, v1.UserMessageChunk)
 
 
 class _Merged:
-    """Chunks that nobody read while they were many."""
+    """Adjacent chunks of one message, merged because the reader is slow."""
 
     __slots__ = ("cls", "message_id", "text")
 
@@ -45,14 +46,14 @@ class Unread:
 
     __slots__ = (
         "_awaiting",
+        "_dropped",
         "_finished",
-        "_given_up",
         "_has_reader",
-        "_impatient",
         "_intake",
         "_items",
         "_limit",
         "_news",
+        "_reads_on",
         "_waiting",
         "size",
     )
@@ -61,20 +62,20 @@ class Unread:
         self.size = 0
         self._items: deque[tuple[Any, int]] = deque()
         self._intake = intake
-        """None where reading never pauses on this account."""
+        """What pauses reading; None if these updates must never pause it."""
         self._limit = limit
         self._news: asyncio.Future[None] | None = None
         self._finished = False
-        self._given_up: str | None = None
+        self._dropped: str | None = None
         self._waiting = 0
         self._has_reader = False
         self._awaiting = 0
-        """Who waits for the end, and does not read."""
-        self._impatient = False
+        """How many tasks wait for the end without reading."""
+        self._reads_on = False
 
     def put(self, update: Any, size: int) -> None:
-        """One more. Raises Overflow when it was too much."""
-        if self._finished or self._given_up:
+        """Add an update of this many bytes; raises Overflow past the limit."""
+        if self._finished or self._dropped:
             return
         size += WEIGHT
         intake = self._intake
@@ -90,11 +91,13 @@ class Unread:
             self._wake()
         if self.size > self._limit:
             self._overflow()
-        elif self._impatient and intake is not None and self.size > intake.mark:
-            self.give_up("the updates of a Reply that was awaited and not read were given up")
+        elif self._reads_on and intake is not None and self.size > intake.mark:
+            self.drop(
+                "the updates of a Reply that was awaited instead of read were dropped; read it before awaiting it"
+            )
 
     def _merge(self, update: Any, size: int) -> int:
-        """Join this text with the text before it, if both are plain pieces of one message; what is left to be put."""
+        """Merge this text into the last one if both are plain chunks of one message; returns the size left to add."""
         if not _is_plain(update):
             return size
         last, last_size = self._items[-1]
@@ -115,19 +118,19 @@ class Unread:
         return 0
 
     def _overflow(self) -> None:
-        self.give_up(f"more than {self._limit:,} bytes of updates waited for their reader")
-        raise Overflow(self._given_up)
+        self.drop(f"more than {self._limit:,} bytes of updates were not read; read faster, or raise Limits.reply")
+        raise Overflow(self._dropped)
 
-    def give_up(self, why: str) -> None:
-        """Keep nothing of this any more."""
-        self._given_up = why
+    def drop(self, why: str) -> None:
+        """Drop all updates; the reader gets an Overflow with this text."""
+        self._dropped = why
         self._items.clear()
         self._resize(-self.size)
         if self._news is not None:
             self._wake()
 
     def finish(self) -> None:
-        """Nothing more will come. What is left no longer keeps anybody from reading the connection."""
+        """No more updates will come. Those that are left no longer pause reading."""
         if not self._finished:
             self._finished = True
             self._has_reader = True
@@ -139,17 +142,17 @@ class Unread:
                 self._wake()
 
     def now(self) -> Any:
-        """The next one, if it is here; else None."""
+        """The next update if there is one, else None; raises Overflow if updates were dropped."""
         if not self._items:
-            if self._given_up is not None:
-                raise Overflow(self._given_up)
+            if self._dropped is not None:
+                raise Overflow(self._dropped)
             return None
         item, size = self._items.popleft()
         self._resize(-size)
         return item.chunk() if isinstance(item, _Merged) else item
 
     async def get(self, awaited: AbstractContextManager[None] | None = None) -> Any:
-        """The next one; None after the last."""
+        """Wait for the next update; None after the last."""
         if not self._has_reader:
             self._has_reader = True
             self._balance()
@@ -160,7 +163,7 @@ class Unread:
 
     @contextmanager
     def awaiting_end(self) -> Generator[None]:
-        """While this lasts somebody waits for the end. If nobody reads as well, that must not wait for a reader."""
+        """While this lasts, a task waits for the end; without a reader, unread updates do not pause the connection."""
         self._awaiting += 1
         self._balance()
         try:
@@ -170,10 +173,10 @@ class Unread:
             self._balance()
 
     def _balance(self) -> None:
-        impatient = self._awaiting > 0 and not self._has_reader
-        if impatient != self._impatient and self._intake is not None:
-            self._impatient = impatient
-            (self._intake.wait if impatient else self._intake.waited)()
+        reads_on = self._awaiting > 0 and not self._has_reader
+        if reads_on != self._reads_on and self._intake is not None:
+            self._reads_on = reads_on
+            (self._intake.wait if reads_on else self._intake.waited)()
 
     async def _wait(self) -> None:
         intake = self._intake

@@ -2,12 +2,12 @@
 
     servers = McpServers(request.mcp_servers, Surroundings(peer, session_id, roots))
     servers.start()                                  # all at once, each with a deadline
-    for tool in await servers.tools():               # of all that are there; a failed server is in servers.failures()
-        result = await servers.run(tool, {...})      # content as the protocol has it
+    for tool in await servers.tools():               # of all that can be reached; the others are in servers.failures()
+        result = await servers.run(tool, {...})      # its content is made of this protocol's blocks
 
-Data's way: a server's description -> `opening` (process, streamable HTTP or SSE) -> `link`, one task for each server
-that enters its contexts, holds them and leaves them -> `servers`, which asks all links -> `catalog`, what they offer.
-`content` and `elicitation` carry what MCP says into this protocol's words. Nothing here knows an agent.
+The path of a server's description: `opening` makes a transport of it (process, streamable HTTP or SSE), `session_task`
+holds the connection, `server` makes requests over it, `servers` joins all servers of a session, and `catalog` lists
+what they offer. `content` and `elicitation` convert from MCP's types. Nothing here depends on an agent.
 """
 
 from accord.mcp.catalog import McpPrompt as McpPrompt, McpResource as McpResource, McpTool as McpTool

@@ -1,4 +1,4 @@
-"""What an MCP server wants to know from the user, asked of the client: forms and URLs are the same JSON in both."""
+"""An MCP server's questions to the user, passed on to the client; both protocols use the same JSON for them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Questions:
-    """What one server has asked."""
+    """The questions of one server."""
 
     def __init__(self, surroundings: Surroundings) -> None:
         self._surroundings = surroundings
@@ -26,7 +26,7 @@ class Questions:
     async def ask(
         self, params: mcp_types.ElicitRequestParams, tool_call_id: v1.ToolCallId | None
     ) -> mcp_types.ElicitResult:
-        """The user's answer; what this client cannot ask is declined, and so are forms that ask for secrets."""
+        """Ask the user; a question that this client cannot ask is declined, and so is a form that asks for secrets."""
         import mcp_types
 
         try:
@@ -47,7 +47,7 @@ class Questions:
         return mcp_types.ElicitResult(action="accept", content=content)
 
     async def completed(self, elicitation_id: str) -> None:
-        """What the user was sent to a page for is done, says the server."""
+        """Pass on that the user has finished what a page was opened for."""
         if elicitation_id in self._pages:
             self._pages.discard(elicitation_id)
             done = v1.CompleteElicitationNotification(v1.ElicitationId(elicitation_id))
@@ -57,6 +57,7 @@ class Questions:
 def question(
     surroundings: Surroundings, params: mcp_types.ElicitRequestParams, tool_call_id: v1.ToolCallId | None
 ) -> v1.CreateElicitationRequest:
+    """The server's question as a request to the client; raises ProtocolError for one that must not be asked."""
     common: dict[str, Any] = {
         "message": params.message,
         "session_id": surroundings.session_id,
@@ -69,5 +70,5 @@ def question(
     if (problem := excess(form)) is not None:
         raise ProtocolError(problem)
     if secrets := secrets_in(form):
-        raise ProtocolError(f"a form asks for no secrets: {', '.join(secrets)}")
+        raise ProtocolError(f"form must not ask for secrets, but has {', '.join(secrets)}; use a URL for them")
     return v1.ElicitationFormMode(**common, requested_schema=form)

@@ -1,4 +1,4 @@
-"""From a server's description to a transport of the official package; and which transports there are."""
+"""Transports of the official package for the descriptions of MCP servers."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ MISSING = "MCP servers need the package `mcp`: pip install 'accord[mcp]'"
 
 
 def installed() -> bool:
+    """Whether the official package is installed."""
     return importlib.util.find_spec("mcp") is not None
 
 
 def mcp_capabilities() -> v1.McpCapabilities:
-    """What an agent can declare: every transport of the official package, if that is installed."""
+    """The MCP capabilities that an agent can declare: all transports of the official package, if it is installed."""
     return v1.McpCapabilities(http=installed(), sse=installed())
 
 
 def transport_for(server: v1.McpServer | Unknown, roots: Sequence[str]) -> Transport:
-    """How to reach this server; nothing is started before it is entered."""
+    """The transport to this server; it is not started before it is entered. Raises McpServerError."""
     if not installed():
         raise McpServerError(name_of(server), MISSING)
     match server:
@@ -39,11 +40,12 @@ def transport_for(server: v1.McpServer | Unknown, roots: Sequence[str]) -> Trans
         case v1.McpServerSse():
             return _sse(server)
         case _:
-            raise McpServerError(name_of(server), "is of a kind that this agent does not know")
+            raise McpServerError(name_of(server), "unknown type of server; this agent can use stdio, http and sse")
 
 
 def name_of(server: v1.McpServer | Unknown) -> str:
-    return "a server of an unknown kind" if isinstance(server, Unknown) else server.name
+    """The server's name, as errors show it."""
+    return "a server of an unknown type" if isinstance(server, Unknown) else server.name
 
 
 @asynccontextmanager
@@ -59,7 +61,7 @@ async def _process(server: v1.McpServerStdio, folder: str | None) -> AsyncGenera
 @asynccontextmanager
 async def _streamable_http(server: v1.McpServerHttp) -> AsyncGenerator[TransportStreams]:
     from mcp.client.streamable_http import streamable_http_client
-    from mcp.shared._httpx_utils import create_mcp_http_client  # the package exports it nowhere else
+    from mcp.shared._httpx_utils import create_mcp_http_client  # the package exports it only here
 
     headers = {header.name: header.value for header in server.headers}
     async with (

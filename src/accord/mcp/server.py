@@ -1,11 +1,11 @@
-"""One MCP server: what it offers, and asking it, over as many connections as it takes.
+"""`McpServer`: one MCP server, what it offers, and requests to it, over one connection after the other.
 
-    ask ──▶ Held, a connection ──▶ the server
-             └─ the server has gone ──▶ the next question starts it anew
+    request ──▶ SessionTask, a connection ──▶ the server
+                 └─ the server is gone ──▶ the next request restarts it
 
-A server that dies is started anew when it is next asked, and its lists are read again. What was under way is not asked
-again: nobody knows how much of it was done. One that does not answer even then is left alone for a second, then for
-two, and so on up to a minute. One that never was there is given up.
+A server that dies is restarted by the next request, and its lists are read again. Requests that were under way are not
+repeated, because the server may have done part of them. If it fails again, the next restart waits a second, then two,
+and so on up to a minute. A server that could never be reached is not tried again.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
-"""Seconds until a server that was started anew in vain is started once more."""
+"""Seconds between restarts of a server that keeps failing."""
 
-GONE = "the server has gone"
+GONE = "the server closed the connection"
 
 log = logging.getLogger("accord")
 
@@ -48,13 +48,13 @@ Failed = Callable[[McpServerError], Awaitable[None]]
 
 
 class ToolProgress(Protocol):
-    """Hears how far a call is: how much, of how much, and in words."""
+    """Is called with the progress of a tool call, its total if that is known, and a message if there is one."""
 
     async def __call__(self, progress: float, total: float | None, message: str | None) -> None: ...
 
 
 class McpServer:
-    """An MCP server, or the reason why there is none."""
+    """An MCP server, or the reason why it cannot be used."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class McpServer:
     ) -> None:
         self.name = name_of(server)
         self.failure: McpServerError | None = None
-        """Why the server is not there, once that is known."""
+        """Why the server cannot be used; None while it can, or is not known yet."""
         self._server = server
         self._surroundings = surroundings
         self._deadline = deadline
@@ -75,7 +75,7 @@ class McpServer:
         self._was_there = False
         self._pause = 0.0
         self._not_before = 0.0
-        """When it may be started anew."""
+        """The loop's time before which it is not restarted."""
         self._closed = False
         self._connecting = asyncio.Lock()
         self._offers: dict[str, list[Any]] = {}
@@ -86,20 +86,20 @@ class McpServer:
     # Life
 
     def start(self) -> None:
-        """Begin to connect, in the background, unless that has begun."""
+        """Begin to connect in the background, unless that has begun."""
         if self._held is None and not self._closed:
             self._held = SessionTask(self.name, self._connection, self._deadline)
 
     async def close(self) -> None:
-        """Let the server go; waits until nothing of it is left."""
+        """Close the connection, and wait until the server has ended."""
         self._closed = True
         if self._held is not None:
             await self._held.close()
 
     async def _there(self) -> Client:
-        """The connection: as it is, or made anew."""
+        """The open connection, after a restart if one is needed."""
         async with self._connecting:
-            await self._start_anew()
+            await self._restart_if_gone()
             if self._held is not None:
                 await self._held.settled()
                 if self._held.client is not None:
@@ -109,7 +109,7 @@ class McpServer:
                     await self._fail(self._held.problem)
         raise self.failure or McpServerError(self.name, "the session has ended")
 
-    async def _start_anew(self) -> None:
+    async def _restart_if_gone(self) -> None:
         gone = self._held
         now = asyncio.get_running_loop().time()
         if gone is not None and gone.is_over and self._was_there and now >= self._not_before:
@@ -118,7 +118,7 @@ class McpServer:
             await gone.close()
             self._held = None
             self._offers.clear()
-            log.info("MCP server %s is started anew", self.name)
+            log.info("restarting MCP server %s", self.name)
         self.start()
 
     def _connection(self) -> AbstractAsyncContextManager[Client]:
@@ -131,24 +131,24 @@ class McpServer:
             elicitation_callback=self._elicit if self._surroundings.can_elicit() else None,
             list_roots_callback=self._roots,
             message_handler=self._hear,
-            cache=None,  # what a server offers is remembered here, until it says that this has changed
+            cache=None,  # the lists are cached here, until the server reports that they have changed
         )
         return _listening(client)
 
     def _answered(self) -> None:
-        """The server is alive: what it did before is forgiven."""
+        """Forget earlier failures, because the server has answered."""
         self._pause = self._not_before = 0.0
         self.failure = None
 
     async def _fail(self, why: str) -> None:
-        """Remember why there is no server; told once, until it has been there again."""
+        """Remember why the server cannot be used; reported once, until it has answered again."""
         if self.failure is not None or self._closed:
             return
         self.failure = McpServerError(self.name, why)
         log.warning("MCP server %s: %s", self.name, why)
         await self._on_failure(self.failure)
 
-    # What the server tells and asks
+    # What the server sends
 
     async def _hear(self, message: IncomingMessage) -> None:
         import mcp_types
@@ -170,7 +170,7 @@ class McpServer:
         self._offers.pop(kind, None)
 
     async def _elicit(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:  # noqa: ARG002
-        # A server does not say for which call it asks: with one that runs, it can be no other.
+        # A server does not say for which call it asks; if only one runs, it is that one.
         of_call = self._calls[0] if len(self._calls) == 1 else None
         return await self._questions.ask(params, of_call)
 
@@ -186,6 +186,8 @@ class McpServer:
     # What it offers
 
     async def tools(self) -> list[McpTool]:
+        """The server's tools; raises McpServerError if it cannot be used."""
+
         async def all_tools(client: Client) -> list[McpTool]:
             pages = [page async for page in _pages(client.list_tools)] if client.server_capabilities.tools else []
             return [catalog.tool_of(self.name, tool) for page in pages for tool in page.tools]
@@ -193,6 +195,8 @@ class McpServer:
         return await self._offered("tools", all_tools)
 
     async def resources(self) -> list[McpResource]:
+        """The server's resources; raises McpServerError if it cannot be used."""
+
         async def all_resources(client: Client) -> list[McpResource]:
             there = client.server_capabilities.resources
             pages = [page async for page in _pages(client.list_resources)] if there else []
@@ -201,6 +205,8 @@ class McpServer:
         return await self._offered("resources", all_resources)
 
     async def prompts(self) -> list[McpPrompt]:
+        """The server's prompts; raises McpServerError if it cannot be used."""
+
         async def all_prompts(client: Client) -> list[McpPrompt]:
             there = client.server_capabilities.prompts
             pages = [page async for page in _pages(client.list_prompts)] if there else []
@@ -209,7 +215,7 @@ class McpServer:
         return await self._offered("prompts", all_prompts)
 
     async def _offered(self, kind: str, listed: Callable[[Client], Awaitable[list[T]]]) -> list[T]:
-        """The list, asked for once, and again after the server said that it has changed or was started anew."""
+        """The cached list; read again after the server has reported a change or was restarted."""
         await self._there()
         if kind in self._offers:
             return cast("list[T]", self._offers[kind])
@@ -217,12 +223,12 @@ class McpServer:
         try:
             fresh = await self._ask(listed)
         except ServerGone:
-            fresh = await self._ask(listed)  # reading a list does nothing, so it can be read twice
-        if self._told[kind] == told:  # else what was read is already old
+            fresh = await self._ask(listed)  # reading a list has no effects, so it can be repeated
+        if self._told[kind] == told:  # else the list changed while it was read
             self._offers[kind] = fresh
         return fresh
 
-    # Asking
+    # Requests
 
     async def call(
         self,
@@ -233,6 +239,8 @@ class McpServer:
         timeout: float | None,  # noqa: ASYNC109
         on_progress: ToolProgress | None,
     ) -> McpResult:
+        """Call a tool."""
+
         async def call(client: Client) -> mcp_types.CallToolResult:
             return await client.call_tool(tool, arguments, timeout, on_progress)
 
@@ -243,13 +251,15 @@ class McpServer:
             self._calls.remove(tool_call_id)
 
     async def read(self, uri: str) -> list[v1.EmbeddedResource]:
+        """Read a resource."""
         return content.resource_of(await self._ask(lambda client: client.read_resource(uri)))
 
     async def prompt(self, name: str, arguments: dict[str, str]) -> list[McpMessage]:
+        """Have a prompt filled in."""
         return content.messages_of(await self._ask(lambda client: client.get_prompt(name, arguments)))
 
     async def _ask(self, ask: Callable[[Client], Awaitable[T]]) -> T:
-        """Ask the server when it is there; whatever goes wrong is a McpServerError."""
+        """Send a request when the server is connected; raises McpServerError for every failure."""
         client = await self._there()
         try:
             answer = await ask(client)
@@ -268,18 +278,18 @@ class McpServer:
 
     async def _lost(self, client: Client) -> None:
         held = self._held
-        if held is not None and held.client is client:  # else another question has noticed it before this one
+        if held is not None and held.client is client:  # else another request has noticed it first
             held.lose(GONE)
             await self._fail(GONE)
 
 
 class ServerGone(McpServerError):
-    """The connection broke while the server was asked."""
+    """The server closed the connection during a request."""
 
 
 @asynccontextmanager
 async def _listening(connecting: Client) -> AsyncGenerator[Client]:
-    """From 2026-07-28 on a server tells that its offers have changed only to those who listen."""
+    """Subscribe to changes of the lists, which servers from protocol version 2026-07-28 on require."""
     from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
     async with connecting as client:
@@ -292,7 +302,7 @@ async def _listening(connecting: Client) -> AsyncGenerator[Client]:
             return
         async with client.listen(
             tools_list_changed=tools, prompts_list_changed=prompts, resources_list_changed=resources
-        ):  # what it tells comes to the message handler as well
+        ):  # the messages still come to the message handler
             yield client
 
 

@@ -1,4 +1,4 @@
-"""All MCP servers of a session: connected at once, asked as one."""
+"""All MCP servers of a session, connected at the same time and used as one."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from accord.schema.base import Json, Unknown
 T = TypeVar("T")
 
 DEADLINE = 30.0
-"""Seconds that a server may take to start and to answer; some are downloaded first."""
+"""Seconds that a server has to start and to answer; some are downloaded first."""
 
 
 class McpServers:
-    """What the MCP servers of a session offer, and ways to use it.
+    """The tools, resources and prompts of a session's MCP servers, and ways to use them.
 
-    A server that is not there is left out, and is told to `on_failure` once. One that dies is started anew when it is
-    next asked.
+    A server that cannot be reached is left out, and `on_failure` is called with its error once. A server that dies is
+    restarted when it is needed next.
     """
 
     def __init__(
@@ -35,53 +35,53 @@ class McpServers:
         deadline: float = DEADLINE,
         on_failure: Failed | None = None,
     ) -> None:
-        self._links = [
+        self._servers = [
             McpServer(server, surroundings, deadline=deadline, on_failure=on_failure or _quietly) for server in servers
         ]
 
     def __len__(self) -> int:
-        return len(self._links)
+        return len(self._servers)
 
     # Life
 
     def start(self) -> None:
-        """Begin to connect all of them, in the background; otherwise that happens when something is first asked."""
-        for link in self._links:
-            link.start()
+        """Begin to connect all servers in the background; otherwise they are connected when first needed."""
+        for server in self._servers:
+            server.start()
 
     async def close(self) -> None:
-        """Let all of them go."""
-        await asyncio.gather(*(link.close() for link in self._links))
+        """Close all connections, and end the servers' processes."""
+        await asyncio.gather(*(server.close() for server in self._servers))
 
     # What they offer
 
     async def tools(self) -> list[McpTool]:
-        """All tools there are now."""
+        """The tools of all servers now."""
         return await self._of_all(McpServer.tools)
 
     async def resources(self) -> list[McpResource]:
-        """All resources there are now."""
+        """The resources of all servers now."""
         return await self._of_all(McpServer.resources)
 
     async def prompts(self) -> list[McpPrompt]:
-        """All prompts there are now."""
+        """The prompts of all servers now."""
         return await self._of_all(McpServer.prompts)
 
     async def failures(self) -> list[McpServerError]:
-        """The servers that are not there, and why; waits for those that still connect."""
+        """The errors of servers that cannot be reached; waits for those that are still connecting."""
         await self._of_all(McpServer.tools)
-        return [link.failure for link in self._links if link.failure is not None]
+        return [server.failure for server in self._servers if server.failure is not None]
 
     async def tool(self, name: str) -> McpTool:
-        """The tool of this name: `server/tool`, or `tool` where only one server has it."""
+        """The tool of this name: `server/tool`, or `tool` if only one server has it; raises McpServerError."""
         tools = await self.tools()
         found = [tool for tool in tools if name == tool.qualified_name] or [tool for tool in tools if name == tool.name]
         if len(found) == 1:
             return found[0]
         if found:
             several = ", ".join(tool.qualified_name for tool in found)
-            raise McpServerError(found[0].server, f"several servers have a tool {name}: {several}")
-        missing = [str(link.failure) for link in self._links if link.failure is not None]
+            raise McpServerError(found[0].server, f"several servers have a tool {name!r}; name one of {several}")
+        missing = [str(server.failure) for server in self._servers if server.failure is not None]
         raise McpServerError(name.partition("/")[0], "; ".join([f"there is no tool {name}", *missing]))
 
     # Using it
@@ -95,30 +95,31 @@ class McpServers:
         timeout: float | None = None,  # noqa: ASYNC109
         on_progress: ToolProgress | None = None,
     ) -> McpResult:
-        """Call a tool; what its server asks the user meanwhile belongs to the tool call of this id.
+        """Call a tool; questions of its server to the user meanwhile belong to the tool call `tool_call_id`.
 
-        `on_progress` hears how far it is, if the server says that: how much, of how much (or None), and in words.
+        `timeout` is in seconds. `on_progress` is called with the progress, its total or None, and a message or None,
+        each time the server reports it.
         """
-        return await self._link(tool.server).call(
+        return await self._server(tool.server).call(
             tool.name, arguments or {}, tool_call_id=tool_call_id, timeout=timeout, on_progress=on_progress
         )
 
     async def read(self, resource: McpResource) -> list[v1.EmbeddedResource]:
-        """What a resource holds."""
-        return await self._link(resource.server).read(resource.uri)
+        """Read the contents of a resource."""
+        return await self._server(resource.server).read(resource.uri)
 
     async def prompt(self, prompt: McpPrompt, arguments: dict[str, str] | None = None) -> list[McpMessage]:
-        """A prompt, filled in by its server."""
-        return await self._link(prompt.server).prompt(prompt.name, arguments or {})
+        """Have a prompt filled in by its server."""
+        return await self._server(prompt.server).prompt(prompt.name, arguments or {})
 
-    def _link(self, name: str) -> McpServer:
-        for link in self._links:
-            if link.name == name:
-                return link
-        raise McpServerError(name, "there is no such server in this session")
+    def _server(self, name: str) -> McpServer:
+        for server in self._servers:
+            if server.name == name:
+                return server
+        raise McpServerError(name, "this session has no server of that name")
 
     async def _of_all(self, of_one: Callable[[McpServer], Awaitable[list[T]]]) -> list[T]:
-        lists = await asyncio.gather(*(_or_nothing(of_one(link)) for link in self._links))
+        lists = await asyncio.gather(*(_or_nothing(of_one(server)) for server in self._servers))
         return [item for items in lists for item in items]
 
 
@@ -130,4 +131,4 @@ async def _or_nothing(asked: Awaitable[list[T]]) -> list[T]:
 
 
 async def _quietly(_: McpServerError) -> None:
-    """Whoever wants to know asks for `failures`."""
+    """Do nothing; `failures` has the error."""

@@ -1,8 +1,8 @@
-"""One life of an MCP server: connected, held and let go by one task.
+"""One connection to an MCP server: opened, held and closed by one task.
 
-The official package's contexts must be left by the task that entered them (its cancel scopes say so). So each life has
-an owner: it enters them, says so, waits until it is told to stop, and leaves them. Nobody cancels it; it is asked to
-stop, and while it still connects, its scope is cancelled from outside.
+The official package's contexts must be left by the task that entered them, because of their cancel scopes. So each
+connection has an owner task: it enters the contexts, reports that, waits until it is asked to stop, and leaves them.
+The task is never cancelled; while it is still connecting, its scope is cancelled from outside.
 """
 
 from __future__ import annotations
@@ -21,38 +21,39 @@ if TYPE_CHECKING:
     from mcp import Client
 
 CLOSING = 10.0
-"""Seconds for a server to end, before its contexts are cancelled; the package's own ladder takes up to six."""
+"""Seconds that a server has to end before its contexts are cancelled; the package's own steps take up to six."""
 
 Connect = Callable[[], AbstractAsyncContextManager["Client"]]
 """Makes the contexts of a connection; nothing happens before they are entered."""
 
 
 class SessionTask:
-    """A connection that is being made, is there, or is over."""
+    """A connection that is opening, open, or closed."""
 
     def __init__(self, name: str, connect: Connect, deadline: float) -> None:
         self.client: Client | None = None
-        """There as long as the connection is."""
+        """The package's client while the connection is open, else None."""
         self.problem: str | None = None
-        """Why it is over, unless we have closed it."""
+        """Why the connection has ended, unless we closed it."""
         self._connect = connect
         self._deadline = deadline
         self._settled = asyncio.Event()
         self._stop = asyncio.Event()
         self._scope: anyio.CancelScope | None = None
-        # Its life is the session's, so it takes nothing along from the request in which it happens to begin.
+        # The task lives as long as the session, so it must not inherit the context of the request that starts it.
         self._owner = asyncio.create_task(self._own(), name=f"accord mcp {name}", context=Context())
 
     @property
     def is_over(self) -> bool:
+        """Whether the connection has ended or could not be opened."""
         return self._settled.is_set() and self.client is None
 
     async def settled(self) -> None:
-        """Wait until the connection is there, or there will be none."""
+        """Wait until the connection is open or has failed."""
         await self._settled.wait()
 
     def lose(self, problem: str) -> None:
-        """The other side has gone."""
+        """End the connection, because the server is gone."""
         if self.problem is None:
             self.problem = problem
         self.client = None
@@ -60,7 +61,7 @@ class SessionTask:
         self._stop.set()
 
     async def close(self) -> None:
-        """Let the server go; waits until nothing of it is left."""
+        """Close the connection, and wait until the server has ended."""
         self._stop.set()
         if not self._settled.is_set() and self._scope is not None:
             self._scope.cancel()
@@ -72,7 +73,7 @@ class SessionTask:
     async def _own(self) -> None:
         try:
             await self._hold()
-        except Exception as error:  # whatever a server does is its own failure, never the session's
+        except Exception as error:  # a server's failure must not become the session's
             if not self._stop.is_set():
                 self.problem = problem(error)
         finally:
@@ -94,7 +95,7 @@ class SessionTask:
 
 
 def problem(error: BaseException) -> str:
-    """What went wrong, in a line: of a group of errors, the first."""
+    """What went wrong, in one line; of a group of errors, the first."""
     if isinstance(error, BaseExceptionGroup):
         return problem(cast("BaseExceptionGroup[BaseException]", error).exceptions[0])
     if isinstance(error, McpServerError):

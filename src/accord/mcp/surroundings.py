@@ -1,4 +1,4 @@
-"""Whose servers they are: what a link needs to know of its session, and whom it can ask."""
+"""What MCP servers need of the session that they belong to."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from accord.schema import v1
 
 
 class Surroundings(msgspec.Struct, frozen=True):
-    """A session, seen from its MCP servers."""
+    """A session, as its MCP servers see it."""
 
     peer: Peer
-    """The client: it asks its user what a server wants to know."""
+    """The client, which asks its user the servers' questions."""
     session_id: v1.SessionId
+    """The session's id."""
     roots: Sequence[str]
-    """Absolute folders; the first is where server processes start."""
+    """The session's folders, absolute; server processes start in the first."""
 
     def can_elicit(self) -> bool:
+        """Whether the client can ask its user anything."""
         has = self.peer.capabilities.has
         return has("elicitation.form") or has("elicitation.url")

@@ -1,6 +1,6 @@
-"""For tests of agents and clients: a scripted peer, both sides in memory, and a transport that misbehaves.
+"""Tools for tests of agents and clients: a scripted peer, both sides in memory, and a transport that misbehaves.
 
-No test framework is needed, and none is imported. What a script expects and does not get is an `AssertionError`.
+They need no test framework and import none. A script that does not get what it expects raises an `AssertionError`.
 """
 
 from accord.testing.faulty import Faults, FaultyTransport, Tally

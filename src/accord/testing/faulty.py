@@ -1,25 +1,25 @@
-"""A transport that misbehaves: by chance, with a seed, and by hand.
+"""`FaultyTransport`: a transport that misbehaves at random, with a seed, and on command.
 
     link = FaultyTransport(here, incoming=Faults(duplicate=0.1, delay=0.01), seed=7)
     async with Peer(link, handlers, role="client") as client:
         ...
         await link.cut()
 
-It stands between a transport and whoever uses it, so one side of a link sees the faults and the other sees what comes
-of them. The same seed and the same frames give the same faults.
+It wraps the transport of one side, so that this side sees the faults and the other side sees the consequences. The
+same seed and the same frames give the same faults.
 
-| by chance, each way | |
+| at random, each way | |
 |---|---|
-| `drop`, `duplicate`, `corrupt` | how likely each frame is lost, comes twice, has a byte changed |
-| `reorder` | how likely each frame lets the one behind it go first |
-| `delay` | seconds that a frame takes at most; their order stays |
+| `drop`, `duplicate`, `corrupt` | the chance that a frame is lost, arrives twice, or has one byte changed |
+| `reorder` | the chance that a frame lets the next one go first |
+| `delay` | the seconds that a frame takes at most; the order stays |
 
-| by hand | |
+| on command | |
 |---|---|
-| `hold(way)`, `release(way)` | frames of one way wait here until they are let go |
-| `stop_reading()`, `go_on_reading()` | the other side is not read from, and comes to feel it |
-| `silence(way)` | nothing of one way gets through any more, and nobody is told |
-| `await cut()` | the link breaks, and both sides learn it |
+| `hold(way)`, `release(way)` | frames of one way wait here until they are released |
+| `stop_reading()`, `go_on_reading()` | the other side is not read from, so that it has to wait |
+| `silence(way)` | all frames of one way are lost, and neither side is told |
+| `await cut()` | the connection breaks, and both sides learn it |
 """
 
 from __future__ import annotations
@@ -40,33 +40,49 @@ Way = Literal["in", "out"]
 Frame = bytes | Oversized
 
 LATEST = 0.1
-"""Seconds after which a frame that was to let another one go first goes all the same: there may be no other."""
+"""Seconds that a reordered frame waits for the next one; then it goes first after all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """What happens by chance on one way; the chances are from 0 to 1, the delay is in seconds."""
+    """The random faults of one way; chances are from 0 to 1."""
 
     drop: float = 0.0
+    """The chance that a frame is lost."""
     duplicate: float = 0.0
+    """The chance that a frame arrives twice."""
     corrupt: float = 0.0
+    """The chance that one byte of a frame is changed."""
     reorder: float = 0.0
+    """The chance that a frame arrives after the next one."""
     delay: float = 0.0
+    """The seconds that a frame takes at most; the order stays."""
 
 
 @dataclass(slots=True)
 class Tally:
-    """What has happened so far."""
+    """How many frames each fault has hit so far, both ways together."""
 
     passed: int = 0
+    """Frames that were delivered, duplicates included."""
     dropped: int = 0
+    """Frames that were lost, by chance or because a way is silent."""
     duplicated: int = 0
+    """Frames that were delivered twice."""
     corrupted: int = 0
+    """Frames with one byte changed."""
     reordered: int = 0
+    """Frames that let the next one go first."""
 
 
 class FaultyTransport(Transport):
-    """Wraps a transport in faults; without any it changes nothing."""
+    """A transport with faults, around another one; without any it changes nothing.
+
+        transport = FaultyTransport(inner, incoming=Faults(drop=0.1), seed=7)
+
+    `incoming` and `outgoing` are the random faults of each way, `seed` makes them repeatable, and `high_water` is how
+    many bytes may wait here before the sender is paused.
+    """
 
     def __init__(
         self,
@@ -79,7 +95,9 @@ class FaultyTransport(Transport):
     ) -> None:
         self.name = f"faulty {inner.name}"
         self.inner = inner
+        """The transport that is wrapped."""
         self.tally = Tally()
+        """What has happened so far."""
         self._high_water = high_water
         self._receiver: Receiver | None = None
         self._end: End | None = None
@@ -95,64 +113,72 @@ class FaultyTransport(Transport):
     # By hand
 
     def hold(self, way: Way) -> None:
-        """Keep what comes this way from now on, until it is released."""
+        """Keep the frames of this way from now on, until `release`."""
         self._ways[way].held = True
 
     def release(self, way: Way) -> None:
-        """Let go what was held, all at once."""
+        """Deliver the frames that were held, all at once."""
         self._ways[way].held = False
-        # Not from inside a delivery: who receives is never entered again.
+        # Not from inside a delivery: a receiver is never called again while it runs.
         asyncio.get_running_loop().call_soon(self._ways[way].pump)
 
     def stop_reading(self) -> None:
-        """Read no more from the other side, whatever the one that uses this wants."""
+        """Stop reading from the other side, even if the user of this transport wants to read."""
         self._may_read = False
         self.inner.pause_reading()
 
     def go_on_reading(self) -> None:
+        """Read from the other side again, after `stop_reading`."""
         self._may_read = True
         if self._wants_to_read:
             self.inner.resume_reading()
 
     def silence(self, way: Way) -> None:
-        """Lose all that comes this way from now on, and what was held; nobody is told."""
+        """Lose all frames of this way from now on, held ones included; neither side is told."""
         self._ways[way].silence()
 
     async def cut(self) -> End:
-        """Break the link: what is under way is lost, and both sides learn that it has ended."""
+        """Break the connection: frames under way are lost, and both sides learn that it has ended."""
         self.silence("in")
         self.silence("out")
-        self._cut = End("broken", "the link was cut")
+        self._cut = End("broken", "the connection was cut")
         return await self.close(0)
 
     # As a transport
 
     async def start(self, receiver: Receiver) -> None:
+        """Start the wrapped transport, and deliver its frames with faults."""
         self._receiver = receiver
-        await self.inner.start(_Inner(self))
+        await self.inner.start(_Inner(self._take, self._fullness, self._inner_ended))
 
     def send(self, frames: Sequence[bytes]) -> None:
+        """Send these frames with faults."""
         if self._end is None:
             self._ways["out"].put(frames)
 
     @property
     def unsent(self) -> int:
+        """Bytes that wait here and in the wrapped transport."""
         return self._ways["out"].size + self.inner.unsent
 
     async def flush(self) -> None:
+        """Wait until all frames have left; for ever while they are held."""
         await self._ways["out"].empty.wait()
         await self.inner.flush()
 
     def pause_reading(self) -> None:
+        """Stop reading, because the receiver asks for it."""
         self._wants_to_read = False
         self.inner.pause_reading()
 
     def resume_reading(self) -> None:
+        """Read again, unless `stop_reading` forbids it."""
         self._wants_to_read = True
         if self._may_read:
             self.inner.resume_reading()
 
     async def close(self, grace: float = 2.0) -> End:
+        """Send what waits, for at most `grace` seconds, and close the wrapped transport."""
         out = self._ways["out"]
         try:
             async with asyncio.timeout(grace):
@@ -173,25 +199,25 @@ class FaultyTransport(Transport):
         self.inner.send([frame for frame in frames if isinstance(frame, bytes)])
 
     def _news(self) -> None:
-        """Something was put in a way or left it."""
+        """Pause or resume the sender, because frames entered or left a way."""
         size = self._ways["out"].size
         if size > self._high_water:
-            self.fullness("here", full=True)
+            self._fullness("here", full=True)
         elif size <= self._high_water // 4:
-            self.fullness("here", full=False)
+            self._fullness("here", full=False)
 
-    def fullness(self, where: Literal["here", "inner"], *, full: bool) -> None:
+    def _fullness(self, where: Literal["here", "inner"], *, full: bool) -> None:
         before = any(self._full.values())
         self._full[where] = full
         after = any(self._full.values())
         if self._receiver is not None and before != after:
             (self._receiver.paused if after else self._receiver.resumed)()
 
-    def take(self, frames: Sequence[Frame]) -> None:
+    def _take(self, frames: Sequence[Frame]) -> None:
         self._ways["in"].put(frames)
 
-    def inner_ended(self, end: End) -> None:
-        # What is delayed still arrives; what is held by hand does as well, for nobody may be left to release it.
+    def _inner_ended(self, end: End) -> None:
+        # Delayed frames still arrive, and so do held ones: after the end they might never be released.
         way = self._ways["in"]
         if way.silent:
             return
@@ -209,26 +235,33 @@ class FaultyTransport(Transport):
 
 
 class _Inner:
-    """Whom the wrapped transport delivers to."""
+    """The receiver that the wrapped transport delivers to."""
 
-    def __init__(self, faulty: FaultyTransport) -> None:
-        self._faulty = faulty
+    def __init__(
+        self,
+        take: Callable[[Sequence[Frame]], None],
+        fullness: Callable[..., None],
+        inner_ended: Callable[[End], None],
+    ) -> None:
+        self._take = take
+        self._fullness = fullness
+        self._inner_ended = inner_ended
 
     def received(self, frames: Sequence[Frame]) -> None:
-        self._faulty.take(frames)
+        self._take(frames)
 
     def paused(self) -> None:
-        self._faulty.fullness("inner", full=True)
+        self._fullness("inner", full=True)
 
     def resumed(self) -> None:
-        self._faulty.fullness("inner", full=False)
+        self._fullness("inner", full=False)
 
     def ended(self, end: End) -> None:
-        self._faulty.inner_ended(end)
+        self._inner_ended(end)
 
 
 class _Way:
-    """One way of the link: what stands in it, and what becomes of it."""
+    """One way of the connection: the frames in it, and its faults."""
 
     def __init__(
         self,
@@ -263,7 +296,7 @@ class _Way:
         self.pump()
 
     def pump(self) -> None:
-        """Deliver what is due."""
+        """Deliver the frames that are due."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -325,7 +358,7 @@ class _Way:
             self._let_late_go(now)
 
     def _append(self, frame: Frame, now: float) -> None:
-        # No earlier than the one before it: a delay keeps the order.
+        # Not before the frame ahead of it: a delay keeps the order.
         due = now + self._chance.random() * self._faults.delay if self._faults.delay else now
         self._queue.append((max(due, self._queue[-1][0]) if self._queue else due, frame))
         self.size += _length(frame)
@@ -345,7 +378,7 @@ class _Way:
         return likely > 0 and self._chance.random() < likely
 
     def _corrupted(self, frame: bytes) -> bytes:
-        """With one byte changed, but still one line."""
+        """This frame with one byte changed; it stays one line."""
         at = self._chance.randrange(len(frame)) if frame else 0
         other = self._chance.choice([byte for byte in range(32, 256) if byte != frame[at]]) if frame else 0
         return frame[:at] + bytes([other]) + frame[at + 1 :]

@@ -1,4 +1,4 @@
-"""An agent and a client of yours, connected in one process.
+"""`connected`: an agent and a client of yours, connected in one process.
 
     async with connected(agent, client) as link:
         answer = await link.client.request(PromptRequest.of("s", "hello"))
@@ -24,12 +24,12 @@ VERSION = 1
 
 
 class Connected(NamedTuple):
-    """Both sides of a link."""
+    """Both sides of a connection."""
 
     agent: Peer
-    """What the agent holds: it sends to the client."""
+    """The agent's peer: it sends to the client."""
     client: Peer
-    """What the client holds: it sends to the agent."""
+    """The client's peer: it sends to the agent."""
 
 
 @asynccontextmanager
@@ -47,10 +47,11 @@ async def connected(
     high_water: int = HIGH_WATER,
     through: Callable[[Transport], Transport] | None = None,
 ) -> AsyncGenerator[Connected]:
-    """Connect these handlers in memory, and shake hands unless told not to.
+    """Connect these handlers in memory.
 
-    An agent that does not handle `initialize` itself has it handled, with `agent_capabilities`. `through` puts
-    something before the client's transport, such as a `FaultyTransport`. The other options are those of both peers.
+    With `initialize`, the client sends `initialize` with `client_capabilities`; if the agent has no handler for it, it
+    is answered with `agent_capabilities`. `through` wraps the client's transport, as in a `FaultyTransport`;
+    `high_water` is how many bytes may wait in the transport. The other options are those of both peers.
     """
     here, there = pair(high_water=high_water)
     held_by_agent = Peer(
@@ -80,7 +81,7 @@ async def connected(
 
 
 def answering_initialize(handlers: Handlers, capabilities: v1.AgentCapabilities | None = None) -> Handlers:
-    """These handlers, and one for `initialize` where there is none."""
+    """These handlers, with one for `initialize` if there is none."""
     method = (v1.InitializeRequest.__method__, True)
     if method in handlers.typed or method in handlers.raw:
         return handlers

@@ -1,4 +1,4 @@
-"""A peer that does what its script says, in raw JSON, on the other end of any transport.
+"""`ScriptedPeer`: a peer that a script plays, in raw JSON, on the other end of any transport.
 
     here, there = memory_pair()
     async with ScriptedPeer(there) as agent, Peer(here, role="client") as client:
@@ -8,11 +8,11 @@
         agent.answer(prompt, {"stopReason": "end_turn"})
         await asking
 
-It sends what it is told to, right or wrong, and nothing of its own accord. It reads in order: whoever expects one thing
-and gets another fails with the conversation so far. Every wait has a deadline.
+It sends only what the script says, right or wrong. It reads in order: if the next message is not the expected one, the
+script fails, and the error shows the conversation so far. Every wait has a deadline.
 
-A script can also be an agent of its own, in a process: a file with an `async def script(peer)` in it, started as
-`script_command("agent.py")` says.
+A script can also be an agent in a process of its own: a file with an `async def script(peer)`, started with the command
+that `script_command("agent.py")` returns.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from accord.transports.base import End, Transport
 from accord.transports.stdio import StdioTransport
 
 DEADLINE = 10.0
-"""Seconds that a script waits for something; generous, as machines are shared."""
+"""Seconds that a script waits for a message; generous, because machines are busy."""
 
 SHOWN = 30
-"""Messages of the conversation that a failure shows: the last ones."""
+"""How many of the last messages a failure shows."""
 
 Received: TypeAlias = dict[str, Any]
 """A message as it came."""
@@ -47,36 +47,45 @@ Script: TypeAlias = Callable[["ScriptedPeer"], Awaitable[object]]
 
 
 class ScriptFailed(AssertionError):
-    """The other side did not do what the script expects."""
+    """The other side did not do what the script expects; the text shows the conversation."""
 
 
 class ScriptedPeer:
-    """One side of a link, played by a script. Opened and closed by `async with`."""
+    """One side of a connection, played by a script; opened and closed by `async with`.
+
+        async with ScriptedPeer(transport) as agent:
+            prompt = await agent.expect("session/prompt")
+            agent.answer(prompt, {"stopReason": "end_turn"})
+
+    `deadline` is how many seconds it waits for each message.
+    """
 
     def __init__(self, transport: Transport, *, deadline: float = DEADLINE) -> None:
         self.transport = transport
+        """The transport that the script speaks over."""
         self.deadline = deadline
+        """Seconds that the script waits for each message."""
         self.conversation: list[tuple[Way, bytes]] = []
-        """Everything that was said, as it went over the wire; what is still unread is not yet part of it."""
+        """All messages so far, each with its direction, as bytes; messages that were not read yet are missing."""
         self.end: End | None = None
-        """How the link ended, once it has."""
+        """How the connection ended; None while it is open."""
         self._unread: deque[bytes | Oversized] = deque()
         self._changed = asyncio.Event()
         self._next_id = 1
 
-    # Saying
+    # Sending
 
     def send(self, *messages: Mapping[str, Json]) -> None:
-        """Send these objects exactly as they are, right or wrong; several arrive together."""
+        """Send these objects exactly as they are, valid or not, in one write."""
         self.send_raw(*(codec.encode(message) for message in messages))
 
     def send_raw(self, *frames: bytes) -> None:
-        """Send these bytes, each as a frame of its own."""
+        """Send these bytes, each as one frame."""
         self.conversation.extend(("out", frame) for frame in frames)
         self.transport.send(frames)
 
     def call(self, method: str, params: Json = None, *, id: RequestId | None = None) -> RequestId:  # noqa: A002
-        """Send a request, and tell its id."""
+        """Send a request; returns its id."""
         if id is None:
             id, self._next_id = self._next_id, self._next_id + 1  # noqa: A001
         self.send(_message(method, params, id=id))
@@ -87,83 +96,88 @@ class ScriptedPeer:
         self.send(_message(method, params))
 
     def answer(self, call: Received, result: Json = None) -> None:
-        """Answer a request that came; without a result, with an object that has no fields."""
+        """Answer a request with this result, by default an empty object."""
         self.send({"jsonrpc": "2.0", "id": call["id"], "result": {} if result is None else result})
 
     def error(self, call: Received, code: int, message: str = "it failed", data: Json = None) -> None:
-        """Answer a request that came with an error."""
+        """Answer a request with an error."""
         error = {"code": code, "message": message} | ({} if data is None else {"data": data})
         self.send({"jsonrpc": "2.0", "id": call["id"], "error": error})
 
-    # Hearing
+    # Receiving
 
     async def receive(self) -> Received:
-        """The next message, whatever it is."""
+        """Receive the next message, whatever it is."""
         return await self._message("a message")
 
     async def receive_raw(self) -> bytes:
-        """The next frame, byte for byte."""
+        """Receive the next frame, byte for byte."""
         return await self._frame("a frame")
 
     async def expect(self, method: str) -> Received:
-        """The next message, which is a request or a notification of this method."""
+        """Receive the next message; fails unless it is a request or a notification of this method."""
         message = await self._message(method)
         if message.get("method") != method:
-            raise self._failed(f"expected {method}, and got {_described(message)}")
+            raise self._failed(f"expected {method}, got {_described(message)}")
         return message
 
     async def expect_answer(self, id: RequestId) -> Received:  # noqa: A002
-        """The next message, which answers the request of this id: with a `result` or an `error`."""
+        """Receive the next message; fails unless it is the answer to the request with this id."""
         message = await self._message(f"the answer to {id!r}")
         if "method" in message or not _same(message.get("id"), id):
-            raise self._failed(f"expected the answer to {id!r}, and got {_described(message)}")
+            raise self._failed(f"expected the answer to {id!r}, got {_described(message)}")
         return message
 
     async def expect_result(self, id: RequestId) -> Json:  # noqa: A002
-        """The result in the next message, which answers the request of this id."""
+        """Receive the next message; fails unless it is a result for the request with this id, which is returned."""
         answer = await self.expect_answer(id)
         if "result" not in answer:
-            raise self._failed(f"expected a result for {id!r}, and got the error {answer.get('error')}")
+            raise self._failed(f"expected a result for {id!r}, got the error {answer.get('error')}")
         return answer["result"]
 
     async def expect_error(self, id: RequestId | None, code: int | None = None) -> Received:  # noqa: A002
-        """The error in the next message, which answers the request of this id, or with None what has no id."""
+        """Receive the next message; fails unless it is an error for the request with this id, which is returned.
+
+        None stands for an error without an id. With `code`, the error must have this code.
+        """
         message = await self._message(f"an error for {id!r}")
         error = _error(message)
         if error is None or not _same(message.get("id", "none"), id):
-            raise self._failed(f"expected an error for {id!r}, and got {_described(message)}")
+            raise self._failed(f"expected an error for {id!r}, got {_described(message)}")
         if code is not None and error.get("code") != code:
-            raise self._failed(f"expected an error {code} for {id!r}, and got {error}")
+            raise self._failed(f"expected an error {code} for {id!r}, got {error}")
         return error
 
     async def request(self, method: str, params: Json = None) -> Json:
-        """Send a request, and give the result in the next message."""
+        """Send a request, and receive its result as the next message."""
         return await self.expect_result(self.call(method, params))
 
     async def expect_end(self) -> End:
-        """How the link ends, with nothing more said before it."""
+        """Wait for the end of the connection; fails if a message comes before it."""
         while self.end is None:
             if self._unread:
-                raise self._failed(f"expected the end, and got {_text(self._read())}")
+                raise self._failed(f"expected the end, got {_text(self._read())}")
             await self._news("the end")
         return self.end
 
     async def expect_silence(self) -> None:
-        """Make sure that nothing was said about all that was sent, as far as it is handled in its order.
+        """Fail if the other side has sent a message about anything so far.
 
-        It asks for something that nobody knows: that this is refused must be the first to come.
+        It sends a request of an unknown method, whose refusal must be the next message.
         """
         asked = self.call("_accord/silence", id=f"silence-{len(self.conversation)}")
         message = await self._message("silence")
         if "method" in message or message.get("id") != asked:
-            raise self._failed(f"expected silence, and got {_described(message)}")
+            raise self._failed(f"expected silence, got {_described(message)}")
 
     # Life
 
     async def open(self) -> None:
+        """Start the transport; `async with` does it as well."""
         await self.transport.start(self)
 
     async def close(self) -> End:
+        """Close the transport; returns how the connection ended."""
         return await self.transport.close()
 
     async def __aenter__(self) -> Self:
@@ -173,17 +187,21 @@ class ScriptedPeer:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    # What the transport tells
+    # What the transport calls
 
     def received(self, frames: Sequence[bytes | Oversized]) -> None:
+        """Keep frames until the script reads them; the transport calls it."""
         self._unread += frames
         self._changed.set()
 
-    def paused(self) -> None: ...
+    def paused(self) -> None:
+        """Ignore that the transport is full; the transport calls it."""
 
-    def resumed(self) -> None: ...
+    def resumed(self) -> None:
+        """Ignore that the transport has room again; the transport calls it."""
 
     def ended(self, end: End) -> None:
+        """Remember how the connection ended; the transport calls it."""
         self.end = end
         self._changed.set()
 
@@ -194,15 +212,15 @@ class ScriptedPeer:
         try:
             message = codec.loads(frame)
         except ValueError:
-            raise self._failed(f"expected {what}, and got what is not JSON: {_text(frame)}") from None
+            raise self._failed(f"expected {what}, got invalid JSON: {_text(frame)}") from None
         if not isinstance(message, dict):
-            raise self._failed(f"expected {what}, and got no object: {_text(frame)}")
+            raise self._failed(f"expected {what}, got JSON that is not an object: {_text(frame)}")
         return cast("Received", message)
 
     async def _frame(self, what: str) -> bytes:
         while not self._unread:
             if self.end is not None:
-                raise self._failed(f"expected {what}, and the link ended: {self.end.error()}")
+                raise self._failed(f"expected {what}, but the connection ended: {self.end.error()}")
             await self._news(what)
         return self._read()
 
@@ -220,7 +238,7 @@ class ScriptedPeer:
                 await self._changed.wait()
         except TimeoutError:
             if not self._changed.is_set():  # on a busy machine, both may happen at once
-                raise self._failed(f"expected {what}, and nothing came within {self.deadline:g} seconds") from None
+                raise self._failed(f"expected {what}, but nothing came within {self.deadline:g} seconds") from None
 
     def _failed(self, problem: str) -> ScriptFailed:
         said = [f"  {_ARROWS[direction]} {_text(frame)}" for direction, frame in self.conversation[-SHOWN:]]
@@ -236,10 +254,10 @@ class ScriptedPeer:
 
 
 def script_command(script: str | Path | Script, name: str = "script") -> list[str]:
-    """The command that runs a script as an agent over stdio: a file and the name of a function in it, or the function.
+    """The command that runs a script as an agent over stdio.
 
-    The function stands at the top of its file. The process ends when the script does: with 1 if it failed, and then
-    its stderr says why.
+    `script` is a function at the top level of its file, or the path of a file with a function `name`. The process ends
+    when the script does; if the script failed, with exit code 1 and the reason on stderr.
     """
     if not isinstance(script, str | Path):
         script, name = inspect.getfile(script), getattr(script, "__qualname__", name)
@@ -247,7 +265,7 @@ def script_command(script: str | Path | Script, name: str = "script") -> list[st
 
 
 def main(arguments: Sequence[str]) -> int:
-    """What such a command does."""
+    """Run the command that `script_command` returns."""
     path, name = arguments
     return asyncio.run(_play(_loaded(Path(path), name)))
 
@@ -255,10 +273,10 @@ def main(arguments: Sequence[str]) -> int:
 def _loaded(path: Path, name: str) -> Script:
     spec = importlib.util.spec_from_file_location(f"script_{path.stem}", path)
     if spec is None or spec.loader is None:
-        raise SystemExit(f"{path} is no Python file")
+        raise SystemExit(f"cannot load {path}: not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
-    sys.path.insert(0, str(path.parent))  # as for any script, what lies beside it can be imported
+    sys.path.insert(0, str(path.parent))  # as for any script, modules beside it can be imported
     spec.loader.exec_module(module)
     script: Script = getattr(module, name)
     return script
