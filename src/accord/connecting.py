@@ -14,7 +14,7 @@ from accord.client.client import Client
 from accord.client.remote_agent import RemoteAgent
 from accord.client.supervision import Restart
 from accord.client.target import CommandTarget, Target
-from accord.engine.connection import Limits
+from accord.engine.limits import Limits
 from accord.errors import AccordError
 from accord.http.client.urls import UrlTarget
 from accord.trace import Observer, TraceFile

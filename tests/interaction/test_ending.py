@@ -10,8 +10,8 @@ import sys
 
 import pytest
 
-from accord.engine.connection import Limits
 from accord.engine.handlers import Handlers
+from accord.engine.limits import Limits
 from accord.engine.peer import Peer
 from accord.errors import ConnectionClosed
 from accord.schema import v1

@@ -21,8 +21,8 @@ from accord.agent.record import Record
 from accord.agent.running import OWNER, Unwritable, run_until_the_end
 from accord.agent.session import Session
 from accord.agent.turn import Turn
-from accord.engine.connection import Limits
 from accord.engine.handlers import Context, Handlers
+from accord.engine.limits import Limits
 from accord.schema import v1
 from accord.schema.base import Notification, Request
 from accord.schema.v1.prompt import StopReason

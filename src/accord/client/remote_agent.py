@@ -27,8 +27,8 @@ from accord.client.mcp_config import handed_over
 from accord.client.remote_session import RemoteSession
 from accord.client.supervision import Restart, Supervisor
 from accord.client.target import CommandTarget, Target
-from accord.engine.connection import Limits
 from accord.engine.handlers import Handlers
+from accord.engine.limits import Limits
 from accord.engine.peer import Peer
 from accord.errors import INVALID_REQUEST, NOT_FOUND, AccordError, PeerError, RequestError
 from accord.schema import v1

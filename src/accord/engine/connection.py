@@ -19,15 +19,15 @@ import logging
 from collections.abc import Coroutine, Sequence
 from typing import Any, Literal, Self
 
-import msgspec
 from msgspec import Raw
 
 from accord.engine.answering import EMPTY, MISFITS, WEIGHT, Answering, Owed
 from accord.engine.asking import CANCEL_REQUEST, Asked, Asking, Sent
-from accord.engine.backlog import BACKLOG, STALLED, Backlog
+from accord.engine.backlog import Backlog
 from accord.engine.gate import INITIALIZERS, Gate
-from accord.engine.intake import MARK, Intake
+from accord.engine.intake import Intake
 from accord.engine.lanes import Lanes, inside
+from accord.engine.limits import Limits, Statistics
 from accord.engine.outbox import Outbox
 from accord.engine.routes import Route, Routes
 from accord.errors import INVALID_REQUEST, PARSE_ERROR, DecodeError, Overflow
@@ -55,60 +55,9 @@ GIANT = 64 * 1024
 KEPT_POLLUTION = 20
 
 
-class Limits(msgspec.Struct, frozen=True):
-    """The deadlines and marks of a connection; the defaults suit an editor and an agent on one machine."""
-
-    grace: float = 1.0
-    """How long each step of the end may take."""
-    stuck_after: float = 10.0
-    """After how long a lane that gets nowhere lets the answers behind it go."""
-    intake: int = MARK
-    """Bytes that are kept of what waits for its handlers, past which reading pauses where it may."""
-    lane: int = 64 * 1024 * 1024
-    """Bytes that are kept of what waits, past which the fullest lane is given up: reading could not pause."""
-    reply: int = 64 * 1024 * 1024
-    """Bytes that a Reply keeps for its reader, past which it fails: reading could not pause."""
-    early: int = 16 * 1024 * 1024
-    """Bytes of updates that a client keeps for sessions it does not know yet."""
-    state: int = 32 * 1024 * 1024
-    """Bytes that a client keeps of what a session's updates amount to; past it the oldest messages are forgotten."""
-    backlog: int = BACKLOG
-    """Bytes of requests that wait, and of answers made, while the other side takes no answers; then reading stops."""
-    stalled: float = STALLED
-    """Seconds for which reading may be stopped by `backlog` while none of our output is taken. Then the link ends."""
-    handling: int = 1_000
-    """Requests of the other side that are handled at the same time. More are refused with an error."""
-    handling_bytes: int = 64 * 1024 * 1024
-    """Bytes of those requests together. More are refused with an error, unless there is just one."""
-
-
 def _kept(message: Call | Tell) -> int:
     """About how many bytes a message takes while it waits."""
     return WEIGHT + len(message.method) + (0 if message.params is None else len(memoryview(message.params)))
-
-
-class Statistics(msgspec.Struct, frozen=True):
-    """What a connection has done and is doing."""
-
-    frames_in: int
-    frames_out: int
-    bytes_in: int
-    bytes_out: int
-    pending: int
-    """Requests of ours that are out."""
-    handling: int
-    """Requests of theirs that are being worked on."""
-    queued: int
-    """About how many bytes is kept of what waits for its handlers."""
-    unsent: int
-    """Bytes of output that the other side has not taken."""
-    ignored: int
-    """Notifications that nobody here handles."""
-    malformed: int
-    pollution: int
-    """Lines on an agent's stdout that are no messages."""
-    strays: int
-    """Answers to nothing that we asked."""
 
 
 class Connection:

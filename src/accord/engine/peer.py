@@ -23,8 +23,9 @@ from msgspec import Raw
 
 from accord.capabilities import Capabilities, CapabilityGuard
 from accord.engine.asking import Sent
-from accord.engine.connection import Connection, Limits, Role
+from accord.engine.connection import Connection, Role
 from accord.engine.handlers import Handlers, Incoming, carried, lane_of, may_be_empty, plain_lane
+from accord.engine.limits import Limits
 from accord.errors import ConnectionClosed, DecodeError, ProtocolError
 from accord.jsonrpc import messages
 from accord.jsonrpc.messages import TellFrame
