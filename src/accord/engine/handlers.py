@@ -223,7 +223,7 @@ class Incoming:
         }
         if not issubclass(message, Request):
             tell = handler if handle is None else functools.partial(_swap, handle, self.context)
-            return Route(row.name, tell=tell, immediate=row.name == "session/cancel", **common)
+            return Route(row.name, tell=tell, immediate=message.__immediate__, **common)
         call = self.calling(message, handler if handle is None else None, handle)
         return Route(row.name, call=call, answer=_answerer(row.name, row.result), **common)
 

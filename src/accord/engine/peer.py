@@ -50,7 +50,7 @@ class _Outgoing:
         guard = CapabilityGuard(cls)
         self.method = row.name
         self.result = row.result
-        self.patient = row.name == "session/prompt"
+        self.patient = issubclass(cls, Request) and cls.__patient__
         self.decode = codec.strict_decoder(row.result) if row.kind == "request" else None
         self.is_plain = not codec.closed_words(cls)
         """Whether every value of it that can be written may be."""

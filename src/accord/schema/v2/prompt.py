@@ -29,7 +29,7 @@ class PromptRequest(Request[PromptResponse], method="session/prompt"):
         return cls(session_id, [as_block(block) for block in content])
 
 
-class CancelSessionNotification(Notification, method="session/cancel"):
+class CancelSessionNotification(Notification, method="session/cancel", immediate=True):
     """Stop what the session works on, and the prompts that wait; what runs in the background goes on."""
 
     session_id: SessionId
