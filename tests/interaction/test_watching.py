@@ -147,7 +147,7 @@ async def test_observers_hear_what_became_of_odd_frames(connect):
             "malformed",
             "malformed",
             "_example.com/unknown ignored",
-            "an answer to nothing that waits",
+            "an answer to no open request",
         ]
         assert seen[:2] == [Malformed, notes[0]]
 

@@ -40,9 +40,6 @@ EMPTY = Raw(b"{}")
 WEIGHT = 1_000
 """Bytes that a request takes while it is held, its frame aside."""
 
-MISFITS = (*REFUSALS, DecodeError)
-"""What a route's decoder raises: a strict one a refusal of msgspec, one for plain values a DecodeError."""
-
 
 class Owed:
     """A call of theirs, from its arrival until it is answered."""
@@ -274,14 +271,11 @@ class Answering:
         owed.route = route
         raw = message.params or EMPTY
         try:
-            params = route.decode(raw)
-        except MISFITS:
-            try:
-                params = route.decode_tolerantly(raw)
-            except DecodeError as error:
-                data = {"path": error.path, "problem": error.problem}
-                self._answer_error(owed, INVALID_PARAMS, f"Invalid params: {error}", data)
-                return
+            params = route.read(raw)
+        except DecodeError as error:
+            data = {"path": error.path, "problem": error.problem}
+            self._answer_error(owed, INVALID_PARAMS, f"Invalid params: {error}", data)
+            return
         owed.lane = route.lane_of(params)
         if self._lanes.busy or self._deferred or self.unstepped:
             owed.will_begin(functools.partial(self._begin, owed, route, params))
