@@ -1,4 +1,4 @@
-"""`accord.connect`: from wherever an agent is to a `RemoteAgent`."""
+"""`accord.connect`: connects with an agent by its command, its URL or its object."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def connect(
     trace: str | Path | Observer | None = None,
     limits: Limits | None = None,
 ) -> AsyncGenerator[RemoteAgent]:
-    """Connect with an agent, and end it when the block is left.
+    """Connect with an agent; the end of the block ends the connection, and the agent's process.
 
     async with accord.connect(["gemini", "--acp"]) as remote:
         session = await remote.new_session("/home/me/project")
@@ -61,7 +61,7 @@ async def connect(
     `target` is a command (a list, or a string that is split like a shell would), a URL, or an `Agent` of this program.
     A command is started in `cwd`, with our environment changed by `env`; `inherit` says what it gets of ours (all,
     nothing, or these names). To a URL, `headers` are sent, and `token` as a bearer token. `timeout` is for its start.
-    `restart` starts it anew when it dies. `trace` records the wire in a file, or shows it to a function. `unstable`
+    `restart` starts it again when it dies. `trace` records the wire in a file, or shows it to a function. `unstable`
     lets through what the protocol only proposes.
 
     Raises one clear error when the agent cannot be started or does not speak the protocol.
@@ -93,7 +93,7 @@ def target_of(
     token: str | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Target:
-    """Where this is; raises AccordError for what cannot be reached."""
+    """The target that `where` names; raises AccordError if its command cannot be split."""
     if isinstance(where, Target):
         return where
     if isinstance(where, str):
@@ -102,14 +102,14 @@ def target_of(
         try:
             where = shlex.split(where, posix=os.name == "posix")
         except ValueError as error:
-            raise AccordError(f"this command cannot be split: {error}: {where}") from None
+            raise AccordError(f"cannot split the command {where!r} into words: {error}; pass a list instead") from None
     if isinstance(where, Sequence):
         return CommandTarget(where, cwd=cwd, env=env, inherit=inherit)
     return AgentTarget(where)
 
 
 class AgentTarget(Target):
-    """An agent of this program, in memory: as if it were a process, but none is needed."""
+    """An agent of this program, reached in memory."""
 
     def __init__(self, agent: Agent) -> None:
         self.name = agent.info.name

@@ -1,4 +1,4 @@
-"""Running a program of ours: on uvloop where it is installed and not refused, ended in order by Ctrl-C."""
+"""`accord.run`: runs a program on uvloop if that is installed, and ends it in order on Ctrl-C."""
 
 from __future__ import annotations
 
