@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     from accord.client.reply import Reply as Reply
     from accord.client.supervision import Restart as Restart, Restarted as Restarted
     from accord.connecting import connect as connect
-    from accord.engine.connection import Connection as Connection, Limits as Limits, Statistics as Statistics
+    from accord.engine.connection import Connection as Connection
     from accord.engine.handlers import Context as Context, Handlers as Handlers
+    from accord.engine.limits import Limits as Limits, Statistics as Statistics
     from accord.engine.peer import Peer as Peer
     from accord.errors import (
         AccordError as AccordError,
@@ -102,7 +103,7 @@ _HOMES = {
     "Handlers": "engine.handlers",
     "ServedSession": "services.service",
     "TraceFile": "trace",
-    "Limits": "engine.connection",
+    "Limits": "engine.limits",
     "LinkQuestion": "services.elicitation.elicitation",
     "Login": "agent.login",
     "McpServerError": "errors",
@@ -133,7 +134,7 @@ _HOMES = {
     "Session": "agent.session",
     "Spans": "spans",
     "SqliteStore": "store.sqlite",
-    "Statistics": "engine.connection",
+    "Statistics": "engine.limits",
     "StdioTransport": "transports.stdio",
     "Store": "store.base",
     "StoreError": "errors",

@@ -1,4 +1,4 @@
-"""`accord.connect`: from wherever an agent is to a `RemoteAgent`."""
+"""`accord.connect`: connects with an agent by its command, its URL or its object."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from accord.client.live_agent import LiveAgent
 from accord.client.remote_agent import RemoteAgent
 from accord.client.supervision import Restart
 from accord.client.target import CommandTarget, Target
-from accord.engine.connection import Limits
+from accord.engine.limits import Limits
 from accord.errors import AccordError
 from accord.http.client.urls import UrlTarget
 from accord.trace import Observer, TraceFile
@@ -94,7 +94,7 @@ def target_of(
     token: str | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Target:
-    """Where this is; raises AccordError for what cannot be reached."""
+    """The target that `where` names; raises AccordError if its command cannot be split."""
     if isinstance(where, Target):
         return where
     if isinstance(where, str):
@@ -103,14 +103,14 @@ def target_of(
         try:
             where = shlex.split(where, posix=os.name == "posix")
         except ValueError as error:
-            raise AccordError(f"this command cannot be split: {error}: {where}") from None
+            raise AccordError(f"cannot split the command {where!r} into words: {error}; pass a list instead") from None
     if isinstance(where, Sequence):
         return CommandTarget(where, cwd=cwd, env=env, inherit=inherit)
     return AgentTarget(where)
 
 
 class AgentTarget(Target):
-    """An agent of this program, in memory: as if it were a process, but none is needed."""
+    """An agent of this program, reached in memory."""
 
     def __init__(self, agent: Agent) -> None:
         self.name = agent.info.name

@@ -7,13 +7,13 @@ AccordError
 ├── ConversionError        a value of one version has no words in the other (also a ValueError)
 ├── PeerError              the other side answered our request with an error
 ├── RequestError           what a handler raises to answer with an error of its choosing
-├── ConnectionClosed       the link has ended, and why
-├── CapabilityMissing      the other side never said that it can do this
+├── ConnectionClosed       the connection has ended, and why
+├── CapabilityMissing      the other side did not declare that it can do this
 ├── McpServerError         an MCP server of a session did not do what was asked
 ├── Timeout                a deadline passed (also a TimeoutError)
-├── ConfigurationError     a file of the user's makes no sense (also a ValueError)
+├── ConfigurationError     a file that the user wrote is invalid (also a ValueError)
 ├── StoreError             a store of sessions cannot do what it was asked
-└── Overflow               a reader fell too far behind and its updates were given up
+└── Overflow               a reader fell too far behind and its updates were dropped
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ NOT_FOUND = -32002
 
 EndReason = Literal["closed", "peer_closed", "broken", "process_ended", "died_at_start", "failed", "unresponsive"]
 """Why a link ended: we closed it; they closed it; the pipe or socket broke; their process ended; it ended before it
-answered `initialize`; something of ours failed; they stopped reading or answering and were given up."""
+answered `initialize`; something of ours failed; they stopped reading or answering."""
 
 StoreTrouble = Literal[
     "newer_format",
@@ -185,11 +185,11 @@ class Timeout(AccordError, TimeoutError):
 
 
 class Overflow(AccordError):
-    """A reader fell so far behind that its updates were given up rather than kept for ever."""
+    """A reader fell so far behind that its updates were dropped; see `Limits.reply` and `Limits.lane`."""
 
 
 class ConfigurationError(AccordError, ValueError):
-    """A file that the user wrote (rules, MCP servers) makes no sense; one line says where and why."""
+    """A file that the user wrote (rules, MCP servers) is invalid; the text says where and why."""
 
 
 class StoreError(AccordError):

@@ -23,7 +23,7 @@ def on_first_use(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]
     def load(name: str) -> Any:
         home = homes.get(name)
         if home is None:
-            raise AttributeError(f"{package} has no {name!r}")
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module, _, attribute = home.partition(":")
         loaded = importlib.import_module(f"{package}.{module}")
         value = loaded if home.endswith(":") else getattr(loaded, attribute or name)

@@ -47,7 +47,7 @@ class Spans:
             yield self._carrying(request, None)
 
     def sending(self, request: Any, role: str) -> tuple[Any, Callable[[BaseException | None], None]]:
-        """A span for a request that nobody awaits where it is sent: the request, and what ends the span."""
+        """A span for a request whose answer is handled later: the request, and a function that ends the span."""
         span = self._tracer.start_span(
             request.__method__, kind=self._trace.SpanKind.CLIENT, attributes=_attributes(request, role)
         )

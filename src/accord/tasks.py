@@ -1,4 +1,4 @@
-"""The tasks of one connection: each has a name, and somebody who waits for it."""
+"""The tasks of one connection: each has a name, and is awaited at the end."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def is_awaitable(value: object) -> bool:
 
 
 def pass_on(error: BaseException) -> None:
-    """Let out what a handler raised to end the program; whatever else it raised has been seen to where it happened."""
+    """Raise an exception again that ends the program (KeyboardInterrupt, SystemExit); others have been handled."""
     if isinstance(error, SystemExit | KeyboardInterrupt):
         asyncio.get_running_loop().call_soon(_leave, error)
 
@@ -27,7 +27,7 @@ def _leave(error: BaseException) -> None:
 
 
 def give_up(awaitable: Awaitable[Any] | None) -> None:
-    """Nobody will await this any more: a coroutine that has not started must not complain about it."""
+    """Close a coroutine that will not be awaited, so that Python does not warn about it."""
     if isinstance(awaitable, Coroutine):
         awaitable.close()
 
@@ -62,7 +62,7 @@ class Tasks:
         self.running.discard(task)
 
     def call(self, do: Callable[[], Any], name: str) -> None:
-        """Call something of the user's whose result nobody waits for; a task only if it is awaitable."""
+        """Call a function of the user's without waiting; starts a task only if the result is awaitable."""
         try:
             result = do()
         except BaseException as error:
@@ -77,7 +77,7 @@ class Tasks:
         give_up(awaitable)
 
     async def end(self, grace: float) -> None:
-        """Cancel what runs, and wait for it, but not for ever."""
+        """Cancel the running tasks, and wait for them for at most `grace` seconds."""
         deadline = self._loop.time() + grace
         stuck: set[asyncio.Task[Any]] = set()
         while self.running and not stuck:  # the end of one may be the start of another

@@ -100,7 +100,7 @@ class Watch:
             try:
                 observer(event)
             except Exception:
-                log.exception("an observer of the wire failed")
+                log.exception("an observer of the connection failed")
 
 
 class TraceFile:
@@ -238,7 +238,7 @@ def _line(line: bytes, number: int) -> dict[str, Any]:
     try:
         return msgspec.json.decode(line, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise DecodeError(f"line {number}", f"not a line of a trace: {error}") from None
+        raise DecodeError(f"line {number}", f"not a line of an Accord trace: {error}") from None
 
 
 def _event(line: dict[str, Any]) -> TraceEvent:

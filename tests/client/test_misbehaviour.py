@@ -66,7 +66,7 @@ WAYS: dict[str, Ending] = {
     "answers-twice": FINE,
     # how it answers
     "wrong-version": Ending(1, "", "version 99"),
-    "wrong-shape-of-initialize": Ending(1, "", "makes no sense"),
+    "wrong-shape-of-initialize": Ending(1, "", "result is invalid"),
     "refuses-initialize": Ending(1, "", "no licence [-32603] ({'why': 'expired'})"),
     "wrong-shape-of-new": Ending(1, "", "sessionId"),
     "wants-a-login": Ending(1, "", "accord login"),

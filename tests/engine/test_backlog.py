@@ -199,7 +199,7 @@ async def test_more_requests_than_may_be_handled_at_once_are_refused_and_cancell
     await deaf.ask("_test/slow", times=15)
     assert connection.statistics().handling == 10
     assert {answer["id"] for answer in deaf.answers} == {11, 12, 13, 14, 15}
-    assert "10 requests are being handled already" in deaf.answers[0]["error"]["message"]
+    assert "10 requests are already being handled" in deaf.answers[0]["error"]["message"]
     await deaf.tell("$/cancel_request", requestId=3)
     assert deaf.answers[-1]["id"] == 3
     await deaf.ask("_test/slow")
@@ -212,7 +212,7 @@ async def test_more_bytes_of_requests_than_may_be_handled_at_once_are_refused(si
     deaf.transport.resume_reading()
     await deaf.ask("_test/slow", times=5, text="y" * 10_000)
     assert connection.statistics().handling == 2
-    assert "may have 30,000; send it once some are answered" in deaf.answers[0]["error"]["message"]
+    assert "the limit is 30,000; send it again once some are answered" in deaf.answers[0]["error"]["message"]
     await deaf.tell("$/cancel_request", requestId=1)
     await deaf.tell("$/cancel_request", requestId=2)
     await deaf.ask("_test/slow", text="y" * 100_000)

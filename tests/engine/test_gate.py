@@ -85,5 +85,5 @@ def test_after_an_initialize_that_failed_what_waited_is_refused_and_a_new_one_pa
 
 def test_the_problem_names_what_is_wrong():
     assert "initialize must come before session/new" in gate_in("before").problem(CALL)
-    assert "being answered" in gate_in("during").problem(INITIALIZE)
+    assert "not been answered" in gate_in("during").problem(INITIALIZE)
     assert "already initialized" in gate_in("after").problem(INITIALIZE)

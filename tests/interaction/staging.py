@@ -23,8 +23,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from types import ModuleType
 
-from accord.engine.connection import Limits
 from accord.engine.handlers import Handlers
+from accord.engine.limits import Limits
 from accord.engine.peer import Peer
 from accord.schema import v1
 from accord.testing.memory import answering_initialize

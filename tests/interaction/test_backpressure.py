@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from accord.engine.connection import Limits
 from accord.engine.handlers import Handlers
+from accord.engine.limits import Limits
 from accord.errors import Overflow
 from accord.schema import v1
 from tests.interaction.staging import ask, chunk, result, says, text_of, turns, until
@@ -320,7 +320,7 @@ async def test_past_the_hard_mark_the_fullest_session_is_given_up_and_the_others
         assert isinstance(sessions["b"].exception(), Overflow)
         assert "session/prompt" in str(sessions["b"].exception())
         assert (await script.expect("$/cancel_request"))["params"] == {"requestId": calls["b"]["id"]}
-        assert caplog.text.count("were given up") == 1
+        assert caplog.text.count("were dropped") == 1
         slow.may_go_on.set()
         for name in "ac":
             script.answer(calls[name], {"stopReason": "end_turn"})

@@ -107,14 +107,14 @@ async def test_a_client_never_answers_what_is_not_json_but_reports_it(connect, f
         await lives(script)
         assert peer.connection.statistics().pollution == 1
         assert peer.connection.pollution == [frame.decode("utf-8", "replace")]
-        assert "wrote something that is no message" in caplog.text
+        assert "wrote a line to standard output that is not JSON" in caplog.text
 
 
 async def test_pollution_is_reported_once_and_kept_in_part(connect, caplog):
     async with connect.as_agent() as (script, peer):
         script.send_raw(*(f"line {number} {'x' * 2000}".encode() for number in range(100)))
         await lives(script)
-        assert caplog.text.count("wrote something that is no message") == 1
+        assert caplog.text.count("wrote a line to standard output that is not JSON") == 1
         assert peer.connection.statistics().pollution == 100
         assert len(peer.connection.pollution) == 20
         assert all(len(text) <= 500 for text in peer.connection.pollution)
@@ -235,7 +235,7 @@ async def test_an_answer_to_nothing_is_counted_and_never_answered(connect, stray
         await lives(script)
         assert not asking.done()
         assert peer.connection.statistics().strays == 1
-        assert f"an answer to nothing that waits: {stray['id']!r}" in notes
+        assert f"an answer to no open request: {stray['id']!r}" in notes
         script.answer(call)
         await asking
 
@@ -303,7 +303,7 @@ async def test_an_unknown_notification_is_ignored_and_traced(connect, method):
         script.tell(method, {})
         await lives(script)
         assert peer.connection.statistics().ignored == 1
-        assert f"{method} ignored: nobody handles it" in notes
+        assert f"{method} ignored: it has no handler" in notes
 
 
 def strict(handlers, stage):

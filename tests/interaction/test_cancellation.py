@@ -411,5 +411,5 @@ async def test_an_observer_hears_what_became_of_a_cancel_request_for_nothing(con
         script.tell("$/cancel_request", {"requestId": 99})
         script.tell("$/cancel_request", {"requestId": [1]})
         await script.expect_silence()
-        assert "$/cancel_request: 99 is not being worked on" in notes
+        assert "$/cancel_request: no open request has the id 99" in notes
         assert any(note and note.startswith("$/cancel_request ignored") for note in notes)

@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from accord.engine.connection import Limits
 from accord.engine.handlers import Handlers
+from accord.engine.limits import Limits
 from accord.errors import Timeout
 from accord.schema import v1
 from tests.interaction.staging import ask, forever, result, says, text_of, turns, until

@@ -10,8 +10,8 @@ import sys
 
 import pytest
 
-from accord.engine.connection import Limits
 from accord.engine.handlers import Handlers
+from accord.engine.limits import Limits
 from accord.engine.peer import Peer
 from accord.errors import ConnectionClosed
 from accord.schema import v1
@@ -658,5 +658,5 @@ async def test_a_handler_that_ends_with_its_link_is_no_failure(connect, caplog):
         script.call("session/prompt", {"sessionId": "s", "prompt": []})
         await script.expect("_example.com/never")
         await script.close()
-    assert "the handler of session/prompt ended with its link" in caplog.text
+    assert "the handler of session/prompt ended with its connection" in caplog.text
     assert not [record for record in caplog.records if record.levelname == "ERROR"]

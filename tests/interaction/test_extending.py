@@ -84,7 +84,7 @@ def test_a_method_of_ones_own_begins_with_an_underscore():
     class Loud(Request[Greeting], method="example.com/shout"):
         name: str
 
-    with pytest.raises(ValueError, match="begins with an underscore"):
+    with pytest.raises(ValueError, match="must begin with an underscore"):
         Handlers().on(Loud)
 
 
@@ -92,7 +92,7 @@ def test_a_message_without_a_method_is_refused():
     class Nameless(Request[Greeting]):
         name: str
 
-    with pytest.raises(TypeError, match="names no method"):
+    with pytest.raises(TypeError, match="has no method"):
         Handlers().on(Nameless)
 
 

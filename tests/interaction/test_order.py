@@ -6,8 +6,8 @@ import asyncio
 
 import pytest
 
-from accord.engine.connection import Limits
 from accord.engine.handlers import Handlers
+from accord.engine.limits import Limits
 from accord.schema import v1
 from tests.interaction.staging import ask, chunk, prompt_params, result, says, tell, text_of
 
@@ -709,7 +709,9 @@ async def test_what_is_asked_for_when_the_answer_is_out_already_happens_at_once(
 async def test_a_notification_has_no_answer_to_come_after(connect):
     async with connect.as_client(announcing) as script:
         script.tell("_example.com/note")
-        assert await script.told("refused") == {"why": "a notification has no answer"}
+        assert await script.told("refused") == {
+            "why": "a notification has no answer: answer, on_cancel and after_response are for requests"
+        }
 
 
 # Rule 7

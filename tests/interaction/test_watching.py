@@ -131,7 +131,7 @@ async def test_several_observers_see_the_same_and_one_that_fails_harms_nobody(co
         script.send(says("x"))
         await script.expect_silence()
         assert len(seen) == 3
-        assert "an observer of the wire failed" in caplog.text
+        assert "an observer of the connection failed" in caplog.text
 
 
 async def test_observers_hear_what_became_of_odd_frames(connect):
@@ -147,7 +147,7 @@ async def test_observers_hear_what_became_of_odd_frames(connect):
             "malformed",
             "malformed",
             "_example.com/unknown ignored",
-            "an answer to nothing that waits",
+            "an answer to no open request",
         ]
         assert seen[:2] == [Malformed, notes[0]]
 

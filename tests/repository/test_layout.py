@@ -29,6 +29,7 @@ accord.transports accord.redaction
 accord.trace accord.tasks accord.engine.routes
 accord.engine.intake accord.engine.lanes accord.engine.gate
 accord.engine.backlog
+accord.engine.limits
 accord.engine.outbox
 accord.engine.answering accord.engine.asking
 accord.engine.connection

@@ -21,8 +21,8 @@ from accord.agent.permission import PermissionMemory
 from accord.agent.prompt_queue import SecondPrompt
 from accord.agent.session import Session
 from accord.agent.turn import Turn
-from accord.engine.connection import Limits
 from accord.engine.handlers import Handlers
+from accord.engine.limits import Limits
 from accord.schema import v1
 from accord.schema.v1.prompt import StopReason
 from accord.services.local import LocalHost

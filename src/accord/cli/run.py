@@ -275,7 +275,7 @@ class OneTurn:
 
     async def _with(self, client: Client, trace: TraceFile | None) -> int:
         from accord.connecting import START_WITHIN, connect
-        from accord.engine.connection import Limits
+        from accord.engine.limits import Limits
 
         options = self._options
         where = target.agent_of(options)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from accord.client.target import Target
-from accord.engine.connection import Limits
 from accord.engine.handlers import Handlers
+from accord.engine.limits import Limits
 from accord.engine.peer import Peer
 from accord.errors import AccordError, ConnectionClosed, PeerError, ProtocolError, Timeout
 from accord.schema import v1

@@ -17,8 +17,8 @@ from accord.client.handshake import VERSION, open_link
 from accord.client.sessions import Sessions
 from accord.client.supervision import Restart, Supervisor
 from accord.client.target import CommandTarget, Target
-from accord.engine.connection import Limits
 from accord.engine.handlers import Handlers, MessageT, Registrar
+from accord.engine.limits import Limits
 from accord.engine.peer import Peer
 from accord.errors import PeerError
 from accord.schema import v1

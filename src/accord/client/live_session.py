@@ -19,7 +19,7 @@ from msgspec import Raw
 from accord.capabilities import AgentOffers
 from accord.client.pending_turn import Outcome, PendingTurn
 from accord.client.unread import Unread
-from accord.engine.connection import Limits
+from accord.engine.limits import Limits
 from accord.engine.peer import Peer
 from accord.errors import ConnectionClosed, Overflow
 from accord.schema import codec, v1

@@ -1,4 +1,7 @@
-"""Calls of theirs: started in order, cancelled on request, and answered exactly once whatever their handler does."""
+"""The peer's requests: started in order, cancelled on request, and answered exactly once.
+
+A request is answered whatever its handler does: it may raise, be cancelled, or never start.
+"""
 
 from __future__ import annotations
 
@@ -40,12 +43,9 @@ EMPTY = Raw(b"{}")
 WEIGHT = 1_000
 """Bytes that a request takes while it is held, its frame aside."""
 
-MISFITS = (*REFUSALS, DecodeError)
-"""What a route's decoder raises: a strict one a refusal of msgspec, one for plain values a DecodeError."""
-
 
 class Owed:
-    """A call of theirs, from its arrival until it is answered."""
+    """A request of the peer, from its arrival until it is answered."""
 
     __slots__ = (
         "_begin",
@@ -72,7 +72,7 @@ class Owed:
         """Bytes of its frame; 0 while it is held."""
         self.lane: str | None = None
         self.in_lane = False
-        """Whether its place among the notifications is still to be reached."""
+        """Whether notifications that arrived before it have not started yet."""
         self.running = True
         self.cancelled = False
         self.stepped = False
@@ -80,12 +80,12 @@ class Owed:
         self.task: asyncio.Task[None] | None = None
         self._begin: Callable[[], None] | None = None
         self.route: Route | None = None
-        """The way to its answer."""
+        """Makes its answer."""
         self.on_cancel: Callable[[], None] | None = None
-        """Called instead of cancelling the task, where the handler has asked for that."""
+        """Called instead of cancelling the task, if the handler has asked for that."""
         self.after_answer: list[Callable[[], Awaitable[Any] | None]] | None = None
 
-    holding_up = None  # a request's handler never holds up an answer, so nobody need know when it waits
+    holding_up = None  # a request's handler never holds up an answer
 
     def will_begin(self, begin: Callable[[], None]) -> None:
         self._begin = begin
@@ -103,14 +103,14 @@ class Owed:
                 self._cancel_task()
 
     def cancel(self) -> None:
-        """Cancel the handler. One that has not started is, as soon as it has: it sees its cancellation."""
+        """Cancel the handler. One that has not started is cancelled right after its start."""
         self.cancelled = True
         if not self.waits_to_begin:
             self._cancel_task()
 
     def _cancel_task(self) -> None:
         if self.task is not None:
-            # The task's first step is already in the loop's queue; this comes behind it.
+            # The task's first step is already in the loop's queue; this comes after it.
             asyncio.get_running_loop().call_soon(self._cancel_now, self.task)
 
     def _cancel_now(self, task: asyncio.Task[None]) -> None:
@@ -120,7 +120,7 @@ class Owed:
             task.cancel()
 
     def after(self, do: Callable[[], Awaitable[Any] | None]) -> None:
-        """Do this once the answer is on its way; now, if it is."""
+        """Do this once the answer has been sent; now, if it has been."""
         if self.after_answer is None:
             self.after_answer = []
         self.after_answer.append(do)
@@ -137,7 +137,7 @@ class Held:
         self.count = 0
         self._backlog = backlog
         self._in_order: deque[tuple[Owed, int]] = deque()
-        """Those that a cancellation has begun before their turn stay here, and count, until their turn comes."""
+        """Requests that a cancellation has started early stay here, and are counted, until their turn comes."""
         self._of: dict[str | None, deque[Owed]] = {}
 
     def put(self, owed: Owed, message: Call) -> None:
@@ -153,13 +153,13 @@ class Held:
         self.count -= 1
 
     def drop(self) -> None:
-        """Keep none of them any more."""
+        """Forget all of them."""
         self.count = 0
         self._in_order.clear()
         self._of.clear()
 
     def take(self) -> Owed | None:
-        """The next one; None if there is none."""
+        """Remove and return the next one; None if none is left."""
         while self._in_order:
             owed, size = self._in_order.popleft()
             self._backlog.remove(size)
@@ -172,7 +172,7 @@ class Held:
         return None
 
     def take_all_of(self, lane: str | None) -> Iterable[Owed]:
-        """Those of this session."""
+        """Remove and return those of this session."""
         return self._of.pop(lane, ())
 
 
@@ -184,7 +184,7 @@ _in_session = msgspec.json.Decoder(_InSession)
 
 
 def _session_of(message: Call) -> str | None:
-    """The session that a request names; None as well where its params make no sense, which its answer will say."""
+    """The session that a request names; None also for invalid params, which get an error later."""
     try:
         return _in_session.decode(message.params or EMPTY).session_id
     except REFUSALS:
@@ -192,7 +192,7 @@ def _session_of(message: Call) -> str | None:
 
 
 class Answering:
-    """What one connection owes its peer."""
+    """Handles and answers the peer's requests on one connection."""
 
     def __init__(
         self,
@@ -224,13 +224,13 @@ class Answering:
         self._lanes = lanes
         self._tasks = tasks
         self.on_answered = on_answered
-        """Told of each answer that is sent, and whether it is a result; None when nobody needs to know."""
+        """Called after each answer, with whether it is a result; None if no call is needed."""
         self.link_has_ended = False
         self._debug = debug
         self._loop = asyncio.get_running_loop()
 
     def called(self, message: Call, size: int) -> bool:
-        """Serve this call, whose frame has so many bytes. False if its id is in use: it cannot be answered under it."""
+        """Handle this request, whose frame has `size` bytes. False if an unanswered request has its id."""
         owed = Owed(message.id, message.method, self, size)
         if not self._endpoint.owe(message.id, owed):
             return False
@@ -242,7 +242,7 @@ class Answering:
         return True
 
     def has_room(self) -> None:
-        """Begin what was held, for as long as there is room in the output."""
+        """Start held requests while there is room in the output."""
         outbox = self._outbox
         outbox.corked = True
         try:
@@ -274,14 +274,11 @@ class Answering:
         owed.route = route
         raw = message.params or EMPTY
         try:
-            params = route.decode(raw)
-        except MISFITS:
-            try:
-                params = route.decode_tolerantly(raw)
-            except DecodeError as error:
-                data = {"path": error.path, "problem": error.problem}
-                self._answer_error(owed, INVALID_PARAMS, f"Invalid params: {error}", data)
-                return
+            params = route.read(raw)
+        except DecodeError as error:
+            data = {"path": error.path, "problem": error.problem}
+            self._answer_error(owed, INVALID_PARAMS, f"Invalid params: {error}", data)
+            return
         owed.lane = route.lane_of(params)
         if self._lanes.busy or self._deferred or self.unstepped:
             owed.will_begin(functools.partial(self._begin, owed, route, params))
@@ -290,19 +287,19 @@ class Answering:
             self._begin(owed, route, params)
 
     def _too_many(self) -> str | None:
-        """Why one request more cannot be handled now."""
+        """Why this request cannot be handled now; None if it can."""
         handled = len(self._endpoint.owed) - self._held.count
         if handled > self._most:
-            return f"{self._most:,} requests are being handled already; send more once some are answered"
+            return f"{self._most:,} requests are already being handled; wait until some are answered"
         if handled > 1 and self._bytes > self._most_bytes:
             return (
-                f"with this one, the requests that are being handled have {self._bytes:,} bytes together, "
-                f"and they may have {self._most_bytes:,}; send it once some are answered"
+                f"with this one, the requests being handled would have {self._bytes:,} bytes; "
+                f"the limit is {self._most_bytes:,}; send it again once some are answered"
             )
         return None
 
     def begin_all_of(self, lane: str | None) -> None:
-        """Begin what has arrived for this session: something that overtakes lanes must not overtake its requests."""
+        """Start all requests that have arrived for this session: an immediate notification must not overtake them."""
         self._begin_deferred_of(lane)
         if self._held.count:
             for owed in self._held.take_all_of(lane):
@@ -315,14 +312,14 @@ class Answering:
                 owed.begin()
 
     def cancel(self, request_id: RequestId | None) -> bool:
-        """They no longer want this answer. False if it is not being worked on."""
+        """Cancel this request. False if no unanswered request has this id."""
         owed = None if request_id is None else self._endpoint.owed.get(key_of(request_id))
         if owed is not None:
             owed.cancel()
         return owed is not None
 
     async def end(self, grace: float) -> None:
-        """Cancel what still runs; what was called is answered all the same."""
+        """Cancel the handlers that still run, and answer every open request."""
         for owed in list(self._endpoint.owed.values()):
             if owed.size == 0:  # held: its handler would only be started to be cancelled
                 self._answer_error(owed, REQUEST_CANCELLED, "Request cancelled")
@@ -336,7 +333,7 @@ class Answering:
     # Beginning
 
     def _begin_in_order(self, owed: Owed, route: Route) -> None:
-        """Begin a request: behind the notifications of its session, and behind the requests that came before it."""
+        """Start a request after the earlier notifications of its session, and after all earlier requests."""
         owed.in_lane = self._lanes.mark_start(owed.lane, functools.partial(self._reached, owed))
         if owed.in_lane or self._deferred or self._would_overtake(route):
             if not self._deferred:
@@ -356,7 +353,10 @@ class Answering:
             self._loop.call_soon(self._begin_deferred)
 
     def _begin_who_may(self) -> None:
-        """In the order of arrival. A notification that is suspended holds nobody up, one that can start does."""
+        """Start deferred requests in the order of arrival, up to one that has to wait.
+
+        A request waits for a notification that can start, and not for one whose handler is suspended.
+        """
         while self._deferred:
             owed, route = self._deferred[0]
             if owed.waits_to_begin:
@@ -412,7 +412,7 @@ class Answering:
     # Answering
 
     def answer_now(self, owed: Owed, result: Any) -> None:
-        """Answer with this, though the handler goes on."""
+        """Answer with this while the handler goes on."""
         assert owed.route is not None
         self._succeed(owed, owed.route, result)
 
@@ -427,10 +427,10 @@ class Answering:
     def _fail(self, owed: Owed, error: BaseException) -> None:
         chosen = isinstance(error, RequestError) and _makes_sense(error)
         if self.link_has_ended and isinstance(error, ConnectionClosed):
-            log.info("the handler of %s ended with its link: %s", owed.method, error)
+            log.info("the handler of %s ended with its connection: %s", owed.method, error)
         elif not chosen and not isinstance(error, asyncio.CancelledError):
             log.error("the handler of %s failed", owed.method, exc_info=error)
-        # cancellation: a cancelled request is answered with a result or with this code, whatever came of its end.
+        # cancellation: a cancelled request is answered with its result or with this code, whatever its handler raised.
         if owed.cancelled or isinstance(error, asyncio.CancelledError):
             self._answer_error(owed, REQUEST_CANCELLED, "Request cancelled")
         elif chosen and isinstance(error, RequestError):

@@ -1,4 +1,4 @@
-"""Calls of ours: sent, waited for with deadlines, cancelled when nobody wants the answer any more."""
+"""Our requests: sent, awaited with deadlines, and cancelled when their callers give up."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _encode = codec.strict_encode
 
 
 class Asked:
-    """A call of ours, from sending it until its answer may be seen. Awaiting it gives the answer."""
+    """A request of ours, from sending until its answer is released to the caller."""
 
     __slots__ = ("answer", "future", "holding_up", "id", "lane", "maker", "method", "patient", "then")
 
@@ -36,13 +36,13 @@ class Asked:
         self.lane = lane
         self.maker: Inside | None = (maker := inside.get())
         self.holding_up = None if maker is None else maker.holding_up
-        # Inside a notification's handler none is: what fills the memory waits for that handler.
+        # A request made inside a notification's handler is not: the messages that fill memory wait for that handler.
         self.patient = patient and self.holding_up is None
-        """Whether it may take long without harm: reading may pause while only such ones are out."""
+        """Whether reading may pause while it is open, because its answer is not needed soon."""
         self.future: asyncio.Future[Answer] = loop.create_future()
         self.answer: Answer | None = None
         self.then: Callable[[], None] | None = None
-        """Called where the answer is released, before anything that arrived behind it is looked at."""
+        """Called when the answer is released, before any message that arrived after it is handled."""
 
     @contextmanager
     def awaited(self) -> Generator[None]:
@@ -57,7 +57,7 @@ class Asked:
             self.holding_up.no_longer_waits(self)
 
     def release(self) -> None:
-        """The answer may be seen now: everything that had to be handled before it has been."""
+        """Give the answer to the caller: all messages that had to be handled before it have been."""
         if self.answer is not None and not self.future.done():
             self.future.set_result(self.answer)
             if self.then is not None:
@@ -66,13 +66,13 @@ class Asked:
     def fail(self, error: Exception) -> None:
         if not self.future.done():
             self.future.set_exception(error)
-            self.future.exception()  # who no longer awaits it need not be told
+            self.future.exception()  # mark as retrieved: there may be nobody awaiting it
             if self.then is not None:
                 self.then()
 
 
 class Sent:
-    """A call that was sent, and for whose answer nobody need wait in a task of its own."""
+    """A request that was sent, whose answer can be handled without a task that waits for it."""
 
     __slots__ = ("_asked", "_asking")
 
@@ -82,20 +82,20 @@ class Sent:
         asked.future.add_done_callback(lambda _: asking.settle(asked))
 
     def then(self, call: Callable[[], None]) -> None:
-        """Call this once there is a `result`: in its place among what arrives. It must be quick, and not raise."""
+        """Call this when there is a `result`, in the order of arrival. It must be quick, and must not raise."""
         self._asked.then = call
 
     def result(self) -> Raw:
-        """The answer's result, once it is here; raises PeerError when it is an error, ConnectionClosed without one."""
+        """The result, after the answer has arrived; raises PeerError for an error, ConnectionClosed for no answer."""
         return self._asking.result(self._asked, self._asked.future.result())
 
     def abandon(self) -> None:
-        """Nobody wants the answer any more."""
+        """Cancel the request: its answer is no longer needed."""
         self._asking.abandon(self._asked)
         self._asked.future.cancel()
 
     async def within(self, total: float | None, idle: float | None) -> None:
-        """Wait for the answer, but no longer than this; raises Timeout."""
+        """Wait for the answer; raises Timeout past a deadline."""
         await self._asking.wait_until(self._asked, total, idle)
 
     def awaited(self) -> AbstractContextManager[None]:
@@ -104,7 +104,7 @@ class Sent:
 
 
 class Asking:
-    """What one connection has asked and waits for."""
+    """The open requests of one connection."""
 
     def __init__(
         self,
@@ -115,9 +115,9 @@ class Asking:
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         self.ended: End | None = None
-        """How the link has ended, or why it is ending."""
+        """How the connection has ended, or why it is ending; None while it is open."""
         self.heard: dict[str | None, float] = {}
-        """When something was last heard of the sessions that somebody watches for silence."""
+        """When the last message of a session arrived, for sessions with a request that has an idle timeout."""
         self._watchers: dict[str | None, int] = {}
         self._endpoint = endpoint
         self._outbox = outbox
@@ -126,7 +126,7 @@ class Asking:
         self._loop = loop
 
     def send(self, method: str, params: Any, *, lane: str | None, patient: bool) -> Asked:
-        """Send a call now; who does sees to it that `settle` follows.
+        """Send a request now. The caller must call `settle` later.
 
         `params` are a message, or JSON that is encoded already (as `Raw`), or None.
         """
@@ -181,12 +181,12 @@ class Asking:
         return self.result(asked, answer)
 
     def abandon(self, asked: Asked) -> None:
-        """Nobody wants this answer any more."""
+        """Cancel this request: its answer is no longer needed."""
         if self._endpoint.abandon(asked.id):
             self._outbox.put(messages.tell(CANCEL_REQUEST, b'{"requestId":%d}' % asked.id))
 
     def settle(self, asked: Asked) -> None:
-        """Nobody waits for this call any more."""
+        """This request is no longer awaited."""
         if not asked.patient:
             self._intake.impatient -= 1
 
@@ -197,7 +197,7 @@ class Asking:
         return answer.result  # type: ignore[return-value]  # one of the two is there
 
     async def wait_until(self, asked: Asked, total: float | None, idle: float | None) -> Answer:
-        """Wait for an answer, but no longer than this."""
+        """Wait for an answer; raises Timeout past a deadline."""
         started, owing = self._loop.time(), False
         with asked.awaited(), self._listening(asked.lane, idle):
             while True:
@@ -206,7 +206,7 @@ class Asking:
                 if idle is not None:
                     silent = now - max(started, self.heard[asked.lane])
                     if silent >= idle and (owing or self._owes(asked.lane)):
-                        # They wait for us: that is not their silence.
+                        # The peer waits for an answer of ours, so it is not idle.
                         owing, silent = self._owes(asked.lane), 0.0
                         self.heard[asked.lane] = now
                     left.append((idle - silent, f"{idle:g} seconds without a word"))
@@ -218,7 +218,7 @@ class Asking:
 
     @contextmanager
     def _listening(self, lane: str | None, idle: float | None) -> Generator[None]:
-        """While this lasts, it is noted when something is heard of this session."""
+        """While this lasts, note when messages of this session arrive."""
         if idle is None:
             yield
             return
@@ -232,16 +232,16 @@ class Asking:
                 del self._watchers[lane], self.heard[lane]
 
     def hear(self, lane: str | None) -> None:
-        """Something came that belongs to this session."""
+        """A message of this session has arrived."""
         if lane in self.heard:
             self.heard[lane] = self._loop.time()
 
     def _owes(self, lane: str | None) -> bool:
-        """Whether they wait for an answer of ours in this session."""
+        """Whether the peer waits for an answer of ours in this session."""
         return any(owed.lane == lane for owed in self._endpoint.owed.values())
 
     def answered(self, answer: Answer) -> bool:
-        """An answer is here; it may have to wait for the notifications before it. False if nobody waits for it."""
+        """Take an answer; it may have to wait for earlier notifications. False if no open request has its id."""
         asked = self._endpoint.answered(answer.id)
         if asked is None:
             return False
@@ -255,23 +255,24 @@ class Asking:
         return True
 
     def spoiled(self, request_id: RequestId | None, problem: str) -> None:
-        """What came as this request's answer cannot be used, and no other will come."""
+        """Fail this request: its answer could not be read, and no other will come."""
         asked = None if request_id is None else self._endpoint.answered(request_id)
         if asked is not None:
             asked.fail(ProtocolError(f"{asked.method}: the answer is {problem}"))
 
     def overflowed(self, lane: str | None, problem: str) -> None:
-        """This session's notifications were given up, so its requests are as well."""
+        """Fail this session's requests, because its notifications were dropped."""
         for asked in list(self._endpoint.asked.values()):
             if asked.lane == lane:
                 asked.fail(Overflow(f"{asked.method}: {problem}"))
 
     def fail_from_inside(self, end: End) -> None:
-        """What handlers of ours asked can get no answer any more, and they must not be waited for."""
+        """Fail the requests that our handlers made, so that the end does not wait for those handlers."""
         for asked in [asked for asked in self._endpoint.asked.values() if asked.maker is not None]:
             del self._endpoint.asked[asked.id]
             asked.fail(end.error())
 
     def fail_all(self, end: End) -> None:
+        """Fail all open requests."""
         for asked in self._endpoint.give_up():
             asked.fail(end.error())

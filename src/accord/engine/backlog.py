@@ -1,4 +1,4 @@
-"""Flow control for answers: what the other side has asked for and does not take is bounded.
+"""Flow control for answers: bounds what a peer requests without reading the answers.
 
 A sender of ours waits for room. An answer cannot wait: it is made because a request was read, so a peer that sends
 requests and does not read their answers would fill the memory. The rule:
@@ -30,7 +30,7 @@ STALLED = 60.0
 
 
 class Backlog:
-    """Counts what waits because of the other side, and stops reading past the limit."""
+    """Counts the bytes that wait because the peer does not read, and stops reading past the limit."""
 
     __slots__ = (
         "_intake",
@@ -61,7 +61,7 @@ class Backlog:
         self._limit = limit
         self._stalled = stalled
         self._taken = taken
-        """How many bytes of our output the other side has taken so far."""
+        """How many bytes of our output the peer has read so far."""
         self._on_stalled = on_stalled
         self._made_while_full = 0
         self._timer: asyncio.TimerHandle | None = None
@@ -74,7 +74,7 @@ class Backlog:
             self._watch()
 
     def remove(self, size: int) -> None:
-        """It waits no longer."""
+        """A request that took so many bytes waits no longer."""
         self.size -= size
         if self._intake.stopped and self.size <= self._limit // 4:
             self.end()
@@ -85,13 +85,13 @@ class Backlog:
         self.add(size)
 
     def has_room(self) -> None:
-        """The other side has taken most of our output."""
+        """The peer has read most of our output."""
         made, self._made_while_full = self._made_while_full, 0
         if made:
             self.remove(made)
 
     def end(self) -> None:
-        """The deadline counts no longer."""
+        """Cancel the deadline."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -1,13 +1,12 @@
-"""The live link: an endpoint, a transport, and the tasks between them. It closes once.
+"""A live connection: an endpoint, a transport, and the tasks between them. It closes once.
 
-In: the transport delivers frames, many at a time; each becomes a message and is handled where it arrives, unless order
-says that it has to stand in a lane (`lanes`). Nothing here makes a task for a message that needs none.
+In: the transport delivers frames, many at a time. Each becomes a message and is handled at once, unless it has to wait
+in a lane for earlier messages (`lanes`). A message gets a task only if its handler needs one.
 
 Out: frames go to the `outbox`, which joins what belongs together.
 
-The end, whoever brings it about: what was received is delivered, for at most `grace`; then lanes and handlers are
-cancelled and awaited, requests that are out fail with `ConnectionClosed`, and what is queued is flushed while the other
-side still reads. Every step has a deadline.
+The end: received messages are delivered, for at most `grace`. Then lanes and handlers are cancelled and awaited, open
+requests fail with `ConnectionClosed`, and queued output is flushed while the peer reads. Each step has a deadline.
 """
 
 from __future__ import annotations
@@ -19,17 +18,17 @@ import logging
 from collections.abc import Coroutine, Sequence
 from typing import Any, Literal, Self
 
-import msgspec
 from msgspec import Raw
 
-from accord.engine.answering import EMPTY, MISFITS, WEIGHT, Answering, Owed
+from accord.engine.answering import EMPTY, WEIGHT, Answering, Owed
 from accord.engine.asking import CANCEL_REQUEST, Asked, Asking, Sent
-from accord.engine.backlog import BACKLOG, STALLED, Backlog
+from accord.engine.backlog import Backlog
 from accord.engine.gate import INITIALIZERS, Gate
-from accord.engine.intake import MARK, Intake
+from accord.engine.intake import Intake
 from accord.engine.lanes import Lanes, inside
+from accord.engine.limits import Limits, Statistics
 from accord.engine.outbox import Outbox
-from accord.engine.routes import Route, Routes
+from accord.engine.routes import MISFITS, Route, Routes
 from accord.errors import INVALID_REQUEST, PARSE_ERROR, DecodeError, Overflow
 from accord.jsonrpc import messages
 from accord.jsonrpc.endpoint import Endpoint, key_of
@@ -55,64 +54,13 @@ GIANT = 64 * 1024
 KEPT_POLLUTION = 20
 
 
-class Limits(msgspec.Struct, frozen=True):
-    """The deadlines and marks of a connection; the defaults suit an editor and an agent on one machine."""
-
-    grace: float = 1.0
-    """How long each step of the end may take."""
-    stuck_after: float = 10.0
-    """After how long a lane that gets nowhere lets the answers behind it go."""
-    intake: int = MARK
-    """Bytes that are kept of what waits for its handlers, past which reading pauses where it may."""
-    lane: int = 64 * 1024 * 1024
-    """Bytes that are kept of what waits, past which the fullest lane is given up: reading could not pause."""
-    reply: int = 64 * 1024 * 1024
-    """Bytes that a Reply keeps for its reader, past which it fails: reading could not pause."""
-    early: int = 16 * 1024 * 1024
-    """Bytes of updates that a client keeps for sessions it does not know yet."""
-    state: int = 32 * 1024 * 1024
-    """Bytes that a client keeps of what a session's updates amount to; past it the oldest messages are forgotten."""
-    backlog: int = BACKLOG
-    """Bytes of requests that wait, and of answers made, while the other side takes no answers; then reading stops."""
-    stalled: float = STALLED
-    """Seconds for which reading may be stopped by `backlog` while none of our output is taken. Then the link ends."""
-    handling: int = 1_000
-    """Requests of the other side that are handled at the same time. More are refused with an error."""
-    handling_bytes: int = 64 * 1024 * 1024
-    """Bytes of those requests together. More are refused with an error, unless there is just one."""
-
-
 def _kept(message: Call | Tell) -> int:
     """About how many bytes a message takes while it waits."""
     return WEIGHT + len(message.method) + (0 if message.params is None else len(memoryview(message.params)))
 
 
-class Statistics(msgspec.Struct, frozen=True):
-    """What a connection has done and is doing."""
-
-    frames_in: int
-    frames_out: int
-    bytes_in: int
-    bytes_out: int
-    pending: int
-    """Requests of ours that are out."""
-    handling: int
-    """Requests of theirs that are being worked on."""
-    queued: int
-    """About how many bytes is kept of what waits for its handlers."""
-    unsent: int
-    """Bytes of output that the other side has not taken."""
-    ignored: int
-    """Notifications that nobody here handles."""
-    malformed: int
-    pollution: int
-    """Lines on an agent's stdout that are no messages."""
-    strays: int
-    """Answers to nothing that we asked."""
-
-
 class Connection:
-    """One link to one peer, in raw JSON; `dispatch` gives it types."""
+    """A connection to one peer, in raw JSON; `Peer` adds the types."""
 
     def __init__(
         self,
@@ -127,7 +75,7 @@ class Connection:
         self.role: Role = role
         self.limits = limits or Limits()
         self.pollution: list[str] = []
-        """The first lines that were no messages, shortened."""
+        """The first lines of an agent's output that were not JSON, shortened."""
         self._loop = loop = asyncio.get_running_loop()
         self._routes = routes
         self._endpoint: Endpoint[Asked, Owed] = Endpoint()
@@ -172,7 +120,7 @@ class Connection:
 
     async def open(self) -> None:
         """Start to receive."""
-        # Whatever a transport is woken by, a handler of another connection perhaps, nobody is inside of one here.
+        # A transport may call back from another connection's handler. This context starts outside any handler.
         self._context = contextvars.copy_context()
         self._context.run(inside.set, None)
         await self.transport.start(self)
@@ -182,11 +130,11 @@ class Connection:
         return self._end is None
 
     async def closed(self) -> End:
-        """Wait for the end of the link, and learn how it ended."""
+        """Wait for the end of the connection; returns how it ended."""
         return await asyncio.shield(self._closed)
 
     async def close(self) -> End:
-        """End the link. Safe to call twice, at the same time, and from inside a handler."""
+        """End the connection. Safe to call twice, at the same time, and from inside a handler."""
         winding_down = self._wind_down(End("closed"))
         self._hurry.set()
         if not self._is_inside():  # a handler that closes must not wait for its own end
@@ -194,7 +142,7 @@ class Connection:
         return self._end or End("closed")
 
     def _is_inside(self) -> bool:
-        """Whether this is called from one of our own handlers or from what it started, and not from a task it left."""
+        """Whether the caller is one of our running handlers, or a task that such a handler has started."""
         handler = inside.get()
         if handler is not None and handler.running and handler.home in (self._serving, self._lanes):
             return True
@@ -232,7 +180,7 @@ class Connection:
     # Sending
 
     async def notify(self, method: str, params: bytes | None = None) -> None:
-        """Send a notification; waits while the other side does not take what it is sent."""
+        """Send a notification; waits while the peer does not read."""
         if self.tell(messages.tell(method, params)):
             await self.breathe()
 
@@ -243,11 +191,11 @@ class Connection:
         return self._outbox.put(frame)
 
     async def breathe(self) -> None:
-        """Let others run; and while the other side does not take what it is sent, wait for room."""
+        """Let other tasks run; while the peer does not read, wait for room."""
         await self._outbox.breathe()
 
     async def wait_for_room(self) -> None:
-        """Wait while the other side does not take what it is sent; at once where it does."""
+        """Wait while the peer does not read; returns at once if there is room."""
         if self._outbox.full:
             await self._outbox.breathe()
 
@@ -263,17 +211,16 @@ class Connection:
     ) -> Coroutine[Any, Any, Raw]:
         """Send a request and wait for its result; raises PeerError when the answer is an error.
 
-        `params` are a message of the protocol, or the JSON of one.
-        `lane` is the session it belongs to; `patient` says that reading may pause while it is out. `timeout`
-        is for the whole, `idle_timeout` for a time in which nothing is heard of that session. Cancelling the caller
-        cancels the request.
+        `params` are a message of the protocol, or the JSON of one. `lane` is the session that it belongs to. A
+        `patient` request may take long: reading may pause while only such requests are open. `timeout` is for the
+        whole, `idle_timeout` for a time without any message of that session. Cancelling the caller cancels the request.
         """
         if params.__class__ is bytes:
             params = Raw(params)
         return self._asking.call(method, params, lane=lane, patient=patient, total=timeout, idle=idle_timeout)
 
     def ask(self, method: str, params: Any = None, *, lane: str | None = None, patient: bool = False) -> Sent:
-        """Send a request now, whoever waits for its answer later; raises ConnectionClosed once the link has ended."""
+        """Send a request now and wait for its answer later, or never; raises ConnectionClosed after the end."""
         if params.__class__ is bytes:
             params = Raw(params)
         return Sent(self._asking, self._asking.send(method, params, lane=lane, patient=patient))
@@ -283,7 +230,7 @@ class Connection:
     def received(self, frames: Sequence[bytes | Oversized]) -> None:
         if self._end is None:
             self._context.run(self._receive, frames)
-        # What still comes while we close finds nobody: its handlers would be left behind.
+        # Frames received while closing are dropped: a handler started now would never be awaited.
 
     def _receive(self, frames: Sequence[bytes | Oversized]) -> None:
         self._frames_in += len(frames)
@@ -315,7 +262,7 @@ class Connection:
                     self._told(message)
                 elif isinstance(message, Answer):
                     if not self._asking.answered(message):
-                        self._note(f"an answer to nothing that waits: {message.id!r}")
+                        self._note(f"an answer to no open request: {message.id!r}")
                 elif isinstance(message, Call):
                     self._called(message, len(frame))
                 else:
@@ -330,7 +277,7 @@ class Connection:
     def resumed(self) -> None:
         self._outbox.emptied()
         if self._serving.holds:
-            # Nobody is inside of a handler there, whoever has made the room.
+            # In the context that is outside any handler: a handler's write may have made the room.
             self._loop.call_soon(self._begin_held, context=self._context)
 
     def _begin_held(self) -> None:
@@ -348,17 +295,14 @@ class Connection:
                 return
         raw = message.params or EMPTY
         try:
-            params = route.decode(raw)
-        except MISFITS:
-            try:
-                params = route.decode_tolerantly(raw)
-            except DecodeError as error:
-                self._ignore(f"{message.method} ignored: {error}")
-                return
+            params = route.read(raw)
+        except DecodeError as error:
+            self._ignore(f"{message.method} ignored: {error}")
+            return
         self._handle(route, params, raw)
 
     def _handle(self, route: Route, params: Any, raw: bytes | Raw) -> None:
-        """Handle a notification now, or behind those of its session that are not done."""
+        """Handle a notification now, or after the unfinished ones of its session."""
         if route.arrived is not None:
             self._arrived(route, params, raw)
         if route.immediate:
@@ -384,7 +328,7 @@ class Connection:
         try:
             route.arrived(params, raw)  # type: ignore[misc]
         except BaseException as error:
-            log.exception("keeping %s failed", route.method)
+            log.exception("handling the arrival of %s failed", route.method)
             pass_on(error)
 
     def _odd_tell(self, message: Tell, route: Route | None) -> Route | None:
@@ -400,7 +344,7 @@ class Connection:
             self._cancel_requested(message)
             return None
         if route is None and (route := self._routes.other_tell(message.method)) is None:
-            self._ignore(f"{message.method} ignored: nobody handles it")
+            self._ignore(f"{message.method} ignored: it has no handler")
         return route
 
     def _ignore(self, why: str) -> None:
@@ -429,7 +373,7 @@ class Connection:
                 self._gate.keep(message)
                 self._backlog.add(_kept(message))
             elif not self._serving.cancel(wanted.request_id):
-                self._note(f"{CANCEL_REQUEST}: {wanted.request_id!r} is not being worked on")
+                self._note(f"{CANCEL_REQUEST}: no open request has the id {wanted.request_id!r}")
 
     def _called(self, message: Call, size: int) -> None:
         gate = self._gate
@@ -442,7 +386,7 @@ class Connection:
             if passage != "pass":
                 return
         if not self._serving.called(message, size):
-            self._refuse(None, f"the id {message.id!r} is being worked on")
+            self._refuse(None, f"id {message.id!r} is already in use by an unanswered request")
         elif self._heard and (owed := self._endpoint.owed.get(key_of(message.id))) is not None:
             self._asking.hear(owed.lane)
 
@@ -477,11 +421,11 @@ class Connection:
             self._outbox.answer(reply)
 
     def _pollute(self, frame: bytes) -> None:
-        """An agent printed something: never answered, for it would be answered as well."""
+        """An agent printed something. It gets no answer: the agent could answer that in turn."""
         self._polluted += 1
         text = frame[:500].decode("utf-8", "replace")
         if self._polluted == 1:
-            log.warning("%s wrote something that is no message: %s", self.transport.name, text)
+            log.warning("%s wrote a line to standard output that is not JSON: %s", self.transport.name, text)
         if len(self.pollution) < KEPT_POLLUTION:
             self.pollution.append(text)
 
@@ -499,8 +443,8 @@ class Connection:
         self.intake.resized(size)
         if size > self.limits.lane:
             lane = self._lanes.fullest()
-            error = f"{lane.size:,} bytes waited for the handler of {lane.handling}"
-            log.error("%s, and were given up", error)
+            error = f"{lane.size:,} bytes of notifications waited for the handler of {lane.handling}"
+            log.error("%s and were dropped; the limit is %s bytes", error, f"{self.limits.lane:,}")
             lane.drop(lambda: Overflow(error))
             self._asking.overflowed(lane.key, error)
 
@@ -524,7 +468,7 @@ class Connection:
         if self._winding_down is None:
             self._end = self._asking.ended = end
             self._serving.link_has_ended = True
-            self._outbox.emptied()  # nobody waits for room any more
+            self._outbox.emptied()  # wakes those that wait for room
             self._backlog.end()
             self._winding_down = self._loop.create_task(self._end_all(end), name="accord end")
         return self._winding_down
@@ -538,7 +482,7 @@ class Connection:
             self._asking.fail_all(end)
             await self._serving.end(grace)
             self._outbox.flush()
-            # The other side may take a grace of its own to let its handlers finish, before it ends by itself.
+            # The peer may take a grace of its own for its handlers before it closes.
             left = await self.transport.close(2 * grace)
             if end.reason == "closed":
                 end = End("closed", exit_code=left.exit_code, stderr=left.stderr)

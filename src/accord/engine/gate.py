@@ -1,4 +1,4 @@
-"""The gate before `initialize`: what an agent does with messages that come too early, or twice.
+"""The gate: what an agent does with messages before `initialize`, and with a second `initialize`.
 
 | | before `initialize` | while it is being answered | afterwards |
 |---|---|---|---|
@@ -46,7 +46,7 @@ def _kind(message: Call | Tell) -> Kind:
 
 
 class Gate:
-    """Pure: says what may pass, and keeps what waits."""
+    """Decides which messages may pass, and keeps those that wait. Pure."""
 
     __slots__ = ("_calls", "state", "waiting")
 
@@ -83,5 +83,9 @@ class Gate:
 
     def problem(self, message: Call) -> str:
         if message.method in INITIALIZERS:
-            return "the connection is already initialized" if self.state == "after" else "initialize is being answered"
+            return (
+                "the connection is already initialized"
+                if self.state == "after"
+                else "another initialize has not been answered yet"
+            )
         return f"initialize must come before {message.method}"

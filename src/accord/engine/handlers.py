@@ -1,4 +1,4 @@
-"""Who handles what: functions registered by message class, and the routes that a connection gets from them.
+"""Handlers: functions registered by message class, and the routes that a connection gets from them.
 
 A handler is a `def` or an `async def` that takes its message, and a `Context` if it wants one. A `def` is called where
 its message arrives, with no task between, so it must not block.
@@ -44,13 +44,13 @@ carried: ContextVar[dict[str, str] | None] = ContextVar("accord_trace", default=
 
 
 class Context:
-    """What a handler may want to know beside its message."""
+    """What a handler can use beside its message: the peer, and the state of the request."""
 
     __slots__ = ("_owed", "peer")
 
     def __init__(self, peer: Peer, owed: Owed | None = None) -> None:
         self.peer = peer
-        """Who sent it."""
+        """The peer that sent the message."""
         self._owed = owed
 
     @property
@@ -60,28 +60,28 @@ class Context:
 
     @property
     def cancelled(self) -> bool:
-        """Whether the other side no longer wants the answer."""
+        """Whether the peer has cancelled the request."""
         return self._owed is not None and self._owed.cancelled
 
     async def wait_for_room(self) -> None:
-        """Wait while the other side does not take what it is sent, before making an answer that may be large."""
+        """Wait while the peer does not read, before making an answer that may be large."""
         await self.peer.connection.wait_for_room()
 
     def answer(self, result: Any) -> None:
-        """Answer now. The handler may go on; what it returns or raises is not sent any more."""
+        """Answer now. The handler may go on; what it returns or raises is no longer sent."""
         self._request().home.answer_now(self._request(), result)
 
     def on_cancel(self, do: Callable[[], None]) -> None:
-        """Call this when the other side no longer wants the answer, instead of cancelling the handler's task."""
+        """Call this when the peer cancels the request, instead of cancelling the handler's task."""
         self._request().on_cancel = do
 
     def after_response(self, do: Callable[..., Awaitable[Any] | None], *arguments: Any) -> None:
-        """Call this once the answer is on its way: what it sends comes behind the answer."""
+        """Call this when the answer has been sent: what it sends comes after the answer."""
         self._request().after(lambda: do(*arguments))
 
     def _request(self) -> Owed:
         if self._owed is None:
-            raise TypeError("a notification has no answer")
+            raise TypeError("a notification has no answer: answer, on_cancel and after_response are for requests")
         return self._owed
 
 
@@ -126,7 +126,7 @@ class Registrar(Generic[MessageT_co]):
 
 
 class Handlers:
-    """Who handles what: functions by message class, or by method for raw JSON."""
+    """Functions that handle messages, by message class, or by method for plain JSON values."""
 
     def __init__(self) -> None:
         self.typed: dict[tuple[str, bool], tuple[type[Request[Any] | Notification], Callable[..., Any]]] = {}
@@ -141,7 +141,7 @@ class Handlers:
         """
         method = getattr(message, "__method__", None)
         if method is None:
-            raise TypeError(f"{message.__name__} names no method: write class {message.__name__}(..., method=...)")
+            raise TypeError(f"{message.__name__} has no method: write class {message.__name__}(..., method=...)")
         cls: type[Request[Any] | Notification] = cast("Any", message)
         _must_be_known(cls, method)
 
@@ -166,7 +166,7 @@ class Handlers:
         return self._register_raw(method, is_request=False)
 
     def on_other(self, handler: OtherHandlerT) -> OtherHandlerT:
-        """Handle whatever has no handler of its own: `handler(method, params, context)`, in plain JSON values."""
+        """Handle messages without a handler of their own: `handler(method, params, context)`, in plain JSON values."""
         self.others = handler
         return handler
 
@@ -176,7 +176,7 @@ class Handlers:
         return key in self.typed or key in self.raw
 
     def over(self, others: Handlers) -> Handlers:
-        """These handlers, and of the others those for what has none here."""
+        """These handlers, and those of `others` for messages that have no handler here."""
         both = Handlers()
         mine = self.typed.keys() | self.raw.keys()
         both.typed = {key: entry for key, entry in others.typed.items() if key not in mine} | self.typed
@@ -207,7 +207,7 @@ class Incoming:
         return routes
 
     def add_to(self, routes: Routes) -> None:
-        """Put these ways among others, in the place of those for the same methods."""
+        """Add these routes to others; they replace those of the same methods."""
         arrivals = {method: route.arrived for method, route in routes.tells.items() if route.arrived is not None}
         routes.makers.append(self.call_of)
         routes.calls.clear()
@@ -231,7 +231,7 @@ class Incoming:
             routes.tells[method].arrived = arrived
 
     def call_of(self, method: str) -> Route | None:
-        """The way of this request, if there is a handler for it, by its name or the one that it has today."""
+        """The route of this request, by its name or its present one; None if it has no handler."""
         for name in (method, legacy.RENAMED_METHODS.get(method, method)):
             if (raw := self.handlers.raw.get((name, True))) is not None:
                 return self.raw(name, raw, is_request=True)
@@ -240,7 +240,7 @@ class Incoming:
         return None
 
     def arriving(self, message: type[Notification]) -> Route:
-        """The way of a notification that nobody handles once it has arrived."""
+        """The route of a notification that has a function for its arrival, and no handler."""
         row = row_for(message, "protocol")
         return Route(
             row.name,
@@ -262,7 +262,7 @@ class Incoming:
         }
         if not issubclass(message, Request):
             tell = handler if handle is None else functools.partial(_swap, handle, self.context)
-            return Route(row.name, tell=tell, immediate=row.name == "session/cancel", **common)
+            return Route(row.name, tell=tell, immediate=message.__immediate__, **common)
         call = self.calling(message, handler if handle is None else None, handle)
         return Route(row.name, call=call, answer=_answerer(row.name, row.result), **common)
 
@@ -272,7 +272,7 @@ class Incoming:
         alone: Callable[[Any], Any] | None,
         with_context: Callable[[Any, Context], Any] | None,
     ) -> Callable[[Any, Owed], Any]:
-        """What a request's route calls: the handler, after whatever its message changes here."""
+        """What a request's route calls: the handler, after the capabilities and the trace context are set."""
         peer, spans = self.peer, self.peer.spans
         shakes_hands = message.__method__ == "initialize"
         is_simple = alone is not None and spans is None
@@ -328,7 +328,7 @@ def _nothing_more(_: Any) -> None: ...
 
 
 def _carrying(trace: dict[str, str], handle: Callable[[], Any]) -> Any:
-    """Call this with a trace context that goes along with its requests, and with nobody else's."""
+    """Call this with a trace context that is sent with the requests it makes, and with no others."""
     token = carried.set(trace)
     try:
         result = handle()
@@ -350,7 +350,9 @@ def _must_be_known(message: type[Request[Any] | Notification], method: str) -> N
     if method.startswith("_") or message.__module__.startswith("accord.schema."):
         return
     if methods(1).request(method) is None and methods(1).notification(method) is None:
-        raise ValueError(f"{message.__name__}: a method of one's own begins with an underscore, {method!r} does not")
+        raise ValueError(
+            f"{message.__name__}: the name of a custom method must begin with an underscore, got {method!r}"
+        )
 
 
 def _with_context(handler: Callable[..., Any]) -> Callable[[Any, Context], Any] | None:
@@ -401,7 +403,7 @@ def may_be_empty(result: Any) -> bool:
 
 
 def _answerer(method: str, result_type: Any) -> Callable[[RequestId, Any], bytes]:
-    """Makes the answer from what a handler returned, if that is what the protocol says."""
+    """Makes the answer's frame from what a handler returned; raises EncodeError for another type."""
     is_class = isinstance(result_type, type) and issubclass(result_type, msgspec.Struct)
     empty = b"{}" if may_be_empty(result_type) else None
     in_one_pass = not codec.closed_words(result_type)
@@ -411,13 +413,13 @@ def _answerer(method: str, result_type: Any) -> Callable[[RequestId, Any], bytes
             return messages.answer(request_id, empty)
         if is_class and not isinstance(result, result_type):
             raise EncodeError(
-                f"{method} is answered with {result_type.__name__}, and its handler returned {type(result).__name__}"
+                f"the handler of {method} must return {result_type.__name__}, got {type(result).__name__}"
             )
         if in_one_pass:
             try:
                 return codec.strict_encode(AnswerFrame(request_id, result))
             except codec.ENCODE_REFUSALS:
-                pass  # the careful way may do it, or say why not
+                pass  # the careful encoder below may succeed, or explains the error
         return messages.answer(request_id, codec.encode(result))
 
     return answer

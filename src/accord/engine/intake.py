@@ -1,19 +1,19 @@
-"""When to stop reading, so that a slow consumer costs the other side time instead of us memory.
+"""Decides when to pause reading, so that a slow consumer slows the peer instead of growing our memory.
 
-What is received and not yet handled is counted in bytes, and so is what waits in a Reply for its reader. Past a mark
-that is larger than one read, reading pauses, and goes on below a quarter of it. But not reading may never be what
-everything waits for, so it pauses only
+Messages that wait for their handlers are counted in bytes, and so are the updates that wait in a Reply for its reader.
+Past a mark that is larger than one read, reading pauses; it resumes below a quarter of the mark. A pause must never be
+what everything else waits for, so reading pauses only
 
-- while every request of ours that is out is a *patient* one (a prompt, whose updates are what fills the memory): any
-  other one needs its answer read, and may itself be what the slow handler waits for;
-- while nobody waits for an update, or for the end of a prompt whose updates nobody reads: what they wait for may be in
-  what is not read (whoever waits so counts as an impatient request);
-- while nobody here waits for room to send: the other side may be doing the same, and one of the two has to read.
+- while each open request of ours is *patient* (a prompt, whose updates fill the memory): any other request needs its
+  answer read, and the slow handler may be waiting for that answer;
+- while no reader waits for an update, and no caller for the end of a prompt whose updates are not read: what they wait
+  for may still be unread. Each such reader or caller counts as an impatient request;
+- while no sender here waits for room: the peer may be waiting as well, and one of the two has to read.
 
-What then still grows is bounded by the hard marks of the lanes and of each Reply.
+What grows meanwhile is bounded by the hard limits of the lanes and of each Reply.
 
-One thing stops reading in any case: the other side sends requests and takes no answers (`backlog`, which also says why
-that cannot stop two honest peers for good, and what happens where it does).
+One thing stops reading in any case: a peer that sends requests and does not read the answers. See `backlog`, which also
+explains why this does not stop two honest peers for good.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MARK = 4 * 1024 * 1024
 
 
 class Intake:
-    """Decides, whenever something that matters has changed, whether to read."""
+    """Decides whether to read, whenever one of its counts has changed."""
 
     __slots__ = ("_pause", "_resume", "_size", "impatient", "mark", "paused", "senders", "stopped", "unread")
 
@@ -32,13 +32,13 @@ class Intake:
         self.mark = mark
         self.paused = False
         self.impatient = 0
-        """Requests of ours that need their answer soon, and readers that wait."""
+        """Open requests that need their answer soon, and readers that wait."""
         self.senders = 0
-        """Senders here that wait for room."""
+        """Local senders that wait for room."""
         self.unread = 0
-        """Bytes in Replies that wait for their readers."""
+        """Bytes of updates in Replies that their readers have not read."""
         self.stopped = False
-        """Whether nothing may be read until the other side takes what it has asked for."""
+        """Whether reading has stopped until the peer reads its answers."""
         self._size = 0
         self._pause = pause
         self._resume = resume
@@ -54,7 +54,7 @@ class Intake:
             self.decide()
 
     def wait(self) -> None:
-        """Somebody waits for what is to be read; `waited` ends it."""
+        """A reader waits for what is still unread; `waited` ends it."""
         self.impatient += 1
         if self.paused:
             self.decide()
@@ -65,7 +65,7 @@ class Intake:
             self.decide()
 
     def stop(self) -> None:
-        """Read nothing until `go_on`, whatever waits for it."""
+        """Read nothing until `go_on`, even if local readers wait."""
         self.stopped = True
         self.decide()
 

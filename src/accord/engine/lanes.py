@@ -1,4 +1,4 @@
-"""Lanes: in which order things happen, without anything waiting for ever.
+"""Lanes: the order in which messages are handled, without deadlocks.
 
 A lane is a session's queue of notifications; messages that name no session share one more. Lanes do not wait for each
 other. An idle lane does not exist: most notifications are handled where they arrive, and no lane is made for them.
@@ -16,7 +16,7 @@ itself waits for an answer, if the answer belongs to a request made *inside* som
 in another, or in a request's handler: the chain may lead there through the other side, where we cannot see it), or if
 it is one that the handler waits for. That is looked at when an answer arrives and whenever a handler begins to wait. It
 breaks every circle, because each circle leads through a handler that waits; it never lets an ordinary caller's answer
-overtake a notification. For waits that nobody can see (a handler that awaits an event which needs the answer) there is
+overtake a notification. For waits that cannot be seen (a handler awaits an event that needs the answer) there is
 a deadline: a lane that gets nowhere for so long lets its answers go, and says in a warning which handler it was.
 """
 
@@ -35,10 +35,10 @@ from accord.tasks import give_up, is_awaitable, pass_on
 log = logging.getLogger("accord")
 
 WEIGHT = 350
-"""Bytes that a notification takes while it waits, its text aside; else many small ones would seem to cost little."""
+"""Bytes of memory that a waiting notification takes beside its text."""
 
 YIELD_EVERY = 1_000
-"""A lane whose handlers never suspend must let the rest of the program live."""
+"""Notifications after which a lane lets other tasks run, even if its handlers never suspend."""
 
 
 class Inside(Protocol):
@@ -142,7 +142,7 @@ class Lanes:
         return lane
 
     def hold(self, key: str | None, answer: Held) -> None:
-        """Let this answer go behind the notifications of its lane, or at once where it need not wait."""
+        """Release this answer after the notifications of its lane, or at once if it need not wait."""
         lane = self.busy.get(key)
         if lane is None:
             answer.release()
@@ -180,7 +180,7 @@ class Lanes:
             await asyncio.wait(self._tasks)
 
     async def cancel(self, because: Callable[[], Exception], *, within: float) -> None:
-        """Give up what is in the lanes; whoever holds them awaits this, unless it is itself a lane's handler."""
+        """Drop all that waits in the lanes, and cancel and await their handlers, except the caller's own."""
         for lane in list(self.busy.values()):
             lane.give_up(because)
         me = asyncio.current_task()
@@ -269,7 +269,7 @@ class Lane:
             if isinstance(item, _Notification):
                 await self._handle(item)
                 if task is not None and task.cancelling() and not self.given_up:
-                    # The handler cancelled the task it ran in. That was meant for it, not for the ones behind it.
+                    # The handler cancelled the task it ran in. Later notifications must still be handled.
                     self.home.spawn(self)
                     return
                 if self._handled % YIELD_EVERY == 0:
@@ -291,7 +291,7 @@ class Lane:
         except asyncio.CancelledError:
             if self.given_up:
                 raise
-            log.warning("the handler of %s was cancelled from within", notification.route.method)
+            log.warning("the handler of %s cancelled its own task", notification.route.method)
         except BaseException as error:
             log.exception("the handler of %s failed", notification.route.method)
             pass_on(error)
@@ -307,7 +307,7 @@ class Lane:
         except asyncio.CancelledError:
             if self.given_up:
                 raise
-            log.warning("a handler of the lane %s was cancelled after its end", self.key)
+            log.warning("a handler of session %s cancelled its task after it had returned", self.key)
 
     def _leave(self) -> None:
         if self._timer is not None:
@@ -323,7 +323,7 @@ class Lane:
         self._leave()
 
     def drop(self, because: Callable[[], Exception]) -> None:
-        """Give up the notifications that have not started; the answers that were held behind them fail with this."""
+        """Drop the notifications that have not started; the answers held after them fail with this error."""
         waiting, self.queue = list(self.queue), deque()
         self._resized(-self.size)
         for item in waiting:
@@ -348,7 +348,7 @@ class Lane:
             return
         if self._handled == handled_then:
             log.warning(
-                "the handler of %s has not returned for %g seconds; %d answer(s) behind it go on without it",
+                "the handler of %s has not returned for %g seconds; %d later answer(s) no longer wait for it",
                 self.handling,
                 self.home.stuck_after,
                 len(self._held),

@@ -1,12 +1,12 @@
-"""Output: written at once when nothing waits, joined when there is more, and a brake for senders.
+"""Output: a single frame is written at once, several are joined into one write, and senders wait for room.
 
-The first frame of a turn of the event loop goes out at once, for the sake of latency, and so does its first answer,
-which is most often the last that is said; what else there is in the same turn is gathered and goes out at its end, or
-as soon as there is enough of it for a write of its own. While a delivery is being handled everything is gathered
-(`corked`), so that a hundred answers are one write.
+The first frame of a turn of the event loop is written at once, for low latency. So is its first answer, which is
+usually also its last frame. Further frames of the same turn are collected and written at its end, or as soon as they
+are large enough for a write of their own. While a delivery is handled, all frames are collected (`corked`), so that a
+hundred answers become one write.
 
-A call that is the first thing to be said after a delivery is most often all that is said: who asks waits for the
-answer. It goes out without a look at the end of the turn, which would cost a dialogue a turn of the loop a question.
+The first request after a delivery is usually this turn's only output, because its caller now waits. It is flushed at
+once, and no callback is scheduled for the end of the turn: that would cost a dialogue one turn of the loop a request.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ FLUSH_AT = 64 * 1024
 
 
 class Outbox:
-    """Where frames wait for the end of the turn, and senders for room."""
+    """Keeps frames until the end of the turn, and lets senders wait for room."""
 
     __slots__ = (
         "_askers",
         "_backlog",
         "_due",
         "_has_answered",
-        "_has_the_word",
         "_intake",
+        "_is_first_request",
         "_loop",
         "_room",
         "_size",
@@ -55,8 +55,8 @@ class Outbox:
         self._loop = loop
         self._due = False
         self._has_answered = False
-        self._has_the_word = True
-        """Whether nothing was asked since something was received."""
+        self._is_first_request = True
+        """Whether no request was sent since the last delivery."""
         self._size = 0
         self._room = asyncio.Event()
         self._askers = 0
@@ -90,8 +90,8 @@ class Outbox:
 
     def ask(self, frame: bytes) -> bool:
         """Send the frame of a call. True if there is no room."""
-        if self._has_the_word and not (self._due or self.corked):
-            self._has_the_word = False
+        if self._is_first_request and not (self._due or self.corked):
+            self._is_first_request = False
             if self.watch is not None:
                 self.watch.frame(OUT, frame)
             self.frames.append(frame)
@@ -112,7 +112,7 @@ class Outbox:
 
     def uncork(self) -> None:
         self.corked = False
-        self._has_the_word = True
+        self._is_first_request = True
         if self.frames:
             self.flush()
 
@@ -121,7 +121,7 @@ class Outbox:
         self.flush()
 
     async def breathe(self) -> None:
-        """Let others run; and while the other side does not take what we send, wait for room."""
+        """Let other tasks run; while the peer does not read, wait for room."""
         if not self.full:
             await asyncio.sleep(0)
             return
@@ -134,7 +134,7 @@ class Outbox:
             self._intake.decide()
 
     def expect_room(self) -> None:
-        """Somebody who waits for an answer anyway waits, until then, for room as well."""
+        """A request was sent while output is full: until there is room, its caller counts as a sender that waits."""
         self._askers += 1
         self._intake.senders += 1
         self._intake.decide()

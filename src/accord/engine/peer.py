@@ -1,4 +1,4 @@
-"""Typed messages over a connection: a message to its typed params, to its handler, to its typed result, to a message.
+"""Typed messages over a connection: requests and notifications as classes, both ways.
 
     handlers = Handlers()
 
@@ -9,8 +9,8 @@
         await peer.request(ReadTextFileRequest(...))          # -> ReadTextFileResponse
         await peer.notify(SessionNotification(...))
 
-Messages of one's own are classes like the built-in ones, and are handled and sent like them. What has no class is
-reached by its method's name, in plain JSON values.
+Your own messages are classes like the built-in ones, and are handled and sent like them. A message without a class is
+handled and sent by its method's name, in plain JSON values.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from msgspec import Raw
 
 from accord.capabilities import Capabilities, CapabilityGuard
 from accord.engine.asking import Sent
-from accord.engine.connection import Connection, Limits, Role
+from accord.engine.connection import Connection, Role
 from accord.engine.handlers import Handlers, Incoming, carried, lane_of, may_be_empty, plain_lane
+from accord.engine.limits import Limits
 from accord.errors import ConnectionClosed, DecodeError, ProtocolError
 from accord.jsonrpc import messages
 from accord.jsonrpc.messages import TellFrame
@@ -40,7 +41,7 @@ _encode = codec.strict_encode
 
 
 class _Outgoing:
-    """How messages of one class go out; made once for each."""
+    """How messages of one class are sent; made once for each class."""
 
     __slots__ = ("decode", "empty_result", "guard", "guarded", "is_plain", "lane_of", "method", "patient", "result")
 
@@ -49,17 +50,17 @@ class _Outgoing:
         guard = CapabilityGuard(cls)
         self.method = row.name
         self.result = row.result
-        self.patient = row.name == "session/prompt"
+        self.patient = issubclass(cls, Request) and cls.__patient__
         self.decode = codec.strict_decoder(row.result) if row.kind == "request" else None
         self.is_plain = not codec.closed_words(cls)
-        """Whether every value of it that can be written may be."""
+        """Whether any value of it that can be encoded is valid: then no check of closed vocabularies is needed."""
         self.guard = None if guard.is_open else guard
         self.guarded = guard.updates
         self.lane_of = lane_of(cls)
         self.empty_result = may_be_empty(row.result)
 
     def read(self, raw: Raw) -> Any:
-        """The result that this JSON is; raises ProtocolError."""
+        """The result in this JSON; raises ProtocolError."""
         try:
             return self.decode(raw)  # type: ignore[misc]
         except codec.REFUSALS:
@@ -69,7 +70,7 @@ class _Outgoing:
         try:
             return codec.decode(legacy.empty_result(bytes(raw)) if self.empty_result else raw, self.result)
         except DecodeError as error:
-            raise ProtocolError(f"{self.method}: the answer makes no sense: {error}") from error
+            raise ProtocolError(f"{self.method}: the answer's result is invalid: {error}") from error
 
 
 _outgoing: dict[type, _Outgoing] = {}
@@ -81,7 +82,7 @@ def _way_out(cls: type[Any]) -> _Outgoing:
 
 
 def _traced(request: Any) -> Any:
-    """The request with the trace context of the one that is being handled."""
+    """The request with the trace context of the request that is being handled."""
     if (trace := carried.get()) is None:
         return request
     return msgspec.structs.replace(request, meta={**trace, **(request.meta or {})})
@@ -98,13 +99,13 @@ class Posted(Generic[ResultT]):
         self.within = sent.within
         """Wait for the answer with deadlines, a total and an idle one; raises Timeout. The request stays as it is."""
         self.abandon = sent.abandon
-        """Cancel the request: nobody wants its answer."""
+        """Cancel the request: its answer is no longer needed."""
         self._sent = sent
         self._read = read
         self._end_span = end_span
 
     def then(self, call: Callable[[ResultT | Exception], None]) -> None:
-        """Call this with the answer, or with why there is none: in its place among what arrives."""
+        """Call this with the result, or with the error if there is none, in the order of arrival."""
 
         def answered() -> None:
             try:
@@ -137,9 +138,9 @@ class Peer:
     ) -> None:
         self.role: Role = role
         self.unstable = unstable
-        """Whether what is only proposed may be sent without a capability for it."""
+        """Whether messages that the protocol only proposes may be sent without a capability for them."""
         self._open_ways: dict[type, _Outgoing] = {}
-        """How messages go out that need no look at the capabilities, or had it."""
+        """How messages are sent whose capabilities need no check, or were checked."""
         self.capabilities = Capabilities()
         self.spans = spans
         self.home: object = None
@@ -149,7 +150,7 @@ class Peer:
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the other side has declared: nothing, before `initialize`."""
+        """The capabilities that the peer has declared; none before `initialize`."""
         return self._capabilities
 
     @capabilities.setter
@@ -167,9 +168,9 @@ class Peer:
     ) -> ResultT:
         """Send a request; its result, typed.
 
-        Raises PeerError when the answer is an error, ProtocolError when it makes no sense, ConnectionClosed when the
-        link ends first, Timeout past a deadline, and CapabilityMissing, unless forced, for what the other side did not
-        declare. Cancelling the caller cancels the request.
+        Raises PeerError when the answer is an error, ProtocolError when its result is invalid, ConnectionClosed when
+        the connection ends first, Timeout past a deadline, and CapabilityMissing, unless `force` is true, when the peer
+        did not declare what the request needs. Cancelling the caller cancels the request.
         """
         way = self._open_ways.get(request.__class__) or self._way(request, force=force)
         if self.spans is None:
@@ -181,7 +182,7 @@ class Peer:
         return result
 
     def post(self, request: Request[ResultT], *, force: bool = False) -> Posted[ResultT]:
-        """Send a request now; its answer is waited for later, or never, and by nobody in particular.
+        """Send a request now, and handle its answer later: see `Posted`.
 
         Raises what `request` raises before it has sent anything.
         """
@@ -194,7 +195,7 @@ class Peer:
         return Posted(sent, way.read, end_span)
 
     def handle(self, handlers: Handlers) -> None:
-        """Handle these messages as well from now on."""
+        """Add these handlers; they replace earlier ones for the same messages."""
         Incoming(self, handlers).add_to(self._routes)
 
     def _way(self, message: Request[Any] | Notification, *, force: bool) -> _Outgoing:
@@ -218,7 +219,7 @@ class Peer:
         )
 
     async def notify(self, notification: Notification, *, force: bool = False) -> None:
-        """Send a notification; waits while the other side does not take what it is sent."""
+        """Send a notification; waits while the peer does not read."""
         if self.tell(notification, force=force):
             await self.connection.breathe()
 
@@ -234,7 +235,7 @@ class Peer:
         return self.connection.tell(frame)
 
     async def breathe(self) -> None:
-        """Let others run; and while the other side does not take what it is sent, wait for room."""
+        """Let other tasks run; while the peer does not read, wait for room."""
         await self.connection.breathe()
 
     async def request_raw(
@@ -260,7 +261,10 @@ class Peer:
         *,
         timeout: float | None = None,  # noqa: ASYNC109
     ) -> v1.InitializeResponse:
-        """Shake hands, as a client: refuses a version that was not offered, and remembers what the agent can do."""
+        """Open the connection as a client: checks the agent's version and keeps its capabilities.
+
+        Raises ProtocolError if the agent answers with a version that was not offered.
+        """
         try:
             response = await self.request(request, timeout=timeout)
         except ConnectionClosed as closed:
@@ -269,7 +273,7 @@ class Peer:
             raise ConnectionClosed("died_at_start", exit_code=closed.exit_code, stderr=closed.stderr) from None
         if response.protocol_version != request.protocol_version:
             raise ProtocolError(
-                f"the agent wants to speak version {response.protocol_version} of the protocol; "
+                f"the agent answered with version {response.protocol_version} of the protocol; "
                 f"only version {request.protocol_version} was offered"
             )
         self.capabilities = Capabilities(response.agent_capabilities)

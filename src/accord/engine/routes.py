@@ -1,4 +1,4 @@
-"""Which handler takes which method, ready to be called: what `dispatch` makes and a `Connection` uses."""
+"""The route of each method: how its params are read, which handler is called, and how its answer is made."""
 
 from __future__ import annotations
 
@@ -7,7 +7,12 @@ from typing import Any
 
 from msgspec import Raw
 
+from accord.errors import DecodeError
 from accord.jsonrpc.frames import RequestId
+from accord.schema.codec import REFUSALS
+
+MISFITS = (*REFUSALS, DecodeError)
+"""What `Route.decode` raises: a strict decoder a refusal of msgspec, the one for plain values a DecodeError."""
 
 
 class Route:
@@ -49,33 +54,41 @@ class Route:
         self.suspends = suspends
         """Whether the handler is an `async def`."""
         self.arrived: Callable[[Any, bytes | Raw], None] | None = None
-        """Told of a notification where it arrives, before it stands in a lane, with its params also as they came."""
+        """Called with each notification on arrival, before it enters a lane: its params as a value, and as JSON."""
         self.tell = tell or _no_handler
         self.call = call or _no_handler
-        """Takes the params and what is owed for them (`serving.Owed`)."""
+        """Takes the params and the request that they belong to (`answering.Owed`)."""
         self.answer = answer or _no_handler
         """Makes the answer's frame from what the handler returned; raises EncodeError."""
         self.immediate = immediate
         """Whether it acts on arrival, never through a lane."""
 
+    def read(self, raw: bytes | Raw) -> Any:
+        """The params in this JSON; raises DecodeError."""
+        try:
+            return self.decode(raw)
+        except MISFITS:
+            return self.decode_tolerantly(raw)
+
 
 class Routes:
-    """All the routes of one side."""
+    """The routes of one connection."""
 
     __slots__ = ("calls", "makers", "other_call", "other_tell", "tells")
 
     def __init__(self) -> None:
         self.calls: dict[str, Route] = {}
-        """Those of the requests that have come: a connection of a server never sees most of its methods."""
+        """Routes of requests, made when their method first arrives: most connections see few of the methods."""
         self.tells: dict[str, Route] = {}
         self.makers: list[Callable[[str], Route | None]] = []
-        """Who makes the routes of requests; the last one has the first word."""
-        self.other_call: Callable[[str], Route | None] = _nobody
-        """Who takes a request that no route is for."""
-        self.other_tell: Callable[[str], Route | None] = _nobody
+        """Functions that make the routes of requests. The one that was added last is tried first."""
+        self.other_call: Callable[[str], Route | None] = _no_route
+        """Makes the route of a request that no maker knows."""
+        self.other_tell: Callable[[str], Route | None] = _no_route
+        """Makes the route of a notification that is not in `tells`."""
 
     def call(self, method: str) -> Route | None:
-        """The way of a request that comes for the first time."""
+        """The route of a request whose method arrives for the first time; None if no handler takes it."""
         for make in reversed(self.makers):
             if (route := make(method)) is not None:
                 self.calls[method] = route
@@ -83,9 +96,11 @@ class Routes:
         return self.other_call(method)
 
 
-def _nobody(_: str) -> Route | None:
+def _no_route(_: str) -> Route | None:
     return None
 
 
 def _no_handler(*_: Any) -> Any:
-    raise LookupError("this route has no such direction")
+    raise LookupError(
+        "this route is for the other kind of message: requests and notifications have routes of their own"
+    )

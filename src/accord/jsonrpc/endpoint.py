@@ -1,4 +1,4 @@
-"""Our end of a link as pure bookkeeping: ids, what we asked, what we owe, what was given up.
+"""The requests of one connection, both ways: ids, open requests, owed answers, abandoned requests. Pure.
 
 Ids are per direction: the 1 that we send and the 1 that we receive have nothing to do with each other. They are
 type-exact, as Python's dictionaries keep `1` and `"1"` apart (and `parse` lets no boolean or fraction through).
@@ -36,7 +36,7 @@ def key_of(request_id: RequestId) -> Hashable:
 
 
 class Endpoint(Generic[AskedT, OwedT]):
-    """Who awaits what from whom, on one link."""
+    """The open requests of both sides of one connection."""
 
     __slots__ = ("_abandoned", "_next_id", "asked", "owed", "strays")
 
@@ -49,14 +49,14 @@ class Endpoint(Generic[AskedT, OwedT]):
         self._next_id = 1
 
     def ask(self, note: AskedT) -> int:
-        """A new id for a call of ours; it is never used again on this link."""
+        """A new id for a request of ours; it is never used again on this connection."""
         request_id = self._next_id
         self._next_id = request_id + 1
         self.asked[request_id] = note
         return request_id
 
     def answered(self, request_id: RequestId | None) -> AskedT | None:
-        """What we asked under this id, now that the answer is here; None for an answer that nobody waits for."""
+        """Take an answer: the request that it belongs to, or None if no open request has this id."""
         if request_id is not None:
             note = self.asked.pop(request_id, None)
             if note is not None:
@@ -68,7 +68,7 @@ class Endpoint(Generic[AskedT, OwedT]):
         return None
 
     def abandon(self, request_id: RequestId) -> bool:
-        """We no longer want this answer. False if it was here already: then there is nothing to cancel."""
+        """Forget this request. False if its answer has arrived: then there is nothing to cancel."""
         if self.asked.pop(request_id, None) is None:
             return False
         self._abandoned[request_id] = None
@@ -77,7 +77,7 @@ class Endpoint(Generic[AskedT, OwedT]):
         return True
 
     def owe(self, request_id: RequestId, note: OwedT) -> bool:
-        """A call came in. False if one with its id is still being worked on."""
+        """Take a request of the peer. False if an unanswered one has the same id."""
         key = key_of(request_id)
         if key in self.owed:
             return False
@@ -85,11 +85,11 @@ class Endpoint(Generic[AskedT, OwedT]):
         return True
 
     def pay(self, request_id: RequestId) -> bool:
-        """We answer this call. True exactly once: whoever gets False must not answer."""
+        """Mark this request as answered. True exactly once: after False, no answer may be sent."""
         return self.owed.pop(key_of(request_id), None) is not None
 
     def give_up(self) -> Iterator[AskedT]:
-        """Everything that we asked and that will never be answered, at the end of the link, in the order of asking."""
+        """Remove and yield all open requests of ours, in the order of asking, at the end of the connection."""
         while self.asked:
             for request_id in list(self.asked):
                 # What is done about one may have abandoned another.

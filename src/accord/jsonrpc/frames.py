@@ -4,10 +4,10 @@
                  │ keeps the unfinished line, in parts
                  └ past the limit ──▶ Outline ──▶ Oversized
 
-A frame past the limit is skipped to its end without being kept. Whoever waits for it must still hear about it: a call
-has to be answered under its own id, an answer has to fail the request that it belongs to. So an `Outline` watches the
-bytes go by and keeps the top level of the object, less its nested values and long strings; that is enough to know the
-id, and whether there is a method.
+A frame past the limit is skipped to its end without being kept. Its sender or its receiver must still learn of it: a
+call has to be answered under its own id, and an answer has to fail the request that it belongs to. So an `Outline`
+watches the bytes go by and keeps the top level of the object, without its nested values and long strings. That is
+enough to know the id, and whether there is a method.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Oversized(msgspec.Struct, frozen=True):
     | has_method | has_id | it was | what it needs |
     |---|---|---|---|
     | yes | yes | a call | an error under `id` |
-    | yes | no | a tell | an error under null: somebody should hear that it was lost |
+    | yes | no | a tell | an error under null, so that the peer learns of the loss |
     | no | yes | an answer | the request waiting under `id` fails |
     | no | no | unknown | an error under null |
 

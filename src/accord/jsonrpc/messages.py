@@ -68,7 +68,7 @@ class Answer(msgspec.Struct, frozen=True, gc=False):
 
 
 class Malformed(msgspec.Struct, frozen=True, gc=False):
-    """A frame that is no message, and what to do about it."""
+    """A frame that is not a valid message, and how to answer it."""
 
     code: int
     problem: str

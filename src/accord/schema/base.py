@@ -153,7 +153,9 @@ else:
 
 @dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
 class _MessageMeta(_ShapeMeta):
-    """Takes the class keywords of messages that msgspec does not know: `method`, `needs` and `unstable`.
+    """Takes the class keywords of messages that msgspec does not know: `method`, `needs`, `unstable` and traits.
+
+    The traits are `patient` of a request and `immediate` of a notification.
 
     Only messages have it: before Python 3.12 a metaclass that is written in Python makes instances slower to construct.
     """
@@ -167,6 +169,8 @@ class _MessageMeta(_ShapeMeta):
         method: str | None = None,
         needs: str | None = None,
         unstable: bool | None = None,
+        patient: bool | None = None,
+        immediate: bool | None = None,
         **config: Any,
     ) -> "_MessageMeta":
         cls = super().__new__(mcls, name, bases, namespace, **config)
@@ -176,6 +180,10 @@ class _MessageMeta(_ShapeMeta):
             cls.__needs__ = needs  # type: ignore[attr-defined]
         if unstable is not None:
             cls.__unstable__ = unstable  # type: ignore[attr-defined]
+        if patient is not None:
+            cls.__patient__ = patient  # type: ignore[attr-defined]
+        if immediate is not None:
+            cls.__immediate__ = immediate  # type: ignore[attr-defined]
         return cls
 
 
@@ -229,12 +237,16 @@ class Request(Model, Generic[ResultT], metaclass=_MessageMeta):
     __method__: ClassVar[str]
     __params__: ClassVar[Any] = None
     """The union of its variants, for a message whose params are one of several classes."""
+    __patient__: ClassVar[bool] = False
+    """Whether its answer may take long without harm: reading may pause while only such requests are open."""
 
 
 class Notification(Model, metaclass=_MessageMeta):
     """The params of a message that gets no answer."""
 
     __method__: ClassVar[str]
+    __immediate__: ClassVar[bool] = False
+    """Whether it is handled on arrival, before earlier notifications of its session that wait."""
 
 
 class Choice(ABC):

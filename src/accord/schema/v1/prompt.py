@@ -30,7 +30,7 @@ class PromptResponse(Model):
     usage: Unstable[Tolerant[Usage | None]] = None
 
 
-class PromptRequest(Request[PromptResponse], method="session/prompt"):
+class PromptRequest(Request[PromptResponse], method="session/prompt", patient=True):
     """Send a message of the user; the answer comes when the agent is done with it."""
 
     session_id: SessionId
@@ -41,7 +41,7 @@ class PromptRequest(Request[PromptResponse], method="session/prompt"):
         return cls(session_id, [as_block(block) for block in content])
 
 
-class CancelNotification(Notification, method="session/cancel"):
+class CancelNotification(Notification, method="session/cancel", immediate=True):
     """Stop the session's turn; its prompt is then answered with `cancelled`."""
 
     session_id: SessionId

@@ -29,7 +29,7 @@ class PromptRequest(Request[PromptResponse], method="session/prompt"):
         return cls(session_id, [as_block(block) for block in content])
 
 
-class CancelSessionNotification(Notification, method="session/cancel"):
+class CancelSessionNotification(Notification, method="session/cancel", immediate=True):
     """Stop the session's work and its waiting prompts; background work continues."""
 
     session_id: SessionId
