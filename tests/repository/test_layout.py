@@ -85,6 +85,7 @@ CIRCLES = [
         "accord.http.server.app",
         "accord.http.server.http1",
         "accord.http.server.listener",
+        "accord.http.server.tls",
         "accord.http.server.websocket",
     },
 ]
