@@ -437,7 +437,7 @@ async def test_a_lane_that_gets_nowhere_lets_its_answers_go_and_names_the_handle
     [record] = caplog.records
     assert record.levelno == logging.WARNING
     assert "session/update" in record.getMessage()
-    assert "2 answer(s)" in record.getMessage()
+    assert "2 later answer(s)" in record.getMessage()
     assert bench.log == ["session/update starts"], "the order of notifications stays as it is"
 
 

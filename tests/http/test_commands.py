@@ -55,7 +55,7 @@ async def test_a_bridge_whose_output_cannot_be_written_says_so():
         code, said = await asyncio.to_thread(asked_with_a_full_disk, "bridge", url)
     assert code == 5
     assert said == (
-        "accord bridge: cannot write to standard output: No space left on device; the output is not complete\n"
+        "accord bridge: cannot write to standard output: No space left on device; the output is incomplete\n"
     )
 
 

@@ -37,7 +37,7 @@ async def test_the_deadline_of_accord_run_covers_the_handshake(silent):
     async with asyncio.timeout(DEADLINE / 2):
         done = await asyncio.to_thread(accord_once, *arguments)
     assert done.returncode == 3
-    assert "1 second" in done.stderr
+    assert "--timeout 1" in done.stderr
 
 
 @pytest.mark.parametrize("scheme", ["ws", "http"])

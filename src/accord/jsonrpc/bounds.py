@@ -43,9 +43,9 @@ def _is_mostly_strings(text: bytes) -> bool:
             return outside + len(text) - at <= SMALL
         outside += start - at
         end = text.find(b'"', start + 1)
-        while text[end - 1] == _BACKSLASH:  # also for -1, where the text ends within a string
+        while end > 0 and text[end - 1] == _BACKSLASH:
             escaped += 1
-            if end < 0 or escaped > _FEW_QUOTES or text[end - 2] == _BACKSLASH:
+            if escaped > _FEW_QUOTES or text[end - 2] == _BACKSLASH:
                 return False
             end = text.find(b'"', end + 1)
         if end < 0 or outside > SMALL:
