@@ -75,7 +75,7 @@ class Agent(Generic[StateT]):
         spans: Spans | None = None,
     ) -> None:
         if second_prompt not in get_args(SecondPrompt):
-            raise ValueError(f"second_prompt is one of {', '.join(get_args(SecondPrompt))}, not {second_prompt!r}")
+            raise ValueError(f"second_prompt must be one of {', '.join(get_args(SecondPrompt))}, got {second_prompt!r}")
         self._definition = AgentDefinition(
             info=v1.Implementation(name, version, title),
             accepts=Accepts(accepts),
@@ -222,7 +222,9 @@ class Agent(Generic[StateT]):
         """In such a handler: the open session of this id. RequestError if there is none."""
         connection = context.peer.home
         if not isinstance(connection, AgentConnection):
-            raise TypeError("this context belongs to no agent: pass the one that a handler of an agent was given")
+            raise TypeError(
+                "this context does not belong to an agent; pass the context that a handler of an agent received"
+            )
         return connection.session(session_id).face
 
     # Running
@@ -235,7 +237,7 @@ class Agent(Generic[StateT]):
     async def serve(self, transport: Transport, *, owner: str = "") -> None:
         """Serve one client over this transport, until the link ends; its sessions are this owner's."""
         if not self._definition.answers_prompts:
-            raise TypeError("nobody answers prompts: decorate a function with @agent.on_prompt")
+            raise TypeError("no function answers prompts; register one with @agent.on_prompt")
         self._serving += 1
         try:
             await self._definition.store.open()

@@ -22,7 +22,7 @@ class Command(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if not self.name or self.name.startswith("/") or any(character.isspace() for character in self.name):
-            raise ValueError(f"a command is named by one word without its slash, not {self.name!r}")
+            raise ValueError(f"a command's name must be one word without its slash, got {self.name!r}")
 
     def call(self, turn: object, arguments: str) -> Any:
         """The function takes the turn and, if it wants it, the text behind the command's name."""

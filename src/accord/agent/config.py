@@ -115,12 +115,12 @@ class Config:
         listed = {heading: [_value(it) for it in group] for heading, group in groups.items()}
         ids = [it.value for group in listed.values() for it in group]
         if len(set(ids)) < len(ids) or not ids:
-            raise ValueError(f"the option {option_id!r} needs values, each with an id of its own")
+            raise ValueError(f"option {option_id!r} must have at least one value, and their ids must differ: got {ids}")
         kept = self._options[option_id].value if option_id in self._options else None
         chosen = value if value is not None else kept if kept in ids else ids[0]
         offered = Select(option_id, name, listed, grouped, str(chosen), category, description)
         if not offered.takes(offered.value):
-            raise ValueError(f"the option {option_id!r} has no value {chosen!r}")
+            raise ValueError(f"value of option {option_id!r} must be one of {', '.join(ids)}, got {chosen!r}")
         await self._put(offered)
 
     async def switch(
@@ -175,7 +175,7 @@ class Config:
         `answered` says that the answer will hold all options.
         """
         if option_id not in self._options or not self._is_shown(self._options[option_id]):
-            raise RequestError.invalid_params("there is no such option", configId=option_id)
+            raise RequestError.invalid_params("unknown config option", configId=option_id)
         before = dict(self._options)
         async with self._telling(options=not answered):
             try:
@@ -194,7 +194,9 @@ class Config:
     def _choose(self, option_id: str, value: str | bool) -> None:
         option = self._options[option_id]
         if not option.takes(value):
-            raise RequestError.invalid_params("the option has no such value", configId=option_id, value=value)
+            raise RequestError.invalid_params(
+                "this config option does not have this value", configId=option_id, value=value
+            )
         self._options[option_id] = option.chosen(value)
 
     async def _put(self, option: Select | Switch) -> None:
@@ -267,14 +269,16 @@ class Modes:
     def _option(self, mode_id: str) -> Select:
         mode = self._config.mode()
         if mode is None or not mode.takes(mode_id):
-            raise RequestError.invalid_params("there is no such mode", modeId=mode_id)
+            raise RequestError.invalid_params("unknown mode", modeId=mode_id)
         return mode
 
 
 def _check_category(category: str | None) -> None:
     # session-config-options, Option Categories: names without an underscore are the protocol's.
     if category is not None and category not in CATEGORIES and not category.startswith("_"):
-        raise ValueError(f"a category is one of {', '.join(CATEGORIES)}, or begins with an underscore: {category!r}")
+        raise ValueError(
+            f"category must be one of {', '.join(CATEGORIES)}, or begin with an underscore, got {category!r}"
+        )
 
 
 def _value(value: Value) -> v1.SessionConfigSelectOption:

@@ -136,7 +136,7 @@ class Lifecycle:
             raise not_found(request.session_id)
         if str(cwd) != found.cwd:
             # session-setup, Additional Workspace Roots: the request's cwd matches the session's.
-            raise RequestError.invalid_params("this session works in another folder", path="$.cwd", cwd=found.cwd)
+            raise RequestError.invalid_params("cwd must be the folder of the session", path="$.cwd", cwd=found.cwd)
         await self._end(request.session_id)
         # The same page: roots that the request leaves out are never restored.
         held = await self._store.take(found.id, owner=self._owner, roots=[str(folder) for folder in others])

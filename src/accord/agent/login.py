@@ -42,7 +42,7 @@ class Logins(msgspec.Struct):
 
     def add(self, way: Way) -> None:
         if any(it.id == way.id for it in self.ways):
-            raise ValueError(f"there is a way to log in called {way.id!r} already")
+            raise ValueError(f"a login with the id {way.id!r} is already registered")
         self.ways.append(way)
 
 
@@ -96,13 +96,13 @@ class Authentication:
     async def authenticate(self, request: v1.AuthenticateRequest, context: Context) -> None:
         way = next((it for it in self._logins.ways if it.id == request.method_id), None)
         if way is None:
-            raise RequestError.invalid_params("there is no such way to log in", methodId=request.method_id)
+            raise RequestError.invalid_params("unknown login method", methodId=request.method_id)
         if way.function is not None:
             login = Login(self._client, request.method_id, context)
             function = way.function
             takes_login = bool(inspect.signature(function).parameters)
             if await _result(function(login) if takes_login else function()) is False:
-                raise RequestError.auth_required("This did not log you in")
+                raise RequestError.auth_required("The login did not succeed")
         self._open = True
 
     async def logout(self) -> None:

@@ -168,9 +168,9 @@ class OpenSession:
         try:
             await self.face.save()
         except StoreError as error:
-            log.info("the state of session %s was not kept: %s", self.id, error)
+            log.info("the state of session %s was not saved: %s", self.id, error)
         try:
             await self.face.resources.aclose()
         except Exception:
-            log.exception("closing what the session %s held failed", self.id)
+            log.exception("closing the resources of session %s failed", self.id)
         self.record.release()

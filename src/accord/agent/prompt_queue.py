@@ -108,7 +108,7 @@ class QueuedPrompt:
         return False
 
     def _grace_is_over(self) -> None:
-        log.warning("a turn does not end when it is cancelled; it was answered all the same")
+        log.warning("a cancelled turn did not end within its grace period; its prompt was answered without it")
         self._turns.leave(self)
         if self._overdue is not None:
             self._overdue()
@@ -144,7 +144,9 @@ class PromptQueue:
     def place(self) -> QueuedPrompt:
         """A place at the end of the line; raises RequestError if a second prompt is refused."""
         if self._line and self._second_prompt == "reject":
-            raise RequestError.invalid_request("this session is working on another prompt")
+            raise RequestError.invalid_request(
+                "this session is working on another prompt; wait for its answer, or cancel it"
+            )
         if self._second_prompt == "cancel_first":
             self.cancel()
         place = QueuedPrompt(self, self._grace)

@@ -236,7 +236,7 @@ def _odd(plain: Json) -> Seen:
 
 
 def _damaged(error: DecodeError) -> StoreError:
-    return StoreError("damaged", f"the store holds an update that makes no sense: {error}")
+    return StoreError("damaged", f"the store contains a malformed update: {error}")
 
 
 def encoded_update(update: SessionUpdate) -> bytes:

@@ -51,7 +51,7 @@ class RemoteTerminal:
     def id(self) -> v1.TerminalId:
         """What the client calls it."""
         if self._id is None:
-            raise RuntimeError("a terminal is there inside of its `async with`")
+            raise RuntimeError("the terminal exists only inside its `async with` block")
         return self._id
 
     async def output(self) -> v1.TerminalOutputResponse:
@@ -117,4 +117,4 @@ class RemoteTerminal:
         try:
             await self._session.asks.request(v1.ReleaseTerminalRequest(self._session.session_id, self.id))
         except AccordError as error:
-            log.info("releasing the terminal %s: %s", self.id, error)
+            log.info("releasing the terminal %s failed: %s", self.id, error)

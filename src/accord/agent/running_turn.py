@@ -88,4 +88,4 @@ def _each(error: BaseException) -> Iterator[BaseException]:
 
 async def _too_late(_: v1.SessionUpdate) -> None:
     # overview, Message Flow: a turn's updates come before its answer.
-    raise RuntimeError("this turn is over; session.send tells the client something between turns")
+    raise RuntimeError("this turn is over; use session.send to tell the client something between turns")
