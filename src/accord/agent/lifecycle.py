@@ -235,7 +235,7 @@ class Lifecycle:
 
 def _choices(session: OpenSession) -> tuple[v1.SessionModeState | None, Options]:
     """What the user may choose, for the answer that opens a session."""
-    return session.face.modes.state(), session.face.config.options() or None
+    return session.config.mode_state(), session.config.options() or None
 
 
 def _info(stored: StoredSession) -> v1.SessionInfo:

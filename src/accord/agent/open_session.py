@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from accord.agent.commands import Command
+from accord.agent.config_options import ConfigOptions
 from accord.agent.connected_client import ConnectedClient, SessionClient
 from accord.agent.content import text_of
 from accord.agent.mcp import SessionServers
@@ -74,10 +75,13 @@ class OpenSession:
         self.record = record
         """Its place in the store."""
         self.updates = SessionUpdates(record, client.peer, folders[0])
+        self.config = ConfigOptions(self.updates, self._config_changed)
+        """What the user chooses from."""
         self.asked: SessionClient
         """What requests to the client need, in turns and between them."""
         self._client = client
         self._errands = surroundings.errands
+        self._on_config = surroundings.on_config
         self.turns = PromptQueue(surroundings.second_prompt, surroundings.cancel_grace)
         self.face = Session(
             SessionParts(
@@ -94,7 +98,7 @@ class OpenSession:
                 permissions=surroundings.permissions or PermissionMemory(),
                 commands=surroundings.commands,
                 state_type=surroundings.state_type,
-                on_config=surroundings.on_config,
+                config=self.config,
                 mcp=self._servers,
             )
         )
@@ -118,11 +122,14 @@ class OpenSession:
         self.asked = SessionClient(client, client.asked_for(session), errands, session.id, session.cwd)
         return self.asked
 
+    async def _config_changed(self, option_id: str, value: str | bool) -> None:
+        await self._on_config(self.face, option_id, value)
+
     # Its life
 
     def open(self) -> None:
         """The answer that tells the client of this session is being made: it holds all settings as they are now."""
-        self.face.config.restore(self.record.settings)
+        self.config.restore(self.record.settings)
         self.updates.is_open = True
 
     def known(self) -> None:

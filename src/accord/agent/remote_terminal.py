@@ -42,6 +42,7 @@ class RemoteTerminal:
 
     def __init__(self, session: SessionClient, asks: Asks, request: v1.CreateTerminalRequest) -> None:
         self.is_released = False
+        """Whether the client has been told to release it."""
         self._session = session
         self._asks = asks
         self._request = request
@@ -49,7 +50,7 @@ class RemoteTerminal:
 
     @property
     def id(self) -> v1.TerminalId:
-        """What the client calls it."""
+        """The client's id of the terminal."""
         if self._id is None:
             raise RuntimeError("the terminal exists only inside its `async with` block")
         return self._id
@@ -67,7 +68,7 @@ class RemoteTerminal:
         await self._asks.request(v1.KillTerminalRequest(self._session.session_id, self.id))
 
     async def run_out(self, timeout: float | None = None) -> CommandResult:  # noqa: ASYNC109
-        """Wait until the command ends, or kill it after `timeout` seconds; what came of it."""
+        """Wait until the command ends, or kill it after `timeout` seconds; returns its output and exit code."""
         # terminals, Building a Timeout: wait and timer race; then kill, read the output, release.
         timed_out = False
         try:
