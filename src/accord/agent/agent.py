@@ -126,9 +126,9 @@ class Agent(Generic[StateT]):
         return function
 
     def command(self, name: str, description: str, *, hint: str | None = None) -> Callable[[CommandT], CommandT]:
-        """Answer the slash command of this name with a function of the `Turn` and, if it wants it, the text behind it.
+        """Answer the slash command of this name with a function of the `Turn`.
 
-        `hint` says what that text may be.
+        A second parameter of the function receives the text after the name. `hint` tells the user what to write there.
         """
 
         def register(function: CommandT) -> CommandT:
@@ -164,7 +164,7 @@ class Agent(Generic[StateT]):
     ) -> Callable[[LoginCheckT], LoginCheckT]:
         """Offer a login at a terminal, where the client runs this program with these arguments.
 
-        The function, which takes nothing, says whether the user is logged in, by what the login has left behind:
+        The function, which takes nothing, says whether the user is logged in, by what the login has stored:
         clients need not tell. Only those that have a terminal are told of it.
         """
         method = v1.AuthMethodTerminal(
@@ -219,7 +219,7 @@ class Agent(Generic[StateT]):
         return self._definition.handlers.on_notification(method)
 
     def session(self, context: Context, session_id: str) -> Session[StateT]:
-        """In such a handler: the open session of this id. RequestError if there is none."""
+        """The open session with this id, for a handler that has only its context; RequestError if it is not open."""
         connection = context.peer.home
         if not isinstance(connection, AgentConnection):
             raise TypeError(

@@ -80,7 +80,7 @@ class AgentConnection:
             await self._errands.end(self._peer.connection.limits.grace)
 
     def session(self, session_id: str) -> OpenSession:
-        """The open session of this id; RequestError if there is none."""
+        """The open session with this id; RequestError if it is not open."""
         return self._lifecycle.session(session_id)
 
     def _handlers(self) -> Handlers:

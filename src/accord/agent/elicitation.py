@@ -33,7 +33,7 @@ class Elicited(msgspec.Struct, Generic[T], frozen=True):
     """What came of a form."""
 
     action: str
-    """`accept`, `decline` or `cancel`; `unavailable` where the client cannot ask; or a word that nobody here knows."""
+    """`accept`, `decline` or `cancel`, `unavailable` if the client cannot ask, or an action of a newer protocol."""
     value: T | None = None
     """What the user filled in; the fallback, where the client cannot ask."""
 
@@ -65,7 +65,7 @@ class ElicitedUrl:
 
 
 class Elicits:
-    """Whoever can ask the user for something."""
+    """What asks the user for input: the base of `Turn`, `Tool` and `Login`."""
 
     _client: ClientLink
     _scope: dict[str, Any]
@@ -104,7 +104,7 @@ class Elicits:
     async def elicit_url(self, message: str, url: str) -> ElicitedUrl:
         """Ask the user to visit a URL: for what must not pass through the client, such as logging in.
 
-        The URL itself holds nothing secret: whoever sees it may follow it.
+        Put no secret into the URL: everyone who sees it can open it.
         """
         _check_url(url)
         elicitation_id = v1.ElicitationId(uuid.uuid4().hex)

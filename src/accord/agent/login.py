@@ -1,7 +1,7 @@
-"""Authentication: the ways in that an agent offers, what waits for them, and the way out.
+"""Authentication: the logins that an agent offers, what requires them, and logging out.
 
-An agent that registers a way to log in lets nobody open a session, or prompt in one, before it was gone. Whether a
-connection is authenticated is known to that connection alone.
+An agent that registers a login requires it before a session can be opened or prompted. Each connection is authenticated
+by itself.
 """
 
 from __future__ import annotations
@@ -74,13 +74,13 @@ class Authentication:
     async def require(self) -> None:
         """RequestError unless authenticated."""
         if not self._open:
-            # A login at a terminal tells us nothing: what it left behind does.
+            # A login at a terminal does not report its result; the author's function checks what it stored.
             self._open = await self._is_logged_in()
         if not self._open:
             raise RequestError.auth_required()
 
     async def _is_logged_in(self) -> bool:
-        """Whether somebody is, by what their login has left behind."""
+        """Whether the user is logged in, by the function that the author registered for this."""
         checks = [self._logins.check, *(way.function for way in self._logins.ways if self._shows(way))]
         for check in checks:
             if check is not None and await _result(check()):

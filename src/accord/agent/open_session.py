@@ -38,7 +38,7 @@ class SessionSurroundings(msgspec.Struct, frozen=True):
 
     client: ConnectedClient
     errands: Tasks
-    """Work that nobody waits for, such as releasing a terminal."""
+    """Work that no request waits for, such as releasing a terminal."""
     name: str
     """The agent's name."""
     program: str
@@ -133,19 +133,19 @@ class OpenSession:
         self.updates.is_open = True
 
     def known(self) -> None:
-        """The client knows the session now: what it is told goes to it at once."""
+        """The client knows the session now; from here on, updates are sent at once."""
         self.updates.known()
 
     async def announce(self) -> None:
-        """The answer is on its way. What comes now, comes behind it."""
+        """The answer that opens the session was sent; send the commands after it."""
         self.known()
         if self.face.commands:
             # slash-commands, Advertising commands: once the session exists.
             await self.updates.send(self.face.commands.update())
 
     async def tell_usage(self) -> None:
-        """The client takes the session up without its past: how full the context is, it cannot know otherwise."""
-        # rfd-session-usage, Frequently asked questions. A replay has it among the rest.
+        """Tell a client that resumes the session how full its context is."""
+        # rfd-session-usage, Frequently asked questions. A client that loads the session finds it in the replay.
         frame = await self.record.usage()
         if frame is not None:
             self.updates.tell(frame)
@@ -162,14 +162,14 @@ class OpenSession:
 
     async def forget_turn(self) -> None:
         """The turn was refused: nothing of it is part of the conversation, and it gives no title."""
-        # schema, StopReason: the prompt and what came behind it are not in the next prompt.
+        # schema, StopReason: the prompt and what followed it are not in the next prompt.
         await self.record.forget_prompt()
         self.updates.forget_tool_calls()
         if self._prompt_title is not None and self.record.title == self._prompt_title:
             await self.face.set_title(None)
 
     async def close(self) -> None:
-        """Cancel what runs, and free what the session holds."""
+        """Cancel running turns, save the state and free the session's resources."""
         self.updates.is_open = False
         await self.turns.end()
         try:

@@ -122,7 +122,7 @@ class PromptQueue:
         self._grace = grace
         self._line: deque[QueuedPrompt] = deque()
         self._empty: asyncio.Future[None] | None = None
-        """Done when the line is empty; there while somebody waits for that."""
+        """Done when the queue is empty; None unless something waits for that."""
 
     @property
     def running(self) -> bool:
@@ -130,7 +130,7 @@ class PromptQueue:
         return bool(self._line)
 
     def cancel(self) -> None:
-        """Cancel the turn that runs, and the prompts that wait behind it: they all came before this."""
+        """Cancel the running turn and the waiting prompts: all of them came before this."""
         for place in list(self._line):
             place.cancel()
 

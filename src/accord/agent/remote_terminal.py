@@ -21,7 +21,7 @@ from accord.schema import v1
 log = logging.getLogger("accord")
 
 PATIENCE = 5.0
-"""Seconds that a client may take to create or to release a terminal that nobody wants any more."""
+"""Seconds that a client may take to create or release a terminal that is no longer needed."""
 
 
 class CommandResult(msgspec.Struct, frozen=True):
@@ -88,7 +88,7 @@ class RemoteTerminal:
         try:
             await asyncio.shield(creating)
         except asyncio.CancelledError:
-            # It may exist by the time that the client hears of the cancel, and nobody else would release it.
+            # The client may have created it before the cancellation arrives; nothing else would release it.
             await self._given_up(creating)
             raise
         return self

@@ -125,7 +125,7 @@ class Session(Generic[StateT]):
     async def history(self) -> SessionState:
         """Everything that was said and done in this session so far, also before it was loaded.
 
-        It is read from the store each time, so that a long session takes no memory while nobody asks: ask once a turn,
+        It is read from the store each time, so a long session takes no memory between two calls: call it once a turn,
         for the messages that a model is to see.
         """
         return await self._record.history()

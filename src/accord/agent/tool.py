@@ -246,7 +246,7 @@ class Tool(Elicits):
         self._session.errands.start(self._send_now(), "accord tool update")
 
     async def _send_now(self) -> None:
-        # Where this fails, so does what the turn sends itself; or the turn is over, and nobody is to be told.
+        # If this fails, the turn's own updates fail too; or the turn is over, and nothing may be sent.
         with suppress(AccordError, RuntimeError):
             await self._flush()
 
