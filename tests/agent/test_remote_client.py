@@ -193,7 +193,7 @@ async def test_a_terminal_is_shown_in_a_tool_while_it_is_there(serve):
         async with turn.tool("Test", kind="execute") as tool:
             async with turn.client.terminal("make") as terminal:
                 await tool.terminal(terminal)
-            with pytest.raises(ValueError, match="before it is released"):
+            with pytest.raises(ValueError, match="already released"):
                 await tool.terminal(terminal)
 
     async with serve(agent_with(work), terminals.handlers, declare=TERMINALS) as editor:
@@ -217,7 +217,7 @@ async def test_an_error_inside_releases_the_terminal(serve):
 
 async def test_a_terminal_has_no_id_before_it_is_there(serve):
     async def work(turn):
-        with pytest.raises(RuntimeError, match="inside of its `async with`"):
+        with pytest.raises(RuntimeError, match="only inside its `async with`"):
             _ = turn.client.terminal("make").id
 
     async with serve(agent_with(work), declare=TERMINALS) as editor:

@@ -212,8 +212,8 @@ async def test_an_option_that_cannot_be_chosen_from_is_an_error_of_the_author(se
         for cwd in ("/project", "/modes"):
             with pytest.raises(PeerError):
                 await editor.open(cwd)
-    assert "the option 'model' needs values, each with an id of its own" in caplog.text
-    assert "the option 'mode' needs values, each with an id of its own" in caplog.text
+    assert "option 'model' must have at least one value, and their ids must differ" in caplog.text
+    assert "option 'mode' must have at least one value, and their ids must differ" in caplog.text
 
 
 @pytest.mark.requirement("config.category.own-underscore")
@@ -234,4 +234,4 @@ async def test_a_category_of_one_s_own_begins_with_an_underscore(serve, caplog):
             await editor.open(cwd)
         with pytest.raises(PeerError):
             await editor.open("/personality")
-    assert "begins with an underscore: 'personality'" in caplog.text
+    assert "or begin with an underscore, got 'personality'" in caplog.text

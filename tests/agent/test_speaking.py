@@ -88,7 +88,7 @@ async def test_a_step_that_is_not_in_the_plan_is_an_error_of_the_author(serve, c
 
     with pytest.raises(PeerError):
         await prompted(serve, work)
-    assert "no step 'Write'" in caplog.text
+    assert "step 'Write' is not in the plan" in caplog.text
 
 
 @pytest.mark.requirement("usage.sizes-always", "usage.cost-complete")

@@ -22,6 +22,9 @@ MEMBERS = {
         id agent program cwd roots mcp_servers meta state title set_title client config modes commands permissions
         resources mcp resolve history tool_call fold send save
     """,
+    "Config": "select switch remove values set",
+    "Modes": "offer current set",
+    "RemoteTerminal": "id is_released output wait kill run_out",
     "Turn": """
         text prompt command arguments meta answer_meta context session client cwd
         say think say_as_user end_message notice send plan tool ask elicit elicit_url usage tokens start
@@ -42,7 +45,10 @@ async def objects():
     @agent.on_prompt
     async def show(turn: accord.Turn) -> None:
         async with turn.tool("Look") as tool:
-            found.update(Session=turn.session, Turn=turn, Tool=tool)
+            session = turn.session
+            terminal = session.client.terminal("true")
+            found.update(Session=session, Turn=turn, Tool=tool, RemoteTerminal=terminal)
+            found.update(Config=session.config, Modes=session.modes)
 
     async with accord.connect(agent) as remote:
         await (await remote.new_session("/")).prompt("go")
@@ -56,8 +62,8 @@ async def test_an_object_shows_these_members_and_no_others(objects, name):
 
 
 @pytest.mark.parametrize("name", MEMBERS)
-def test_every_member_is_explained_by_a_docstring_or_the_guide(name):
-    explained = documented(getattr(accord, name)) | set(re.findall(rf"\b{name.lower()}\.(\w+)", GUIDE))
+async def test_every_member_is_explained_by_a_docstring_or_the_guide(objects, name):
+    explained = documented(type(objects[name])) | set(re.findall(rf"\b{name.lower()}\.(\w+)", GUIDE))
     assert set(MEMBERS[name].split()) - explained == set()
 
 

@@ -75,7 +75,7 @@ class Agent(Generic[StateT]):
         spans: Spans | None = None,
     ) -> None:
         if second_prompt not in get_args(SecondPrompt):
-            raise ValueError(f"second_prompt is one of {', '.join(get_args(SecondPrompt))}, not {second_prompt!r}")
+            raise ValueError(f"second_prompt must be one of {', '.join(get_args(SecondPrompt))}, got {second_prompt!r}")
         self._definition = AgentDefinition(
             info=v1.Implementation(name, version, title),
             accepts=Accepts(accepts),
@@ -126,9 +126,9 @@ class Agent(Generic[StateT]):
         return function
 
     def command(self, name: str, description: str, *, hint: str | None = None) -> Callable[[CommandT], CommandT]:
-        """Answer the slash command of this name with a function of the `Turn` and, if it wants it, the text behind it.
+        """Answer the slash command of this name with a function of the `Turn`.
 
-        `hint` says what that text may be.
+        A second parameter of the function receives the text after the name. `hint` tells the user what to write there.
         """
 
         def register(function: CommandT) -> CommandT:
@@ -164,7 +164,7 @@ class Agent(Generic[StateT]):
     ) -> Callable[[LoginCheckT], LoginCheckT]:
         """Offer a login at a terminal, where the client runs this program with these arguments.
 
-        The function, which takes nothing, says whether the user is logged in, by what the login has left behind:
+        The function, which takes nothing, says whether the user is logged in, by what the login has stored:
         clients need not tell. Only those that have a terminal are told of it.
         """
         method = v1.AuthMethodTerminal(
@@ -219,10 +219,12 @@ class Agent(Generic[StateT]):
         return self._definition.handlers.on_notification(method)
 
     def session(self, context: Context, session_id: str) -> Session[StateT]:
-        """In such a handler: the open session of this id. RequestError if there is none."""
+        """The open session with this id, for a handler that has only its context; RequestError if it is not open."""
         connection = context.peer.home
         if not isinstance(connection, AgentConnection):
-            raise TypeError("this context belongs to no agent: pass the one that a handler of an agent was given")
+            raise TypeError(
+                "this context does not belong to an agent; pass the context that a handler of an agent received"
+            )
         return connection.session(session_id).face
 
     # Running
@@ -235,7 +237,7 @@ class Agent(Generic[StateT]):
     async def serve(self, transport: Transport, *, owner: str = "") -> None:
         """Serve one client over this transport, until the link ends; its sessions are this owner's."""
         if not self._definition.answers_prompts:
-            raise TypeError("nobody answers prompts: decorate a function with @agent.on_prompt")
+            raise TypeError("no function answers prompts; register one with @agent.on_prompt")
         self._serving += 1
         try:
             await self._definition.store.open()

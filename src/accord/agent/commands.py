@@ -22,10 +22,10 @@ class Command(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if not self.name or self.name.startswith("/") or any(character.isspace() for character in self.name):
-            raise ValueError(f"a command is named by one word without its slash, not {self.name!r}")
+            raise ValueError(f"a command's name must be one word without its slash, got {self.name!r}")
 
     def call(self, turn: object, arguments: str) -> Any:
-        """The function takes the turn and, if it wants it, the text behind the command's name."""
+        """Call the function with the turn and, if it has a second parameter, the text after the command's name."""
         return self.function(turn, arguments) if _takes_two(self.function) else self.function(turn)
 
     def advertised(self) -> v1.AvailableCommand:
@@ -40,12 +40,12 @@ class Commands:
         self._commands = {command.name: command for command in commands}
 
     async def add(self, name: str, description: str, function: Callable[..., Any], *, hint: str | None = None) -> None:
-        """Offer this command in this session as well."""
+        """Offer this command in this session too; the client is told."""
         self._commands[name] = Command(name, description, function, hint)
         await self._tell()
 
     async def remove(self, name: str) -> None:
-        """No longer offer this command in this session."""
+        """Stop offering this command in this session; the client is told."""
         del self._commands[name]
         await self._tell()
 
@@ -59,7 +59,7 @@ class Commands:
         return name in self._commands
 
     def called_by(self, prompt: Sequence[v1.ContentBlock]) -> tuple[Command, str] | None:
-        """The command that a prompt begins with, and what stands behind it."""
+        """The command that a prompt begins with, and the text after its name; None for other prompts."""
         # slash-commands, Running commands: the prefix is recognized, other content may stand beside it.
         text = next((block.text for block in prompt if isinstance(block, v1.TextContent)), "").lstrip()
         if not text.startswith("/"):

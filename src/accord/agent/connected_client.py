@@ -45,7 +45,7 @@ class SessionClient(msgspec.Struct, frozen=True):
     asks: Asks
     """Sends requests that outlast a turn: a turn's end does not cancel them."""
     errands: Tasks
-    """Work that nobody waits for, such as releasing a terminal."""
+    """Work that no request waits for, such as releasing a terminal."""
     session_id: v1.SessionId
     cwd: Path
 

@@ -80,7 +80,7 @@ class AgentConnection:
             await self._errands.end(self._peer.connection.limits.grace)
 
     def session(self, session_id: str) -> OpenSession:
-        """The open session of this id; RequestError if there is none."""
+        """The open session with this id; RequestError if it is not open."""
         return self._lifecycle.session(session_id)
 
     def _handlers(self) -> Handlers:
@@ -120,15 +120,14 @@ class AgentConnection:
     async def _set_mode(self, request: v1.SetSessionModeRequest) -> None:
         session = self.session(request.session_id)
         async with self._lifecycle.keeping(session):
-            await session.face.modes.set_by_client(request.mode_id)
+            await session.config.set_mode_by_client(request.mode_id)
 
     async def _set_config_option(self, request: v1.SetSessionConfigOptionRequest) -> v1.SetSessionConfigOptionResponse:
         session = self.session(request.session_id)
-        config = session.face.config
         async with self._lifecycle.keeping(session):
-            await config.set_by_client(request.config_id, request.value)
+            await session.config.set_by_client(request.config_id, request.value)
         # session-config-options, From the Client: the answer holds all options and their values.
-        return v1.SetSessionConfigOptionResponse(config.options())
+        return v1.SetSessionConfigOptionResponse(session.config.options())
 
     # Turns
 

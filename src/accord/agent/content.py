@@ -19,7 +19,9 @@ class Accepts:
 
     def __init__(self, kinds: Collection[Accepted]) -> None:
         if unknown := set(kinds) - set(get_args(Accepted)):
-            raise ValueError(f"a prompt can hold {', '.join(get_args(Accepted))}, not {sorted(unknown)}")
+            raise ValueError(
+                f"accepts must name only {', '.join(get_args(Accepted))}, got {', '.join(map(repr, sorted(unknown)))}"
+            )
         self._kinds = frozenset(kinds)
 
     def capabilities(self) -> v1.PromptCapabilities:
@@ -33,12 +35,14 @@ class Accepts:
 def check_prompt(prompt: Sequence[ContentBlock], declared: Capabilities) -> None:
     """RequestError for a prompt that is empty, or holds what was not declared."""
     if not prompt:
-        raise RequestError.invalid_params("the prompt is empty", path="$.prompt")
+        raise RequestError.invalid_params("prompt must not be empty", path="$.prompt")
     for position, block in enumerate(prompt):
         if isinstance(block, Unknown) or not declared.allow(block):
             # initialization, Prompt capabilities: text and links are the baseline, richer types need a capability.
             raise RequestError.invalid_params(
-                "this agent takes no such content in a prompt", path=f"$.prompt[{position}]", type=_tag(block)
+                "this agent does not accept this type of content in a prompt",
+                path=f"$.prompt[{position}]",
+                type=_tag(block),
             )
 
 

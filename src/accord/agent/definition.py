@@ -116,8 +116,8 @@ def stop_reason(result: Any) -> str:
     if result in STOP_REASONS:
         return str(result)
     raise TypeError(
-        f"a function for prompts returned {result!r}; it may return nothing or one of {', '.join(STOP_REASONS)}. "
-        "What the user should read is said with turn.say."
+        f"a function for prompts must return None or one of {', '.join(STOP_REASONS)}, got {result!r}. "
+        "To show text to the user, call turn.say."
     )
 
 

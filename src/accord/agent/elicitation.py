@@ -33,7 +33,7 @@ class Elicited(msgspec.Struct, Generic[T], frozen=True):
     """What came of a form."""
 
     action: str
-    """`accept`, `decline` or `cancel`; `unavailable` where the client cannot ask; or a word that nobody here knows."""
+    """`accept`, `decline` or `cancel`, `unavailable` if the client cannot ask, or an action of a newer protocol."""
     value: T | None = None
     """What the user filled in; the fallback, where the client cannot ask."""
 
@@ -65,7 +65,7 @@ class ElicitedUrl:
 
 
 class Elicits:
-    """Whoever can ask the user for something."""
+    """What asks the user for input: the base of `Turn`, `Tool` and `Login`."""
 
     _client: ClientLink
     _scope: dict[str, Any]
@@ -92,7 +92,7 @@ class Elicits:
         check(schema)
         if _LINK.search(message):
             # rfd-elicitation: what is meant to be clicked is no part of a form.
-            log.warning("a form's message holds a link, which clients do not make clickable: use `elicit_url`")
+            log.warning("a form's message contains a URL, which clients do not make clickable; use `elicit_url`")
         if not self._can_show_forms():
             return Elicited(UNAVAILABLE, fallback)
         request = v1.ElicitationFormMode(message=message, requested_schema=schema, **self._scope)
@@ -104,7 +104,7 @@ class Elicits:
     async def elicit_url(self, message: str, url: str) -> ElicitedUrl:
         """Ask the user to visit a URL: for what must not pass through the client, such as logging in.
 
-        The URL itself holds nothing secret: whoever sees it may follow it.
+        Put no secret into the URL: everyone who sees it can open it.
         """
         _check_url(url)
         elicitation_id = v1.ElicitationId(uuid.uuid4().hex)
@@ -122,11 +122,11 @@ class Elicits:
 def _check_url(url: str) -> None:
     parts = urlsplit(url)
     if not all(parts[:2]):
-        raise ValueError(f"not a URL: {url!r}")
+        raise ValueError(f"url must have a scheme and a host, got {url!r}")
     if parts.username is not None or parts.password is not None:
-        raise ValueError(f"a URL that is shown to users and clients holds no credentials: {parts.hostname}")
+        raise ValueError(f"the URL must not contain a user name or password ({parts.hostname})")
     if parts.scheme == "http" and not is_here(parts.hostname or ""):
-        log.warning("the user is sent to %s without encryption: use https outside of development", parts.hostname)
+        log.warning("the URL for the user is not encrypted (%s); use https outside of development", parts.hostname)
 
 
 def _action(answer: v1.CreateElicitationResponse) -> str:

@@ -43,7 +43,7 @@ def schema_of(form: Any) -> v1.ElicitationSchema:
         return form
     info = inspect.type_info(form)
     if not isinstance(info, _WITH_FIELDS):
-        raise TypeError(f"a form is a class with fields, not {form!r}")
+        raise TypeError(f"a form must be a class with fields, got {form!r}")
     fields = [field for field in info.fields if field.encode_name != META]
     hints = get_type_hints(form, include_extras=True)
     return v1.ElicitationSchema(
@@ -61,20 +61,22 @@ def filled_in(form: Any, content: Content) -> Any:
     content = asked_for(schema, content)
     problems = [f"{name}: {problem}" for name, problem in _problems(schema, content)]
     if problems:
-        raise ProtocolError(f"the form was not filled in as it asks: {'; '.join(problems)}")
+        raise ProtocolError(f"the client's answer does not fit the form: {'; '.join(problems)}")
     if form is schema:
         return content
     try:
         return convert_alone(cast("Any", content), form)
     except msgspec.ValidationError as error:
-        raise ProtocolError(f"the form was not filled in as it asks: {error}") from None
+        raise ProtocolError(f"the client's answer does not fit the form: {error}") from None
 
 
 def check(schema: v1.ElicitationSchema) -> None:
     """ValueError for a form that an agent must not show."""
     # rfd-elicitation, Restricted JSON Schema: secrets by link and never by form; types of one's own behind a `_`.
     if secrets := secrets_in(schema):
-        raise ValueError(f"a form asks for no secrets ({', '.join(secrets)}): send the user to a page by `elicit_url`")
+        raise ValueError(
+            f"a form must not ask for secrets ({', '.join(secrets)}); send the user to a page with `elicit_url`"
+        )
     if (problem := excess(schema)) is not None:
         raise ValueError(problem)
     for name, asked in schema.properties.items():
@@ -84,7 +86,7 @@ def check(schema: v1.ElicitationSchema) -> None:
                 f"write it in the syntax of RE2, in at most {LONGEST_PATTERN:,} characters, and install RE2 ({EXTRA})"
             )
         if isinstance(asked, Unknown) and not asked.tag.startswith("_"):
-            raise ValueError(f"{name}: a type of one's own begins with an underscore, not {asked.tag!r}")
+            raise ValueError(f"{name}: the name of a custom type must begin with an underscore, got {asked.tag!r}")
 
 
 # A class as a schema
@@ -105,14 +107,14 @@ def _property(field: inspect.Field, hint: Any, owner: str) -> ElicitationPropert
     for types, make in _PROPERTIES:
         if isinstance(kind, types):
             return _in_order(make(kind, described), hint)
-    raise TypeError(f"{owner}.{field.name}: a form has no field for {type(kind).__name__}")
+    raise TypeError(f"{owner}.{field.name}: a form cannot have a field of type {type(kind).__name__}")
 
 
 def _only(union: inspect.UnionType, name: str, owner: str) -> inspect.Type:
     """What an optional field holds if anything."""
     others = [it for it in union.types if not isinstance(it, inspect.NoneType)]
     if len(others) != 1:
-        raise TypeError(f"{owner}.{name}: a form's field has one type")
+        raise TypeError(f"{owner}.{name}: a field of a form must have exactly one type")
     return others[0]
 
 
@@ -177,7 +179,7 @@ def _choices(kind: inspect.Type) -> list[str]:
         values = [member.value for member in kind.cls]
     choices = [value for value in values if isinstance(value, str)]
     if not choices or len(choices) < len(list(values)):
-        raise TypeError("a form offers texts to choose from: a Literal or an Enum of strings")
+        raise TypeError("the choices of a form must be strings: use a Literal or an Enum of strings")
     return choices
 
 

@@ -1,11 +1,12 @@
 """How sessions begin, are found again, and end: `session/new`, `list`, `load`, `resume`, `fork`, `close`, `delete`.
 
-Each of them is a few lines onto the store and onto `Session`. What the pages leave open is decided here:
+Each of them is a few lines over the store and `Session`. The specification leaves three questions open; our answers:
 
-- A session is open in one place. Whoever loads or resumes it has it from then on; where it was open before, the next
-  thing that would be kept is refused. On the same connection the session is first closed, its running turn cancelled.
-- Deleting an open session closes it. Loading a deleted one fails like loading one that never was.
-- A fork may work in another folder. What its source does at that moment goes on in the source only.
+- A session is open on one connection. Loading or resuming it moves it to the connection that asks. The previous
+  connection can save nothing more in it. If it is the same connection, the session is closed first and its running
+  turn is cancelled.
+- Deleting an open session closes it. Loading a deleted session fails like loading an unknown one.
+- A fork may work in another folder. A turn that is running in its source continues in the source only.
 """
 
 from __future__ import annotations
@@ -136,7 +137,7 @@ class Lifecycle:
             raise not_found(request.session_id)
         if str(cwd) != found.cwd:
             # session-setup, Additional Workspace Roots: the request's cwd matches the session's.
-            raise RequestError.invalid_params("this session works in another folder", path="$.cwd", cwd=found.cwd)
+            raise RequestError.invalid_params("cwd must be the folder of the session", path="$.cwd", cwd=found.cwd)
         await self._end(request.session_id)
         # The same page: roots that the request leaves out are never restored.
         held = await self._store.take(found.id, owner=self._owner, roots=[str(folder) for folder in others])
@@ -170,7 +171,7 @@ class Lifecycle:
     # Finding
 
     def session(self, session_id: str) -> OpenSession:
-        """The open session of this id; RequestError if there is none."""
+        """The open session with this id; RequestError if it is not open."""
         session = self.sessions.get(session_id)
         if session is None:
             raise not_found(session_id)
@@ -198,13 +199,13 @@ class Lifecycle:
             await self._store.delete(request.session_id, owner=self._owner)
 
     async def let_go(self, session: OpenSession) -> None:
-        """This session is no longer ours: somebody else has it, or it was deleted."""
+        """End a session here that was opened elsewhere or deleted."""
         if self.sessions.get(session.id) is session:
             await self._end(session.id)
 
     @asynccontextmanager
     async def keeping(self, session: OpenSession) -> AsyncGenerator[None]:
-        """Answer with what the client should know of a store's trouble; who no longer has the session lets go of it."""
+        """Turn a StoreError into the answer for the client, and end a session that was opened elsewhere or deleted."""
         try:
             yield
         except StoreError as error:
@@ -235,7 +236,7 @@ class Lifecycle:
 
 def _choices(session: OpenSession) -> tuple[v1.SessionModeState | None, Options]:
     """What the user may choose, for the answer that opens a session."""
-    return session.face.modes.state(), session.face.config.options() or None
+    return session.config.mode_state(), session.config.options() or None
 
 
 def _info(stored: StoredSession) -> v1.SessionInfo:

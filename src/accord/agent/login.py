@@ -1,7 +1,7 @@
-"""Authentication: the ways in that an agent offers, what waits for them, and the way out.
+"""Authentication: the logins that an agent offers, what requires them, and logging out.
 
-An agent that registers a way to log in lets nobody open a session, or prompt in one, before it was gone. Whether a
-connection is authenticated is known to that connection alone.
+An agent that registers a login requires it before a session can be opened or prompted. Each connection is authenticated
+by itself.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Logins(msgspec.Struct):
 
     def add(self, way: Way) -> None:
         if any(it.id == way.id for it in self.ways):
-            raise ValueError(f"there is a way to log in called {way.id!r} already")
+            raise ValueError(f"a login with the id {way.id!r} is already registered")
         self.ways.append(way)
 
 
@@ -74,13 +74,13 @@ class Authentication:
     async def require(self) -> None:
         """RequestError unless authenticated."""
         if not self._open:
-            # A login at a terminal tells us nothing: what it left behind does.
+            # A login at a terminal does not report its result; the author's function checks what it stored.
             self._open = await self._is_logged_in()
         if not self._open:
             raise RequestError.auth_required()
 
     async def _is_logged_in(self) -> bool:
-        """Whether somebody is, by what their login has left behind."""
+        """Whether the user is logged in, by the function that the author registered for this."""
         checks = [self._logins.check, *(way.function for way in self._logins.ways if self._shows(way))]
         for check in checks:
             if check is not None and await _result(check()):
@@ -96,13 +96,13 @@ class Authentication:
     async def authenticate(self, request: v1.AuthenticateRequest, context: Context) -> None:
         way = next((it for it in self._logins.ways if it.id == request.method_id), None)
         if way is None:
-            raise RequestError.invalid_params("there is no such way to log in", methodId=request.method_id)
+            raise RequestError.invalid_params("unknown login method", methodId=request.method_id)
         if way.function is not None:
             login = Login(self._client, request.method_id, context)
             function = way.function
             takes_login = bool(inspect.signature(function).parameters)
             if await _result(function(login) if takes_login else function()) is False:
-                raise RequestError.auth_required("This did not log you in")
+                raise RequestError.auth_required("The login did not succeed")
         self._open = True
 
     async def logout(self) -> None:

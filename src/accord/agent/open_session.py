@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from accord.agent.commands import Command
+from accord.agent.config_options import ConfigOptions
 from accord.agent.connected_client import ConnectedClient, SessionClient
 from accord.agent.content import text_of
 from accord.agent.mcp import SessionServers
@@ -37,7 +38,7 @@ class SessionSurroundings(msgspec.Struct, frozen=True):
 
     client: ConnectedClient
     errands: Tasks
-    """Work that nobody waits for, such as releasing a terminal."""
+    """Work that no request waits for, such as releasing a terminal."""
     name: str
     """The agent's name."""
     program: str
@@ -74,10 +75,13 @@ class OpenSession:
         self.record = record
         """Its place in the store."""
         self.updates = SessionUpdates(record, client.peer, folders[0])
+        self.config = ConfigOptions(self.updates, self._config_changed)
+        """What the user chooses from."""
         self.asked: SessionClient
         """What requests to the client need, in turns and between them."""
         self._client = client
         self._errands = surroundings.errands
+        self._on_config = surroundings.on_config
         self.turns = PromptQueue(surroundings.second_prompt, surroundings.cancel_grace)
         self.face = Session(
             SessionParts(
@@ -94,7 +98,7 @@ class OpenSession:
                 permissions=surroundings.permissions or PermissionMemory(),
                 commands=surroundings.commands,
                 state_type=surroundings.state_type,
-                on_config=surroundings.on_config,
+                config=self.config,
                 mcp=self._servers,
             )
         )
@@ -118,27 +122,30 @@ class OpenSession:
         self.asked = SessionClient(client, client.asked_for(session), errands, session.id, session.cwd)
         return self.asked
 
+    async def _config_changed(self, option_id: str, value: str | bool) -> None:
+        await self._on_config(self.face, option_id, value)
+
     # Its life
 
     def open(self) -> None:
         """The answer that tells the client of this session is being made: it holds all settings as they are now."""
-        self.face.config.restore(self.record.settings)
+        self.config.restore(self.record.settings)
         self.updates.is_open = True
 
     def known(self) -> None:
-        """The client knows the session now: what it is told goes to it at once."""
+        """The client knows the session now; from here on, updates are sent at once."""
         self.updates.known()
 
     async def announce(self) -> None:
-        """The answer is on its way. What comes now, comes behind it."""
+        """The answer that opens the session was sent; send the commands after it."""
         self.known()
         if self.face.commands:
             # slash-commands, Advertising commands: once the session exists.
             await self.updates.send(self.face.commands.update())
 
     async def tell_usage(self) -> None:
-        """The client takes the session up without its past: how full the context is, it cannot know otherwise."""
-        # rfd-session-usage, Frequently asked questions. A replay has it among the rest.
+        """Tell a client that resumes the session how full its context is."""
+        # rfd-session-usage, Frequently asked questions. A client that loads the session finds it in the replay.
         frame = await self.record.usage()
         if frame is not None:
             self.updates.tell(frame)
@@ -155,22 +162,22 @@ class OpenSession:
 
     async def forget_turn(self) -> None:
         """The turn was refused: nothing of it is part of the conversation, and it gives no title."""
-        # schema, StopReason: the prompt and what came behind it are not in the next prompt.
+        # schema, StopReason: the prompt and what followed it are not in the next prompt.
         await self.record.forget_prompt()
         self.updates.forget_tool_calls()
         if self._prompt_title is not None and self.record.title == self._prompt_title:
             await self.face.set_title(None)
 
     async def close(self) -> None:
-        """Cancel what runs, and free what the session holds."""
+        """Cancel running turns, save the state and free the session's resources."""
         self.updates.is_open = False
         await self.turns.end()
         try:
             await self.face.save()
         except StoreError as error:
-            log.info("the state of session %s was not kept: %s", self.id, error)
+            log.info("the state of session %s was not saved: %s", self.id, error)
         try:
             await self.face.resources.aclose()
         except Exception:
-            log.exception("closing what the session %s held failed", self.id)
+            log.exception("closing the resources of session %s failed", self.id)
         self.record.release()

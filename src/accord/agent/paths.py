@@ -26,7 +26,7 @@ def absolute(path: str, place: str) -> Path:
     """A folder, named at this place of a request."""
     # session-setup, Working Directory and Additional Workspace Roots: each "MUST be an absolute path".
     if not Path(path).is_absolute():
-        raise RequestError.invalid_params("an absolute path is needed", path=place)
+        raise RequestError.invalid_params(f"path must be absolute, got {path[:80]!r}", path=place)
     if "\0" in path or not is_unicode(path):
         raise RequestError.invalid_params("path contains a null byte or half a surrogate pair", path=place)
     return Path(path)
@@ -60,4 +60,4 @@ def check_line(line: int | None) -> None:
     """ValueError for a line that no file has."""
     # overview, Argument requirements: the first line is line 1.
     if line is not None and line < 1:
-        raise ValueError(f"lines are counted from 1: there is no line {line}")
+        raise ValueError(f"line must be at least 1, got {line}")

@@ -60,7 +60,7 @@ def options_of(offered: Sequence[Offered]) -> list[v1.PermissionOption]:
     options = [v1.PermissionOption.of(it) if isinstance(it, str) else it for it in offered or USUAL]
     if len({option.option_id for option in options}) < len(options):
         # tool-calls, Permission Options: "Unique identifier for this option".
-        raise ValueError("two options of a permission request have the same id")
+        raise ValueError("the ids of a permission request's options must differ")
     return options
 
 
@@ -79,13 +79,15 @@ async def decided(
     except PeerError as error:
         if error.code != METHOD_NOT_FOUND:
             raise
-        log.warning("the client cannot ask its user for permission; this is taken for a refusal")
+        log.warning("the client cannot ask its user for permission; the request counts as refused")
         return Decision(allowed=False)
     if not isinstance(outcome, v1.SelectedPermissionOutcome):
         return Decision(allowed=False)
     option = next((it for it in request.options if it.option_id == outcome.option_id), None)
     if option is None:
-        log.warning("the client chose %r, which was not offered; this is taken for a refusal", outcome.option_id)
+        log.warning(
+            "the client chose the option %r, which was not offered; the request counts as refused", outcome.option_id
+        )
         return Decision(allowed=False)
     memory.learn(subject, option)
     return Decision(option.kind in ("allow_once", "allow_always"), option)

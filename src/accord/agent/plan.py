@@ -61,4 +61,4 @@ class TurnPlan:
         for place, entry in enumerate(self.entries):
             if entry.content == step:
                 return place
-        raise ValueError(f"the plan has no step {step!r}")
+        raise ValueError(f"step {step!r} is not in the plan")

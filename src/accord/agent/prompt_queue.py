@@ -108,7 +108,7 @@ class QueuedPrompt:
         return False
 
     def _grace_is_over(self) -> None:
-        log.warning("a turn does not end when it is cancelled; it was answered all the same")
+        log.warning("a cancelled turn did not end within its grace period; its prompt was answered without it")
         self._turns.leave(self)
         if self._overdue is not None:
             self._overdue()
@@ -122,7 +122,7 @@ class PromptQueue:
         self._grace = grace
         self._line: deque[QueuedPrompt] = deque()
         self._empty: asyncio.Future[None] | None = None
-        """Done when the line is empty; there while somebody waits for that."""
+        """Done when the queue is empty; None unless something waits for that."""
 
     @property
     def running(self) -> bool:
@@ -130,7 +130,7 @@ class PromptQueue:
         return bool(self._line)
 
     def cancel(self) -> None:
-        """Cancel the turn that runs, and the prompts that wait behind it: they all came before this."""
+        """Cancel the running turn and the waiting prompts: all of them came before this."""
         for place in list(self._line):
             place.cancel()
 
@@ -144,7 +144,9 @@ class PromptQueue:
     def place(self) -> QueuedPrompt:
         """A place at the end of the line; raises RequestError if a second prompt is refused."""
         if self._line and self._second_prompt == "reject":
-            raise RequestError.invalid_request("this session is working on another prompt")
+            raise RequestError.invalid_request(
+                "this session is working on another prompt; wait for its answer, or cancel it"
+            )
         if self._second_prompt == "cancel_first":
             self.cancel()
         place = QueuedPrompt(self, self._grace)

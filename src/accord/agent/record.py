@@ -4,8 +4,8 @@
     session/load ─▶ Record.replay ─▶ every update again, and what a crash has left open is closed
     Session.history ─▶ the same updates, folded
 
-A conversation is what the client was told, so an update is kept as the JSON that goes over the wire, and once. Notices
-are no part of it, nor are the commands at hand, which whoever opens the session tells anew.
+A conversation is what the client was told, so each update is saved once, as the JSON that is sent. Notices are not
+saved. Neither are the available commands: the agent sends them each time the session is opened.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ TITLE_LENGTH = 80
 
 
 class Record:
-    """One session's place in the store, held by whoever has the session open."""
+    """One session's place in the store, held by the connection that has the session open."""
 
     def __init__(self, store: Store, stored: StoredSession) -> None:
         self.title = stored.title
@@ -100,7 +100,7 @@ class Record:
         return f"{self._name}-{self._prompts}-{what}"
 
     async def forget_prompt(self) -> None:
-        """Forget the latest prompt and what came behind it: no later prompt builds on it, no load tells of it."""
+        """Forget the latest prompt and what followed it; later prompts and loads do not see them."""
         sign = self.id_for("user").encode()
         place = 0
         async for page in self._pages():
@@ -111,7 +111,7 @@ class Record:
                 place += 1
 
     def release(self) -> None:
-        """The session is closed: nothing more will be kept, until somebody opens it again."""
+        """Release the closed session; nothing is saved until it is opened again."""
         self._store.release(self._stored)
 
     async def keep_settings(self, settings: dict[str, Json]) -> None:
@@ -227,7 +227,7 @@ def seen(update: bytes) -> Seen:
 
 
 def _odd(plain: Json) -> Seen:
-    """An update with half an emoji in it, or one that nobody here knows."""
+    """An update with half an emoji in it, or of an unknown kind."""
     if not isinstance(plain, dict):
         raise DecodeError("$", "not an object")
     fields = cast("dict[str, Json]", plain)
@@ -236,7 +236,7 @@ def _odd(plain: Json) -> Seen:
 
 
 def _damaged(error: DecodeError) -> StoreError:
-    return StoreError("damaged", f"the store holds an update that makes no sense: {error}")
+    return StoreError("damaged", f"the store contains a malformed update: {error}")
 
 
 def encoded_update(update: SessionUpdate) -> bytes:

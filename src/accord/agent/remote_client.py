@@ -21,7 +21,7 @@ ResultT = TypeVar("ResultT")
 
 
 class ClientLink:
-    """The client, whoever asks it: what it said of itself, and any message to it."""
+    """The client: what it declared, and any message to it."""
 
     def __init__(self, client: ConnectedClient, asks: Asks) -> None:
         self._client = client
@@ -106,7 +106,7 @@ class RemoteClient(ClientLink):
         cwd: str | PathLike[str] | None = None,
         output_byte_limit: int | None = None,
     ) -> RemoteTerminal:
-        """A command run by the client, as a context manager that ends with its release.
+        """A command that the client runs, as a context manager that releases the terminal at its end.
 
         >>> async def test(turn):
         ...     async with turn.client.terminal("make", ["test"]) as terminal:

@@ -21,7 +21,7 @@ from accord.schema import v1
 log = logging.getLogger("accord")
 
 PATIENCE = 5.0
-"""Seconds that a client may take to create or to release a terminal that nobody wants any more."""
+"""Seconds that a client may take to create or release a terminal that is no longer needed."""
 
 
 class CommandResult(msgspec.Struct, frozen=True):
@@ -42,6 +42,7 @@ class RemoteTerminal:
 
     def __init__(self, session: SessionClient, asks: Asks, request: v1.CreateTerminalRequest) -> None:
         self.is_released = False
+        """Whether the client has been told to release it."""
         self._session = session
         self._asks = asks
         self._request = request
@@ -49,9 +50,9 @@ class RemoteTerminal:
 
     @property
     def id(self) -> v1.TerminalId:
-        """What the client calls it."""
+        """The client's id of the terminal."""
         if self._id is None:
-            raise RuntimeError("a terminal is there inside of its `async with`")
+            raise RuntimeError("the terminal exists only inside its `async with` block")
         return self._id
 
     async def output(self) -> v1.TerminalOutputResponse:
@@ -67,7 +68,7 @@ class RemoteTerminal:
         await self._asks.request(v1.KillTerminalRequest(self._session.session_id, self.id))
 
     async def run_out(self, timeout: float | None = None) -> CommandResult:  # noqa: ASYNC109
-        """Wait until the command ends, or kill it after `timeout` seconds; what came of it."""
+        """Wait until the command ends, or kill it after `timeout` seconds; returns its output and exit code."""
         # terminals, Building a Timeout: wait and timer race; then kill, read the output, release.
         timed_out = False
         try:
@@ -87,7 +88,7 @@ class RemoteTerminal:
         try:
             await asyncio.shield(creating)
         except asyncio.CancelledError:
-            # It may exist by the time that the client hears of the cancel, and nobody else would release it.
+            # The client may have created it before the cancellation arrives; nothing else would release it.
             await self._given_up(creating)
             raise
         return self
@@ -117,4 +118,4 @@ class RemoteTerminal:
         try:
             await self._session.asks.request(v1.ReleaseTerminalRequest(self._session.session_id, self.id))
         except AccordError as error:
-            log.info("releasing the terminal %s: %s", self.id, error)
+            log.info("releasing the terminal %s failed: %s", self.id, error)

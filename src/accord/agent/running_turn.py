@@ -43,9 +43,9 @@ class RunningTurn:
         return self.session.record.id_for(f"{kind}{self._made}")
 
     async def request(self, request: Request[ResultT], *, force: bool = False) -> ResultT:
-        """Ask the client anything; given up when the turn ends, in whichever task it was asked."""
+        """Send the client any request. It is cancelled when the turn ends, whichever task sent it."""
         if self._place.is_cancelled and isinstance(request, _ASKS_THE_USER):
-            # prompt-turn, Cancellation: the client has answered what was open, and its user is through with this.
+            # prompt-turn, Cancellation: the client has answered all open questions; do not ask its user again.
             raise asyncio.CancelledError
         return await self._while_it_lasts(self.session.asked.asks.request(request, force=force))
 
@@ -65,7 +65,7 @@ class RunningTurn:
             self._asking.discard(task)
 
     def end(self) -> None:
-        """The function has returned: nothing is asked or said any more."""
+        """Refuse updates from now on and cancel open requests: the function has returned."""
         self.send = _too_late
         current = asyncio.current_task()
         for task in self._asking:
@@ -88,4 +88,4 @@ def _each(error: BaseException) -> Iterator[BaseException]:
 
 async def _too_late(_: v1.SessionUpdate) -> None:
     # overview, Message Flow: a turn's updates come before its answer.
-    raise RuntimeError("this turn is over; session.send tells the client something between turns")
+    raise RuntimeError("this turn is over; use session.send to tell the client something between turns")

@@ -5,7 +5,7 @@ It is the face of an `OpenSession`, which has what the connection does with a se
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from os import PathLike
 from pathlib import Path
@@ -15,6 +15,7 @@ import msgspec
 
 from accord.agent.commands import Command, Commands
 from accord.agent.config import Config, Modes
+from accord.agent.config_options import ConfigOptions
 from accord.agent.connected_client import SessionClient
 from accord.agent.mcp import SessionServers
 from accord.agent.permission import PermissionMemory
@@ -55,7 +56,7 @@ class SessionParts(msgspec.Struct, frozen=True, kw_only=True):
     permissions: PermissionMemory
     commands: Sequence[Command]
     state_type: type[Any] | None
-    on_config: Callable[[Session, str, str | bool], Awaitable[None]]
+    config: ConfigOptions
     mcp: Callable[[], SessionServers]
     """The session's MCP servers, which are connected when they are first used."""
 
@@ -86,9 +87,9 @@ class Session(Generic[StateT]):
         asked = parts.asked_by(self)
         self.client = RemoteClient(asked, asked.asks)
         """The client, between turns; what `turn.client` is asked ends with its turn."""
-        self.config = Config(parts.updates, self._config_changed)
+        self.config = Config(parts.config)
         """The options that the user chooses from."""
-        self.modes = Modes(self.config)
+        self.modes = Modes(self.config, parts.config)
         """The ways of working that the user chooses from."""
         self.commands = Commands(parts.updates, parts.commands)
         """The slash commands."""
@@ -124,7 +125,7 @@ class Session(Generic[StateT]):
     async def history(self) -> SessionState:
         """Everything that was said and done in this session so far, also before it was loaded.
 
-        It is read from the store each time, so that a long session takes no memory while nobody asks: ask once a turn,
+        It is read from the store each time, so a long session takes no memory between two calls: call it once a turn,
         for the messages that a model is to see.
         """
         return await self._record.history()
@@ -148,9 +149,6 @@ class Session(Generic[StateT]):
         """Keep `state` as it is now. It happens by itself at the end of a turn, and when the session is closed."""
         if self._parts.state_type is not None:
             await self._record.keep_state(self.state)
-
-    async def _config_changed(self, option_id: str, value: str | bool) -> None:
-        await self._parts.on_config(self, option_id, value)
 
     def __repr__(self) -> str:
         return f"Session({self.id!r}, cwd={str(self.cwd)!r})"

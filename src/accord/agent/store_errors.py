@@ -1,4 +1,4 @@
-"""What a store's trouble is to a client."""
+"""Answers to clients whose request met an error of the session store."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _IN_WORDS: dict[StoreTrouble, str] = {
     "full": "The disk of the agent's store of sessions is full; free some space, then try again",
     "replaced": "The agent's store of sessions was deleted or replaced while it was open; restart the agent",
 }
-"""What the client is told: what is wrong and what to do, without paths or the words of the operating system."""
+"""Messages for the client by the reason of the error: what is wrong and what to do, without paths and system errors."""
 
 
 def told(error: StoreError, session_id: str) -> RequestError:
-    """What the client is told of it. What only the agent's operator can use is logged."""
+    """The answer for the client. Details that only the agent's operator can use are logged."""
     if error.reason == "gone":
         return not_found(session_id)
     if error.reason == "cursor":
         return RequestError.invalid_params(str(error), path="$.cursor")
     if error.reason == "taken":
         data = {"sessionId": session_id, "reason": "taken"}
-        return RequestError(INVALID_REQUEST, "Session was taken up elsewhere", data)
+        return RequestError(INVALID_REQUEST, "Session was opened elsewhere", data)
     log.error("%s", error)
     message = _IN_WORDS.get(error.reason, "The agent's store of sessions cannot be used; its log says why")
     return RequestError.internal(message, reason=error.reason)
@@ -42,7 +42,7 @@ def told(error: StoreError, session_id: str) -> RequestError:
 
 @contextmanager
 def telling(session_id: str) -> Generator[None]:
-    """Answer with what the client should know of a store's trouble."""
+    """Turn a StoreError into the answer for the client."""
     try:
         yield
     except StoreError as error:

@@ -127,7 +127,7 @@ class Tool(Elicits):
     async def terminal(self, terminal: RemoteTerminal | v1.TerminalId) -> None:
         """Show this terminal's output as it grows."""
         if isinstance(terminal, RemoteTerminal) and terminal.is_released:
-            raise ValueError("a terminal is shown before it is released")
+            raise ValueError("the terminal was already released; show it inside its `async with` block")
         self._add(v1.Terminal(terminal.id if isinstance(terminal, RemoteTerminal) else terminal))
         await self._flush()
 
@@ -246,7 +246,7 @@ class Tool(Elicits):
         self._session.errands.start(self._send_now(), "accord tool update")
 
     async def _send_now(self) -> None:
-        # Where this fails, so does what the turn sends itself; or the turn is over, and nobody is to be told.
+        # If this fails, the turn's own updates fail too; or the turn is over, and nothing may be sent.
         with suppress(AccordError, RuntimeError):
             await self._flush()
 

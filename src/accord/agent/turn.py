@@ -27,7 +27,7 @@ class Turn(Elicits, Generic[StateT]):
     >>> async def reply(turn: Turn) -> None:
     ...     await turn.say(f"You said: {turn.text}")
 
-    It lasts until the function returns. What it has asked the client for by then is given up, and saying more is an
+    It lasts until the function returns. Open requests to the client are then cancelled, and sending more updates is an
     error: the answer is on its way. `turn.session.send` may speak later.
     """
 
@@ -39,13 +39,13 @@ class Turn(Elicits, Generic[StateT]):
         self.command: str | None = None
         """The slash command that the prompt calls, if it calls one that there is."""
         self.arguments = ""
-        """The text behind the command's name."""
+        """The text after the command's name."""
         self.meta: dict[str, Json] = request.meta or {}
         """The `_meta` of the prompt."""
         self.answer_meta: dict[str, Json] = {}
         """What the answer's `_meta` will hold."""
         self.context = running.context
-        """The low level's: the peer, and the request's id."""
+        """The context of the request on the low level: the peer and the request's id."""
         self.client = RemoteClient(running.session.asked, running)
         """What the client lends: files and terminals."""
         self._client = self.client
