@@ -6,6 +6,8 @@ below, with its reason; an entry that no longer differs fails too.
 
 import importlib.util
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -183,3 +185,13 @@ def test_the_comparison_sees(damage, version):
         case "a method":
             del ours["methods"]["session/prompt (request)"]
     assert len(differences(theirs, ours, "")) == 1
+
+
+def test_the_schema_names_a_set_of_words_whatever_order_another_module_has_them_in():
+    program = (
+        "from typing import Literal, Optional; Optional[Literal['uri', 'date', 'email', 'date-time']]; "
+        "from accord.schema.describe import json_schema; "
+        "print(json_schema(1)['$defs']['StringPropertySchema']['properties']['format'])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "#/$defs/StringFormat" in done.stdout

@@ -33,12 +33,25 @@ class Scalar(msgspec.Struct, frozen=True):
     shortest: int | None = None
 
 
-class OneWord(msgspec.Struct, frozen=True):
-    """A string of a set; an open set takes any other string too, `read_open` only when reading."""
+class OneWord(msgspec.Struct, frozen=True, eq=False):
+    """A string of a set; an open set takes any other string too, `read_open` only when reading.
+
+    The order of the words does not count: `typing` takes two sets of the same words for equal, and so may give the words
+    of one in the order in which another module has written them.
+    """
 
     known: tuple[str, ...]
     open: bool = False
     read_open: bool = False
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OneWord) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[frozenset[str], bool, bool]:
+        return frozenset(self.known), self.open, self.read_open
 
 
 class ListOf(msgspec.Struct, frozen=True):
