@@ -36,7 +36,7 @@ class Scalar(msgspec.Struct, frozen=True):
 class OneWord(msgspec.Struct, frozen=True, eq=False):
     """A string of a set; an open set takes any other string too, `read_open` only when reading.
 
-    The order of the words does not count: `typing` takes two sets of the same words for equal, and so may give the words
+    The order of the words does not count: for `typing`, two sets of the same words are equal, so it may give the words
     of one in the order in which another module has written them.
     """
 
