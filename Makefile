@@ -47,6 +47,7 @@ check: $(VENV)/.check
 	$(BIN)/pyright
 	$(BIN)/mypy
 	$(BIN)/python tools/check_documents.py
+	$(BIN)/python -m pytest -q tests/typing
 
 interop: $(VENV)/.test
 	-@$(BIN)/python -m interop build

@@ -144,7 +144,7 @@ class Peer:
         self.capabilities = Capabilities()
         self.spans = spans
         self.home: object = None
-        """What the connection belongs to, for handlers that hold only the peer: the `Service` of an agent."""
+        """What the connection belongs to, for handlers that hold only the peer: the `AgentConnection` of an agent."""
         self._routes = Incoming(self, handlers or Handlers()).routes()
         self.connection = Connection(transport, self._routes, role=role, limits=limits, debug=debug)
 
