@@ -101,7 +101,7 @@ class Turn(Elicits, Generic[StateT]):
         return True
 
     async def send(self, update: v1.SessionUpdate) -> None:
-        """Any update for which there is no shorter way."""
+        """Send an update of any kind, such as one that has no method here."""
         await self._running.send(update)
 
     def _begin_message(self, speaker: type[object]) -> None:
@@ -147,7 +147,7 @@ class Turn(Elicits, Generic[StateT]):
     async def ask(
         self, title: str, *options: Offered, kind: v1.ToolKind | None = None, about: str | None = None
     ) -> Decision:
-        """Ask the user's permission for something that is no tool call of its own; see `Tool.ask`."""
+        """Ask the user's permission for something that is not a tool call; see `Tool.ask`."""
         async with self.tool(title, kind=kind) as tool:
             return await tool.ask(*options, about=about)
 

@@ -48,10 +48,14 @@ class _Version(msgspec.Struct):
     version: int | None = msgspec.field(default=None, name="protocolVersion")
 
 
+# Made at import: msgspec's first look at a class is not safe in two threads.
+_read_version = msgspec.json.Decoder(_Version).decode
+
+
 def protocol_version_of(result: Raw | None) -> str | None:
     """The protocol version in this result of `initialize`, as a header value, or None."""
     try:
-        version = None if result is None else msgspec.json.decode(result, type=_Version).version
+        version = None if result is None else _read_version(result).version
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
     return None if version is None else str(version)

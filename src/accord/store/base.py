@@ -200,7 +200,7 @@ class Cursor(msgspec.Struct, frozen=True, array_like=True):
         """Parse a cursor; raises StoreError `cursor` if it is malformed or belongs to another list."""
         try:
             padded = text.encode("ascii") + b"=" * (-len(text) % 4)
-            cursor = msgspec.json.decode(base64.b64decode(padded, altchars=b"-_", validate=True), type=Cursor)
+            cursor = _read_cursor(base64.b64decode(padded, altchars=b"-_", validate=True))
         except (UnicodeEncodeError, UnicodeDecodeError, binascii.Error, msgspec.DecodeError):
             raise StoreError("cursor", "invalid cursor; use the one of the previous page, or none") from None
         if cursor.cwd != cwd:
@@ -217,3 +217,7 @@ def moment(microseconds: int) -> datetime:
     """The time that `microseconds` wrote."""
     seconds, rest = divmod(microseconds, 1_000_000)
     return datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest)
+
+
+# Made at import: msgspec's first look at a class is not safe in two threads.
+_read_cursor = msgspec.json.Decoder(Cursor).decode

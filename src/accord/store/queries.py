@@ -185,3 +185,6 @@ def _session(row: tuple[Any, ...]) -> StoredSession:
 
 _NONSENSE = (ValueError, TypeError, AttributeError, OverflowError, OSError, msgspec.MsgspecError)
 """What invalid values in a damaged file raise."""
+
+# Made at import: msgspec's first look at a class is not safe in two threads; `convert` then finds what it needs.
+msgspec.json.Decoder(StoredSession)

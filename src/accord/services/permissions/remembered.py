@@ -99,7 +99,7 @@ class RememberedAnswers:
     def _read(self, *, strict: bool = False) -> _Document:
         try:
             data = self.path.read_bytes()
-            version = msgspec.json.decode(data, type=_Version).version
+            version = _read_version(data).version
             if version == 1:
                 log.warning(
                     "%s has version 1, whose answers are tied to agents' names; they are ignored",
@@ -107,7 +107,7 @@ class RememberedAnswers:
                 )
                 return _Document()
             if version == VERSION:
-                return msgspec.json.decode(data, type=_Document)
+                return _read_document(data)
         except FileNotFoundError:
             return _Document()
         except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -169,3 +169,8 @@ else:
         import fcntl
 
         fcntl.flock(fd, fcntl.LOCK_EX)
+
+
+# Made at import: msgspec's first look at a class is not safe in two threads.
+_read_version = msgspec.json.Decoder(_Version).decode
+_read_document = msgspec.json.Decoder(_Document).decode
