@@ -143,7 +143,8 @@ asyncio.run(run(agent()))
 
 def test_killing_us_between_an_agents_start_and_telling_the_guard_ends_it(driver, started):
     it = driver(KILLED_BEFORE_TELLING)
-    assert it.named() in started()
+    group = it.named()
+    wait_until(lambda: group in started())  # the kernel shows a new process's environment a moment after it starts
     it.kill()
     wait_until(lambda: not started())
 
