@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from accord.client.supervision import Restart as Restart, Restarted as Restarted
     from accord.connecting import connect as connect
     from accord.engine.connection import Connection as Connection
-    from accord.engine.handlers import Context as Context, Handlers as Handlers
+    from accord.engine.context import Context as Context
+    from accord.engine.handlers import Handlers as Handlers
     from accord.engine.limits import Limits as Limits, Statistics as Statistics
     from accord.engine.peer import Peer as Peer
     from accord.errors import (
@@ -90,7 +91,7 @@ _HOMES = {
     "ConfigurationError": "errors",
     "Connection": "engine.connection",
     "ConnectionClosed": "errors",
-    "Context": "engine.handlers",
+    "Context": "engine.context",
     "Decision": "agent.permission",
     "DecodeError": "errors",
     "Elicitation": "services.elicitation.elicitation",

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any, cast
 
 from accord.errors import CapabilityMissing
 from accord.schema import v1
 from accord.schema.base import Mark, Notification, Request, Shape
-from accord.schema.hints import Tagged, fields_of, node_of
+from accord.schema.hints import Tagged, fields_of
 
 Path = str
 """A capability by its place in the declared object: `session_capabilities.fork`."""
@@ -23,12 +22,20 @@ FIELDS_NEED: dict[tuple[str, str], Path] = {
 """What the proposed fields of a message need, by its method; what whole messages need stands with them."""
 
 
-@functools.cache
-def updates_that_need() -> dict[type, Path]:
-    """The kinds of update that a client has to have asked for, each with the capability that does."""
-    updates = node_of(v1.SessionUpdate)
-    assert isinstance(updates, Tagged)
+def updates_that_need(stream: type[Notification]) -> dict[type, Path]:
+    """The kinds of update in a stream that the client must have asked for, each with the capability that does so."""
+    updates = next((field.node for field in fields_of(cast("Any", stream)) if field.name == "update"), None)
+    if not isinstance(updates, Tagged):
+        return {}
     return {cls: cls.__needs__ for _, cls in updates.variants if issubclass(cls, Shape) and cls.__needs__ is not None}
+
+
+def declared_in(handshake: Any) -> Any:
+    """The capabilities that a message of the handshake declares, in either version; None if it has none."""
+    for name in ("client_capabilities", "agent_capabilities", "capabilities"):
+        if (declared := getattr(handshake, name, None)) is not None:
+            return declared
+    return None
 
 
 class Capabilities:
@@ -81,8 +88,9 @@ class CapabilityGuard:
     def __init__(self, cls: type[Request[Any] | Notification]) -> None:
         self._method = cls.__method__
         self._needs = cls.__needs__
-        self.updates = updates_that_need() if cls.__method__ == "session/update" else None
-        """The kinds of update that need something."""
+        is_stream = issubclass(cls, Notification) and cls.__stream__
+        self.updates = (updates_that_need(cls) or None) if is_stream else None
+        """The kinds of update that need something; None if there are none."""
         self._unstable = cls.__unstable__ and self._needs is None
         self._fields = [
             (field.name, field.default, FIELDS_NEED.get((self._method, field.name)))

@@ -110,6 +110,19 @@ async def test_a_client_never_answers_what_is_not_json_but_reports_it(connect, f
         assert "wrote a line to standard output that is not JSON" in caplog.text
 
 
+@pytest.mark.parametrize("params", [b"5", b"[]", b'"text"'])
+async def test_an_update_whose_params_are_no_object_never_reaches_a_handler_without_a_class(connect, params):
+    client, seen = Handlers(), []
+    client.on_notification("session/update")(seen.append)
+    async with connect.as_agent(client) as (script, peer):
+        script.send_raw(b'{"jsonrpc":"2.0","method":"session/update","params":' + params + b"}")
+        await script.expect_error(None, INVALID_REQUEST)
+        script.tell("session/update", {"sessionId": "s"})
+        await lives(script)
+        assert seen == [{"sessionId": "s"}]
+        assert peer.connection.statistics().malformed == 1
+
+
 async def test_pollution_is_reported_once_and_kept_in_part(connect, caplog):
     async with connect.as_agent() as (script, peer):
         script.send_raw(*(f"line {number} {'x' * 2000}".encode() for number in range(100)))

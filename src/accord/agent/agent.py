@@ -17,7 +17,8 @@ from accord.agent.permission import PermissionMemory, Remembered
 from accord.agent.prompt_queue import SecondPrompt
 from accord.agent.session import Session, StateT
 from accord.agent.turn import Turn
-from accord.engine.handlers import Context, MessageT, RawHandlerT, Registrar
+from accord.engine.context import Context
+from accord.engine.handlers import MessageT, RawHandlerT, Registrar
 from accord.engine.limits import Limits
 from accord.running import OWNER, Unwritable, run_until_the_end
 from accord.schema import v1

@@ -18,7 +18,8 @@ from accord.agent.running_turn import RunningTurn, meant_by
 from accord.agent.store_errors import told
 from accord.agent.turn import Turn
 from accord.capabilities import Capabilities
-from accord.engine.handlers import Context, Handlers
+from accord.engine.context import Context
+from accord.engine.handlers import Handlers
 from accord.engine.peer import Peer
 from accord.errors import StoreError
 from accord.schema import v1

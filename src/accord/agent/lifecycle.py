@@ -26,7 +26,8 @@ from accord.agent.paths import absolute, checked_folders
 from accord.agent.record import Record
 from accord.agent.session import Session
 from accord.agent.store_errors import not_found, telling, told
-from accord.engine.handlers import Context, Handlers
+from accord.engine.context import Context
+from accord.engine.handlers import Handlers
 from accord.errors import RequestError, StoreError
 from accord.schema import v1
 from accord.store.base import Store, StoredSession, now

@@ -17,7 +17,7 @@ import msgspec
 from accord.agent.elicitation import Elicits
 from accord.agent.remote_client import ClientLink
 from accord.capabilities import Capabilities
-from accord.engine.handlers import Context
+from accord.engine.context import Context
 from accord.errors import RequestError
 from accord.schema import v1
 

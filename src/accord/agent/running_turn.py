@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 
 from accord.agent.open_session import OpenSession
 from accord.agent.prompt_queue import QueuedPrompt
-from accord.engine.handlers import Context
+from accord.engine.context import Context
 from accord.errors import RequestError
 from accord.schema import v1
 from accord.schema.base import Json, Request

@@ -18,7 +18,7 @@ from msgspec import Raw
 from accord.engine.backlog import Backlog
 from accord.engine.lanes import Lanes, inside
 from accord.engine.outbox import Outbox
-from accord.engine.routes import Route, Routes
+from accord.engine.routes import Route
 from accord.errors import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -56,6 +56,7 @@ class Owed:
         "in_lane",
         "lane",
         "method",
+        "on_answered",
         "on_cancel",
         "route",
         "running",
@@ -64,12 +65,23 @@ class Owed:
         "task",
     )
 
-    def __init__(self, request_id: RequestId, method: str, home: Answering, size: int) -> None:
+    def __init__(
+        self,
+        message: Call,
+        route: Route | None,
+        home: Answering,
+        size: int,
+        on_answered: Callable[[bool], None] | None,
+    ) -> None:
         self.home = home
-        self.id = request_id
-        self.method = method
+        self.id = message.id
+        self.method = message.method
+        self.route = route
+        """Its route; None if no handler takes it."""
         self.size = size
         """Bytes of its frame; 0 while it is held."""
+        self.on_answered = on_answered
+        """Called after its answer, with whether that is a result; None if no call is needed."""
         self.lane: str | None = None
         self.in_lane = False
         """Whether notifications that arrived before it have not started yet."""
@@ -79,8 +91,6 @@ class Owed:
         """Whether the handler's task has had its first step."""
         self.task: asyncio.Task[None] | None = None
         self._begin: Callable[[], None] | None = None
-        self.route: Route | None = None
-        """Makes its answer."""
         self.on_cancel: Callable[[], None] | None = None
         """Called instead of cancelling the task, if the handler has asked for that."""
         self.after_answer: list[Callable[[], Awaitable[Any] | None]] | None = None
@@ -197,7 +207,6 @@ class Answering:
     def __init__(
         self,
         endpoint: Endpoint[Any, Owed],
-        routes: Routes,
         outbox: Outbox,
         lanes: Lanes,
         tasks: Tasks,
@@ -205,7 +214,6 @@ class Answering:
         *,
         most: int,
         most_bytes: int,
-        on_answered: Callable[[Owed, bool], None] | None,
         debug: bool,
     ) -> None:
         self.unstepped = 0
@@ -219,19 +227,18 @@ class Answering:
         self._bytes = 0
         """Bytes of the requests that are being handled."""
         self._endpoint = endpoint
-        self._routes = routes
         self._outbox = outbox
         self._lanes = lanes
         self._tasks = tasks
-        self.on_answered = on_answered
-        """Called after each answer, with whether it is a result; None if no call is needed."""
         self.link_has_ended = False
         self._debug = debug
         self._loop = asyncio.get_running_loop()
 
-    def called(self, message: Call, size: int) -> bool:
+    def called(
+        self, message: Call, route: Route | None, size: int, on_answered: Callable[[bool], None] | None = None
+    ) -> bool:
         """Handle this request, whose frame has `size` bytes. False if an unanswered request has its id."""
-        owed = Owed(message.id, message.method, self, size)
+        owed = Owed(message, route, self, size, on_answered)
         if not self._endpoint.owe(message.id, owed):
             return False
         if self._outbox.full or self._held.count:
@@ -267,11 +274,10 @@ class Answering:
             if problem is not None:
                 self._answer_error(owed, INVALID_REQUEST, f"Invalid request: {problem}")
                 return
-        route = self._routes.calls.get(message.method) or self._routes.call(message.method)
+        route = owed.route
         if route is None:
             self._answer_error(owed, METHOD_NOT_FOUND, "Method not found", {"method": message.method})
             return
-        owed.route = route
         raw = message.params or EMPTY
         try:
             params = route.read(raw)
@@ -448,8 +454,8 @@ class Answering:
             return
         self._bytes -= owed.size
         self._outbox.answer(frame)
-        if self.on_answered is not None:
-            self.on_answered(owed, well)
+        if owed.on_answered is not None:
+            owed.on_answered(well)
         if owed.after_answer is not None:
             self.do_what_comes_after(owed)
 

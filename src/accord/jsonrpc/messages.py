@@ -137,6 +137,11 @@ def tell(method: str, params: bytes | Raw | None = None) -> bytes:
     return b"".join((_VERSION, _method(method), _PARAMS, params, b"}"))
 
 
+def tell_head(method: str) -> bytes:
+    """The start of a tell's frame, up to its params, as most peers spell it."""
+    return b"".join((_VERSION, _method(method), _PARAMS))
+
+
 def answer(request_id: RequestId, result: bytes | Raw) -> bytes:
     """The frame of an answer whose result is encoded already."""
     return b"".join((_ID, _json(request_id), _RESULT, result, b"}"))

@@ -153,9 +153,10 @@ else:
 
 @dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
 class _MessageMeta(_ShapeMeta):
-    """Takes the class keywords of messages that msgspec does not know: `method`, `needs`, `unstable` and traits.
+    """Takes the class keywords of messages that msgspec does not know: `method`, `needs`, `unstable` and the traits.
 
-    The traits are `patient` of a request and `immediate` of a notification.
+    The traits say what the engine does with a message: `patient` and `handshake` of a request, `immediate` and
+    `stream` of a notification. `Request` and `Notification` explain them.
 
     Only messages have it: before Python 3.12 a metaclass that is written in Python makes instances slower to construct.
     """
@@ -170,20 +171,24 @@ class _MessageMeta(_ShapeMeta):
         needs: str | None = None,
         unstable: bool | None = None,
         patient: bool | None = None,
+        handshake: bool | None = None,
         immediate: bool | None = None,
+        stream: bool | None = None,
         **config: Any,
     ) -> "_MessageMeta":
         cls = super().__new__(mcls, name, bases, namespace, **config)
-        if method is not None:
-            cls.__method__ = method  # type: ignore[attr-defined]
-        if needs is not None:
-            cls.__needs__ = needs  # type: ignore[attr-defined]
-        if unstable is not None:
-            cls.__unstable__ = unstable  # type: ignore[attr-defined]
-        if patient is not None:
-            cls.__patient__ = patient  # type: ignore[attr-defined]
-        if immediate is not None:
-            cls.__immediate__ = immediate  # type: ignore[attr-defined]
+        given = {
+            "__method__": method,
+            "__needs__": needs,
+            "__unstable__": unstable,
+            "__patient__": patient,
+            "__handshake__": handshake,
+            "__immediate__": immediate,
+            "__stream__": stream,
+        }
+        for attribute, value in given.items():
+            if value is not None:
+                setattr(cls, attribute, value)
         return cls
 
 
@@ -239,6 +244,8 @@ class Request(Model, Generic[ResultT], metaclass=_MessageMeta):
     """The union of its variants, for a message whose params are one of several classes."""
     __patient__: ClassVar[bool] = False
     """Whether its answer may take long without harm: reading may pause while only such requests are open."""
+    __handshake__: ClassVar[bool] = False
+    """Whether it opens the connection: it comes first, and declares what its sender can do."""
 
 
 class Notification(Model, metaclass=_MessageMeta):
@@ -247,6 +254,8 @@ class Notification(Model, metaclass=_MessageMeta):
     __method__: ClassVar[str]
     __immediate__: ClassVar[bool] = False
     """Whether it is handled on arrival, before earlier notifications of its session that wait."""
+    __stream__: ClassVar[bool] = False
+    """Whether it makes up most of a connection's traffic: each brings one `update`, and is read by a shorter way."""
 
 
 class Choice(ABC):

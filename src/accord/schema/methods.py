@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from accord.schema import v1
+from accord.schema import legacy, v1
 from accord.schema.base import Notification, Request, Side, result_type
 
 Kind = Literal["request", "notification"]
@@ -185,6 +185,20 @@ def methods(version: int) -> Methods:
     raise LookupError(f"protocol version must be 1 or 2, got {version!r}")
 
 
+def message_of(method: str, kind: Kind) -> type[Request[Any] | Notification] | None:
+    """The protocol's class for this method or its older name; None for a method that the protocol does not have.
+
+    This is where handlers without classes, such as those of a proxy, find the traits of what they handle. A method has
+    the same traits in both versions.
+    """
+    name = legacy.RENAMED_METHODS.get(method, method)
+    if name.startswith("_"):  # a custom method: the table is large, and need not be loaded for it
+        return None
+    table = methods(1)
+    row = table.request(name) if kind == "request" else table.notification(name)
+    return None if row is None else row.message
+
+
 def row_for(message: type[Request[Any] | Notification], to: Side, *, legacy: bool = False) -> Method:
     """The row that a message's class makes, built-in or one's own."""
     return Method(
@@ -197,6 +211,13 @@ def row_for(message: type[Request[Any] | Notification], to: Side, *, legacy: boo
         unstable=message.__unstable__,
         legacy=legacy,
     )
+
+
+def may_be_empty(result: Any) -> bool:
+    """Whether a result of this type may be an object without members."""
+    if not (isinstance(result, type) and issubclass(result, msgspec.Struct)):
+        return False
+    return not any(field.required for field in msgspec.structs.fields(result))
 
 
 def _params_of(message: type[Request[Any] | Notification]) -> Any:

@@ -113,7 +113,7 @@ SessionUpdate: TypeAlias = Open[
 """One thing that happened in a session."""
 
 
-class SessionNotification(Notification, method="session/update"):
+class SessionNotification(Notification, method="session/update", stream=True):
     """A session update, with the id of its session."""
 
     session_id: SessionId
