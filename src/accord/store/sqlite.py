@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from accord.errors import StoreError
+from accord.folders import data_folder
 from accord.store import database, queries
 from accord.store.base import (
     NOTHING,
@@ -28,7 +29,6 @@ from accord.store.base import (
 )
 from accord.store.database import Safety
 from accord.store.journal import WriteJournal
-from accord.store.place import data_folder
 
 T = TypeVar("T")
 

@@ -28,6 +28,7 @@ from pathlib import Path
 
 import msgspec
 
+from accord.folders import state_folder
 from accord.services.files.atomic import replace_own
 from accord.services.permissions.question import PermissionQuestion
 from accord.tasks import log
@@ -118,14 +119,6 @@ class RememberedAnswers:
         if strict:
             raise ValueError(f"{self.path} has version {version}, but only version {VERSION} is supported")
         return _Document()
-
-
-def state_folder() -> Path:
-    """The folder for the state of this user's programs."""
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home()) / "accord"
-    given = os.environ.get("XDG_STATE_HOME", "")
-    return (Path(given) if given.startswith("/") else Path.home() / ".local" / "state") / "accord"
 
 
 def _key(question: PermissionQuestion) -> tuple[str, str, str, str]:
