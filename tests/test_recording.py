@@ -78,8 +78,8 @@ def open_to_others(path):
     [
         (linked, "it is a symbolic link; name the file itself"),
         (dangling, "it is a symbolic link; name the file itself"),
-        (named_twice, "it has a second name; choose another file"),
-        (open_to_others, "others may write it; chmod go-w, or choose another file"),
+        (named_twice, "it has a second name (a hard link); choose another file"),
+        (open_to_others, "other users can write it; chmod go-w, or choose another file"),
         (os.mkdir, "Is a directory"),
         (os.mkfifo, "No such device or address"),
     ],

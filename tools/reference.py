@@ -155,12 +155,13 @@ def of_class(public: Public, node: ast.ClassDef) -> Iterator[str]:
         yield from (f"Base: `accord.{bases[0]}`.", "")
     seen: set[str] = set()
     members = [it for owner in classes_of(public) for it in members_of(owner)]
+    texts = explanations(public)
     attributes = [it for it in members if not isinstance(it, Method)]
     rows = [it for it in attributes if it.name not in seen and not seen.add(it.name)]
     if rows:
         yield from ("| attribute | type | |", "|---|---|---|")
         for row in rows:
-            yield f"| `{row.name}` | {code(row.type)} | {cell(row.text)} |"
+            yield f"| `{row.name}` | {code(row.type)} | {cell(texts.get(row.name, ''))} |"
         yield ""
     it = instance_name(node.name)
     explained = explained_by_bases(public)
@@ -168,15 +169,26 @@ def of_class(public: Public, node: ast.ClassDef) -> Iterator[str]:
         if isinstance(member, Method) and member.node.name not in seen:
             seen.add(member.node.name)
             if ast.get_docstring(member.node) or member.node.name not in explained:
-                yield from of_method(member, public.name, it)
+                yield from of_method(member, public.name, it, texts.get(member.node.name, ""))
 
 
-def of_method(member: Method, owner: str, it: str) -> Iterator[str]:
+def of_method(member: Method, owner: str, it: str, text: str) -> Iterator[str]:
     yield from (f"### `{member.heading(owner, it)}`", "")
     if member.node.name not in UNSIGNED:
         yield from (signature(member.called(owner, it), member.node, bound=member.bound), "")
-    if ast.get_docstring(member.node):
-        yield docstring(member.node)
+    if text:
+        yield fenced_code(text) + "\n"
+
+
+def explanations(public: Public) -> dict[str, str]:
+    """The text of each member; a member without one has that of the base class which it overrides."""
+    texts: dict[str, str] = {}
+    for member in (it for owner in classes_of(public) for it in members_of(owner)):
+        is_method = isinstance(member, Method)
+        text = ast.get_docstring(member.node) if is_method else member.text
+        if text:
+            texts.setdefault(member.node.name if is_method else member.name, text)
+    return texts
 
 
 def explained_by_bases(public: Public) -> set[str]:
@@ -401,13 +413,10 @@ def missing() -> Iterator[str]:
         if not ast.get_docstring(node):
             yield public.name
         if isinstance(node, ast.ClassDef):
-            explained = explained_by_bases(public)
-            for member in (it for owner in classes_of(public) for it in members_of(owner)):
-                if isinstance(member, Attribute):
-                    if not member.text:
-                        yield f"{public.name}.{member.name}"
-                elif not ast.get_docstring(member.node) and member.node.name not in {*explained, *UNSIGNED}:
-                    yield f"{public.name}.{member.node.name}"
+            explained = {*explanations(public), *explained_by_bases(public), *UNSIGNED}
+            members = (it for owner in classes_of(public) for it in members_of(owner))
+            names = (it.node.name if isinstance(it, Method) else it.name for it in members)
+            yield from (f"{public.name}.{name}" for name in dict.fromkeys(names) if name not in explained)
 
 
 def main() -> int:

@@ -47,8 +47,8 @@ StoreTrouble = Literal[
     "failed",
 ]
 """What is wrong: a newer Accord wrote the file; it is something else; it is damaged; the session exists already, does
-not exist, or was taken up by somebody else; a page's cursor makes no sense; others kept the file locked; its disk is
-full; the file was deleted or replaced while it was open; it cannot be read or written."""
+not exist, or was resumed elsewhere; a page's cursor is invalid; other programs kept the file locked; its disk is full;
+the file was deleted or replaced while it was open; it cannot be read or written."""
 
 
 class AccordError(Exception):
@@ -68,7 +68,9 @@ class DecodeError(ProtocolError, ValueError):
     def __init__(self, path: str, problem: str) -> None:
         super().__init__(f"{problem} at {path}")
         self.path = path
+        """Where the value is, in the names of the wire."""
         self.problem = problem
+        """What is wrong there."""
 
 
 class EncodeError(AccordError, TypeError):
@@ -95,9 +97,13 @@ class PeerError(AccordError):
         detail = "" if data is None else f" ({_brief(data)})"
         super().__init__(f"{method}: {message} [{code}]{detail}")
         self.method = method
+        """The method of our request."""
         self.code = code
+        """The error's code, as the other side sent it."""
         self.message = message
+        """The error's text, as the other side sent it."""
         self.data = data
+        """What else the other side said about it; None if nothing."""
 
 
 class RequestError(AccordError):
@@ -111,35 +117,45 @@ class RequestError(AccordError):
     def __init__(self, code: int, message: str, data: Any = None) -> None:
         super().__init__(f"{message} [{code}]")
         self.code = code
+        """The error's code."""
         self.message = message
+        """The error's text, for people."""
         self.data = data
+        """More about the error, as JSON; None if there is nothing more."""
 
     @classmethod
     def invalid_request(cls, message: str = "Invalid request", **data: Any) -> RequestError:
+        """The request cannot be handled as it is (-32600); `data` says more."""
         return cls(INVALID_REQUEST, message, data or None)
 
     @classmethod
     def method_not_found(cls, method: str) -> RequestError:
+        """This method has no handler (-32601)."""
         return cls(METHOD_NOT_FOUND, "Method not found", {"method": method})
 
     @classmethod
     def invalid_params(cls, message: str = "Invalid params", **data: Any) -> RequestError:
+        """The params are invalid (-32602); `data` says more, such as the `path` of the wrong value."""
         return cls(INVALID_PARAMS, message, data or None)
 
     @classmethod
     def internal(cls, message: str = "Internal error", **data: Any) -> RequestError:
+        """The request failed (-32603); `data` says more. It is sent, so it must hold no secrets."""
         return cls(INTERNAL_ERROR, message, data or None)
 
     @classmethod
     def auth_required(cls, message: str = "Authentication required", **data: Any) -> RequestError:
+        """The user has to log in first (-32000)."""
         return cls(AUTH_REQUIRED, message, data or None)
 
     @classmethod
     def not_found(cls, message: str = "Resource not found", **data: Any) -> RequestError:
+        """A session, a file or something else does not exist (-32002)."""
         return cls(NOT_FOUND, message, data or None)
 
     @classmethod
     def cancelled(cls, message: str = "Request cancelled", **data: Any) -> RequestError:
+        """The request was cancelled (-32800)."""
         return cls(REQUEST_CANCELLED, message, data or None)
 
 
@@ -158,8 +174,11 @@ class ConnectionClosed(AccordError):
             text += f": {_brief(last_words.splitlines()[-1])}"
         super().__init__(text)
         self.reason: EndReason = reason
+        """Why the connection ended, in one of a fixed set of words."""
         self.exit_code = exit_code
+        """The exit code of the agent's process, negative for a signal; None if there is no process or no code."""
         self.stderr = stderr
+        """The end of what the agent's process wrote to stderr."""
 
 
 class CapabilityMissing(AccordError):
@@ -168,7 +187,9 @@ class CapabilityMissing(AccordError):
     def __init__(self, capability: str, action: str) -> None:
         super().__init__(f"{action} needs the capability {capability}, which the other side did not declare")
         self.capability = capability
+        """The missing capability as a path, such as `session_capabilities.fork`."""
         self.action = action
+        """The call that needs it."""
 
 
 class McpServerError(AccordError):
@@ -177,7 +198,9 @@ class McpServerError(AccordError):
     def __init__(self, server: str, problem: str) -> None:
         super().__init__(f"MCP server {server}: {problem}")
         self.server = server
+        """The server's name."""
         self.problem = problem
+        """What went wrong."""
 
 
 class Timeout(AccordError, TimeoutError):
@@ -198,6 +221,7 @@ class StoreError(AccordError):
     def __init__(self, reason: StoreTrouble, detail: str) -> None:
         super().__init__(detail)
         self.reason: StoreTrouble = reason
+        """What is wrong, in one of a fixed set of words."""
 
 
 _WHAT_ENDED: dict[EndReason, str] = {

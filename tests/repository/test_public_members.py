@@ -24,6 +24,7 @@ MEMBERS = {
     """,
     "Config": "select switch remove values set",
     "Modes": "offer current set",
+    "Commands": "add remove",
     "RemoteTerminal": "id is_released output wait kill run_out",
     "Turn": """
         text prompt command arguments meta answer_meta context session client cwd
@@ -48,7 +49,7 @@ async def objects():
             session = turn.session
             terminal = session.client.terminal("true")
             found.update(Session=session, Turn=turn, Tool=tool, RemoteTerminal=terminal)
-            found.update(Config=session.config, Modes=session.modes)
+            found.update(Config=session.config, Modes=session.modes, Commands=session.commands)
 
     async with accord.connect(agent) as remote:
         await (await remote.new_session("/")).prompt("go")

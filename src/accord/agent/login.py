@@ -51,7 +51,9 @@ class Login(Elicits):
 
     def __init__(self, client: ClientLink, method_id: str, context: Context) -> None:
         self.method_id = method_id
+        """The id of the login that the user has chosen."""
         self.context = context
+        """The request that the client sent to log in."""
         self._client = client
         self._scope = {"request_id": context.request_id}
 

@@ -30,6 +30,7 @@ class Decision(msgspec.Struct, frozen=True):
     """What the user decided."""
 
     allowed: bool
+    """Whether the agent may do it."""
     option: v1.PermissionOption | None = None
     """What they chose of what was offered; None if they chose nothing, or were not asked again."""
     remembered: bool = False

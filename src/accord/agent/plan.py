@@ -35,6 +35,7 @@ class TurnPlan:
         await self.mark(step, "completed")
 
     async def mark(self, step: int | str, status: v1.PlanEntryStatus) -> None:
+        """Give a step, by its place or its words, this status, and send the plan."""
         place = self._place(step)
         self.entries[place] = msgspec.structs.replace(self.entries[place], status=status)
         await self.send()
@@ -52,6 +53,7 @@ class TurnPlan:
         await self.done(step)
 
     async def send(self) -> None:
+        """Send the whole plan to the client."""
         # agent-plan, Updating Plans: every update holds all entries.
         await self._send(v1.Plan(list(self.entries)))
 

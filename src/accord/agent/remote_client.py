@@ -44,10 +44,12 @@ class ClientLink:
 
     @property
     def can_write_files(self) -> bool:
+        """Whether files can be written."""
         return self._client.lends("fs.write_text_file")
 
     @property
     def can_run_commands(self) -> bool:
+        """Whether commands can be run."""
         return self._client.lends("terminal")
 
     async def request(self, request: Request[ResultT], *, force: bool = False) -> ResultT:

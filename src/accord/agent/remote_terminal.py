@@ -28,9 +28,11 @@ class CommandResult(msgspec.Struct, frozen=True):
     """How a command went."""
 
     output: str
+    """The output of the command, stdout and stderr together."""
     exit_code: int | None
-    """None if a signal ended it."""
+    """Its exit code; None if a signal ended it."""
     signal: str | None = None
+    """The name of the signal that ended it; None if it exited by itself."""
     timed_out: bool = False
     """Whether it was killed for taking too long."""
     truncated: bool = False

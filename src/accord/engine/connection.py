@@ -94,7 +94,7 @@ class Connection:
             loop,
             role=role,
         )
-        self.pollution = self._receiving.pollution
+        self.pollution: list[str] = self._receiving.pollution
         """The first lines of an agent's output that were not JSON, shortened."""
         self._receive = self._receiving.receive
         self._end: End | None = None

@@ -107,7 +107,7 @@ class Receiving:
                 # the head and the last brace is their params, if it is one whole value: the decoder finds out. So these
                 # frames are decoded once, without reading the envelope first.
                 if stream is not None and len(frame) < GIANT and frame.startswith(head) and frame[-1] == BRACE:
-                    raw = frame[len(head) : -1]
+                    raw = frame[stream.body]
                     try:
                         params = stream.decode(raw)
                     except MISFITS:

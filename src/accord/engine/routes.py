@@ -25,6 +25,7 @@ class Route:
     __slots__ = (
         "answer",
         "arrived",
+        "body",
         "call",
         "decode",
         "decode_tolerantly",
@@ -74,6 +75,8 @@ class Route:
         """Whether this notification is handled on arrival, never through a lane."""
         self.head = tell_head(method) if stream else b""
         """How nearly every frame of a stream begins, up to its params; empty for other messages."""
+        self.body = slice(len(self.head), -1)
+        """Where the params of such a frame are."""
 
     def read(self, raw: bytes | Raw) -> Any:
         """The params in this JSON; raises DecodeError."""

@@ -124,7 +124,9 @@ class Unknown:
 
     def __init__(self, tag: str, raw: Mapping[str, Json]) -> None:
         self.tag = tag
+        """The tag that names the variant."""
         self.raw = dict(raw)
+        """The whole object, its tag included."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Unknown) and (self.tag, self.raw) == (other.tag, other.raw)
@@ -230,6 +232,7 @@ class Model(Shape, kw_only=True):
     """A type of the protocol: fields, and `meta` (`_meta`), where either side may put what the protocol lacks."""
 
     meta: Tolerant[dict[str, Json] | None] = msgspec.field(name="_meta", default=None)
+    """Extensions, by name; None if there are none."""
 
 
 class Request(Model, Generic[ResultT], metaclass=_MessageMeta):

@@ -54,6 +54,7 @@ class SqliteStore(Store):
         clock: Clock = now,
     ) -> None:
         self.path = data_folder() / f"{name}.sqlite3" if path is None else Path(path)
+        """The file of the store."""
         self._survives: Safety = survives
         self._patience = patience
         self._clock = clock

@@ -61,6 +61,7 @@ class TerminalUser:
         self.close()
 
     def close(self) -> None:
+        """Close the terminal."""
         os.close(self._fd)
 
     async def permit(self, question: PermissionQuestion) -> Choice:

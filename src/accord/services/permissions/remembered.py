@@ -70,6 +70,7 @@ class RememberedAnswers:
 
     def __init__(self, path: str | Path | None = None) -> None:
         self.path = state_folder() / "permissions.json" if path is None else Path(path)
+        """The file of the answers."""
 
     def recall(self, question: PermissionQuestion) -> bool | None:
         """The remembered answer to this question: allowed or not; None if there is none."""
