@@ -294,7 +294,7 @@ async def test_a_dead_agent_is_started_anew_and_its_session_goes_on() -> None:
         assert resume["params"]["sessionId"] == "s"
         second.answer(resume)
         event = await events.get()
-        assert (event.agent_is_back, event.taken_up, event.lost) == (True, [session], [])
+        assert (event.agent_is_back, event.resumed, event.lost) == (True, [session], [])
         again = session.prompt("b")
         second.answer(await second.expect("session/prompt"), {"stopReason": "end_turn"})
         assert (await again).stop_reason == "end_turn"
@@ -309,7 +309,7 @@ async def test_a_session_that_cannot_be_taken_up_is_lost_and_said_to_be() -> Non
         second = await stage.target.agents.get()
         await shake_hands(second)
         event = await events.get()
-        assert (event.agent_is_back, event.taken_up, event.lost) == (True, [], [session])
+        assert (event.agent_is_back, event.resumed, event.lost) == (True, [], [session])
         assert not session.is_open
         await second.close()
 

@@ -32,8 +32,8 @@ class Restarted:
     """Whether the agent runs again; if not, all of its sessions are lost."""
     attempts: int
     """How many times the agent was started."""
-    taken_up: list[RemoteSession] = field(default_factory=list["RemoteSession"])
-    """The sessions that go on."""
+    resumed: list[RemoteSession] = field(default_factory=list["RemoteSession"])
+    """The sessions that the agent resumed or loaded; they go on."""
     lost: list[RemoteSession] = field(default_factory=list["RemoteSession"])
     """The sessions that the agent could not resume or load; they have ended."""
 
@@ -132,10 +132,10 @@ class Supervisor:
                 await self._remote.sessions.end_all()
                 self._tell(policy, Restarted(why, False, attempts, [], lost))
                 return False
-            taken_up, lost = await self._remote.sessions.resume_all()
+            resumed, lost = await self._remote.sessions.resume_all()
         finally:
             self._is_ready.set()
-        self._tell(policy, Restarted(why, True, attempts, taken_up, lost))
+        self._tell(policy, Restarted(why, True, attempts, resumed, lost))
         return True
 
     def _tell(self, policy: Restart, event: Restarted) -> None:
