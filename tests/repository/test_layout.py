@@ -30,7 +30,8 @@ accord.trace accord.tasks accord.engine.routes
 accord.engine.intake accord.engine.lanes accord.engine.gate
 accord.engine.backlog
 accord.engine.limits
-accord.engine.outbox
+accord.engine.outbox accord.engine.owed
+accord.engine.held_requests
 accord.engine.answering accord.engine.asking
 accord.engine.receiving
 accord.engine.connection

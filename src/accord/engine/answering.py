@@ -1,6 +1,11 @@
 """The peer's requests: started in order, cancelled on request, and answered exactly once.
 
-A request is answered whatever its handler does: it may raise, be cancelled, or never start.
+A request starts after all earlier requests, and after the earlier notifications of its session have started. A `def`
+handler is called directly; an `async def` handler runs in a task of its own. A request is answered whatever its handler
+does: it may raise, be cancelled, or never start.
+
+`unstepped` counts tasks that were created but have not had their first step. While there are any, a `def` handler must
+wait a turn of the loop: its code would otherwise run before theirs.
 """
 
 from __future__ import annotations
@@ -9,15 +14,14 @@ import asyncio
 import functools
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
-import msgspec
-from msgspec import Raw
-
 from accord.engine.backlog import Backlog
+from accord.engine.held_requests import EMPTY, HeldRequests
 from accord.engine.lanes import Lanes, inside
 from accord.engine.outbox import Outbox
+from accord.engine.owed import Owed
 from accord.engine.routes import Route
 from accord.errors import (
     INTERNAL_ERROR,
@@ -33,172 +37,9 @@ from accord.jsonrpc import messages
 from accord.jsonrpc.endpoint import Endpoint, key_of
 from accord.jsonrpc.frames import RequestId
 from accord.jsonrpc.messages import Call
-from accord.schema.codec import REFUSALS
 from accord.tasks import Tasks, give_up, pass_on
 
 log = logging.getLogger("accord")
-
-EMPTY = Raw(b"{}")
-
-WEIGHT = 1_000
-"""Bytes that a request takes while it is held, its frame aside."""
-
-
-class Owed:
-    """A request of the peer, from its arrival until it is answered."""
-
-    __slots__ = (
-        "_begin",
-        "after_answer",
-        "cancelled",
-        "home",
-        "id",
-        "in_lane",
-        "lane",
-        "method",
-        "on_answered",
-        "on_cancel",
-        "route",
-        "running",
-        "size",
-        "stepped",
-        "task",
-    )
-
-    def __init__(
-        self,
-        message: Call,
-        route: Route | None,
-        home: Answering,
-        size: int,
-        on_answered: Callable[[bool], None] | None,
-    ) -> None:
-        self.home = home
-        self.id = message.id
-        self.method = message.method
-        self.route = route
-        """Its route; None if no handler takes it."""
-        self.size = size
-        """Bytes of its frame; 0 while it is held."""
-        self.on_answered = on_answered
-        """Called after its answer, with whether that is a result; None if no call is needed."""
-        self.lane: str | None = None
-        self.in_lane = False
-        """Whether notifications that arrived before it have not started yet."""
-        self.running = True
-        self.cancelled = False
-        self.stepped = False
-        """Whether the handler's task has had its first step."""
-        self.task: asyncio.Task[None] | None = None
-        self._begin: Callable[[], None] | None = None
-        self.on_cancel: Callable[[], None] | None = None
-        """Called instead of cancelling the task, if the handler has asked for that."""
-        self.after_answer: list[Callable[[], Awaitable[Any] | None]] | None = None
-
-    holding_up = None  # a request's handler never holds up an answer
-
-    def will_begin(self, begin: Callable[[], None]) -> None:
-        self._begin = begin
-
-    @property
-    def waits_to_begin(self) -> bool:
-        return self._begin is not None
-
-    def begin(self) -> None:
-        """Start the handler; a second time does nothing."""
-        begin, self._begin = self._begin, None
-        if begin is not None:
-            begin()
-            if self.cancelled:
-                self._cancel_task()
-
-    def cancel(self) -> None:
-        """Cancel the handler. One that has not started is cancelled right after its start."""
-        self.cancelled = True
-        if not self.waits_to_begin:
-            self._cancel_task()
-
-    def _cancel_task(self) -> None:
-        if self.task is not None:
-            # The task's first step is already in the loop's queue; this comes after it.
-            asyncio.get_running_loop().call_soon(self._cancel_now, self.task)
-
-    def _cancel_now(self, task: asyncio.Task[None]) -> None:
-        if self.on_cancel is not None:
-            self.on_cancel()
-        else:
-            task.cancel()
-
-    def after(self, do: Callable[[], Awaitable[Any] | None]) -> None:
-        """Do this once the answer has been sent; now, if it has been."""
-        if self.after_answer is None:
-            self.after_answer = []
-        self.after_answer.append(do)
-        if not self.running:
-            self.home.do_what_comes_after(self)
-
-
-class Held:
-    """Requests that wait for room in the output, in the order of arrival, and by session."""
-
-    __slots__ = ("_backlog", "_in_order", "_of", "count")
-
-    def __init__(self, backlog: Backlog) -> None:
-        self.count = 0
-        self._backlog = backlog
-        self._in_order: deque[tuple[Owed, int]] = deque()
-        """Requests that a cancellation has started early stay here, and are counted, until their turn comes."""
-        self._of: dict[str | None, deque[Owed]] = {}
-
-    def put(self, owed: Owed, message: Call) -> None:
-        size = owed.size + WEIGHT
-        owed.lane, owed.size = _session_of(message), 0
-        self.count += 1
-        self._in_order.append((owed, size))
-        self._of.setdefault(owed.lane, deque()).append(owed)
-        self._backlog.add(size)
-
-    def begun(self, owed: Owed, size: int) -> None:
-        owed.size = size
-        self.count -= 1
-
-    def drop(self) -> None:
-        """Forget all of them."""
-        self.count = 0
-        self._in_order.clear()
-        self._of.clear()
-
-    def take(self) -> Owed | None:
-        """Remove and return the next one; None if none is left."""
-        while self._in_order:
-            owed, size = self._in_order.popleft()
-            self._backlog.remove(size)
-            if owed.size == 0:
-                of_session = self._of[owed.lane]
-                of_session.popleft()
-                if not of_session:
-                    del self._of[owed.lane]
-                return owed
-        return None
-
-    def take_all_of(self, lane: str | None) -> Iterable[Owed]:
-        """Remove and return those of this session."""
-        return self._of.pop(lane, ())
-
-
-class _InSession(msgspec.Struct):
-    session_id: str | None = msgspec.field(default=None, name="sessionId")
-
-
-_in_session = msgspec.json.Decoder(_InSession)
-
-
-def _session_of(message: Call) -> str | None:
-    """The session that a request names; None also for invalid params, which get an error later."""
-    try:
-        return _in_session.decode(message.params or EMPTY).session_id
-    except REFUSALS:
-        return None
 
 
 class Answering:
@@ -217,10 +58,10 @@ class Answering:
         debug: bool,
     ) -> None:
         self.unstepped = 0
-        """Handlers whose task has not had its first step."""
+        """Tasks of handlers that have not had their first step."""
         self._deferred: deque[tuple[Owed, Route]] = deque()
         """Requests that wait for their turn to begin."""
-        self._held = Held(backlog)
+        self._held = HeldRequests(backlog)
         """Requests that wait for room in the output."""
         self._most = most
         self._most_bytes = most_bytes
@@ -349,16 +190,16 @@ class Answering:
             owed.begin()
 
     def _reached(self, owed: Owed) -> None:
-        """The notifications before it have started."""
+        """The notifications before this request have started."""
         owed.in_lane = False
-        self._begin_who_may()
+        self._begin_those_that_may()
 
     def _begin_deferred(self) -> None:
-        self._begin_who_may()
+        self._begin_those_that_may()
         if self._deferred:
             self._loop.call_soon(self._begin_deferred)
 
-    def _begin_who_may(self) -> None:
+    def _begin_those_that_may(self) -> None:
         """Start deferred requests in the order of arrival, up to one that has to wait.
 
         A request waits for a notification that can start, and not for one whose handler is suspended.
@@ -372,7 +213,7 @@ class Answering:
             self._deferred.popleft()
 
     def _would_overtake(self, route: Route) -> bool:
-        """Whether its handler would run before those of earlier requests, whose tasks have their first step later."""
+        """Whether a handler would run before those of earlier requests: their tasks have their first step later."""
         return self.unstepped > 0 and not route.suspends
 
     def _begin(self, owed: Owed, route: Route, params: Any) -> None:
@@ -460,13 +301,14 @@ class Answering:
             self.do_what_comes_after(owed)
 
     def do_what_comes_after(self, owed: Owed) -> None:
+        """Call the functions that wait until the answer was sent."""
         waiting, owed.after_answer = owed.after_answer or [], None
         for do in waiting:
             self._loop.call_soon(self._tasks.call, do, f"what comes after {owed.method}")
 
 
 def _makes_sense(error: RequestError) -> bool:
-    """Whether it can be written: a handler may have made it of anything."""
+    """Whether this error can be sent: a handler may have put anything into it."""
     code, message = cast("object", error.code), cast("object", error.message)
     return isinstance(code, int) and isinstance(message, str)
 
@@ -474,5 +316,5 @@ def _makes_sense(error: RequestError) -> bool:
 def _described(error: BaseException) -> str:
     try:
         return f"{type(error).__name__}: {error}"
-    except Exception:  # it cannot even be printed
+    except Exception:  # its own __str__ failed
         return type(error).__name__

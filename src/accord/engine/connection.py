@@ -17,13 +17,14 @@ from typing import Any, Self
 
 from msgspec import Raw
 
-from accord.engine.answering import Answering, Owed
+from accord.engine.answering import Answering
 from accord.engine.asking import Asked, Asking, Sent
 from accord.engine.backlog import Backlog
 from accord.engine.intake import Intake
 from accord.engine.lanes import Lanes, inside
 from accord.engine.limits import Limits, Statistics
 from accord.engine.outbox import Outbox
+from accord.engine.owed import Owed
 from accord.engine.receiving import Receiving, Role
 from accord.engine.routes import Routes
 from accord.errors import Overflow

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from accord.engine.answering import Owed
+from accord.engine.owed import Owed
 from accord.engine.peer import Peer
 from accord.jsonrpc.frames import RequestId
 

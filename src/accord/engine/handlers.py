@@ -28,7 +28,7 @@ OtherHandlerT = TypeVar("OtherHandlerT", bound="Callable[[str, Json, Context], o
 
 
 class Registrar(Generic[MessageT_co]):
-    """Registers the handler of one message; what `on(Message)` gives.
+    """The decorator that `on(Message)` returns: it registers the handler of one message.
 
     Type checkers compare the handler with the message: its parameter, and for a request its result.
     """
@@ -93,9 +93,10 @@ class Handlers:
         return Registrar(register)
 
     def on_arrival(self, message: type[Notification], arrived: Callable[[Any, bytes | Raw], None]) -> None:
-        """Tell this function of each such notification where it arrives, before any handler, which there may be too.
+        """Call this function with each such notification on arrival, before its handler, if it has one.
 
-        It gets the notification and its params as they came. It must be quick, and is called in the order of the wire.
+        The function gets the notification, and its params as JSON. It must be quick. It is called in the order of the
+        wire.
         """
         self.arrivals[message.__method__] = (message, arrived)
 
@@ -162,7 +163,7 @@ class Handlers:
             routes.tells[method].arrived = arrived
 
     def _call_route(self, incoming: Incoming, method: str) -> Route | None:
-        """The route of this request, by its name or its present one; None if it has no handler."""
+        """The route of a request, by its method or that method's present name; None if it has no handler."""
         for name in (method, legacy.RENAMED_METHODS.get(method, method)):
             if (raw := self.raw.get((name, True))) is not None:
                 return incoming.raw(name, raw, is_request=True)

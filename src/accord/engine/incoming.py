@@ -16,8 +16,8 @@ import msgspec
 from msgspec import Raw
 
 from accord.capabilities import Capabilities, declared_in
-from accord.engine.answering import Owed
 from accord.engine.context import Context
+from accord.engine.owed import Owed
 from accord.engine.peer import Peer
 from accord.engine.routes import Route, lane_of, plain_lane
 from accord.engine.trace_context import carrying, trace_in

@@ -42,7 +42,7 @@ _encode = codec.strict_encode
 
 
 class _Outgoing:
-    """How messages of one class are sent; made once for each class."""
+    """The way in which messages of one class are sent; made once for each class."""
 
     __slots__ = ("decode", "empty_result", "guard", "guarded", "is_plain", "lane_of", "method", "patient", "result")
 
@@ -54,7 +54,7 @@ class _Outgoing:
         self.patient = issubclass(cls, Request) and cls.__patient__
         self.decode = codec.strict_decoder(row.result) if row.kind == "request" else None
         self.is_plain = not codec.closed_words(cls)
-        """Whether any value of it that can be encoded is valid: then no check of closed vocabularies is needed."""
+        """Whether every value that can be encoded is valid, so that closed sets of words need no check."""
         self.guard = None if guard.is_open else guard
         self.guarded = guard.updates
         self.lane_of = lane_of(cls)
@@ -89,9 +89,9 @@ class Posted(Generic[ResultT]):
         self, sent: Sent, read: Callable[[Raw], Any], end_span: Callable[[BaseException | None], None] | None
     ) -> None:
         self.awaited = sent.awaited
-        """A context manager: while it lasts, the handler inside which the request was sent waits for it."""
+        """A context manager: while it lasts, the handler inside which the request was sent waits for the answer."""
         self.within = sent.within
-        """Wait for the answer with deadlines, a total and an idle one; raises Timeout. The request stays as it is."""
+        """Wait for the answer with a total and an idle deadline; raises Timeout, and leaves the request open."""
         self.abandon = sent.abandon
         """Cancel the request: its answer is no longer needed."""
         self._sent = sent
@@ -143,12 +143,12 @@ class Peer:
         self.unstable = unstable
         """Whether messages that the protocol only proposes may be sent without a capability for them."""
         self._open_ways: dict[type, _Outgoing] = {}
-        """How messages are sent whose capabilities need no check, or were checked."""
+        """How messages are sent that need no check of capabilities, or were checked before."""
         self.capabilities = Capabilities()
         self.spans = spans
         """What records a span for each request; None if nothing does."""
         self.home: object = None
-        """What the connection belongs to, for handlers that hold only the peer: the `AgentConnection` of an agent."""
+        """The owner of the connection, for handlers that hold only the peer: the `AgentConnection` of an agent."""
         self._routes = Routes()
         if handlers is not None:
             handlers.add_routes(self._routes, self)
@@ -205,7 +205,7 @@ class Peer:
         handlers.add_routes(self._routes, self)
 
     def _way(self, message: Request[Any] | Notification, *, force: bool) -> _Outgoing:
-        """How this message goes out, if it may."""
+        """How this message is sent; raises CapabilityMissing if it may not be."""
         cls = message.__class__
         way = _outgoing.get(cls) or _way_out(cls)
         if way.guard is not None and not force:

@@ -19,12 +19,14 @@ from typing import Any, Literal
 
 from msgspec import Raw
 
-from accord.engine.answering import EMPTY, WEIGHT, Answering, Owed
+from accord.engine.answering import Answering
 from accord.engine.asking import CANCEL_REQUEST, Asked, Asking
 from accord.engine.backlog import Backlog
 from accord.engine.gate import Gate
+from accord.engine.held_requests import EMPTY, WEIGHT
 from accord.engine.lanes import Lanes
 from accord.engine.outbox import Outbox
+from accord.engine.owed import Owed
 from accord.engine.routes import MISFITS, Route, Routes
 from accord.errors import INVALID_REQUEST, PARSE_ERROR, DecodeError
 from accord.jsonrpc import messages

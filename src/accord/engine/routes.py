@@ -16,11 +16,11 @@ from accord.schema.base import Json
 from accord.schema.codec import REFUSALS
 
 MISFITS = (*REFUSALS, DecodeError)
-"""What `Route.decode` raises: a strict decoder a refusal of msgspec, the one for plain values a DecodeError."""
+"""The errors of `Route.decode`: a strict decoder raises one of msgspec's, the decoder of plain values DecodeError."""
 
 
 class Route:
-    """One method's way from raw params to its handler, and from its result to raw JSON."""
+    """The way of one method: from raw params to its handler, and from the handler's result to raw JSON."""
 
     __slots__ = (
         "answer",
@@ -57,7 +57,7 @@ class Route:
         self.decode = decode
         """Strict and fast; raises one of `codec.REFUSALS`."""
         self.decode_tolerantly = decode_tolerantly
-        """For what the strict way refused; raises DecodeError."""
+        """For params that the strict decoder refused; raises DecodeError."""
         self.lane_of = lane_of
         """The session that these params belong to."""
         self.suspends = suspends
@@ -68,7 +68,7 @@ class Route:
         self.call = call or _no_handler
         """Takes the params and the request that they belong to (`answering.Owed`)."""
         self.answer = answer or _no_handler
-        """Makes the answer's frame from what the handler returned; raises EncodeError."""
+        """Makes the answer's frame from the handler's result; raises EncodeError."""
         self.handshake = handshake
         """Whether this request opens the connection."""
         self.immediate = immediate
