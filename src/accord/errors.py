@@ -4,7 +4,7 @@ AccordError
 ├── ProtocolError          the other side broke the protocol
 │   └── DecodeError        a value does not have the shape the protocol gives it (also a ValueError)
 ├── EncodeError            a value of ours cannot be written as JSON (also a TypeError)
-├── ConversionError        a value of one version has no words in the other (also a ValueError)
+├── ConversionError        a value of one version cannot be expressed in the other (also a ValueError)
 ├── PeerError              the other side answered our request with an error
 ├── RequestError           what a handler raises to answer with an error of its choosing
 ├── ConnectionClosed       the connection has ended, and why
@@ -78,13 +78,13 @@ class EncodeError(AccordError, TypeError):
 
 
 class ConversionError(AccordError, ValueError):
-    """A value of one version of the protocol has no words in the other.
+    """A value of one version of the protocol cannot be expressed in the other.
 
-    `what` names the value or the field, `version` is the one that cannot say it.
+    `what` names the value or the field, `version` is the version that cannot express it.
     """
 
     def __init__(self, what: str, version: int, reason: str) -> None:
-        super().__init__(f"{what} cannot be said in version {version}: {reason}")
+        super().__init__(f"{what} cannot be expressed in version {version}: {reason}")
         self.what = what
         self.version = version
         self.reason = reason

@@ -85,7 +85,7 @@ class TwoEndpoints(RuleBasedStateMachine):
                 here.owes.add(request_id)
 
     @rule(side=SIDES, request_id=st.integers(1, 3).map(str))
-    def deliver_a_call_of_somebody_else(self, side, request_id):
+    def deliver_a_call_with_an_id_of_its_own(self, side, request_id):
         here = self.sides[side]
         assert here.endpoint.owe(request_id, object()) is (request_id not in here.owes)
         here.owes.add(request_id)
@@ -145,33 +145,33 @@ class TwoEndpoints(RuleBasedStateMachine):
 
 
 class ForgetfulEndpoint(RuleBasedStateMachine):
-    """With a peer that never answers what was given up, only the last few of those are remembered."""
+    """With a peer that never answers abandoned requests, only the last few of them are remembered."""
 
     MOST = 3
 
     @initialize()
     def remember_few(self):
-        self.dropped = []
+        self.abandoned = []
         self.endpoint = Endpoint()
         self.endpoint_limit, endpoint.MOST_ABANDONED = endpoint.MOST_ABANDONED, self.MOST
 
     @rule()
-    def give_one_up(self):
+    def abandon_one(self):
         request_id = self.endpoint.ask(object())
         assert self.endpoint.abandon(request_id)
         assert not self.endpoint.abandon(request_id)
-        self.dropped = [*self.given_up, request_id][-self.MOST :]
+        self.abandoned = [*self.abandoned, request_id][-self.MOST :]
 
     @rule(request_id=st.integers(1, 12))
     def an_answer_comes_after_all(self, request_id):
         strays = self.endpoint.strays
         assert self.endpoint.answered(request_id) is None
-        assert self.endpoint.strays == strays + (request_id not in self.dropped)
-        self.dropped = [kept for kept in self.given_up if kept != request_id]
+        assert self.endpoint.strays == strays + (request_id not in self.abandoned)
+        self.abandoned = [kept for kept in self.abandoned if kept != request_id]
 
     @invariant()
     def what_is_remembered_is_bounded(self):
-        assert list(self.endpoint._abandoned) == self.dropped
+        assert list(self.endpoint._abandoned) == self.abandoned
         assert len(self.endpoint._abandoned) <= self.MOST
 
     def teardown(self):
@@ -236,7 +236,7 @@ def test_the_end_drops_all_open_requests_and_those_made_meanwhile():
 
 
 @pytest.mark.parametrize("answered", [True, False])
-def test_what_was_given_up_is_no_stray_when_it_is_answered_after_all(answered):
+def test_the_late_answer_to_an_abandoned_request_is_not_a_stray(answered):
     ours = Endpoint()
     request_id = ours.ask("note")
     if answered:

@@ -137,7 +137,7 @@ def test_every_type_of_version_1_comes_back_or_is_refused_by_its_name(name):
         assert is_a_value(there)
         assert to_v1(there) == comes_back_as(value)
     if name in NEVER_IN_V2:
-        with pytest.raises(ConversionError, match=f"^{name} cannot be said in version 2: "):
+        with pytest.raises(ConversionError, match=f"^{name} cannot be expressed in version 2: "):
             to_v2(values[0])
 
 
@@ -149,7 +149,7 @@ def test_every_type_of_version_2_becomes_values_of_version_1_or_is_refused_by_it
     for _, here in accepted:
         assert all(is_a_value(each) and type(each) in V1.values() for each in here)
     if name in NEVER_IN_V1:
-        with pytest.raises(ConversionError, match=f"^{name} cannot be said in version 1: "):
+        with pytest.raises(ConversionError, match=f"^{name} cannot be expressed in version 1: "):
             to_v1(values[0])
 
 
@@ -292,7 +292,7 @@ def test_an_unknown_variant_passes_through_with_what_holds_it():
     ],
 )
 def test_an_unknown_variant_takes_on_no_meaning_and_lacks_nothing_there(convert, value):
-    refuses(convert, value, "has no place there")
+    refuses(convert, value, "does not fit")
 
 
 def test_a_plan_is_the_plan_main_and_other_plans_stay_others():
@@ -349,17 +349,17 @@ def test_a_diff_of_two_files_is_two_diffs():
 @pytest.mark.parametrize(
     ("diff", "why"),
     [
-        (v2.Diff([]), "it changes nothing"),
-        (v2.Diff([v2.DiffModify("/a")]), "it needs the files' texts"),
-        (v2.Diff([v2.DiffModify("/a")], v2.DiffPatch("ed", "1d")), "it needs the files' texts"),
+        (v2.Diff([]), "it has no changes"),
+        (v2.Diff([v2.DiffModify("/a")]), "it needs the whole texts"),
+        (v2.Diff([v2.DiffModify("/a")], v2.DiffPatch("ed", "1d")), "it needs the whole texts"),
         (v2.Diff([v2.DiffModify("/a")], v2.DiffPatch("git_patch", "hello")), "not a git patch"),
         (v2.Diff.of("/a", "\n" * 10 + "x", "\n" * 10), "lines are missing"),
-        (replace(v2.Diff.of("/a", "x", "y"), changes=[v2.DiffDelete("/a")]), "before and after"),
-        (replace(v2.Diff.of("/a", "x", "y"), changes=[v2.DiffMove("/b", "/a")]), "before and after"),
-        (replace(v2.Diff.of("/a", "x", "y"), changes=[v2.DiffAdd("/a")]), "another change"),
+        (replace(v2.Diff.of("/a", "x", "y"), changes=[v2.DiffDelete("/a")]), "added or modified"),
+        (replace(v2.Diff.of("/a", "x", "y"), changes=[v2.DiffMove("/b", "/a")]), "added or modified"),
+        (replace(v2.Diff.of("/a", "x", "y"), changes=[v2.DiffAdd("/a")]), "a different change"),
         (replace(v2.Diff.of("/a", "x", "y"), changes=[v2.DiffModify("/a", "symlink")]), "symlink"),
         (replace(v2.Diff.of("/a", "x", "y"), changes=[v2.DiffModify("/a"), v2.DiffModify("/b")]), "once"),
-        (replace(v2.Diff.of("/a", "x", "y"), changes=[Unknown("chmod", {"operation": "chmod"})]), "before and after"),
+        (replace(v2.Diff.of("/a", "x", "y"), changes=[Unknown("chmod", {"operation": "chmod"})]), "added or modified"),
     ],
 )
 def test_a_diff_that_is_not_two_whole_texts_is_refused(diff, why):
@@ -402,7 +402,7 @@ def test_a_whole_message_is_a_chunk_for_each_block(whole, chunk):
     ],
 )
 def test_a_message_update_that_does_not_only_add_is_refused(message):
-    refuses(to_v1, message, "AgentMessage", "only adding")
+    refuses(to_v1, message, "AgentMessage", "only content can be added")
 
 
 def test_the_question_of_version_1_has_the_title_of_its_tool_call():
@@ -454,7 +454,7 @@ def test_an_error_that_ended_a_turn_is_the_error_that_answers_the_prompt():
     ],
 )
 def test_a_state_that_is_no_answer_to_a_prompt_is_refused(update):
-    refuses(to_v1, update, "cannot be said in version 1")
+    refuses(to_v1, update, "cannot be expressed in version 1")
 
 
 def test_capabilities_are_the_same_in_booleans_and_in_markers():

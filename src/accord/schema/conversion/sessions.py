@@ -1,4 +1,4 @@
-"""Sessions: taking them up, their options and modes, and how a user logs in to have them."""
+"""Sessions: opening them, their options and modes, and logging in."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from accord.schema import v1, v2
 from accord.schema.conversion.rows import DOWN, UP
 
 MODE_OPTION = v2.SessionConfigId("mode")
-"""session-config-options: the id, and the category, of the option that stands for modes."""
+"""session-config-options: the id, and the category, of the option that replaces modes."""
 
 _Started = v1.NewSessionResponse | v1.LoadSessionResponse | v1.ResumeSessionResponse | v1.ForkSessionResponse
 
 
-# Taking up: `session/load` is `session/resume` with a replay from the start
+# Resuming: `session/load` is `session/resume` with a replay from the start
 
 
 @UP.step(v1.LoadSessionRequest)
@@ -30,7 +30,9 @@ def _resume_request(value: v2.ResumeSessionRequest) -> Any:
         case v2.ReplayFromStart(meta=None):
             return DOWN.carry(value, v1.LoadSessionRequest, used=("replay_from",))
         case other:
-            return DOWN.refuse("ResumeSessionRequest.replayFrom", f"session/load replays all, not {other!r:.60}")
+            return DOWN.refuse(
+                "ResumeSessionRequest.replayFrom", f"session/load replays from the start only, not from {other!r:.60}"
+            )
 
 
 _ANSWERS: dict[type, type] = {
@@ -48,7 +50,7 @@ def _started_up(value: _Started) -> Any:
 
 
 def _options_of(value: _Started) -> list[v2.SessionConfigOption]:
-    # session-config-options: a client that takes the options ignores the modes, which say the same.
+    # session-config-options: a client that reads the options ignores the modes, which repeat one of them.
     if value.config_options is not None:
         options: list[v2.SessionConfigOption] = UP.one(value.config_options)
         return options
@@ -98,7 +100,7 @@ def _set_option_down(
     return v1.SetSessionConfigOptionRequest(value.session_id, value.config_id, value.value, kind, meta=value.meta)
 
 
-# Logging in at a terminal: variables by name, or in a list
+# Login in a terminal: environment variables by name in version 1, in a list in version 2
 
 
 @UP.step(v1.AuthMethodTerminal)
@@ -111,5 +113,5 @@ def _terminal_login_up(value: v1.AuthMethodTerminal) -> Any:
 def _terminal_login_down(value: v2.AuthMethodTerminal) -> Any:
     variables = {variable.name: variable.value for variable in value.env}
     if len(variables) < len(value.env) or any(variable.meta is not None for variable in value.env):
-        DOWN.refuse("AuthMethodTerminal.env", "a variable has one value there, and no _meta")
+        DOWN.refuse("AuthMethodTerminal.env", "a variable must have one value, and cannot have _meta")
     return DOWN.carry(value, v1.AuthMethodTerminal, env=variables)
