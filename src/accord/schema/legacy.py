@@ -1,7 +1,6 @@
 """Older forms of the protocol that peers still use: they are read, and sent only if the other side needs them.
 
-Each row says where it comes from. What a row needs beyond this table (a type, a method) stands with its topic and is
-named here, so that this page is the whole list.
+This table is the whole list. Where a form needs a type or a method of its own, that stands with its topic.
 
 | form | today | read by |
 |---|---|---|
@@ -44,7 +43,7 @@ RENAMED_METHODS: dict[str, str] = {
 
 
 def rewritten(cls: type, raw: dict[str, Json]) -> dict[str, Json]:
-    """This object with the names that its fields have today; a field under its own name is never overwritten."""
+    """An object with the present names of its fields; a field that has its present name is never overwritten."""
     renamed = RENAMED_FIELDS.get(cls.__name__)
     if renamed is None:
         return raw
@@ -52,12 +51,12 @@ def rewritten(cls: type, raw: dict[str, Json]) -> dict[str, Json]:
 
 
 def empty_result(data: bytes) -> bytes:
-    """Some agents answer `null` where an object without required fields is meant."""
+    """An empty object for `null`: some agents send null for an object whose fields are all optional."""
     return b"{}" if data == b"null" else data
 
 
 class TerminalAuth(msgspec.Struct, frozen=True):
-    """How an agent wanted to be started for a login at a terminal, before there was a type for it."""
+    """How an agent is started for a login in a terminal, in the older form of `AuthMethodTerminal`."""
 
     command: str
     args: list[str]
@@ -66,7 +65,7 @@ class TerminalAuth(msgspec.Struct, frozen=True):
 
 
 def terminal_auth(meta: dict[str, Json] | None) -> TerminalAuth | None:
-    """What `_meta["terminal-auth"]` of an auth method says, if it is there and makes sense."""
+    """The login in `_meta["terminal-auth"]` of an auth method; None if it is absent or invalid."""
     said = (meta or {}).get("terminal-auth")
     if not isinstance(said, dict):
         return None

@@ -1,7 +1,7 @@
 """Every method of the protocol: who handles it, what it carries, what answers it, and whether it is stable.
 
-A message's class says its method and its answer (`class PromptRequest(Request[PromptResponse], method=...)`). The one
-thing it cannot say is which way it goes: that is this table.
+A message's class gives its method and its result (`class PromptRequest(Request[PromptResponse], method=...)`). It does
+not give the side that handles it: this table does.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Table: TypeAlias = dict[Side, tuple[type[Request[Any] | Notification], ...]]
 
 
 def _v1() -> Table:
-    """Version 1's rows: a function, because looking at them all loads every topic, and few programs need the table."""
+    """The rows of version 1. They are in a function because they load every topic, and few programs need the table."""
     return {
         "agent": (
             v1.InitializeRequest,
@@ -109,7 +109,7 @@ def _v1_legacy() -> Table:
 
 
 def _v2() -> Table:
-    """Version 2's rows; a program that uses only version 1 never loads its types."""
+    """The rows of version 2; a program that uses only version 1 never loads its types."""
     from accord.schema import v2
 
     return {
@@ -165,9 +165,11 @@ class Methods:
         return iter(self._rows.values())
 
     def request(self, name: str) -> Method | None:
+        """The row of a request; None if there is no such method."""
         return self._rows.get((name, "request"))
 
     def notification(self, name: str) -> Method | None:
+        """The row of a notification; None if there is no such method."""
         return self._rows.get((name, "notification"))
 
 
@@ -200,7 +202,7 @@ def message_of(method: str, kind: Kind) -> type[Request[Any] | Notification] | N
 
 
 def row_for(message: type[Request[Any] | Notification], to: Side, *, legacy: bool = False) -> Method:
-    """The row that a message's class makes, built-in or one's own."""
+    """The row for a message class, of the protocol or your own."""
     return Method(
         name=message.__method__,
         kind="request" if issubclass(message, Request) else "notification",
@@ -221,7 +223,7 @@ def may_be_empty(result: Any) -> bool:
 
 
 def _params_of(message: type[Request[Any] | Notification]) -> Any:
-    # The class's own: a variant inherits it, and is no union of variants.
+    # Only the class's own attribute: a variant inherits it, and is not a union.
     return vars(message).get("__params__") or message
 
 

@@ -83,7 +83,7 @@ class SessionState:
     def add(self, update: v1.SessionUpdate | v1.ToolCallUpdate, size: int = 0) -> None:
         """Fold in the next update; `size` is its length in bytes, which counts towards the limit."""
         kind = update.__class__
-        if (in_timeline := self._timeline_folds.get(kind)) is not None:
+        if (in_timeline := _IN_TIMELINE.get(kind)) is not None:
             in_timeline(self._timeline, update)
         elif (fold := self._folds.get(kind)) is not None:
             fold(self, update)
@@ -300,14 +300,6 @@ class SessionState:
     def _add_letter(self, update: v1.SessionMessage | v1.SessionMessageChunk) -> None:
         self.letters.append(update)
 
-    _timeline_folds: ClassVar[dict[type, Callable[[Timeline, Any], None]]] = {
-        v1.AgentMessageChunk: Timeline.add_chunk,
-        v1.AgentThoughtChunk: Timeline.add_chunk,
-        v1.UserMessageChunk: Timeline.add_chunk,
-        v1.ToolCall: Timeline.add_tool_call,
-        v1.ToolCallProgress: Timeline.update_tool_call,
-        v1.ToolCallUpdate: Timeline.update_tool_call,
-    }
     _folds: ClassVar[dict[type, Callable[[SessionState, Any], None]]] = {
         v1.Plan: _add_plan,
         v1.PlanUpdate: _add_plan_update,
@@ -324,3 +316,15 @@ class SessionState:
         v1.SessionMessage: _add_letter,
         v1.SessionMessageChunk: _add_letter,
     }
+    """The folds of everything else."""
+
+
+_IN_TIMELINE: dict[type, Callable[[Timeline, Any], None]] = {
+    v1.AgentMessageChunk: Timeline.add_chunk,
+    v1.AgentThoughtChunk: Timeline.add_chunk,
+    v1.UserMessageChunk: Timeline.add_chunk,
+    v1.ToolCall: Timeline.add_tool_call,
+    v1.ToolCallProgress: Timeline.update_tool_call,
+    v1.ToolCallUpdate: Timeline.update_tool_call,
+}
+"""The folds of messages and tool calls."""

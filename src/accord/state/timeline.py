@@ -71,18 +71,15 @@ class Timeline:
     def entries(self) -> tuple[Entry, ...]:
         """The messages and tool calls as they are now."""
         if self._changed:
-            self._read_changed()
+            for place in self._changed:
+                self._read[place - self.forgotten] = self._entry(place)
+            self._changed.clear()
+            self._entries = tuple(self._read)
         return self._entries
 
     def between(self, start: int, end: int | None = None) -> list[Entry]:
         """The entries from place `start` up to `end`, without those that were dropped."""
         return [self._entry(place) for place in range(max(start, self.forgotten), len(self) if end is None else end)]
-
-    def _read_changed(self) -> None:
-        for place in self._changed:
-            self._read[place - self.forgotten] = self._entry(place)
-        self._changed.clear()
-        self._entries = tuple(self._read)
 
     def _entry(self, place: int) -> Entry:
         growing = self._growing[place - self.forgotten]
@@ -211,7 +208,7 @@ class Timeline:
         self._by_id = {key: it for key, it in self._by_id.items() if it.place >= self.forgotten}
         if self._last is not None and self._last.place < self.forgotten:
             self._last = None
-        self._read_changed()
+        self._entries = tuple(self._read)
 
 
 _SPEAKERS: dict[type, Speaker] = {
