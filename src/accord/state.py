@@ -140,6 +140,8 @@ class Snapshot(msgspec.Struct, frozen=True):
     commands: tuple[v1.AvailableCommand, ...]
     modes: tuple[v1.SessionMode, ...]
     mode: v1.SessionModeId | None
+    models: tuple[v1.ModelInfo, ...]
+    model: v1.ModelId | None
     config: tuple[ConfigOption, ...]
     usage: v1.UsageUpdate | None
     title: str | None
@@ -221,6 +223,10 @@ class SessionState:
         """The modes in which the agent can work, whether it offers them as a config option or as modes."""
         self.mode: v1.SessionModeId | None = None
         """The id of the current mode."""
+        self.models: list[v1.ModelInfo] = []
+        """The models that the agent offers, whether as a config option or, as older agents do, as `models`."""
+        self.model: v1.ModelId | None = None
+        """The id of the current model."""
         self.config: list[ConfigOption] = []
         """The config options of known types, in the agent's order."""
         self.unknown_config: list[Unknown] = []
@@ -316,6 +322,12 @@ class SessionState:
             self.modes, self.mode = modes.available_modes, modes.current_mode_id
             self._tell(None)
 
+    def set_models(self, models: v1.SessionModelState | None) -> None:
+        """Set the models that the session was opened with; those of a config option count more."""
+        if models is not None and self.model_option is None:
+            self.models, self.model = models.available_models, models.current_model_id
+            self._tell(None)
+
     def set_config(self, options: Sequence[v1.SessionConfigOption] | None) -> None:
         """Set the config options that the session was opened with, or that the agent returned after a change."""
         if options is not None:
@@ -327,6 +339,11 @@ class SessionState:
         self.mode = mode
         self._tell(None)
 
+    def set_model(self, model: v1.ModelId) -> None:
+        """Set the current model."""
+        self.model = model
+        self._tell(None)
+
     def option(self, config_id: str) -> ConfigOption | None:
         """The config option with this id, as it is now; None if there is none of a known type."""
         return next((option for option in self.config if option.id == config_id), None)
@@ -334,8 +351,16 @@ class SessionState:
     @property
     def mode_option(self) -> v1.SessionConfigSelect | None:
         """The config option for the mode; None if the agent has none, as older agents have only modes."""
+        return self._option_of("mode")
+
+    @property
+    def model_option(self) -> v1.SessionConfigSelect | None:
+        """The config option for the model; None if the agent has none, as older agents have only `models`."""
+        return self._option_of("model")
+
+    def _option_of(self, category: str) -> v1.SessionConfigSelect | None:
         options = (it for it in self.config if isinstance(it, v1.SessionConfigSelect))
-        return next((it for it in options if it.category == "mode"), None)
+        return next((it for it in options if it.category == category), None)
 
     # Reading
 
@@ -371,6 +396,8 @@ class SessionState:
             tuple(self.commands),
             tuple(self.modes),
             self.mode,
+            tuple(self.models),
+            self.model,
             tuple(self.config),
             self.usage,
             self.title,
@@ -532,6 +559,9 @@ class SessionState:
             self.modes = [
                 v1.SessionMode(v1.SessionModeId(it.value), it.name, it.description) for it in choices_of(option)
             ]
+        if (option := self.model_option) is not None:
+            self.model = v1.ModelId(option.current_value)
+            self.models = [v1.ModelInfo(v1.ModelId(it.value), it.name, it.description) for it in choices_of(option)]
 
     def _add_info(self, update: v1.SessionInfoUpdate) -> None:
         if update.title is not UNSET:

@@ -82,6 +82,58 @@ async def test_setting_the_mode_changes_its_option(serve, agent):
         assert editor.text == "code code s True"
 
 
+async def test_a_client_that_only_knows_models_is_told_them_and_sets_one(serve, agent):
+    async with serve(agent) as editor:
+        session = await opened(editor)
+        assert session.models == v1.SessionModelState("s", [v1.ModelInfo("s", "s"), v1.ModelInfo("l", "Big one")])
+        await editor.request(v1.SetSessionModelRequest(session.session_id, "l"), force=True)
+        assert [it.current_value for it in editor.of(v1.ConfigOptionUpdate)[0].config_options] == ["ask", "l"]
+        await editor.prompt(session.session_id, "show")
+        assert editor.text == "ask ask l True"
+        with pytest.raises(PeerError, match="unknown model") as raised:
+            await editor.request(v1.SetSessionModelRequest(session.session_id, "xl"), force=True)
+        assert (raised.value.code, raised.value.data) == (-32602, {"modelId": "xl"})
+
+
+async def test_offered_models_are_a_config_option_and_the_older_models(serve):
+    agent = Agent("offers models")
+
+    @agent.on_session
+    async def offer(session):
+        assert session.models.current is None
+        await session.models.offer(["fast", ("deep", "Deep", "Thinks longer")], current="deep")
+
+    @agent.on_prompt
+    async def change(turn):
+        await turn.session.models.set("fast")
+        await turn.say(str(turn.session.models.current))
+
+    async with serve(agent) as editor:
+        session = await opened(editor)
+        assert session.models == v1.SessionModelState(
+            "deep", [v1.ModelInfo("fast", "fast"), v1.ModelInfo("deep", "Deep", "Thinks longer")]
+        )
+        (option,) = session.config_options
+        assert (option.id, option.category, option.current_value) == ("model", "model", "deep")
+        await editor.prompt(session.session_id, "change")
+        assert editor.text == "fast"
+        assert [it.current_value for it in editor.of(v1.ConfigOptionUpdate)[0].config_options] == ["fast"]
+
+
+async def test_an_agent_without_models_sends_none(serve):
+    agent = Agent("plain")
+
+    @agent.on_prompt
+    async def nothing(turn):
+        await turn.say("nothing to choose")
+
+    async with serve(agent) as editor:
+        session = await opened(editor)
+        assert session.models is None
+        with pytest.raises(PeerError, match="unknown model"):
+            await editor.request(v1.SetSessionModelRequest(session.session_id, "any"), force=True)
+
+
 @pytest.mark.requirement("config.modes-in-step", "config.set.whole-state", "config.category.agent-needs-none")
 async def test_setting_the_mode_s_option_changes_the_mode(serve, agent):
     async with serve(agent) as editor:

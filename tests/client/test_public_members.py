@@ -20,7 +20,7 @@ MEMBERS = {
     """,
     "RemoteSession": """
         id cwd roots state agent is_open prompt is_busy cancel updates on_change tool_call markdown
-        set_mode set_config set_title fork close
+        set_mode set_model set_config set_title fork close
     """,
     "Reply": "prompt wire text done cancelled cancel request_cancel",
 }

@@ -74,11 +74,11 @@ def as_plan(update):
 
 def started(response):
     options = response.config_options
-    if options is None and response.modes is not None:
-        options = [to_v1(to_v2(response.modes))]
+    if options is None:
+        options = [to_v1(to_v2(older)) for older in (response.modes, response.models) if older is not None]
     if isinstance(response, v1.LoadSessionResponse):
         return v1.ResumeSessionResponse(None, options or None, meta=response.meta)
-    return replace(response, modes=None, config_options=options or None)
+    return replace(response, modes=None, models=None, config_options=options or None)
 
 
 def initialized(response):
@@ -103,6 +103,8 @@ EXCEPTIONS = {
     v1.ForkSessionResponse: started,
     v1.SessionModeState: lambda modes: to_v1(to_v2(modes)),
     v1.SessionMode: to_v2,
+    v1.SessionModelState: lambda models: to_v1(to_v2(models)),
+    v1.ModelInfo: to_v2,
     v1.McpCapabilities: lambda mcp: replace(mcp, sse=False),
     v1.AgentAuthCapabilities: lambda auth: replace(auth, logout=None),
     v1.AgentCapabilities: lambda agent: replace(agent, nes=None, position_encoding=None),
@@ -163,6 +165,7 @@ OF_A_CLIENT_S_FILES_AND_TERMINALS = {
     ),
     "Terminal",
 }
+OF_MODELS = {"SetSessionModelRequest", "SetSessionModelResponse"}
 OF_MODES = {"SetSessionModeRequest", "SetSessionModeResponse", "CurrentModeUpdate"}
 WHAT_A_CLIENT_OF_VERSION_2_ALWAYS_SHOWS = {
     "BooleanConfigOptionCapabilities",
@@ -189,6 +192,7 @@ OLDER_FORMS = {
 
 NEVER_IN_V2 = (
     OF_A_CLIENT_S_FILES_AND_TERMINALS
+    | OF_MODELS
     | OF_MODES
     | WHAT_A_CLIENT_OF_VERSION_2_ALWAYS_SHOWS
     | WHAT_AN_AGENT_OF_VERSION_2_ALWAYS_HAS

@@ -14,7 +14,7 @@ import pytest
 
 from accord.schema.describe import json_schema
 from accord.schema.methods import methods
-from accord.schema.v1 import mcp_connections, nes, nes_capabilities
+from accord.schema.v1 import mcp_connections, models, nes, nes_capabilities
 
 HERE = Path(__file__).parent
 specification = importlib.util.spec_from_file_location("schema_facts", HERE.parents[1] / "tools" / "schema_facts.py")
@@ -86,6 +86,9 @@ EXPECTED_V1 = {
     "types.ClientCapabilities.fields: ours has nes": LEGACY,
     "types.ClientCapabilities.fields: ours has positionEncodings": LEGACY,
     "types.AuthMethod.variants: ours has type=env_var": LEGACY,
+    **{f"types.{kind}SessionResponse.fields: ours has models": LEGACY for kind in ("New", "Load", "Resume", "Fork")},
+    "types: ours has SetSessionModelRequest": LEGACY,
+    "types: ours has SetSessionModelResponse": LEGACY,
     "types: ours has AuthEnvVar": LEGACY,
     "types: ours has AuthMethodEnvVar": LEGACY,
 }
@@ -106,7 +109,7 @@ EXPECTED_V2 = {
 ONLY_IN_UNSTABLE = {
     1: (
         "ErrorStopReason", "IdleState", "StateUpdate", "MessageMcp", "nes", "positionEncoding", "AuthEnvVar", "env_var",
-        "EnvVar", "PlanUpdateContent",
+        "EnvVar", "PlanUpdateContent", "ours has models", "SetSessionModel",
     ),
     2: ("MessageMcp",),
 }  # fmt: skip
@@ -116,7 +119,7 @@ def legacy_names(version: int) -> set[str]:
     """What the modules of older forms define, types and methods."""
     types = {
         f"types: ours has {name}"
-        for module in ((nes, nes_capabilities, mcp_connections) if version == 1 else ())
+        for module in ((nes, nes_capabilities, mcp_connections, models) if version == 1 else ())
         for name, value in vars(module).items()
         if name[0].isupper() and (getattr(value, "__module__", None) == module.__name__ or not isinstance(value, type))
     }

@@ -91,6 +91,7 @@ class AgentConnection:
         handlers.on(v1.PromptRequest)(self._prompt)
         handlers.on(v1.CancelNotification)(self._cancel)
         handlers.on(v1.SetSessionModeRequest)(self._set_mode)
+        handlers.on(v1.SetSessionModelRequest)(self._set_model)
         handlers.on(v1.SetSessionConfigOptionRequest)(self._set_config_option)
         if self._agent.logins.ways:
             handlers.on(v1.AuthenticateRequest)(self._authenticate)
@@ -121,6 +122,11 @@ class AgentConnection:
         session = self.session(request.session_id)
         async with self._lifecycle.keeping(session):
             await session.config.set_mode_by_client(request.mode_id)
+
+    async def _set_model(self, request: v1.SetSessionModelRequest) -> None:
+        session = self.session(request.session_id)
+        async with self._lifecycle.keeping(session):
+            await session.config.set_model_by_client(request.model_id)
 
     async def _set_config_option(self, request: v1.SetSessionConfigOptionRequest) -> v1.SetSessionConfigOptionResponse:
         session = self.session(request.session_id)

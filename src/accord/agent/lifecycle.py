@@ -234,9 +234,10 @@ class Lifecycle:
                 yield
 
 
-def _choices(session: OpenSession) -> tuple[v1.SessionModeState | None, Options]:
+def _choices(session: OpenSession) -> tuple[v1.SessionModeState | None, Options, v1.SessionModelState | None]:
     """What the user may choose, for the answer that opens a session."""
-    return session.config.mode_state(), session.config.options() or None
+    config = session.config
+    return config.mode_state(), config.options() or None, config.model_state()
 
 
 def _info(stored: StoredSession) -> v1.SessionInfo:

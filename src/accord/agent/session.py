@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import msgspec
 
 from accord.agent.commands import Command, Commands
-from accord.agent.config import Config, Modes
+from accord.agent.config import Config, Models, Modes
 from accord.agent.config_options import ConfigOptions
 from accord.agent.connected_client import SessionClient
 from accord.agent.mcp import SessionServers
@@ -91,6 +91,8 @@ class Session(Generic[StateT]):
         """The options that the user chooses from."""
         self.modes = Modes(self.config, parts.config)
         """The ways of working that the user chooses from."""
+        self.models = Models(self.config, parts.config)
+        """The models that the user chooses from."""
         self.commands = Commands(parts.updates, parts.commands)
         """The slash commands."""
         self.permissions = parts.permissions

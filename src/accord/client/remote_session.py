@@ -51,7 +51,7 @@ class RemoteSession:
         self.roots: Roots = live.roots
         """The folders that the session's files should be in: `cwd` and the additional directories."""
         self.state: SessionState = live.state
-        """The conversation so far: messages, tool calls, plan, modes, config options, title, usage."""
+        """The conversation so far: messages, tool calls, plan, modes, models, config options, title, usage."""
 
     @property
     def agent(self) -> str:
@@ -150,6 +150,21 @@ class RemoteSession:
         mode_id = v1.SessionModeId(mode)
         await self._live.remote.request(v1.SetSessionModeRequest(self.id, mode_id))
         self.state.set_mode(mode_id)
+
+    async def set_model(self, model: str) -> None:
+        """Set the model to one of `state.models`, by its id; raises ValueError for an unknown one.
+
+        If the agent has a config option for its model, that option is set; older agents have only models.
+        """
+        if model not in (offered := [it.model_id for it in self.state.models]):
+            raise ValueError(f"the agent has no model {model!r}; it has {', '.join(offered) or 'none'}")
+        if (option := self.state.model_option) is not None:
+            await self.set_config(option.id, model)
+            return
+        model_id = v1.ModelId(model)
+        # The agent declares no capability for it: that it named its models is what allows this request.
+        await self._live.remote.request(v1.SetSessionModelRequest(self.id, model_id), force=True)
+        self.state.set_model(model_id)
 
     async def set_config(self, option: str, value: str | bool) -> None:
         """Set a config option, by its id, to one of its values; afterwards `state.config` has all options as they are.

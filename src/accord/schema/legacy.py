@@ -11,6 +11,7 @@ named here, so that this page is the whole list.
 | a `null` result where all fields are optional | `{}` | `empty_result` |
 | `env_var` auth methods | proposed in auth-methods, not in the pinned schema, sent by real agents | `v1.auth` |
 | `_meta["terminal-auth"]` of an auth method | the `terminal` type | `terminal_auth`; sent to older clients |
+| `models` of a session, `session/set_model` | a config option of category `model` | `v1.models`; sent as well |
 | NES and documents | frozen outside the pinned schema | `v1.nes` |
 | `mcp/connect`, `mcp/disconnect` and their `connectionId` | `mcp/message` by `serverId` | `v1.mcp_connections` |
 | `_proxy/initialize`, `_proxy/successor` | `proxy/...` | `methods` |

@@ -90,6 +90,7 @@ def _v1() -> Table:
 def _v1_legacy() -> Table:
     return {
         "agent": (
+            v1.SetSessionModelRequest,
             v1.StartNesRequest,
             v1.SuggestNesRequest,
             v1.CloseNesRequest,

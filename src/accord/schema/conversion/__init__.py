@@ -15,7 +15,7 @@ names it; nothing is dropped in silence. A value that is not of a version (a str
 | `ToolCall` | `ToolCallProgress`: version 2 has one upsert for both |
 | `LoadSessionResponse` | `ResumeSessionResponse`, which is the same on the wire |
 | `PlanUpdate` of the plan `main` | `Plan` |
-| `modes` of a session | gone where there were config options, which are the same in newer words; else an option |
+| `modes` and `models` of a session | gone where there were config options, which say the same; else an option |
 | empty `config_options` of a session | None |
 | `McpCapabilities.sse`, `nes`, `position_encoding`, `auth.logout` without methods | not offered |
 | `ClientCapabilities` | without files and terminals; with what every client of version 2 shows |

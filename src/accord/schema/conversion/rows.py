@@ -41,6 +41,7 @@ _RENAMED_FIELDS: dict[type[Shape], dict[str, str]] = {
 
 _THEIR_OWN = "agents of version 2 use files and terminals of their own"
 _NO_MODES = "a mode is a config option there: give all options, or the id of the one that is the mode"
+_NO_MODELS = "a model is a config option there: give all options, or the id of the one that is the model"
 _WRAPPED = "convert the message that it wraps"
 _WITHIN = "convert the AgentCapabilities that hold it"
 _NO_CLIENT_TERMINAL = "a client's terminal is not the agent's own"
@@ -65,6 +66,8 @@ _NOT_IN_V2: dict[type[Shape], str] = {
     v1.SetSessionModeRequest: _NO_MODES,
     v1.SetSessionModeResponse: _NO_MODES,
     v1.CurrentModeUpdate: _NO_MODES,
+    v1.SetSessionModelRequest: _NO_MODELS,
+    v1.SetSessionModelResponse: _NO_MODELS,
     v1.McpServerSse: "MCP over server-sent events is gone",
     v1.SessionCapabilities: _WITHIN,
     v1.ProxySuccessorRequest: _WRAPPED,

@@ -10,6 +10,9 @@ from accord.schema.conversion.rows import DOWN, UP
 MODE_OPTION = v2.SessionConfigId("mode")
 """session-config-options: the id, and the category, of the option that stands for modes."""
 
+MODEL_OPTION = v2.SessionConfigId("model")
+"""session-config-options: the category of the option for the model, and the id of one that stands for `models`."""
+
 _Started = v1.NewSessionResponse | v1.LoadSessionResponse | v1.ResumeSessionResponse | v1.ForkSessionResponse
 
 
@@ -44,15 +47,15 @@ _ANSWERS: dict[type, type] = {
 @UP.step(*_ANSWERS)
 def _started_up(value: _Started) -> Any:
     target = _ANSWERS[type(value)]
-    return UP.carry(value, target, used=("modes", "config_options"), config_options=_options_of(value))
+    return UP.carry(value, target, used=("modes", "models", "config_options"), config_options=_options_of(value))
 
 
 def _options_of(value: _Started) -> list[v2.SessionConfigOption]:
-    # session-config-options: a client that takes the options ignores the modes, which say the same.
+    # session-config-options: a client that takes the options ignores the modes and models, which say the same.
     if value.config_options is not None:
         options: list[v2.SessionConfigOption] = UP.one(value.config_options)
         return options
-    return [] if value.modes is None else [UP.one(value.modes)]
+    return [UP.one(older) for older in (value.modes, value.models) if older is not None]
 
 
 @DOWN.step(v2.NewSessionResponse, v2.ResumeSessionResponse, v2.ForkSessionResponse)
@@ -80,6 +83,25 @@ def _modes(value: v1.SessionModeState) -> v2.SessionConfigSelect:
 def _mode(value: v1.SessionMode) -> v2.SessionConfigSelectOption:
     return v2.SessionConfigSelectOption(
         v2.SessionConfigValueId(value.id), value.name, value.description, meta=value.meta
+    )
+
+
+@UP.step(v1.SessionModelState)
+def _models(value: v1.SessionModelState) -> v2.SessionConfigSelect:
+    return v2.SessionConfigSelect(
+        config_id=MODEL_OPTION,
+        name="Model",
+        current_value=v2.SessionConfigValueId(value.current_model_id),
+        options=UP.one(value.available_models),
+        category="model",
+        meta=value.meta,
+    )
+
+
+@UP.step(v1.ModelInfo)
+def _model(value: v1.ModelInfo) -> v2.SessionConfigSelectOption:
+    return v2.SessionConfigSelectOption(
+        v2.SessionConfigValueId(value.model_id), value.name, value.description, meta=value.meta
     )
 
 
