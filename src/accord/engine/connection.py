@@ -386,7 +386,7 @@ class Connection:
             if passage != "pass":
                 return
         if not self._serving.called(message, size):
-            self._refuse(None, f"id {message.id!r} is already in use by an unanswered request")
+            self._refuse(message.id, f"id {message.id!r} is already in use by an unanswered request")
         elif self._heard and (owed := self._endpoint.owed.get(key_of(message.id))) is not None:
             self._asking.hear(owed.lane)
 
@@ -407,7 +407,8 @@ class Connection:
 
     def _refuse(self, request_id: RequestId | None, problem: str) -> None:
         self._note(f"refused: {problem}")
-        self._outbox.answer(messages.error_answer(request_id, INVALID_REQUEST, f"Invalid request: {problem}"))
+        asker = None if self._endpoint.owes(request_id) else request_id
+        self._outbox.answer(messages.error_answer(asker, INVALID_REQUEST, f"Invalid request: {problem}"))
 
     # Bad input
 
@@ -417,7 +418,7 @@ class Connection:
         self._asking.spoiled(message.pending, f"malformed: {message.problem}")
         if self.role == "client" and message.code == PARSE_ERROR:
             self._pollute(frame)
-        elif (reply := message.reply()) is not None:
+        elif (reply := message.reply(named=not self._endpoint.owes(message.id))) is not None:
             self._outbox.answer(reply)
 
     def _pollute(self, frame: bytes) -> None:

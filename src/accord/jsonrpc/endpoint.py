@@ -84,6 +84,10 @@ class Endpoint(Generic[AskedT, OwedT]):
         self.owed[key] = note
         return True
 
+    def owes(self, request_id: RequestId | None) -> bool:
+        """Whether a request with this id is unanswered: an answer with the id would be its answer."""
+        return request_id is not None and key_of(request_id) in self.owed
+
     def pay(self, request_id: RequestId) -> bool:
         """Mark this request as answered. True exactly once: after False, no answer may be sent."""
         return self.owed.pop(key_of(request_id), None) is not None

@@ -79,11 +79,11 @@ class Malformed(msgspec.Struct, frozen=True, gc=False):
     pending: RequestId | None = None
     """The request of ours that this was meant to answer: it gets no other answer, so it fails."""
 
-    def reply(self) -> bytes | None:
-        """The frame to send back, if one may be sent."""
+    def reply(self, *, named: bool = True) -> bytes | None:
+        """The frame to send back, if one may be sent; not `named` where an unanswered request has the same id."""
         if not self.answerable:
             return None
-        return error_answer(self.id, self.code, f"{_TITLES[self.code]}: {self.problem}")
+        return error_answer(self.id if named else None, self.code, f"{_TITLES[self.code]}: {self.problem}")
 
 
 Message: TypeAlias = Call | Tell | Answer
@@ -243,7 +243,9 @@ def _read_request(values: dict[str, Any], members: Members) -> Call | Tell | Mal
         ("id" in values and request_id is None, "id must be a string or a whole number"),
     )
     if problem:
-        return Malformed(INVALID_REQUEST, problem, pending=_pending(values))
+        # JSON-RPC, Response object: the id is null only if it could not be read; without it the caller waits for ever.
+        asker = None if _has_outcome(values) else request_id
+        return Malformed(INVALID_REQUEST, problem, id=asker, pending=_pending(values))
     raw = None if params is None else members.params
     return Tell(method, raw) if request_id is None else Call(request_id, method, raw)
 

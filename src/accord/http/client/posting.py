@@ -79,7 +79,7 @@ def instead_of(message: Parsed, status: int, body: bytes, why: str) -> bytes | N
         return None
     if isinstance(message, Answer):
         return error_answer(message.id, INTERNAL_ERROR, f"the answer could not be sent: {why}")
-    asked = message.id if isinstance(message, Call) else None
+    asked = message.id if isinstance(message, Call | Malformed) else None
     told = parse(body)
     if isinstance(told, Answer) and told.error is not None and told.id == asked:
         return body
