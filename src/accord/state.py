@@ -31,6 +31,7 @@ from msgspec import UNSET
 from accord.schema import v1
 from accord.schema.base import Json, Unknown
 from accord.sizes import WEIGHT, oldest_beyond, size_of
+from accord.subagents import SessionMessageState, Subagent
 from accord.text import GrowingContent
 
 Speaker = Literal["user", "agent", "thought"]
@@ -235,16 +236,18 @@ class SessionState:
         """How much of the context is used, as last reported."""
         self.title: str | None = None
         """The session's title."""
+        self.meta: dict[str, Json] | None = None
+        """The `_meta` of the session's information, as last reported."""
         self.updated_at: str | None = None
         """When the session last changed, as the agent reports it."""
         self.notices: list[v1.Notice] = []
         """Notices to the user."""
         self.compactions: dict[v1.CompactionId, Compaction] = {}
         """Compactions of the context, by their ids."""
-        self.subagents: dict[v1.SessionId, v1.SubagentUpdate] = {}
+        self.subagents: dict[v1.SessionId, Subagent] = {}
         """The session's subagents, by the ids of their sessions."""
-        self.letters: list[v1.SessionMessage | v1.SessionMessageChunk] = []
-        """Messages between sessions, as they came."""
+        self.session_messages: dict[v1.MessageId, SessionMessageState] = {}
+        """Messages between this session and others, by their ids in this session."""
         self.unknown: list[Unknown] = []
         """Updates of kinds that this version of Accord does not know, as they came."""
         self.forgotten = 0
@@ -428,7 +431,7 @@ class SessionState:
 
     def _forget(self, limit: int) -> None:
         """Keep only the newest entries, at most half of the limit; also of notices and other lists that may grow."""
-        for some in self.notices, self.unknown, self.letters:
+        for some in self.notices, self.unknown:
             del some[: oldest_beyond([size_of(it) for it in some], limit // 8)]
         for named in self.plans, self.subagents:
             for key in list(named)[: oldest_beyond([size_of(it) for it in named.values()], limit // 8)]:
@@ -436,6 +439,9 @@ class SessionState:
         compactions = list(self.compactions)
         for key in compactions[: oldest_beyond([WEIGHT + it.size for it in self.compactions.values()], limit // 8)]:
             del self.compactions[key]
+        weights = [it.weight for it in self.session_messages.values()]
+        for message_id in list(self.session_messages)[: oldest_beyond(weights, limit // 8)]:
+            del self.session_messages[message_id]
         sizes = [self._size(entry) for entry in self._growing]
         if sum(sizes) > limit // 2:
             self._forget_entries(oldest_beyond(sizes, limit // 4))
@@ -568,6 +574,8 @@ class SessionState:
             self.title = update.title
         if update.updated_at is not UNSET:
             self.updated_at = update.updated_at
+        if update.meta is not UNSET:
+            self.meta = update.meta
 
     def _add_usage(self, update: v1.UsageUpdate) -> None:
         self.usage = update
@@ -577,9 +585,11 @@ class SessionState:
 
     def _add_compaction(self, update: v1.CompactionUpdate) -> None:
         known = self._compaction(update.compaction_id)
-        known.status, known.error = update.status, update.error or known.error
-        if update.summary is not None:
-            known.replace(update.summary)
+        known.status = update.status
+        if update.error is not UNSET:
+            known.error = update.error
+        if update.summary is not UNSET:
+            known.replace(update.summary or ())
 
     def _add_compaction_chunk(self, update: v1.CompactionSummaryChunk) -> None:
         self._compaction(update.compaction_id).add(update.content)
@@ -591,14 +601,20 @@ class SessionState:
         return known
 
     def _add_subagent(self, update: v1.SubagentUpdate) -> None:
-        known = self.subagents.get(update.session_id)
-        if known is not None:
-            said = {name: value for name in update.__struct_fields__ if (value := getattr(update, name)) is not None}
-            update = msgspec.structs.replace(known, **said)
-        self.subagents[update.session_id] = update
+        known = self.subagents.get(update.session_id) or Subagent(update.session_id)
+        self.subagents[update.session_id] = known.updated(update)
 
-    def _add_letter(self, update: v1.SessionMessage | v1.SessionMessageChunk) -> None:
-        self.letters.append(update)
+    def _add_session_message(self, update: v1.SessionMessage) -> None:
+        self._session_message(update.message_id).update(update)
+
+    def _add_session_message_chunk(self, update: v1.SessionMessageChunk) -> None:
+        self._session_message(update.message_id).add(update.content)
+
+    def _session_message(self, message_id: v1.MessageId) -> SessionMessageState:
+        known = self.session_messages.get(message_id)
+        if known is None:
+            known = self.session_messages[message_id] = SessionMessageState(message_id)
+        return known
 
     _folds: ClassVar[dict[type, Callable[[SessionState, Any], None]]] = {
         v1.AgentMessageChunk: _add_chunk,
@@ -619,8 +635,8 @@ class SessionState:
         v1.CompactionUpdate: _add_compaction,
         v1.CompactionSummaryChunk: _add_compaction_chunk,
         v1.SubagentUpdate: _add_subagent,
-        v1.SessionMessage: _add_letter,
-        v1.SessionMessageChunk: _add_letter,
+        v1.SessionMessage: _add_session_message,
+        v1.SessionMessageChunk: _add_session_message_chunk,
     }
 
 

@@ -39,6 +39,7 @@ accord.engine.peer
 accord.testing
 accord.sizes
 accord.text
+accord.subagents
 accord.state
 accord.store accord.services
 accord.mcp

@@ -227,6 +227,12 @@ class Model(Shape, kw_only=True):
     meta: Tolerant[dict[str, Json] | None] = msgspec.field(name="_meta", default=None)
 
 
+class Upsert(Shape, kw_only=True):
+    """A type whose fields are patches, `meta` among them: left out, `null` and a value are three things."""
+
+    meta: Tolerant[Patch[dict[str, Json]]] = msgspec.field(name="_meta", default=UNSET)
+
+
 class Request(Model, Generic[ResultT], metaclass=_MessageMeta):
     """The params of a call; its type argument is what the answer holds.
 
