@@ -422,6 +422,30 @@ def test_environment_variables_as_an_auth_method_are_read():
     assert read_method.vars[0].secret is True
 
 
+@pytest.mark.parametrize("version", [v1, v2])
+@pytest.mark.parametrize(
+    "block",
+    [
+        {"type": "text", "text": "done"},
+        {"type": "image", "data": "aGk=", "mimeType": "image/png"},
+        {"type": "resource_link", "uri": "file:///a", "name": "a"},
+    ],
+    ids=lambda block: block["type"],
+)
+def test_a_bare_content_block_of_a_tool_call_is_its_content(version, block):
+    known = {"type": "content", "content": {"type": "text", "text": "first"}}
+    update = {"sessionUpdate": "tool_call_update", "toolCallId": "t", "content": [known, block]}
+    content = read(version.SessionUpdate, update).content
+    assert [type(part) for part in content] == [version.Content, version.Content]
+    assert plain(content[1].content) == block
+
+
+def test_a_bare_block_that_does_not_fit_is_dropped_and_unknown_content_is_kept():
+    content = [{"type": "text"}, {"type": "hologram", "depth": 3}]
+    update = {"sessionUpdate": "tool_call_update", "toolCallId": "t", "content": content}
+    assert read(v1.SessionUpdate, update).content == [Unknown("hologram", content[1])]
+
+
 def test_next_edit_suggestions_keep_meta_wherever_the_snapshot_of_the_proposal_has_it():
     position = {"line": 1, "character": 2, "_meta": {"a": 1}}
     action = {"action": "insertChar", "uri": "u", "position": position, "timestampMs": 3, "_meta": {"b": 2}}

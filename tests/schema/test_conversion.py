@@ -358,7 +358,8 @@ def test_a_diff_of_two_files_is_two_diffs():
         (v2.Diff([v2.DiffModify("/a")], v2.DiffPatch("ed", "1d")), "it needs the files' texts"),
         (v2.Diff([v2.DiffModify("/a")], v2.DiffPatch("git_patch", "hello")), "not a git patch"),
         (v2.Diff.of("/a", "\n" * 10 + "x", "\n" * 10), "lines are missing"),
-        (replace(v2.Diff.of("/a", "x", "y"), changes=[v2.DiffDelete("/a")]), "before and after"),
+        (replace(v2.Diff.of("/a", "x", "y"), changes=[v2.DiffDelete("/a")]), "another change"),
+        (replace(to_v2(v1.Diff("/a", "", "y", deleted=True)), changes=[v2.DiffModify("/a")]), "another change"),
         (replace(v2.Diff.of("/a", "x", "y"), changes=[v2.DiffMove("/b", "/a")]), "before and after"),
         (replace(v2.Diff.of("/a", "x", "y"), changes=[v2.DiffAdd("/a")]), "another change"),
         (replace(v2.Diff.of("/a", "x", "y"), changes=[v2.DiffModify("/a", "symlink")]), "symlink"),
@@ -368,6 +369,26 @@ def test_a_diff_of_two_files_is_two_diffs():
 )
 def test_a_diff_that_is_not_two_whole_texts_is_refused(diff, why):
     refuses(all_to_v1, diff, why)
+
+
+@pytest.mark.parametrize("old", ["", "one line\n", "no newline at the end", None])
+def test_a_deleted_file_is_deleted_in_both_versions(old):
+    deleted = v1.Diff("/a", "", old, deleted=True)
+    there = to_v2(deleted)
+    assert there.changes == [v2.DiffDelete("/a", "text")]
+    assert to_v1(there) == deleted
+
+
+def test_the_patch_of_a_deleted_file_is_one_that_git_writes():
+    assert to_v2(v1.Diff("/a", "", "x\n", deleted=True)).patch.text == (
+        "diff --git /a /a\ndeleted file mode 100644\n"
+        "index 587be6b4c3f93f93c489c0111bba5596147a26cb..0000000000000000000000000000000000000000\n"
+        "--- /a\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n"
+    )
+
+
+def test_a_deleted_file_with_text_after_is_refused():
+    refuses(to_v2, v1.Diff("/a", "text", "x", deleted=True), "Diff", "no text after")
 
 
 def test_a_chunk_needs_an_id_and_then_is_the_same():

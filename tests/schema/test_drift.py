@@ -28,6 +28,7 @@ FLATTENED = (
 )
 NO_NAME_THERE = "the schema writes this variant in place, without a name; a class needs one"
 TAGGED_ALONE = "always written, as a tag; the schema gives it a type of its own"
+PROPOSED = "proposed in diff-delete, in no schema yet, sent by real agents"
 ABSENT_IS_NONE = "absent is None here, and never written"
 
 IN_BOTH_VERSIONS = {
@@ -89,6 +90,8 @@ EXPECTED_V1 = {
     **{f"types.{kind}SessionResponse.fields: ours has models": LEGACY for kind in ("New", "Load", "Resume", "Fork")},
     "types: ours has SetSessionModelRequest": LEGACY,
     "types: ours has SetSessionModelResponse": LEGACY,
+    "types.Diff.fields: ours has deleted": PROPOSED,
+    "types.ToolCallContent.variants.type=diff: ours has deleted": PROPOSED,
     "types: ours has AuthEnvVar": LEGACY,
     "types: ours has AuthMethodEnvVar": LEGACY,
 }
@@ -109,7 +112,7 @@ EXPECTED_V2 = {
 ONLY_IN_UNSTABLE = {
     1: (
         "ErrorStopReason", "IdleState", "StateUpdate", "MessageMcp", "nes", "positionEncoding", "AuthEnvVar", "env_var",
-        "EnvVar", "PlanUpdateContent", "ours has models", "SetSessionModel",
+        "EnvVar", "PlanUpdateContent", "ours has models", "SetSessionModel", "ours has deleted",
     ),
     2: ("MessageMcp",),
 }  # fmt: skip

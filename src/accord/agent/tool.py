@@ -120,9 +120,9 @@ class Tool(Elicits):
         for it in content:
             self._add(it if isinstance(it, v1.Content | v1.Diff | v1.Terminal) else v1.Content.of(cast("Any", it)))
 
-    async def diff(self, path: str | PathLike[str], old: str | None, new: str) -> None:
-        """A file's change, by its whole text before (None for a new file) and after."""
-        self._add(v1.Diff(self._session.resolve(path), new, old))
+    async def diff(self, path: str | PathLike[str], old: str | None, new: str | None) -> None:
+        """A file's change, by its whole text before (None for a new file) and after (None for a deleted file)."""
+        self._add(v1.Diff(self._session.resolve(path), new or "", old, deleted=new is None))
 
     async def terminal(self, terminal: RemoteTerminal | v1.TerminalId) -> None:
         """Show this terminal's output as it grows."""

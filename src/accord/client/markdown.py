@@ -59,6 +59,8 @@ def _result(content: v1.ToolCallContent) -> str:
     match content:
         case v1.Content(content=block):
             return _block(block)
+        case v1.Diff(path=path, deleted=True, old_text=None):
+            return f"*(deleted {_escaped(path)})*"
         case v1.Diff(path=path, new_text=new, old_text=old):
             return fenced("\n".join(_difference(path, old or "", new)), "diff")
         case v1.Terminal(terminal_id=terminal):

@@ -8,6 +8,7 @@ named here, so that this page is the whole list.
 | `modeId` in `current_mode_update` | `currentModeId` | `rewritten` |
 | `id` of a plan | `planId` | `rewritten` |
 | `diff` in a diff's patch | `text` | `rewritten` |
+| a content block in a tool call's `content` | `{"type": "content", "content": block}` | `wrapped` |
 | a `null` result where all fields are optional | `{}` | `empty_result` |
 | `env_var` auth methods | proposed in auth-methods, not in the pinned schema, sent by real agents | `v1.auth` |
 | `_meta["terminal-auth"]` of an auth method | the `terminal` type | `terminal_auth`; sent to older clients |
@@ -19,6 +20,7 @@ named here, so that this page is the whole list.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, cast
 
 import msgspec
@@ -50,6 +52,18 @@ def rewritten(cls: type, raw: dict[str, Json]) -> dict[str, Json]:
     if renamed is None:
         return raw
     return {renamed.get(key, key): value for key, value in raw.items() if renamed.get(key) not in raw}
+
+
+CONTENT_BLOCKS = frozenset(("text", "image", "audio", "resource", "resource_link"))
+"""The types of content blocks that older agents put into a tool call's content without a `content` around them."""
+
+
+def wrapped(tag: str, variants: Mapping[str, type], raw: dict[str, Json]) -> dict[str, Json] | None:
+    """The variant `content` of a union around this block; None if the union or the block is another."""
+    content = variants.get("content")
+    if content is None or content.__name__ != "Content" or tag not in CONTENT_BLOCKS:
+        return None
+    return {"type": "content", "content": raw}
 
 
 def empty_result(data: bytes) -> bytes:

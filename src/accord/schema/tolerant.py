@@ -343,6 +343,7 @@ class _Variants:
     def __init__(self, union: Tagged, *, whole: bool) -> None:
         self.union = union
         make = _whole_object_reader if whole else _object_reader
+        self.classes = dict(union.variants)
         self.readers = {tag: make(cls) for tag, cls in union.variants}
         self.second = {
             tag: second
@@ -362,6 +363,8 @@ def _tagged(variants: _Variants, value: Json) -> Any:
         raise Misfit(f"expected a string, got {kind(tag)}", f".{union.tag_field}")
     if (read := variants.readers.get(tag)) is not None:
         return Unknown(tag, raw) if _has_newer_second_tag(variants.second.get(tag), raw) else read(raw)
+    if (content := legacy.wrapped(tag, variants.classes, raw)) is not None:
+        return variants.readers["content"](content)
     if union.open:
         return _unknown(union, tag, raw)
     known_tags = ", ".join(repr(known) for known, _ in union.variants)

@@ -39,15 +39,27 @@ def _tool_call_down(value: v2.ToolCallUpdate) -> Any:
 
 @UP.step(v1.Diff)
 def _diff_up(value: v1.Diff) -> v2.Diff:
+    if value.deleted:
+        return _deletion_up(value)
     change = v2.DiffModify if value.old_text is not None else v2.DiffAdd
     patch = git_patch.write(value.path, value.old_text, value.new_text, context=None)
     return v2.Diff([change(value.path, "text")], v2.DiffPatch("git_patch", patch), meta=value.meta)
+
+
+def _deletion_up(value: v1.Diff) -> v2.Diff:
+    if value.new_text:
+        UP.refuse("Diff", "a deleted file has no text after")
+    text = value.old_text
+    patch = None if text is None else v2.DiffPatch("git_patch", git_patch.write(value.path, text, None, context=None))
+    return v2.Diff([v2.DiffDelete(value.path, "text")], patch, meta=value.meta)
 
 
 @DOWN.step(v2.Diff)
 def _diff_down(value: v2.Diff) -> Several:
     if not value.changes:
         DOWN.refuse("Diff", "it changes nothing")
+    if value.patch is None and all(isinstance(change, v2.DiffDelete) for change in value.changes):
+        return Several(_diff_of(change, [], value) for change in value.changes)
     if value.patch is None or value.patch.format != "git_patch" or value.patch.meta is not None:
         DOWN.refuse("Diff", "it needs the files' texts there, from a git patch")
     try:
@@ -59,14 +71,17 @@ def _diff_down(value: v2.Diff) -> Several:
 
 def _diff_of(change: v2.DiffChange, files: list[git_patch.FileTexts], diff: v2.Diff) -> v1.Diff:
     what = type(change).__name__
-    if not isinstance(change, v2.DiffAdd | v2.DiffModify) or change.meta is not None:
+    if not isinstance(change, v2.DiffAdd | v2.DiffDelete | v2.DiffModify) or change.meta is not None:
         DOWN.refuse(what, "a diff is a file's text before and after there")
     if change.file_type not in (None, "text"):
         DOWN.refuse(what, f"a diff is of text there, not of a {change.file_type}")
+    if diff.patch is None:
+        return v1.Diff(change.path, "", deleted=True, meta=diff.meta)
     meant = files if len(files) == len(diff.changes) == 1 else [file for file in files if file.may_be(change.path)]
     if len(meant) != 1:
         DOWN.refuse(what, "the patch does not show it once")
     [file] = meant
-    if file.new is None or (file.old is None) != isinstance(change, v2.DiffAdd):
+    shown = (file.old is not None, file.new is not None)
+    if shown != (not isinstance(change, v2.DiffAdd), not isinstance(change, v2.DiffDelete)):
         DOWN.refuse(what, "the patch shows another change")
-    return v1.Diff(change.path, file.new, file.old, meta=diff.meta)
+    return v1.Diff(change.path, file.new or "", file.old, deleted=file.new is None, meta=diff.meta)
