@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shlex
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -52,6 +52,7 @@ async def connect(
     unstable: bool = False,
     trace: str | Path | Observer | None = None,
     limits: Limits | None = None,
+    on_stderr: Callable[[str], object] | None = None,
 ) -> AsyncGenerator[RemoteAgent]:
     """Connect to an agent, and end it when the block is left.
 
@@ -63,13 +64,14 @@ async def connect(
     A command is started in `cwd`, with our environment changed by `env`; `inherit` says what it gets of ours (all,
     nothing, or these names). To a URL, `headers` are sent, and `token` as a bearer token. `timeout` is for its start.
     `restart` restarts it when it dies. `trace` records the wire in a file, or shows it to a function. `unstable`
-    lets through what the protocol only proposes.
+    lets through what the protocol only proposes. `on_stderr` is called with each line that a command writes to its
+    standard error, as it is: pass it through `accord.printable.printable` before you print it to a terminal.
 
     Raises one clear error when the agent cannot be started or does not speak the protocol.
     """
     with_trace = TraceFile(trace, role="client") if isinstance(trace, str | Path) else trace
     live = LiveAgent(
-        target_of(target, cwd=cwd, env=env, inherit=inherit, token=token, headers=headers),
+        target_of(target, cwd=cwd, env=env, inherit=inherit, token=token, headers=headers, on_stderr=on_stderr),
         definition_of(client or Client()),
         timeout=timeout,
         restart=(Restart() if restart else None) if isinstance(restart, bool) else restart,
@@ -93,6 +95,7 @@ def target_of(
     inherit: Inherit = True,
     token: str | None = None,
     headers: Mapping[str, str] | None = None,
+    on_stderr: Callable[[str], object] | None = None,
 ) -> Target:
     """The target that `where` names; raises AccordError if its command cannot be split."""
     if isinstance(where, Target):
@@ -105,7 +108,7 @@ def target_of(
         except ValueError as error:
             raise AccordError(f"cannot split the command {where!r} into words: {error}; pass a list instead") from None
     if isinstance(where, Sequence):
-        return CommandTarget(where, cwd=cwd, env=env, inherit=inherit)
+        return CommandTarget(where, cwd=cwd, env=env, inherit=inherit, on_stderr=on_stderr)
     return AgentTarget(where)
 
 

@@ -20,6 +20,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from accord.last_lines import add_note, shortened
+
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
 METHOD_NOT_FOUND = -32601
@@ -53,6 +55,16 @@ full; the file was deleted or replaced while it was open; it cannot be read or w
 
 class AccordError(Exception):
     """The root of every exception that Accord raises on purpose."""
+
+    safe_to_tell: bool = False
+    """Whether the peer may read the text: then it answers the request whose handler raised the error.
+
+    Other errors may name paths, addresses or keys of this side. The peer is told "Internal error" instead.
+    """
+
+    def may_be_told(self, peer: object) -> bool:  # noqa: ARG002
+        """Whether this peer may read the text; `peer` is what identifies its connection."""
+        return self.safe_to_tell
 
 
 class ProtocolError(AccordError):
@@ -89,15 +101,25 @@ class ConversionError(AccordError, ValueError):
 
 
 class PeerError(AccordError):
-    """The other side answered our request with an error."""
+    """The other side answered our request with an error.
 
-    def __init__(self, method: str, code: int, message: str, data: Any = None) -> None:
+    Where the other side is an agent's process that we started, `stderr` is the end of what it wrote to standard error,
+    which is a note of the exception, too.
+    """
+
+    def __init__(self, method: str, code: int, message: str, data: Any = None, *, said_by: object = None) -> None:
         detail = "" if data is None else f" ({_brief(data)})"
         super().__init__(f"{method}: {message} [{code}]{detail}")
         self.method = method
         self.code = code
         self.message = message
         self.data = data
+        self.stderr = ""
+        self._said_by = said_by
+
+    def may_be_told(self, peer: object) -> bool:
+        """Whether this peer may read the text: the peer that said it may, and no other."""
+        return self.safe_to_tell or (peer is not None and self._said_by is peer)
 
 
 class RequestError(AccordError):
@@ -160,10 +182,13 @@ class ConnectionClosed(AccordError):
         self.reason: EndReason = reason
         self.exit_code = exit_code
         self.stderr = stderr
+        add_note(self, stderr)
 
 
 class CapabilityMissing(AccordError):
     """The other side never declared the capability that this call needs."""
+
+    safe_to_tell = True  # it names a capability and an action of the protocol, nothing of this side
 
     def __init__(self, capability: str, action: str) -> None:
         super().__init__(f"{action} needs the capability {capability}, which the other side did not declare")
@@ -209,6 +234,13 @@ _WHAT_ENDED: dict[EndReason, str] = {
     "failed": "the connection failed",
     "unresponsive": "the other side stopped responding",
 }
+
+
+def keep_stderr(error: PeerError, stderr: str) -> None:
+    """Keep the end of the agent's standard error with the error that it answered with, once."""
+    if stderr and not error.stderr:
+        error.stderr = shortened(stderr)
+        add_note(error, error.stderr)
 
 
 def _brief(value: object, limit: int = 300) -> str:

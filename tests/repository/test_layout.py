@@ -12,7 +12,9 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src"
 
 ORDER = """
-accord.loading accord.errors accord.masking accord.printable
+accord.loading accord.masking accord.printable
+accord.last_lines
+accord.errors
 accord.requirements
 accord.jsonrpc.frames accord.jsonrpc.bounds
 accord.jsonrpc.members

@@ -75,7 +75,11 @@ class RunningTurn:
 
 def meant_by(group: BaseExceptionGroup[BaseException]) -> BaseException:
     """What an author raised, without what task groups put around it; an answer of his choosing before all else."""
-    return next((error for error in _each(group) if isinstance(error, RequestError)), group.exceptions[0])
+    raised = list(_each(group))
+    chosen = next((error for error in raised if isinstance(error, RequestError)), None)
+    if chosen is not None:
+        return chosen
+    return raised[0] if len(raised) == 1 else group.exceptions[0]
 
 
 def _each(error: BaseException) -> Iterator[BaseException]:

@@ -20,7 +20,7 @@ from accord.client.target import CommandTarget, Target
 from accord.engine.handlers import Handlers, MessageT, Registrar
 from accord.engine.limits import Limits
 from accord.engine.peer import Peer
-from accord.errors import PeerError
+from accord.errors import PeerError, keep_stderr
 from accord.schema import v1
 from accord.schema.base import Json, Notification, Request
 from accord.services.service import Service
@@ -81,6 +81,11 @@ class LiveAgent:
         if self._peer is None:
             raise RuntimeError("not connected yet: use `async with accord.connect(...) as remote`")
         return self._peer
+
+    @property
+    def stderr(self) -> str:
+        """The end of what the agent's process wrote to its standard error; empty if it is no process of ours."""
+        return self.peer.connection.transport.stderr
 
     @property
     def capabilities(self) -> AgentOffers:
@@ -159,7 +164,9 @@ class LiveAgent:
             raise
 
     def failed(self, session_id: str, error: Exception) -> None:
-        """Take note of the error that a request for this session was answered with."""
+        """Take note of the error that a request for this session was answered with, and say what the agent wrote."""
+        if isinstance(error, PeerError):
+            keep_stderr(error, self.stderr)
         self.sessions.failed(session_id, error)
 
     async def notify(self, notification: Notification, *, force: bool = False) -> None:
@@ -170,7 +177,11 @@ class LiveAgent:
     async def request_raw(self, method: str, params: Json = None) -> Json:
         """Send a request in plain JSON values when the agent is ready."""
         await self._supervisor.ready()
-        return await self.peer.request_raw(method, params)
+        try:
+            return await self.peer.request_raw(method, params)
+        except PeerError as error:
+            self.failed("", error)
+            raise
 
     def on(self, message: type[MessageT]) -> Registrar[MessageT]:
         """Handle this message from now on, also after a restart."""

@@ -17,6 +17,7 @@ from accord.client.sessions import absolute
 from accord.engine.handlers import MessageT, Registrar
 from accord.engine.peer import Peer
 from accord.errors import AccordError
+from accord.last_lines import last_lines
 from accord.schema import v1
 from accord.schema.base import Json, Notification, Request
 
@@ -69,6 +70,14 @@ class RemoteAgent:
     def open_sessions(self) -> Mapping[v1.SessionId, RemoteSession]:
         """The sessions that are open here now, by their ids."""
         return self._live.sessions.faces()
+
+    def stderr_tail(self, lines: int = 20) -> list[str]:
+        """The last lines that the agent's process wrote to its standard error, the latest one last.
+
+        They are as the agent wrote them: pass them through `accord.printable.printable` before you print them to a
+        terminal. The list is empty for an agent that is no process of ours; after a restart it begins again.
+        """
+        return last_lines(self._live.stderr, lines)
 
     # Logins
 

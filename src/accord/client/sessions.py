@@ -106,6 +106,7 @@ class Sessions:
             if begun.done():
                 return
             if isinstance(result, Exception):
+                self._remote.failed("", result)
                 begun.set_exception(result)
             else:
                 session = self._enter(result.session_id, setup)

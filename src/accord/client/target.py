@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -49,6 +49,7 @@ class CommandTarget(Target):
         cwd: str | Path | None = None,
         env: Mapping[str, str | None] | None = None,
         inherit: Inherit = True,
+        on_stderr: Callable[[str], object] | None = None,
     ) -> None:
         if not command:
             raise ValueError("command must not be empty")
@@ -57,6 +58,7 @@ class CommandTarget(Target):
         self.cwd = cwd
         self.env = dict(env or {})
         self.inherit: Inherit = inherit
+        self._on_stderr = on_stderr
 
     @cached_property
     def program(self) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -75,7 +77,9 @@ class CommandTarget(Target):
         return f"{real} {digest[:32]}"
 
     def dial(self) -> Transport:
-        return ProcessTransport(self.command, cwd=self.cwd, env=self.env, inherit_env=self.inherit)
+        return ProcessTransport(
+            self.command, cwd=self.cwd, env=self.env, inherit_env=self.inherit, on_stderr=self._on_stderr
+        )
 
 
 def _resolved(argument: str, folder: str) -> str:

@@ -25,6 +25,7 @@ from accord.errors import (
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
     REQUEST_CANCELLED,
+    AccordError,
     ConnectionClosed,
     DecodeError,
     RequestError,
@@ -207,6 +208,7 @@ class Answering:
         most_bytes: int,
         on_answered: Callable[[Owed, bool], None] | None,
         debug: bool,
+        debug_hint: str = "",
     ) -> None:
         self.unstepped = 0
         """Handlers whose task has not had its first step."""
@@ -227,6 +229,8 @@ class Answering:
         """Called after each answer, with whether it is a result; None if no call is needed."""
         self.link_has_ended = False
         self._debug = debug
+        self._debug_hint = debug_hint
+        """How the log says to send details of errors to the peer."""
         self._loop = asyncio.get_running_loop()
 
     def called(self, message: Call, size: int) -> bool:
@@ -426,10 +430,11 @@ class Answering:
 
     def _fail(self, owed: Owed, error: BaseException) -> None:
         chosen = isinstance(error, RequestError) and _makes_sense(error)
+        told = isinstance(error, AccordError) and error.may_be_told(self._endpoint)
         if self.link_has_ended and isinstance(error, ConnectionClosed):
             log.info("the handler of %s ended with its connection: %s", owed.method, error)
         elif not chosen and not isinstance(error, asyncio.CancelledError):
-            log.error("the handler of %s failed", owed.method, exc_info=error)
+            log.error("the handler of %s failed%s", owed.method, self._hidden(told=told), exc_info=error)
         # cancellation: a cancelled request is answered with its result or with this code, whatever its handler raised.
         if owed.cancelled or isinstance(error, asyncio.CancelledError):
             self._answer_error(owed, REQUEST_CANCELLED, "Request cancelled")
@@ -437,7 +442,11 @@ class Answering:
             self._answer_error(owed, error.code, error.message, error.data)
         else:
             data = {"error": _described(error)} if self._debug else None
-            self._answer_error(owed, INTERNAL_ERROR, "Internal error", data)
+            self._answer_error(owed, INTERNAL_ERROR, str(error) if told else "Internal error", data)
+
+    def _hidden(self, *, told: bool) -> str:
+        """What the log says about the answer, if the answer does not say what went wrong."""
+        return "" if told or self._debug else f'; the peer was told only "Internal error"{self._debug_hint}'
 
     def _answer_error(self, owed: Owed, code: int, message: str, data: Any = None) -> None:
         self._answer(owed, messages.error_answer(owed.id, code, message, data), well=False)

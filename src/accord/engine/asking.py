@@ -190,10 +190,9 @@ class Asking:
         if not asked.patient:
             self._intake.impatient -= 1
 
-    @staticmethod
-    def result(asked: Asked, answer: Answer) -> Raw:
-        if answer.error is not None:
-            raise PeerError(asked.method, answer.error.code, answer.error.message, answer.error.data)
+    def result(self, asked: Asked, answer: Answer) -> Raw:
+        if (error := answer.error) is not None:
+            raise PeerError(asked.method, error.code, error.message, error.data, said_by=self._endpoint)
         return answer.result  # type: ignore[return-value]  # one of the two is there
 
     async def wait_until(self, asked: Asked, total: float | None, idle: float | None) -> Answer:

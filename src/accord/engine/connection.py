@@ -103,6 +103,7 @@ class Connection:
             most_bytes=self.limits.handling_bytes,
             on_answered=self._has_answered if role == "agent" else None,
             debug=debug,
+            debug_hint=" (Agent(debug=True) sends it the error)" if role == "agent" else "",
         )
         self._gate = Gate() if role == "agent" else None
         self._shut = role == "agent"

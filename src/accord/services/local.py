@@ -50,7 +50,9 @@ class LocalHost:
             answer = handle(request)
             return cast("ResultT", await answer if inspect.isawaitable(answer) else answer)
         except RequestError as error:
-            raise PeerError(method, error.code, error.message, error.data) from error
+            refusal = PeerError(method, error.code, error.message, error.data)
+            refusal.safe_to_tell = True  # a RequestError is made to be told
+            raise refusal from error
         finally:
             _asking.reset(token)
 

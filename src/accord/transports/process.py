@@ -55,7 +55,7 @@ class ProcessTransport(Transport):
         limit: int = LIMIT,
         high_water: int = HIGH_WATER,
         stderr_tail: int = 64 * 1024,
-        on_stderr: Callable[[str], None] | None = None,
+        on_stderr: Callable[[str], object] | None = None,
         grace: float = 2.0,
     ) -> None:
         if isinstance(command, str) or not command:
@@ -103,6 +103,12 @@ class ProcessTransport(Transport):
 
     async def flush(self) -> None:
         await self._stdin.flush()
+
+    @property
+    def stderr(self) -> str:
+        if self._life is not None and not self._stderr_tail.is_telling:
+            self._stderr.drain()  # what the agent wrote before an answer is part of it when the answer is here
+        return self._stderr_tail.text
 
     def pause_reading(self) -> None:
         if not self._why.done():
