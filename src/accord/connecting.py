@@ -119,17 +119,31 @@ class AgentTarget(Target):
         self.name = agent.info.name
         self._agent = agent
         self._serving: set[asyncio.Task[Any]] = set()
+        self._failure: Exception | None = None
 
     @property
     def program(self) -> str:
         return self._agent.program
 
+    @property
+    def failure(self) -> Exception | None:
+        return self._failure
+
     def dial(self) -> Transport:
         here, there = pair()
-        task = asyncio.create_task(self._agent.serve(there), name=f"accord agent {self.name}")
+        task = asyncio.create_task(self._serve(there), name=f"accord agent {self.name}")
         self._serving.add(task)
         task.add_done_callback(self._serving.discard)
         return here
+
+    async def _serve(self, transport: Transport) -> None:
+        """Serve one connection. An agent that cannot serve must not leave its client waiting for an answer."""
+        self._failure = None
+        try:
+            await self._agent.serve(transport)
+        except Exception as error:
+            self._failure = error
+            await transport.close()
 
     async def release(self) -> None:
         """Wait for the agent's end, which the end of its link has begun; a stuck one is cancelled."""

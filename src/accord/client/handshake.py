@@ -46,7 +46,8 @@ async def open_link(
         return Handshake(peer, await peer.initialize(request, timeout=left))
     except AccordError as error:
         end = await peer.connection.close()
-        raise _explained(error, target, peer.connection.pollution, end.stderr, timeout) from error
+        explained = _explained(error, target, peer.connection.pollution, end.stderr, timeout)
+        raise explained from explained.__cause__ or error
     except BaseException:
         await peer.close()
         raise
@@ -80,6 +81,10 @@ def _explained(
             return error  # it could not be started, and the error says why
         case ConnectionClosed(reason="broken", exit_code=None):
             return error  # it could not be reached, or refused us, and the error says how
+        case ConnectionClosed() if (failure := target.failure) is not None:
+            unable = ConnectionClosed("failed", f"{target.name} cannot serve: {failure}")
+            unable.__cause__ = failure
+            return unable
         case ConnectionClosed():
             code = error.exit_code
             how = "" if code is None else f" (exit code {code})" if code >= 0 else f" (killed by signal {-code})"

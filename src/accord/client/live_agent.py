@@ -141,6 +141,11 @@ class LiveAgent:
         """End the agent, start it again, and resume its sessions where it can."""
         await self._supervisor.restart(why)
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether requests can be sent now, because the agent is not being restarted."""
+        return self._supervisor.is_ready
+
     async def ready(self) -> None:
         """Wait while the agent is being restarted."""
         await self._supervisor.ready()

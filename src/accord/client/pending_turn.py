@@ -13,7 +13,6 @@ session are answered `cancelled`, unfinished tool calls are marked, and updates 
 from __future__ import annotations
 
 import asyncio
-from contextlib import AbstractContextManager
 from typing import Any, Protocol, cast
 
 import msgspec
@@ -63,22 +62,21 @@ class PendingTurn:
     def __init__(
         self,
         session: TurnSession,
-        posted: Posted[v1.PromptResponse],
         prompt: list[v1.ContentBlock],
-        unread: Unread,
         *,
         keeps_wire: bool,
     ) -> None:
         self.prompt = prompt
-        """What was sent."""
-        self.unread = unread
-        """The updates that were not read yet."""
+        """What is sent."""
+        self.unread: Unread
+        """The updates that were not read yet, from the moment when the prompt is sent."""
         self.keeps_wire = keeps_wire
         """Whether updates are kept as the JSON that they came as."""
         self.cancelled = False
         """Whether `session/cancel` was sent for it."""
         self._session = session
-        self._posted = posted
+        self._posted: Posted[v1.PromptResponse] | None = None
+        self._sent_or_done = asyncio.Event()
         self._result: v1.PromptResponse | Exception | None = None
         self._finished = asyncio.Event()
         self._begins_at: int | None = None
@@ -86,6 +84,11 @@ class PendingTurn:
         self._outcome: Outcome | None = None
 
     # What the session reports
+
+    def sent(self, posted: Posted[v1.PromptResponse], unread: Unread) -> None:
+        """The prompt was sent: at once, unless the agent is being restarted."""
+        self._posted, self.unread = posted, unread
+        self._sent_or_done.set()
 
     def begin(self) -> None:
         """The agent has answered all earlier prompts of the session: updates belong to this turn from now on."""
@@ -101,11 +104,14 @@ class PendingTurn:
         if self._result is None:
             self._result = result
             self._ends_at = len(self._session.state)
-            self.unread.finish()
+            if self._posted is not None:
+                self.unread.finish()
+            self._sent_or_done.set()
             self._finished.set()
 
     async def watch(self, total: float | None, idle: float | None) -> None:
         """Fail when a deadline passes."""
+        assert self._posted is not None
         try:
             await self._posted.within(total, idle)
         except Timeout as timeout:
@@ -119,10 +125,9 @@ class PendingTurn:
 
     async def next_update(self) -> Any:
         """The next update, as JSON bytes if `keeps_wire`; raises StopAsyncIteration after the last."""
-        unread = self.unread
-        if (update := unread.now()) is None:
+        if self._posted is None or (update := self.unread.now()) is None:
             try:
-                update = await unread.get(self._awaited())
+                update = await self._wait_for_update()
             except asyncio.CancelledError:
                 self.request_cancel()
                 raise
@@ -131,6 +136,10 @@ class PendingTurn:
                     raise self._result
                 raise StopAsyncIteration
         return update
+
+    async def _wait_for_update(self) -> Any:
+        await self._sent_or_done.wait()
+        return None if self._posted is None else await self.unread.get(self._posted.awaited())
 
     # The end
 
@@ -151,13 +160,11 @@ class PendingTurn:
         return self._made_outcome()
 
     async def _wait_for_end(self) -> None:
-        if self._finished.is_set():
+        await self._sent_or_done.wait()
+        if self._finished.is_set() or self._posted is None:
             return
-        with self._awaited(), self.unread.awaiting_end():
+        with self._posted.awaited(), self.unread.awaiting_end():
             await self._finished.wait()
-
-    def _awaited(self) -> AbstractContextManager[None]:
-        return self._posted.awaited()
 
     def _made_outcome(self) -> Outcome:
         if self._outcome is None:

@@ -161,7 +161,8 @@ class RemoteSession:
             known = ", ".join(it.id for it in self.state.config)
             raise ValueError(f"the agent has no config option {option!r}; it has {known or 'none'}")
         values = [it.value for it in choices_of(offered)] if isinstance(offered, v1.SessionConfigSelect) else _SWITCH
-        if not any(value.__class__ is it.__class__ and value == it for it in values):
+        allowed = [*values, offered.current_value]  # agents select values that they do not list, such as a custom model
+        if not any(value.__class__ is it.__class__ and value == it for it in allowed):
             shown = [str(it).lower() if isinstance(it, bool) else it for it in values]
             raise ValueError(f"{option!r} has no value {value!r}; it has {', '.join(shown)}")
         chosen = value if isinstance(value, bool) else v1.SessionConfigValueId(value)

@@ -21,7 +21,7 @@ from accord.client.early import Early
 from accord.client.live_session import LiveSession, Reopening, SessionAgent, SessionSetup
 from accord.client.mcp_config import handed_over
 from accord.client.remote_session import RemoteSession
-from accord.errors import INVALID_REQUEST, NOT_FOUND, AccordError, PeerError, RequestError
+from accord.errors import INVALID_REQUEST, METHOD_NOT_FOUND, NOT_FOUND, AccordError, PeerError, RequestError
 from accord.schema import v1
 from accord.schema.base import Request
 
@@ -168,7 +168,8 @@ class Sessions:
     async def resume_all(self) -> tuple[list[RemoteSession], list[RemoteSession]]:
         """Resume or load every session after the agent was restarted; returns those that go on and those that are lost.
 
-        A session is loaded only if the agent cannot resume it; the replay then replaces the state that was kept.
+        A session is loaded only if the agent cannot resume it, or says so although it declared the method; the replay
+        then replaces the state that was kept.
         """
         kept: list[RemoteSession] = []
         lost: list[RemoteSession] = []
@@ -186,25 +187,34 @@ class Sessions:
 
     async def _resume(self, session: LiveSession) -> None:
         offers = self._remote.capabilities.sessions
-        loads = offers.load and not offers.resume
-        if loads:
-            session.state.clear()
-        request = session.reopening(v1.LoadSessionRequest if loads else v1.ResumeSessionRequest)
-        session.opened(await self._remote.peer.request(request, timeout=RESUME_WITHIN))
+        if offers.resume or not offers.load:
+            try:
+                await self._reopen(session, v1.ResumeSessionRequest)
+            except PeerError as error:
+                if error.code != METHOD_NOT_FOUND or not offers.load:
+                    raise
+            else:
+                return
+        session.state.clear()
+        await self._reopen(session, v1.LoadSessionRequest)
+
+    async def _reopen(self, session: LiveSession, kind: Reopening) -> None:
+        session.opened(await self._remote.peer.request(session.reopening(kind), timeout=RESUME_WITHIN))
 
     # Ending
 
     async def close(self, session: LiveSession) -> None:
-        """Close a session, at the agent as well if it can."""
-        if self._remote.capabilities.sessions.close:
-            try:
+        """Close a session, at the agent as well if it can. It ends here also when the agent answers with an error."""
+        try:
+            if self._remote.capabilities.sessions.close:
                 await self._remote.request(v1.CloseSessionRequest(session.id))
-            except PeerError as error:
-                if error.code != NOT_FOUND:  # an agent that does not know the session has closed it
-                    raise
-        if self._is_open(session):
-            del self._open[session.id]
-        await session.ended()
+        except PeerError as error:
+            if error.code != NOT_FOUND:  # an agent that does not know the session has closed it
+                raise
+        finally:
+            if self._is_open(session):
+                del self._open[session.id]
+            await session.ended()
 
     def _is_open(self, session: LiveSession) -> bool:
         open_session = self._open.get(session.id)

@@ -89,10 +89,22 @@ class Supervisor:
             await asyncio.wait([self._watching])
         self._is_ready.set()
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether requests can be sent now: the agent is not being restarted, and is not about to be."""
+        if self._will_restart():
+            self._is_ready.clear()  # set again when the restart has ended, however it ends
+        return self._is_ready.is_set()
+
     async def ready(self) -> None:
         """Wait while the agent is being restarted."""
-        if not self._is_ready.is_set():
+        while not self.is_ready:
             await self._is_ready.wait()
+
+    def _will_restart(self) -> bool:
+        """Whether the connection has ended and `_watch`, which has yet to notice, will restart the agent."""
+        watching = self._policy is not None and self._watching is not None and not self._watching.done()
+        return watching and not self._remote.peer.connection.is_open
 
     async def restart(self, why: str) -> None:
         """End the agent now and start it again, whatever the policy."""

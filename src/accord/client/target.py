@@ -31,6 +31,11 @@ class Target(ABC):
         """What the agent is, however it calls itself: answers that are remembered for one program hold for no other."""
         return f"{self.__class__.__module__}.{self.__class__.__qualname__} {self.name}"
 
+    @property
+    def failure(self) -> Exception | None:
+        """Why the agent could not serve the last connection, where the target knows it; None otherwise."""
+        return None
+
     @abstractmethod
     def dial(self) -> Transport:
         """A transport for a new connection, not yet open."""
