@@ -48,7 +48,7 @@ accord.agent
 accord.agent.asks accord.agent.content accord.agent.declared accord.agent.forms accord.agent.paths accord.agent.plan
 accord.agent.prompt_queue accord.agent.record accord.agent.store_errors
 accord.agent.connected_client accord.agent.permission accord.agent.updates
-accord.agent.commands accord.agent.config_options accord.agent.remote_terminal
+accord.agent.commands accord.agent.config_options accord.agent.remote_terminal accord.agent.terminal_text
 accord.agent.config
 accord.agent.remote_client
 accord.agent.elicitation

@@ -29,8 +29,9 @@ from accord.agent.elicitation import Elicits
 from accord.agent.paths import check_line, with_absolute_paths
 from accord.agent.permission import Decision, Offered, PermissionMemory, decided, options_of
 from accord.agent.remote_client import RemoteClient
-from accord.agent.remote_terminal import RemoteTerminal
-from accord.errors import AccordError, ConnectionClosed
+from accord.agent.remote_terminal import RemoteTerminal, before_release
+from accord.agent.terminal_text import TerminalText
+from accord.errors import AccordError, CapabilityMissing, ConnectionClosed
 from accord.schema import v1
 from accord.schema.base import Json
 
@@ -92,8 +93,9 @@ class Tool(Elicits):
         self._end_message = surroundings.end_message
         self._send = surroundings.send
         self._name = name
-        self._content: list[v1.ToolCallContent] = []
+        self._content: list[v1.ToolCallContent | TerminalText] = []
         self._text: list[str] = []
+        self._shown_as_text: list[TerminalText] = []
         self._locations = [self._location(it) for it in locations]
         self._raw_input = raw_input
         self._unsent: dict[str, Any] = {}
@@ -118,18 +120,36 @@ class Tool(Elicits):
     async def content(self, *content: str | v1.ContentBlock | v1.ToolCallContent) -> None:
         """More content: text, an image, a diff and so on."""
         for it in content:
-            self._add(it if isinstance(it, v1.Content | v1.Diff | v1.Terminal) else v1.Content.of(cast("Any", it)))
+            if isinstance(it, v1.Terminal):
+                await self.terminal(it.terminal_id)
+            else:
+                self._add(it if isinstance(it, v1.Content | v1.Diff) else v1.Content.of(cast("Any", it)))
 
     async def diff(self, path: str | PathLike[str], old: str | None, new: str) -> None:
         """A file's change, by its whole text before (None for a new file) and after."""
         self._add(v1.Diff(self._session.resolve(path), new, old))
 
     async def terminal(self, terminal: RemoteTerminal | v1.TerminalId) -> None:
-        """Show this terminal's output as it grows."""
+        """Show this terminal's output as it grows: by its id, or as text to a client that has no terminals."""
         if isinstance(terminal, RemoteTerminal) and terminal.is_released:
             raise ValueError("the terminal was already released; show it inside its `async with` block")
-        self._add(v1.Terminal(terminal.id if isinstance(terminal, RemoteTerminal) else terminal))
+        terminal_id = terminal.id if isinstance(terminal, RemoteTerminal) else terminal
+        if self._session.client.capabilities.has("terminal"):
+            self._add(v1.Terminal(terminal_id))
+        else:
+            await self._add_as_text(terminal_id, terminal if isinstance(terminal, RemoteTerminal) else None)
         await self._flush()
+
+    async def _add_as_text(self, terminal_id: v1.TerminalId, terminal: RemoteTerminal | None) -> None:
+        if not self._session.client.lends("terminal"):
+            raise CapabilityMissing("terminal", "showing a terminal")
+        shown = TerminalText(self._session, terminal_id, self._grown)
+        await shown.begin()
+        if terminal is not None:
+            before_release(terminal, shown.end)
+        self._shown_as_text.append(shown)
+        self._end_text()
+        self._content.append(shown)
 
     async def clear(self) -> None:
         """Take back all content so far."""
@@ -198,6 +218,8 @@ class Tool(Elicits):
     ) -> None:
         if self._timer is not None:
             self._timer.cancel()
+        for shown in self._shown_as_text:
+            await shown.end()
         try:
             if self.status != "failed":
                 if kind is None:
@@ -222,7 +244,7 @@ class Tool(Elicits):
 
     def _grown(self, by: int) -> None:
         self._size += by
-        self._produced += by
+        self._produced += max(0, by)  # the beginning of a terminal's output may be dropped
         self._stale = True
         if self._affordable():
             self._send_soon()
@@ -263,14 +285,15 @@ class Tool(Elicits):
             await self._send(v1.ToolCallProgress(self.id, **update))
 
     def _all_content(self) -> list[v1.ToolCallContent]:
-        if not self._text:
-            return list(self._content)
-        self._text = ["".join(self._text)]
-        return [*self._content, v1.Content.of(self._text[0])]
+        content = [it.content if isinstance(it, TerminalText) else it for it in self._content]
+        if self._text:
+            self._text = ["".join(self._text)]
+            content.append(v1.Content.of(self._text[0]))
+        return content
 
     def _end_text(self) -> None:
         if self._text:
-            self._content = self._all_content()
+            self._content.append(v1.Content.of("".join(self._text)))
             self._text = []
 
     def _as_it_is(self) -> v1.ToolCallUpdate:
