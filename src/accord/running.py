@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from accord.errors import AccordError, ConnectionClosed, StoreError
+from accord.overdue import LastResort, Remains, what_blocks
 from accord.transports.stdio import fill_closed_streams
 
 T = TypeVar("T")
@@ -44,10 +45,11 @@ def run_until_the_end(serving: Awaitable[None], name: str, *, uvloop: bool | Non
     """Serve until the end. A signal ends the service as its client would, and then the program with its exit code.
 
     Output that cannot be written, or a store that cannot be used, ends the program with an exit code of its own and one
-    line on standard error.
+    line on standard error. What does not end with the service is ended by force, see `accord.overdue`.
     """
+    last_resort = LastResort(name)
     try:
-        ended_by = run(_until_terminated(serving), uvloop=uvloop)
+        ended_by = run(_until_terminated(serving, last_resort), uvloop=uvloop)
     except KeyboardInterrupt:
         ended_by = signal.SIGINT
     except (StoreError, ConnectionClosed) as error:
@@ -55,27 +57,54 @@ def run_until_the_end(serving: Awaitable[None], name: str, *, uvloop: bool | Non
     except Unwritable as error:
         print(f"{name}: {error}", file=sys.stderr)
         raise SystemExit(UNWRITABLE) from None
+    finally:
+        last_resort.call_off()
     if ended_by is not None:
         raise SystemExit(128 + ended_by)
 
 
-async def _until_terminated(serving: Awaitable[None]) -> int | None:
+async def _until_terminated(serving: Awaitable[None], last_resort: LastResort) -> int | None:
     """Serve, and return the signal that ended it, if one did."""
     task = asyncio.ensure_future(serving)
     loop, terminated = asyncio.get_running_loop(), asyncio.Event()
 
     def terminate() -> None:
+        last_resort.call_off()
         terminated.set()
         task.cancel()
 
-    with suppress(NotImplementedError, RuntimeError, ValueError):  # on Windows, or beside the main thread
-        loop.add_signal_handler(signal.SIGTERM, terminate)
-    try:
-        await task
-    except asyncio.CancelledError:
-        if not terminated.is_set():
-            raise
+    def received(_: int, __: object) -> None:
+        # Python calls this also while a function blocks the event loop, which would never see the signal then.
+        last_resort.start(128 + signal.SIGTERM, what_blocks, "SIGTERM")
+        loop.call_soon_threadsafe(terminate)
+
+    def served(task: asyncio.Future[None]) -> None:
+        code = 128 + (signal.SIGTERM if terminated.is_set() else signal.SIGINT) if task.cancelled() else 0
+        failed = not task.cancelled() and task.exception() is not None
+        last_resort.start(1 if failed else code, Remains(), "it had stopped serving")
+
+    task.add_done_callback(served)
+    with _on_sigterm(received):
+        try:
+            await task
+        except asyncio.CancelledError:
+            if not terminated.is_set():
+                raise
     return signal.SIGTERM if terminated.is_set() else None
+
+
+@contextmanager
+def _on_sigterm(handle: Callable[[int, object], None]) -> Generator[None]:
+    """Call this when the process is told to end, where that can be arranged: not beside the main thread."""
+    try:
+        before = signal.signal(signal.SIGTERM, handle)
+    except ValueError:
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def loop_factory(*, uvloop: bool | None = None) -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -1,4 +1,4 @@
-"""`Agent(local=True)` for a client without terminals: the client sees the output of the commands that the agent runs."""
+"""`Agent(local=True)` for a client without terminals: it sees the output of the commands that the agent runs."""
 
 import sys
 

@@ -28,7 +28,7 @@ accord.schema.v2
 accord.schema.methods
 accord.schema.describe accord.schema.conversion
 accord.transports accord.redaction
-accord.trace accord.tasks accord.engine.routes
+accord.trace accord.tasks accord.overdue accord.engine.routes
 accord.engine.intake accord.engine.lanes accord.engine.gate
 accord.engine.backlog
 accord.engine.limits

@@ -136,6 +136,8 @@ class AgentConnection:
         session = self.session(request.session_id)
         check_prompt(request.prompt, self._offers)
         place = session.turns.place()
+        if (task := asyncio.current_task()) is not None:
+            task.set_name(f"session/prompt in session {session.id}")
         running = RunningTurn(session, context, place)
         turn = Turn(running, request)
         context.on_cancel(place.cancel)
