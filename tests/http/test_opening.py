@@ -54,3 +54,14 @@ async def test_an_empty_token_is_not_sent():
     with pytest.raises(accord.AccordError, match="'token' is empty"):
         async with accord.connect("http://127.0.0.1:1/acp", token=" "):
             pass
+
+
+@pytest.mark.parametrize("scheme", ["ws", "http"])
+async def test_a_404_names_the_path_that_was_asked_for_and_the_usual_one(server, scheme):
+    url = server.url.replace("http", scheme, 1).replace("/acp", "/agents/mine")
+    with pytest.raises(accord.ConnectionClosed) as raised:
+        async with accord.connect(url):
+            pass
+    hint = "(no agent is served at the path /agents/mine; agents are usually served at /acp)"
+    assert "the server answered 404" in str(raised.value)
+    assert str(raised.value).endswith(hint)

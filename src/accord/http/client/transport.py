@@ -46,6 +46,7 @@ from accord.transports.base import HIGH_WATER, End, Receiver, Transport
 from accord.transports.closing import to_the_end, within
 from accord.transports.cookies import Cookies
 from accord.transports.outgoing import Level
+from accord.transports.unreachable import not_found
 
 MISSING = 30.0
 """Seconds that a message may be missing while later ones have arrived."""
@@ -256,7 +257,8 @@ class HttpTransport(Transport):
         else:
             if is_answer:
                 self._receiver.received([body])
-            self._finish("broken", f"{self.name}: {shown(response.status, body)}")
+            nothing = not_found(self.name, response.status)
+            self._finish("broken", f"{self.name}: {shown(response.status, body)}{nothing}")
 
     def _refused(self, out: Posting, status: int, body: bytes) -> None:
         why = shown(status, body)

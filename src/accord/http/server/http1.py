@@ -33,6 +33,7 @@ from accord.http.h1 import (
 )
 from accord.transports.framed import DrainProgress
 from accord.transports.received import Received
+from accord.transports.unreachable import HANDSHAKE
 
 if TYPE_CHECKING:
     from accord.http.server.listener import Listener
@@ -141,6 +142,10 @@ class Http1Connection(Received):
                     self._listener.hand_over(self, self._transport, data)
                 return
             self._first = False
+            if data.startswith(HANDSHAKE):
+                # Answered at once and in plain text: a TLS client would wait for its whole timeout otherwise.
+                self._refuse(Bad("this server does not speak TLS"))
+                return
         try:
             self._take(data)
         except Bad as bad:
