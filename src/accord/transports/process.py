@@ -10,7 +10,8 @@ it closes its stdout, or it no longer reads its stdin. Then the task delivers ev
 and ends the process: close stdin, wait, SIGTERM to the group, wait, SIGKILL to the group. Each step has a deadline, so
 closing takes a bounded time whatever the agent does. If our own process is killed, the guard (`guard`) ends the group.
 
-Children that leave the agent's group on purpose (daemons) are not followed. Windows has neither such groups nor a
+Children that leave the agent's group on purpose (daemons) are found by a mark in their environment and ended as well,
+on Linux and while our process lives (`strays`). Windows has neither such groups nor a
 guard: there, only the process itself is ended, not what it started.
 """
 
@@ -30,6 +31,7 @@ from accord.transports.guard import Ward
 from accord.transports.launch import Environment, Inherit, Pipes, environment, launch
 from accord.transports.reading import Reader, open_reader
 from accord.transports.stderr import StderrTail
+from accord.transports.strays import Strays
 from accord.transports.writing import Writer, open_writer
 
 if TYPE_CHECKING:
@@ -65,7 +67,8 @@ class ProcessTransport(Transport):
         """The id of the command's process; None before the start."""
         self._command = list(command)
         self._cwd = cwd
-        self._env = environment(env, inherit_env)
+        self._strays = Strays()
+        self._env = self._strays.marked(environment(env, inherit_env))
         self._frames = FrameReader(limit)
         self._high_water = high_water
         self._stderr_tail = StderrTail(stderr_tail, on_stderr)
@@ -138,9 +141,11 @@ class ProcessTransport(Transport):
         try:
             reason = await self._why
             await (self._close_and_end() if reason == "closed" else self._end_after(reason))
+            await self._strays.end(self._grace)
             await self._ward.release()
         except BaseException:
             self._group.abandon()
+            self._strays.kill()
             raise
         finally:
             self._release()
