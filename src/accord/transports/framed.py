@@ -10,6 +10,7 @@ sends a ping after a time of silence, and answers the peer's pings.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
 
 from accord.transports.base import HIGH_WATER, End, Receiver, Transport
@@ -17,6 +18,7 @@ from accord.transports.closing import to_the_end, within
 from accord.transports.received import Received
 from accord.transports.websocket_frames import (
     ABNORMAL,
+    BINARY,
     CLOSE,
     GOING_AWAY,
     INTERNAL_ERROR,
@@ -35,6 +37,8 @@ from accord.transports.websocket_frames import (
     masking,
     texts,
 )
+
+log = logging.getLogger("accord")
 
 LINGERING = 1.0
 """The least seconds for the peer to send its close frame, and to read ours."""
@@ -84,6 +88,7 @@ class Framed(Received, Transport):
         """Set when the socket is closed."""
         self._closing: asyncio.Task[None] | None = None
         self._sent_close: int | None = None
+        self._has_ignored = False
         self._got_close = asyncio.Event()
         self._alive = True
         """Whether anything was received since the last check."""
@@ -203,10 +208,18 @@ class Framed(Received, Transport):
         for kind, payload in arrived:
             if kind == PING:
                 ping = payload
+            elif kind == BINARY:
+                self._ignored_binary()
             elif kind == CLOSE and not self._got_close.is_set():
                 self._closed_by_peer(*closed_with(payload))
         if ping is not None and self._sent_close is None:
             self._answer_ping(ping)
+
+    def _ignored_binary(self) -> None:
+        # In silence, the author of a peer that sends all messages as binary frames would never learn why none counts.
+        if not self._has_ignored:
+            self._has_ignored = True
+            log.warning("%s sent a binary frame, which is ignored; messages must be text frames", self.name)
 
     def _closed_by_peer(self, code: int, reason: str) -> None:
         self._got_close.set()
