@@ -38,7 +38,7 @@ async def write_file(path: str, text: str, config: RunnableConfig) -> str:
     turn: accord.Turn = config["configurable"]["turn"]
     async with turn.tool(f"Write {path}", kind="edit", locations=[path]) as call:
         await call.diff(path, None, text)
-        if not (await call.ask()).allowed:
+        if not await call.ask():
             return "The user does not allow this."
         await turn.client.write_text_file(path, text)
         return "Written."

@@ -47,7 +47,7 @@ async def write_file(run: RunContext[accord.Turn], path: str, text: str) -> str:
     """Write a text file of the project, as a whole."""
     async with run.deps.tool(f"Write {path}", kind="edit", locations=[path]) as tool:
         await tool.diff(path, None, text)
-        if not (await tool.ask()).allowed:
+        if not await tool.ask():
             return "The user does not allow this."
         await run.deps.client.write_text_file(path, text)
         return "Written."

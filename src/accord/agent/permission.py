@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from accord.agent.asks import Asks
+from accord.consent import Consent
 from accord.errors import METHOD_NOT_FOUND, PeerError
 from accord.schema import v1
 
@@ -26,14 +27,23 @@ Subject: TypeAlias = tuple[str, str]
 """What was asked about: the kind of tool, and its title or what the author calls it."""
 
 
-class Decision(msgspec.Struct, frozen=True):
-    """What the user decided."""
+class Decision(Consent, msgspec.Struct, frozen=True):
+    """What the user decided; it is true if the user allowed it.
+
+    >>> async def work(turn):
+    ...     if await turn.ask("Push to the server"):
+    ...         await turn.say("Pushing.")
+    """
 
     allowed: bool
+    """Whether the user allowed it."""
     option: v1.PermissionOption | None = None
     """What they chose of what was offered; None if they chose nothing, or were not asked again."""
     remembered: bool = False
     """Whether they had said "always" before, and were not asked."""
+
+    def _agreed(self) -> bool:
+        return self.allowed
 
 
 class PermissionMemory:
