@@ -21,7 +21,9 @@ accord.schema.base
 accord.schema.hints accord.schema.legacy
 accord.schema.tolerant
 accord.schema.codec
+accord.schema.sendable
 accord.schema.v1
+accord.arguments
 accord.schema.v2
 accord.schema.methods
 accord.schema.describe accord.schema.conversion
@@ -60,7 +62,7 @@ accord.agent.definition accord.agent.functions
 accord.agent.connection
 accord.agent.agent
 accord.client
-accord.http
+accord.http accord.connection_block
 accord.connecting
 accord.demo
 accord.cli

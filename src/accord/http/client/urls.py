@@ -70,6 +70,7 @@ class UrlTarget(Target):
     async with accord.connect(target) as remote: ...
     """
 
+    is_here = False
     way_out = "end of the link"
 
     def __init__(
