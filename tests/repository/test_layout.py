@@ -12,7 +12,9 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src"
 
 ORDER = """
-accord.loading accord.errors accord.masking accord.printable accord.consent
+accord.errors accord.masking accord.printable accord.consent
+accord.extras
+accord.loading
 accord.requirements
 accord.jsonrpc.frames accord.jsonrpc.bounds
 accord.jsonrpc.members
