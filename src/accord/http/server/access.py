@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import ipaddress
+import logging
 import re
 from collections.abc import Callable, Collection, Mapping
 from typing import TypeAlias, cast
@@ -22,6 +23,8 @@ from accord.http.server.validation import Headers, Refusal
 
 OwnerOf: TypeAlias = Callable[[str], str | None]
 """Returns the owner of a bearer token, or None if the token is not good."""
+
+log = logging.getLogger("accord")
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
@@ -95,12 +98,20 @@ class Access:
     def _known(self, token: str) -> str | None:
         """The owner of a token; None if there is none."""
         if self._owner_of is not None:
-            # An owner without a name would share the sessions of a server without tokens.
-            return (self._owner_of(token) or None) if token else None
+            return _asked(self._owner_of, token) if token else None
         given = _hash(token)
         # Every token is compared, each in constant time, so that timing reveals nothing.
         found = [owner for kept, owner in self._owners.items() if hmac.compare_digest(kept, given)]
         return found[0] if found else None
+
+
+def _asked(owner_of: OwnerOf, token: str) -> str | None:
+    try:
+        # An owner without a name would share the sessions of a server without tokens.
+        return owner_of(token) or None
+    except Exception as error:
+        log.exception("the function that knows the owners of tokens failed; the request is refused")
+        raise Refusal(500, "the token could not be checked") from error
 
 
 def is_loopback(host: str) -> bool:
