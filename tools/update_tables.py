@@ -171,7 +171,7 @@ def _classes(hint: Any) -> Iterator[type[Shape]]:
         if issubclass(hint, Shape):
             yield hint
         else:
-            for variant in getattr(hint, "__variants__", ()):
+            for variant in getattr(cast("object", hint), "__variants__", ()):
                 yield from _classes(variant)
         return
     for inner in get_args(hint):
