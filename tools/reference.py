@@ -275,7 +275,7 @@ def is_argument(node: ast.AnnAssign) -> bool:
 
 
 def signature(name: str, node: Function, *, bound: bool = False, result: bool = True) -> str:
-    if any(ast.unparse(it).endswith("asynccontextmanager") for it in node.decorator_list):
+    if any(ast.unparse(it).endswith(("asynccontextmanager", "connection_block")) for it in node.decorator_list):
         return fenced(f"async with {name}", list(parameters(node.args, bound=bound)), entered(node))
     returns = f" -> {annotation(node.returns)}" if result and node.returns is not None else ""
     start = "async def " if isinstance(node, ast.AsyncFunctionDef) else "" if name.startswith("class ") else "def "
