@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from accord.loading import on_first_use
 
 if TYPE_CHECKING:
-    from accord import http as http
+    from accord import http as http, sync as sync
     from accord.agent.agent import Agent as Agent
     from accord.agent.elicitation import Elicited as Elicited, ElicitedUrl as ElicitedUrl
     from accord.agent.login import Login as Login
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         StoreError as StoreError,
         Timeout as Timeout,
     )
+    from accord.opening import open as open  # noqa: A004
     from accord.running import run as run
     from accord.schema import v1 as v1, v2 as v2
     from accord.schema.base import Model as Model, Notification as Notification, Request as Request, Unknown as Unknown
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
     from accord.store.base import Store as Store
     from accord.store.memory import MemoryStore as MemoryStore
     from accord.store.sqlite import SqliteStore as SqliteStore
+    from accord.sync.asking import ask as ask
     from accord.trace import TraceEvent as TraceEvent, TraceFile as TraceFile
     from accord.transports import memory as _memory
     from accord.transports.memory import MemoryTransport as MemoryTransport
@@ -146,11 +148,14 @@ _HOMES = {
     "Turn": "agent.turn",
     "TurnPlan": "agent.plan",
     "Unknown": "schema.base",
+    "ask": "sync.asking",
     "connect": "connecting",
     "load_mcp_servers": "client.mcp_config",
     "http": "http:",
     "memory_pair": "transports.memory:pair",
+    "open": "opening",
     "run": "running",
+    "sync": "sync:",
     "v1": "schema.v1:",
     "v2": "schema.v2:",
 }

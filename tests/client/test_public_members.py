@@ -16,7 +16,7 @@ MEMBERS = {
     "RemoteAgent": """
         peer info name capabilities auth_methods open_sessions login logout
         new_session load resume sessions delete providers set_provider disable_provider
-        request notify request_raw on kill
+        request notify request_raw on close kill
     """,
     "RemoteSession": """
         id cwd roots state agent is_open prompt is_busy cancel updates on_change tool_call markdown

@@ -27,6 +27,7 @@ accord.schema.methods
 accord.schema.describe accord.schema.conversion
 accord.transports accord.redaction
 accord.trace accord.tasks accord.engine.routes
+accord.calling
 accord.engine.intake accord.engine.lanes accord.engine.gate
 accord.engine.backlog
 accord.engine.limits
@@ -62,6 +63,8 @@ accord.agent.agent
 accord.client
 accord.http
 accord.connecting
+accord.opening
+accord.sync
 accord.demo
 accord.cli
 accord.__main__

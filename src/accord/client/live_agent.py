@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar, cast
 
+from accord.calling import adapted
 from accord.capabilities import AgentOffers
 from accord.client.definition import ClientDefinition
 from accord.client.handshake import VERSION, open_link
@@ -26,6 +27,7 @@ from accord.schema.base import Json, Notification, Request
 from accord.services.service import Service
 from accord.tasks import Tasks
 from accord.trace import Observer
+from accord.transports.closing import to_the_end
 
 ResultT = TypeVar("ResultT")
 
@@ -57,6 +59,7 @@ class LiveAgent:
         self._handlers = Handlers()
         """The handlers that the caller registered for this agent."""
         self._peer: Peer | None = None
+        self._closing: asyncio.Task[None] | None = None
         self._supervisor = Supervisor(self, restart)
 
     @property
@@ -101,7 +104,15 @@ class LiveAgent:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """End the connection, and the agent's process if it has one, in bounded time."""
+        await self.close()
+
+    async def close(self) -> None:
+        """End the connection, and the agent's process if it has one, in bounded time; works once."""
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._close(), name=f"accord closes {self.name}")
+        await to_the_end(self._closing)
+
+    async def _close(self) -> None:
         await self._supervisor.stop()
         try:
             await self.peer.close()
@@ -177,7 +188,7 @@ class LiveAgent:
         register: Callable[[Callable[..., Any]], object] = cast("Any", self._handlers.on(message))
 
         def register_now(handler: Callable[..., Any]) -> None:
-            register(handler)
+            register(adapted(handler))
             self.peer.handle(self._handlers)
 
         return Registrar(register_now)

@@ -5,7 +5,8 @@ It is the face of a `LiveAgent`, which has what the connection does with an agen
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+import weakref
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -33,7 +34,9 @@ class RemoteAgent:
 
     def __init__(self, live: LiveAgent) -> None:
         self._live = live
+        self._end: Callable[[], Awaitable[None]] = live.close
         self._required_providers: set[str] = set()
+        live.sessions.owner = weakref.ref(self)
 
     @property
     def peer(self) -> Peer:
@@ -206,6 +209,20 @@ class RemoteAgent:
         """Handle this message from now on, also after the agent was restarted."""
         return self._live.on(message)
 
+    # The end
+
+    async def close(self) -> None:
+        """End the connection, and the agent's process if it has one; does nothing the second time.
+
+        Leaving the `connect` block does it as well; after `accord.open`, call it.
+        """
+        await self._end()
+
     def kill(self) -> None:
         """End the agent's process now, without the time that leaving the `connect` block gives it."""
         self._live.kill()
+
+
+def ended_by(remote: RemoteAgent, end: Callable[[], Awaitable[None]]) -> None:
+    """Have `close` call this instead of ending the connection itself."""
+    remote._end = end  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]

@@ -41,9 +41,10 @@ class RemoteSession:
     When a dead agent is restarted and the session resumed, it is still the same object.
     """
 
-    def __init__(self, live: LiveSession, table: SessionTable) -> None:
+    def __init__(self, live: LiveSession, table: SessionTable, owner: object = None) -> None:
         self._live = live
         self._table = table
+        self._owner = owner  # the RemoteAgent, which ends when nothing refers to it (see `ownership`)
         self.id: v1.SessionId = live.id
         """The session's id, which the agent chose."""
         self.cwd: Path = live.cwd

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from msgspec import Raw
 
@@ -33,17 +34,34 @@ RESUME_WITHIN = 60.0
 """Seconds that resuming or loading one session may take after the agent was restarted."""
 
 
-class OpenSession(NamedTuple):
-    """An open session: `live` for the connection, `face` for the caller."""
+class OpenSession:
+    """An open session: `live` for the connection, `face` for the caller.
 
-    live: LiveSession
-    face: RemoteSession
+    The face refers to its RemoteAgent, which `accord.open` ends when it is collected; so nothing here may hold a face.
+    """
+
+    def __init__(self, live: LiveSession, table: Sessions) -> None:
+        self.live = live
+        self._table = table
+        self._face: weakref.ref[RemoteSession] | None = None
+
+    @property
+    def face(self) -> RemoteSession:
+        """What the caller holds, the same object as long as they do."""
+        face = None if self._face is None else self._face()
+        if face is None:
+            owner = None if self._table.owner is None else self._table.owner()
+            face = RemoteSession(self.live, self._table, owner)
+            self._face = weakref.ref(face)
+        return face
 
 
 class Sessions:
     """The table of the open sessions of one agent, by their ids."""
 
     def __init__(self, remote: SessionAgent) -> None:
+        self.owner: weakref.ref[object] | None = None
+        """The RemoteAgent, which lives as long as a face of a session."""
         self._remote = remote
         self._open: dict[v1.SessionId, OpenSession] = {}
         self._early = Early(remote.limits.early)
@@ -156,8 +174,7 @@ class Sessions:
         return session.face
 
     def _enter(self, session_id: v1.SessionId, setup: SessionSetup) -> OpenSession:
-        live = LiveSession(self._remote, session_id, setup)
-        session = self._open[session_id] = OpenSession(live, RemoteSession(live, self))
+        session = self._open[session_id] = OpenSession(LiveSession(self._remote, session_id, setup), self)
         return session
 
     def _deliver_early(self, session: LiveSession) -> None:
@@ -171,7 +188,8 @@ class Sessions:
         """
         kept: list[RemoteSession] = []
         lost: list[RemoteSession] = []
-        for live, face in list(self._open.values()):
+        for session in list(self._open.values()):
+            live, face = session.live, session.face
             try:
                 await self._resume(live)
             except AccordError as error:
