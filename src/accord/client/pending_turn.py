@@ -18,6 +18,8 @@ from typing import Any, Protocol, cast
 
 import msgspec
 
+from accord.client.markdown import turn_markdown
+from accord.client.safe_markdown import safe
 from accord.client.unread import Unread
 from accord.engine.peer import Posted
 from accord.errors import AccordError, Overflow, Timeout
@@ -43,6 +45,10 @@ class Outcome(msgspec.Struct, frozen=True):
     """The tokens that the turn used; None if the agent does not report them."""
     meta: dict[str, Json] | None = None
     """The `_meta` of the agent's answer."""
+
+    def _repr_markdown_(self) -> str:
+        """What a notebook shows: the tool calls and the text, without raw HTML and images."""
+        return safe(turn_markdown(self.tool_calls, self.text, self.stop_reason))
 
 
 class TurnSession(Protocol):

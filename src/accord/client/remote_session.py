@@ -14,6 +14,7 @@ from accord.client.live_session import LiveSession
 from accord.client.markdown import markdown
 from accord.client.pending_turn import Outcome
 from accord.client.reply import Reply
+from accord.client.safe_markdown import safe
 from accord.schema import v1
 from accord.services.roots import Roots
 from accord.state import Observer, SessionState, ToolCallState, choices_of
@@ -135,6 +136,10 @@ class RemoteSession:
     def markdown(self) -> str:
         """The conversation as Markdown."""
         return markdown(self.state)
+
+    def _repr_markdown_(self) -> str:
+        """What a notebook shows: `markdown()` without raw HTML and images, which the agent could abuse there."""
+        return safe(self.markdown())
 
     # What the agent can change
 

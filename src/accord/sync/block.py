@@ -19,7 +19,7 @@ class ConnectionBlock:
 
     def __enter__(self) -> RemoteAgent:
         """Connect; raises one clear error when that fails."""
-        portal = Portal(lambda: self._block)
+        portal = Portal(self._block)
         remote = RemoteAgent(portal, portal.open())
         self._portal = portal
         return remote

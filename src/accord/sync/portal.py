@@ -52,7 +52,7 @@ _END: Any = object()
 class Portal:
     """An event loop in a thread of its own, in which one connection lives."""
 
-    def __init__(self, block: Callable[[], Block]) -> None:
+    def __init__(self, block: Block) -> None:
         self._home = _Home(block)
         self.faces: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
         """The faces that are in use, by the ids of what they stand for, which they keep alive."""
@@ -151,7 +151,7 @@ class _EndedError(ConnectionClosed):
 class _Home:
     """The thread and its loop; nothing in it refers to the Portal."""
 
-    def __init__(self, block: Callable[[], Block]) -> None:
+    def __init__(self, block: Block) -> None:
         self.opened: Future[RemoteAgent] = Future()
         self._block = block
         self._process = os.getpid()
@@ -164,6 +164,7 @@ class _Home:
         self._leave = False
         self._left: asyncio.Event | None = None
         self._error: BaseException | None = None
+        self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="accord connection", daemon=True)
 
     # From other threads
@@ -209,6 +210,7 @@ class _Home:
 
     def join(self) -> None:
         """Wait until the thread has ended."""
+        self._ended.wait()  # a `join` that Ctrl-C interrupts takes the thread for ended (Python 3.11)
         self._thread.join()
         self._calls.join(CALLS_END_WITHIN)
 
@@ -258,7 +260,8 @@ class _Home:
         if self.is_ours and self._thread.is_alive():
             _warn_of_abandoned()
             self.stop()
-            self._thread.join(EXIT_WITHIN)
+            if self._ended.wait(EXIT_WITHIN):
+                self._thread.join()
 
     # In the loop
 
@@ -279,6 +282,7 @@ class _Home:
             for waiter in waiting:
                 waiter.finish(None, _EndedError())
             _running.discard(self)
+            self._ended.set()
 
     async def _live(self) -> None:
         """Be in the block from the connection's start to its end, in one task."""
@@ -288,7 +292,7 @@ class _Home:
         try:
             if self._leave:
                 raise asyncio.CancelledError
-            async with self._block() as remote:
+            async with self._block as remote:
                 self._remote = remote
                 self.opened.set_result(remote)
                 await self._left.wait()

@@ -103,6 +103,10 @@ class RemoteSession(Face[remote_session.RemoteSession]):
         """The conversation as Markdown."""
         return self._portal.read(self._held.markdown)
 
+    def _repr_markdown_(self) -> str:
+        """What a notebook shows: `markdown()` without raw HTML and images, which the agent could abuse there."""
+        return self._portal.read(self._held._repr_markdown_)
+
     def set_mode(self, mode: str) -> None:
         """Set how the agent works to one of `state.modes`, by its id; raises ValueError for an unknown one.
 

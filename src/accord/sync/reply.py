@@ -19,7 +19,7 @@ class Reply(Face[reply.Reply]):
     """What comes back for one prompt: iterate it for the updates, `outcome()` waits for the `Outcome`.
 
         reply = session.prompt("What is in here?")
-        for text in reply.text():
+        for text in reply.iter_text():
             print(text, end="")
         print(reply.outcome().stop_reason)
 
@@ -53,6 +53,13 @@ class Reply(Face[reply.Reply]):
     def text(self) -> str:
         """All that the agent says in the turn; waits for its end, and raises the error that it failed with."""
         return self.outcome().text
+
+    def iter_text(self) -> Generator[str]:
+        """Iterate over the text that the agent says, as it comes; other updates are skipped.
+
+        An emoji that the agent split between two chunks is delivered whole.
+        """
+        return self._portal.iterate(self._held.text, self._session)
 
     @property
     def done(self) -> bool:

@@ -115,6 +115,8 @@ class ProcessTransport(Transport):
         if self._life is not None:
             if grace is not None and not self._why.done():
                 self._grace = grace
+            elif grace == 0.0:
+                self._group.kill()  # closing has begun, with a grace that the caller no longer gives
             self._because("closed")
             await to_the_end(self._life)
         return self._end or End("closed")
