@@ -2,8 +2,8 @@
 
 python quick_agent.py FILE [WAY]        FILE gets its process number and what it was told, one a line
 
-A prompt says what it does: `say WORDS`, `ask` (for permission), `wait` (until it is cancelled), `ignore` (that it is cancelled). WAY is `silent`
-(no answer to initialize) or `stubborn` (it ends neither when its input ends nor on SIGTERM).
+A prompt says what it does: `say WORDS`, `ask` (for permission), `wait` (until it is cancelled), `ignore` (a cancel).
+WAY is `silent` (no answer to initialize) or `stubborn` (it ends neither when its input ends nor on SIGTERM).
 """
 
 import json
@@ -21,7 +21,7 @@ OPTIONS = [
 ]
 waiting = {}
 asked = {}
-sessions = 0
+sessions = []
 
 
 def note(word):
@@ -71,7 +71,6 @@ def answered(message):
 
 
 def handle(message):
-    global sessions
     method, params = message.get("method"), message.get("params", {})
     if method is None:
         answered(message)
@@ -80,8 +79,8 @@ def handle(message):
         if WAY != "silent":
             send(id=message["id"], result={"protocolVersion": 1, "agentCapabilities": {}})
     elif method == "session/new":
-        sessions += 1
-        send(id=message["id"], result={"sessionId": f"s{sessions}"})
+        sessions.append(f"s{len(sessions)}")
+        send(id=message["id"], result={"sessionId": sessions[-1]})
     elif method == "session/prompt":
         prompted(message["id"], params["sessionId"], params["prompt"][0]["text"])
     elif method == "session/cancel":

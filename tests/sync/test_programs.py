@@ -90,7 +90,7 @@ try:
 """
     process = program(code + REPORT, agent)
     assert process.stdout.readline() == "asking\n"
-    out, err, code = interrupt(process)
+    out, _, code = interrupt(process)
     assert (out[-2:], code) == (["interrupted", "1"], 0)
     assert agent.notes[-2:] == ["cancelled", "end of input"]
     assert is_gone(agent.pid)

@@ -45,6 +45,12 @@ def run_in_threads(count, work):
     return [results[number] for number in range(count)]
 
 
+def drop(held):
+    """Forget what this list holds."""
+    held.clear()
+    gc.collect()
+
+
 # Sessions and replies
 
 
@@ -271,7 +277,7 @@ def test_a_function_that_ends_the_program_ends_the_wait(connect, agent):
 
 
 def test_eight_threads_use_one_connection(connect):
-    with connect(lambda question: True) as remote:
+    with connect(lambda _: True) as remote:
 
         def talk(number):
             session = remote.new_session("/")
@@ -297,10 +303,11 @@ def test_threads_that_wait_are_told_when_the_connection_is_closed(connect, agent
         replies = [remote.new_session("/").prompt("wait") for _ in range(4)]
 
         def wait(number):
+            texts = replies[number].iter_text()
+            assert next(texts) == "waiting"
+            begun.release()
             with pytest.raises(accord.ConnectionClosed):
-                for _ in replies[number].iter_text():
-                    begun.release()
-                replies[number].outcome()
+                next(texts)
 
         begun = threading.Semaphore(0)
         waiting = threading.Thread(target=run_in_threads, args=(4, wait))
@@ -325,9 +332,13 @@ def test_an_agent_that_is_killed_during_a_turn_ends_the_wait_with_its_signal(con
 
 
 def test_an_error_in_the_block_ends_the_agent(connect, agent):
-    with pytest.raises(ZeroDivisionError), connect() as remote:
-        remote.new_session("/").prompt("wait")
-        raise ZeroDivisionError
+    def fail():
+        with connect() as remote:
+            remote.new_session("/").prompt("wait")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
     with pytest.raises(ProcessLookupError):
         os.kill(agent.pid, 0)
 
@@ -342,10 +353,9 @@ def test_a_connection_without_a_block_is_closed_by_hand(agent):
 
 
 def test_a_connection_that_is_dropped_ends_with_a_warning_and_not_before(agent):
-    session = accord.sync.open(agent.command).new_session("/")
+    held = [accord.sync.open(agent.command).new_session("/")]
     gc.collect()
-    assert session.prompt("say still here").text == "still here "
+    assert held[0].prompt("say still here").text == "still here "
     with pytest.warns(ResourceWarning, match=r"use `with accord.sync.connect"):
-        del session
-        gc.collect()
+        drop(held)
     agent.wait_for("end of input")

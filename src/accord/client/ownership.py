@@ -2,6 +2,8 @@
 
     RemoteSession ──▶ RemoteAgent ──▶ what the loop holds        what the loop holds refers to faces only weakly
 
+A turn that runs refers to its session's face, because its caller may hold nothing but the Reply.
+
 So when no caller refers to the RemoteAgent or a session of it, the RemoteAgent is collected, and its finalizer ends the
 connection with a ResourceWarning. The end of the program does the same for all that are left: it runs their event loop
 once more if that is still possible. If it is not, asyncio has cancelled everything, which kills the agent's processes.

@@ -83,6 +83,8 @@ class PendingTurn:
         """Whether updates are kept as the JSON that they came as."""
         self.cancelled = False
         """Whether `session/cancel` was sent for it."""
+        self.face: object = None
+        """The session as its caller holds it, which must live as long as the turn (see `ownership`)."""
         self._session = session
         self._posted = posted
         self._result: v1.PromptResponse | Exception | None = None

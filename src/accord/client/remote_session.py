@@ -87,7 +87,9 @@ class RemoteSession:
         `Timeout`. With `wire`, `reply.wire()` gives the JSON of the updates as it came.
         """
         blocks = self._blocks(content, with_mentions=mentions)
-        return Reply(self._live.prompt(blocks, timeout=timeout, idle_timeout=idle_timeout, wire=wire))
+        turn = self._live.prompt(blocks, timeout=timeout, idle_timeout=idle_timeout, wire=wire)
+        turn.face = self
+        return Reply(turn)
 
     def _blocks(self, content: Iterable[Content], *, with_mentions: bool) -> list[v1.ContentBlock]:
         remote = self._live.remote
