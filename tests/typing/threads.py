@@ -40,7 +40,7 @@ with accord.sync.connect(["agent"], accord.Client(permissions=may_it), timeout=5
 
     session.prompt(5)  # error
     remote.new_session(folder=".")  # error
-    remote.peer  # error
+    print(remote.peer)  # error
 
 assert_type(accord.ask("Hello", agent="agent").text, str)
 opened = accord.sync.open("agent")
