@@ -119,7 +119,6 @@ WORDS = (
     ("accord.connect(", "accord.sync.connect("),
     ("`accord.connect`", "`accord.sync.connect`"),
     ("accord.open(", "accord.sync.open("),
-    ("reply.text():", "reply.iter_text():"),
     ("iterated, awaited or ignored", "iterated, waited for or ignored"),
     ("await it for", "`outcome()` waits for"),
     ("Cancelling a task that waits for the Reply", "Ctrl-C in a thread that waits for the Reply"),
@@ -215,25 +214,11 @@ def typed(annotation: ast.expr | None) -> str:
 def member(cls: ast.ClassDef, node: Function) -> str:
     """The twin of one method or property."""
     if own := OWN.get((cls.name, node.name)):
-        if (cls.name, node.name) == ("Reply", "text") and isinstance(node, ast.AsyncFunctionDef):
-            return (
-                own_text(own)
-                + "\n\n"
-                + written(
-                    "def iter_text(self) -> Generator[str]:",
-                    docstring_of(node),
-                    "return self._portal.iterate(self._held.text, self._session)",
-                )
-            )
-        return own_text(own)
+        return textwrap.dedent(own).strip().replace("'''", '"""')
     name, result = SPECIAL.get(node.name, node.name), typed(node.returns)
     is_property = "property" in {ast.unparse(it) for it in node.decorator_list}
     head = f"def {name}({parameters(node)}) -> {result}:"
     return written("@property\n" * is_property + head, docstring_of(node), body(node, result, is_property=is_property))
-
-
-def own_text(own: str) -> str:
-    return textwrap.dedent(own).strip().replace("'''", '"""')
 
 
 def body(node: Function, result: str, *, is_property: bool) -> str:

@@ -6,15 +6,17 @@ import asyncio
 import os
 import shlex
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+from accord.arguments import wrong_type
 from accord.client.client import Client, definition_of
 from accord.client.live_agent import LiveAgent
 from accord.client.remote_agent import RemoteAgent
 from accord.client.supervision import Restart
 from accord.client.target import CommandTarget, Target
+from accord.connection_block import connection_block
 from accord.engine.limits import Limits
 from accord.errors import AccordError
 from accord.http.client.urls import UrlTarget
@@ -37,7 +39,7 @@ Where: TypeAlias = "Sequence[str] | Agent | Target"
 """A command, a URL, or an Agent in memory. A string that is no URL is split as a shell would, and never run by one."""
 
 
-@asynccontextmanager
+@connection_block
 async def connect(
     target: Where,
     client: Client | None = None,
@@ -70,7 +72,7 @@ async def connect(
     with_trace = TraceFile(trace, role="client") if isinstance(trace, str | Path) else trace
     live = LiveAgent(
         target_of(target, cwd=cwd, env=env, inherit=inherit, token=token, headers=headers),
-        definition_of(client or Client()),
+        definition_of(Client() if client is None else client),
         timeout=timeout,
         restart=(Restart() if restart else None) if isinstance(restart, bool) else restart,
         unstable=unstable,
@@ -106,6 +108,9 @@ def target_of(
             raise AccordError(f"cannot split the command {where!r} into words: {error}; pass a list instead") from None
     if isinstance(where, Sequence):
         return CommandTarget(where, cwd=cwd, env=env, inherit=inherit)
+    if not hasattr(where, "serve"):
+        hint = f"write [{str(where)!r}] to run it" if isinstance(cast("object", where), Path) else ""
+        raise wrong_type("connect(target)", "a command, a URL or an Agent", where, hint)
     return AgentTarget(where)
 
 

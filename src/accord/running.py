@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from accord.errors import AccordError, ConnectionClosed, StoreError
+from accord.extras import missing_extra
 from accord.transports.stdio import fill_closed_streams
 
 T = TypeVar("T")
@@ -86,6 +87,6 @@ def loop_factory(*, uvloop: bool | None = None) -> Callable[[], asyncio.Abstract
         from uvloop import new_event_loop
     except ImportError:
         if uvloop:
-            raise
+            raise missing_extra("uvloop", "uvloop=True") from None
         return None
     return new_event_loop

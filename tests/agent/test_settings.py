@@ -14,7 +14,8 @@ BOOLEANS = v1.ClientCapabilities(
 
 
 @pytest.fixture
-def agent():
+def offering():
+    """An agent that offers modes and options, and does not answer prompts yet."""
     agent = Agent("settings")
 
     @agent.on_session
@@ -23,12 +24,19 @@ def agent():
         await session.config.select("model", "Model", {"Small": ["s"], "Large": [("l", "Big one")]}, category="model")
         await session.config.switch("web", "Web search", value=True)
 
-    @agent.on_prompt
+    return agent
+
+
+@pytest.fixture
+def agent(offering):
+    """The same agent, which tells what is chosen."""
+
+    @offering.on_prompt
     async def show(turn):
         config = turn.session.config
         await turn.say(f"{turn.session.modes.current} {config['mode']} {config['model']} {config['web']}")
 
-    return agent
+    return offering
 
 
 async def opened(editor):
@@ -92,14 +100,14 @@ async def test_setting_the_mode_s_option_changes_the_mode(serve, agent):
 
 
 @pytest.mark.requirement("mode.change-announced", "config.update.whole-state")
-async def test_what_the_agent_changes_is_told(serve, agent):
-    @agent.on_prompt
+async def test_what_the_agent_changes_is_told(serve, offering):
+    @offering.on_prompt
     async def change(turn):
         await turn.session.modes.set("code")
         await turn.session.config.set("model", "l")
         await turn.session.config.set("model", "l")
 
-    async with serve(agent) as editor:
+    async with serve(offering) as editor:
         session = (await opened(editor)).session_id
         await editor.prompt(session, "go")
         assert editor.of(v1.CurrentModeUpdate) == [v1.CurrentModeUpdate("code")]
@@ -107,13 +115,13 @@ async def test_what_the_agent_changes_is_told(serve, agent):
         assert told == [["code", "s"], ["code", "l"]]
 
 
-async def test_what_is_offered_can_change(serve, agent):
-    @agent.on_prompt
+async def test_what_is_offered_can_change(serve, offering):
+    @offering.on_prompt
     async def change(turn):
         await turn.session.config.select("model", "Model", ["s", "m"])
         await turn.session.config.remove("mode")
 
-    async with serve(agent) as editor:
+    async with serve(offering) as editor:
         session = (await opened(editor)).session_id
         await editor.prompt(session, "go")
         first, last = editor.of(v1.ConfigOptionUpdate)
@@ -124,14 +132,14 @@ async def test_what_is_offered_can_change(serve, agent):
         assert raised.value.code == -32602
 
 
-async def test_an_option_that_is_offered_again_keeps_what_was_chosen(serve, agent):
-    @agent.on_prompt
+async def test_an_option_that_is_offered_again_keeps_what_was_chosen(serve, offering):
+    @offering.on_prompt
     async def again(turn):
         await turn.session.config.switch("web", "Search")
         await turn.session.config.select("model", "Which model", ["m", "s"])
         await turn.say(f"{turn.session.config['web']} {turn.session.config['model']}")
 
-    async with serve(agent) as editor:
+    async with serve(offering) as editor:
         await editor.prompt((await opened(editor)).session_id, "go")
         assert editor.text == "True s"
 
@@ -167,16 +175,16 @@ async def test_a_choice_that_the_author_refuses_is_not_made(serve, agent):
 
 
 @pytest.mark.requirement("config.set.any-time", "mode.set.any-time")
-async def test_a_choice_can_be_made_while_a_turn_runs(serve, agent):
+async def test_a_choice_can_be_made_while_a_turn_runs(serve, offering):
     chosen, running = asyncio.Event(), asyncio.Event()
 
-    @agent.on_prompt
+    @offering.on_prompt
     async def wait(turn):
         running.set()
         await chosen.wait()
         await turn.say(f"{turn.session.modes.current} {turn.session.config['model']}")
 
-    async with serve(agent) as editor:
+    async with serve(offering) as editor:
         session = (await opened(editor)).session_id
         asking = asyncio.create_task(editor.prompt(session, "go"))
         await running.wait()

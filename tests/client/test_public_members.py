@@ -22,7 +22,7 @@ MEMBERS = {
         id cwd roots state agent is_open prompt is_busy cancel updates on_change tool_call markdown
         set_mode set_config set_title fork close
     """,
-    "Reply": "prompt wire text done cancelled cancel request_cancel",
+    "Reply": "prompt wire text iter_text done cancelled cancel request_cancel",
 }
 
 

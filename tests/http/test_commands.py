@@ -12,6 +12,7 @@ import pytest
 
 import accord
 from accord import v1
+from accord.extras import install_command
 from accord.http import Access, ServerLimits, serving
 from accord.transports.process import ProcessTransport
 from tests.http.processes import ACCORD, accord_once, serving_process
@@ -164,7 +165,7 @@ def test_a_missing_extra_is_one_line_that_says_what_to_install(arguments):
     script = f"{without}from accord.cli import main; sys.exit(main({arguments!r}))"
     done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
-    assert "pip install 'accord[http]'" in done.stderr
+    assert install_command("http") in done.stderr
     assert done.stderr.count("\n") == 1
 
 

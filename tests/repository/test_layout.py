@@ -12,7 +12,9 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src"
 
 ORDER = """
-accord.loading accord.errors accord.masking accord.printable
+accord.errors accord.masking accord.printable accord.consent
+accord.extras
+accord.loading
 accord.requirements
 accord.jsonrpc.frames accord.jsonrpc.bounds
 accord.jsonrpc.members
@@ -21,7 +23,9 @@ accord.schema.base
 accord.schema.hints accord.schema.legacy
 accord.schema.tolerant
 accord.schema.codec
+accord.schema.sendable
 accord.schema.v1
+accord.arguments
 accord.schema.v2
 accord.schema.methods
 accord.schema.describe accord.schema.conversion
@@ -61,7 +65,7 @@ accord.agent.definition accord.agent.functions
 accord.agent.connection
 accord.agent.agent
 accord.client
-accord.http
+accord.http accord.connection_block
 accord.connecting
 accord.opening
 accord.sync

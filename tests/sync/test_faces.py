@@ -24,7 +24,7 @@ PAIRS = {
     "SessionState": (SessionState, accord.sync.SessionState),
 }
 ONLY_WITH_ASYNC = {"RemoteAgent": {"peer"}, "SessionState": faces.LEFT_OUT["SessionState"]}
-ONLY_IN_SYNC = {"Reply": {"outcome", "iter_text"}}
+ONLY_IN_SYNC = {"Reply": {"outcome"}}
 
 
 def members(cls):

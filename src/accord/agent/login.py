@@ -17,6 +17,7 @@ import msgspec
 from accord.agent.elicitation import Elicits
 from accord.agent.remote_client import ClientLink
 from accord.capabilities import Capabilities
+from accord.consent import Consent
 from accord.engine.handlers import Context
 from accord.errors import RequestError
 from accord.schema import v1
@@ -101,7 +102,7 @@ class Authentication:
             login = Login(self._client, request.method_id, context)
             function = way.function
             takes_login = bool(inspect.signature(function).parameters)
-            if await _result(function(login) if takes_login else function()) is False:
+            if _refuses(await _result(function(login) if takes_login else function())):
                 raise RequestError.auth_required("The login did not succeed")
         self._open = True
 
@@ -139,6 +140,11 @@ def _older_terminal_login(method: v1.AuthMethodTerminal) -> v1.AuthMethodAgent:
         "label": method.name,
     }
     return v1.AuthMethodAgent(method.id, method.name, method.description, meta={"terminal-auth": command})
+
+
+def _refuses(result: Any) -> bool:
+    """Whether an author's function says that the user is not logged in: by False, or by an answer of the user."""
+    return result is False or (isinstance(result, Consent) and not result)
 
 
 async def _result(value: Any) -> Any:

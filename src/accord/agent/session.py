@@ -22,6 +22,7 @@ from accord.agent.permission import PermissionMemory
 from accord.agent.record import Record
 from accord.agent.remote_client import RemoteClient
 from accord.agent.updates import SessionUpdates
+from accord.arguments import check_text, check_update
 from accord.schema import v1
 from accord.schema.base import Json
 from accord.services.roots import Roots
@@ -108,6 +109,8 @@ class Session(Generic[StateT]):
 
     async def set_title(self, title: str | None) -> None:
         """Give the session a title, or take it away."""
+        if title is not None:
+            check_text("session.set_title()", title)
         await self.send(v1.SessionInfoUpdate(title=title))
 
     @property
@@ -143,6 +146,7 @@ class Session(Generic[StateT]):
 
         Usually a shorter way is there: `turn.say`, `turn.plan`, `session.set_title` and the like.
         """
+        check_update("session.send()", update)
         await self._updates.send(update)
 
     async def save(self) -> None:

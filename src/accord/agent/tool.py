@@ -15,11 +15,12 @@ produced at last.
 from __future__ import annotations
 
 import asyncio
+import warnings
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from os import PathLike, fspath
 from types import TracebackType
-from typing import Any, Self, TypeAlias, cast
+from typing import Any, Self, TypeAlias
 
 import msgspec
 
@@ -30,9 +31,11 @@ from accord.agent.paths import check_line, with_absolute_paths
 from accord.agent.permission import Decision, Offered, PermissionMemory, decided, options_of
 from accord.agent.remote_client import RemoteClient
 from accord.agent.remote_terminal import RemoteTerminal
+from accord.arguments import check_text, content_block
 from accord.errors import AccordError, ConnectionClosed
 from accord.schema import v1
 from accord.schema.base import Json
+from accord.schema.sendable import check_sendable
 
 INTERVAL = 0.05
 """Seconds between two updates of one tool's content."""
@@ -107,21 +110,44 @@ class Tool(Elicits):
         """How much of it was sent, all updates together."""
         self._sent_at = -INTERVAL
         self._timer: asyncio.Handle | None = None
+        self._has_begun = False
+        """Whether the block was entered, so that the client knows the tool call."""
+        self._is_misused = False
+        """Whether the author was told that there is no block."""
+
+    def __repr__(self) -> str:
+        return f"Tool({self.title!r}, {self.status}, id={self.id!r})"
+
+    def __del__(self) -> None:
+        if not (getattr(self, "_has_begun", True) or self._is_misused):
+            text = f"turn.tool({self.title!r}) was never entered; {self._how_to_enter()}"
+            warnings.warn(text, RuntimeWarning, stacklevel=2)
+
+    def _how_to_enter(self) -> str:
+        return f"write `async with turn.tool({self.title!r}) as tool:`"
 
     # What it produces
 
     async def text(self, text: str) -> None:
         """More text of its output."""
+        check_text("tool.text()", text)
         self._text.append(text)
         self._grown(len(text))
 
     async def content(self, *content: str | v1.ContentBlock | v1.ToolCallContent) -> None:
         """More content: text, an image, a diff and so on."""
         for it in content:
-            self._add(it if isinstance(it, v1.Content | v1.Diff | v1.Terminal) else v1.Content.of(cast("Any", it)))
+            if isinstance(it, v1.Content | v1.Diff | v1.Terminal):
+                check_sendable("tool.content()", it)
+                self._add(it)
+            else:
+                self._add(v1.Content(content_block("tool.content()", it)))
 
     async def diff(self, path: str | PathLike[str], old: str | None, new: str) -> None:
         """A file's change, by its whole text before (None for a new file) and after."""
+        check_text("tool.diff(new)", new)
+        if old is not None:
+            check_text("tool.diff(old)", old)
         self._add(v1.Diff(self._session.resolve(path), new, old))
 
     async def terminal(self, terminal: RemoteTerminal | v1.TerminalId) -> None:
@@ -152,6 +178,7 @@ class Tool(Elicits):
 
     async def retitle(self, title: str) -> None:
         """Say better what it does."""
+        check_text("tool.retitle()", title)
         self.title = title
         self._change(title=title)
 
@@ -185,6 +212,7 @@ class Tool(Elicits):
     # Its life
 
     async def __aenter__(self) -> Self:
+        self._has_begun = True
         self._end_message()
         call = v1.ToolCall(
             self.id, self.title, self.kind, "pending", [], self._locations, self._raw_input, name=self._name
@@ -234,8 +262,15 @@ class Tool(Elicits):
     def _affordable(self) -> bool:
         return self._sent + self._size <= FREE + FACTOR * self._produced
 
+    def _require_block(self) -> None:
+        """Raise RuntimeError before the block is entered: the client does not know the tool call yet."""
+        if not self._has_begun:
+            self._is_misused = True
+            raise RuntimeError(f"this tool call has not begun; {self._how_to_enter()}")
+
     def _send_soon(self) -> None:
         """Send when the block waits for something; or a little later, if something was sent just now."""
+        self._require_block()
         if self._timer is None:
             loop = asyncio.get_running_loop()
             wait = self._sent_at + INTERVAL - loop.time()
@@ -252,6 +287,7 @@ class Tool(Elicits):
 
     async def _flush(self, *, everything: bool = False) -> None:
         """Send what has not been sent; content only if it is worth it, unless `everything` is wanted."""
+        self._require_block()
         update, self._unsent = self._unsent, {}
         if self._stale and (everything or self._affordable()):
             self._stale = False

@@ -377,7 +377,7 @@ class OneTurn:
         live_session_of(session).close_questions()
 
     async def _print_text(self, reply: Reply) -> None:
-        async for text in reply.text():
+        async for text in reply.iter_text():
             self._said_anything = True
             self._ends_line = text.endswith("\n")
             await self._output.write(text.encode("utf-8", "replace"))

@@ -74,6 +74,11 @@ class LiveAgent:
         return self.target.program
 
     @property
+    def is_here(self) -> bool:
+        """Whether the agent runs on this machine."""
+        return self.target.is_here
+
+    @property
     def services(self) -> Sequence[Service]:
         """What the client lends."""
         return self._client.services

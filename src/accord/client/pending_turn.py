@@ -18,6 +18,7 @@ from typing import Any, Protocol, cast
 
 import msgspec
 
+from accord.arguments import shortened
 from accord.client.markdown import turn_markdown
 from accord.client.safe_markdown import safe
 from accord.client.unread import Unread
@@ -45,6 +46,9 @@ class Outcome(msgspec.Struct, frozen=True):
     """The tokens that the turn used; None if the agent does not report them."""
     meta: dict[str, Json] | None = None
     """The `_meta` of the agent's answer."""
+
+    def __repr__(self) -> str:
+        return f"Outcome({self.stop_reason!r}, text={shortened(self.text)!r}, tool_calls={len(self.tool_calls)})"
 
     def _repr_markdown_(self) -> str:
         """What a notebook shows: the tool calls and the text, without raw HTML and images."""

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from pathlib import Path
 from typing import TypeVar
 
+from accord.arguments import shortened
 from accord.capabilities import AgentOffers
 from accord.client import login
 from accord.client.live_agent import LiveAgent
@@ -20,6 +21,7 @@ from accord.engine.peer import Peer
 from accord.errors import AccordError
 from accord.schema import v1
 from accord.schema.base import Json, Notification, Request
+from accord.schema.sendable import check_sendable
 
 ResultT = TypeVar("ResultT")
 
@@ -37,6 +39,12 @@ class RemoteAgent:
         self._end: Callable[[], Awaitable[None]] = live.close
         self._required_providers: set[str] = set()
         live.sessions.owner = weakref.ref(self)
+
+    def __repr__(self) -> str:
+        info = self.info
+        # Without a name of its own, an agent is named by its command, whose arguments may be secret.
+        name = self.name.partition(" ")[0] if info is None else f"{info.name} {info.version}".rstrip()
+        return f"RemoteAgent({shortened(name)!r}, sessions={len(self.open_sessions)})"
 
     @property
     def peer(self) -> Peer:
@@ -195,10 +203,12 @@ class RemoteAgent:
         past one of them `Timeout` is raised. `force` sends a request that the agent did not declare a capability for.
         While the agent is being restarted, the request waits.
         """
+        check_sendable("remote.request()", request)
         return await self._live.request(request, timeout=timeout, idle_timeout=idle_timeout, force=force)
 
     async def notify(self, notification: Notification, *, force: bool = False) -> None:
         """Send any notification; `force` sends one that the agent did not declare a capability for."""
+        check_sendable("remote.notify()", notification)
         await self._live.notify(notification, force=force)
 
     async def request_raw(self, method: str, params: Json = None) -> Json:

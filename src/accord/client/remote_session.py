@@ -5,10 +5,11 @@ It is the face of a `LiveSession`, which has what the connection and the service
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, cast
 
+from accord.arguments import check_callable, check_text, content_block
 from accord.client import mentions as mentioned
 from accord.client.live_session import LiveSession
 from accord.client.markdown import markdown
@@ -66,13 +67,14 @@ class RemoteSession:
         return self._live.is_open
 
     def __repr__(self) -> str:
-        return f"RemoteSession({self.id!r}, cwd={str(self.cwd)!r})"
+        state = "" if self.is_open else ", closed"
+        return f"RemoteSession({self.id!r}, cwd={str(self.cwd)!r}{state})"
 
     # Turns
 
     def prompt(
         self,
-        *content: Content,
+        *content: Content | Sequence[Content],
         timeout: float | None = None,
         idle_timeout: float | None = None,
         mentions: bool = False,
@@ -80,33 +82,37 @@ class RemoteSession:
     ) -> Reply:
         """Send a prompt now; the `Reply` can be iterated, awaited or ignored.
 
-        A `Path` is sent in the best form that the agent accepts: as an image, as its contents, or as a link. With
-        `mentions`, files of the session's folders that a text names as `@path` are sent too. A block that the agent
-        did not declare raises `CapabilityMissing`. `timeout` limits the whole turn, `idle_timeout` the time without a
-        message from the agent, both in seconds; past one of them the turn is cancelled and the Reply fails with
-        `Timeout`. With `wire`, `reply.wire()` gives the JSON of the updates as it came.
+        It takes texts, paths and blocks, one by one or in a list. A `Path` is sent in the best form that the agent
+        accepts: as an image, as its contents, or as a link. With `mentions`, files of the session's folders that a text
+        names as `@path` are sent too. A block that the agent did not declare raises `CapabilityMissing`. `timeout`
+        limits the whole turn, `idle_timeout` the time without a message from the agent, both in seconds; past one of
+        them the turn is cancelled and the Reply fails with `Timeout`. With `wire`, `reply.wire()` gives the JSON of the
+        updates as it came.
         """
         blocks = self._blocks(content, with_mentions=mentions)
         turn = self._live.prompt(blocks, timeout=timeout, idle_timeout=idle_timeout, wire=wire)
         turn.face = self
         return Reply(turn)
 
-    def _blocks(self, content: Iterable[Content], *, with_mentions: bool) -> list[v1.ContentBlock]:
+    def _blocks(self, content: Iterable[Content | Sequence[Content]], *, with_mentions: bool) -> list[v1.ContentBlock]:
         remote = self._live.remote
         takes = remote.capabilities.prompt
         blocks: list[v1.ContentBlock] = []
-        for part in content:
+        for part in _parts(content):
             if isinstance(part, Path):
-                blocks.append(mentioned.block_for(self.cwd / part, takes))
+                blocks.append(mentioned.given(part, self.cwd, takes, must_exist=remote.is_here))
             elif isinstance(part, str):
                 blocks.append(v1.TextContent(part))
                 if with_mentions:
                     paths = mentioned.files_in(part, self.cwd, self.roots)
                     blocks += [mentioned.block_for(path, takes) for path in paths]
             else:
+                block = content_block("session.prompt()", part)
                 # initialization, Prompt capabilities: an agent that cannot read the block would refuse the prompt.
-                remote.peer.capabilities.require_for(part, f"{part.__class__.__name__} in a prompt")
-                blocks.append(part)
+                remote.peer.capabilities.require_for(block, f"{block.__class__.__name__} in a prompt")
+                blocks.append(block)
+        if not blocks:
+            raise ValueError("session.prompt() takes at least one text, path or block, got nothing")
         return blocks
 
     @property
@@ -129,6 +135,7 @@ class RemoteSession:
 
     def on_change(self, observer: Observer) -> Callable[[], None]:
         """Call `observer` after every change of `state`, with the update or None; call the result to stop it."""
+        check_callable("session.on_change()", observer)
         return self.state.on_change(observer)
 
     def tool_call(self, tool_call_id: v1.ToolCallId) -> ToolCallState | None:
@@ -178,6 +185,7 @@ class RemoteSession:
 
     async def set_title(self, title: str) -> None:
         """Set the session's title; raises `CapabilityMissing` if the agent does not support it."""
+        check_text("session.set_title()", title)
         self.state.title = (await self._live.remote.request(v1.SetSessionTitleRequest(self.id, title))).title
 
     async def fork(self) -> RemoteSession:
@@ -187,6 +195,15 @@ class RemoteSession:
     async def close(self) -> None:
         """Close the session: running turns fail, and the agent frees what it holds for the session, if it can."""
         await self._table.close(self._live)
+
+
+def _parts(content: Iterable[Content | Sequence[Content]]) -> Iterator[Content]:
+    """What a prompt was given, without the lists around it."""
+    for part in content:
+        if isinstance(part, list | tuple):
+            yield from cast("Sequence[Content]", part)
+        else:
+            yield cast("Content", part)
 
 
 def live_session_of(session: RemoteSession) -> LiveSession:

@@ -18,13 +18,15 @@ from typing import Any, TypeVar, cast
 
 from msgspec import Raw
 
+from accord.arguments import check_path, check_sequence, check_text, wrong_type
 from accord.client.early import Early
 from accord.client.live_session import LiveSession, Reopening, SessionAgent, SessionSetup
 from accord.client.mcp_config import handed_over
 from accord.client.remote_session import RemoteSession
 from accord.errors import INVALID_REQUEST, NOT_FOUND, AccordError, PeerError, RequestError
 from accord.schema import v1
-from accord.schema.base import Request
+from accord.schema.base import Model, Request, Unknown
+from accord.schema.sendable import check_sendable
 
 OpenedT = TypeVar("OpenedT", v1.NewSessionResponse, v1.ForkSessionResponse)
 
@@ -95,6 +97,10 @@ class Sessions:
     ) -> SessionSetup:
         """What a session is opened with; raises CapabilityMissing for what the agent does not accept."""
         folder = absolute(cwd)
+        if self._remote.is_here and folder.exists() and not folder.is_dir():
+            raise ValueError(f"cwd must be a folder, got the file {folder}")
+        check_sequence("mcp_servers", "descriptions of MCP servers", mcp_servers)
+        check_sequence("additional_directories", "paths", additional_directories)
         return SessionSetup(
             folder, self._directories(folder, additional_directories), self._servers(folder, mcp_servers)
         )
@@ -111,6 +117,9 @@ class Sessions:
     def _servers(self, cwd: Path, servers: Sequence[v1.McpServer]) -> list[v1.McpServer]:
         """The MCP servers in the form that is sent to the agent."""
         for server in servers:
+            if not isinstance(cast("object", server), Model | Unknown):
+                raise wrong_type("mcp_servers", "descriptions such as v1.McpServerStdio", server)
+            check_sendable("mcp_servers", server)
             self._remote.peer.capabilities.require_for(server, f"the MCP server {getattr(server, 'name', '')}")
         return [handed_over(server, cwd) for server in servers]
 
@@ -158,6 +167,7 @@ class Sessions:
         additional_directories: Sequence[str | Path],
     ) -> RemoteSession:
         """Open a session whose id is known, by the request of this kind."""
+        check_text(f"{kind.__method__.partition('/')[2]}(session_id)", session_id)
         self._remote.peer.capabilities.require_for(kind, kind.__method__)
         setup = self.setup(cwd, mcp_servers, additional_directories)
         key = v1.SessionId(session_id)
@@ -255,4 +265,6 @@ def _was_taken(error: Exception) -> bool:
 
 def absolute(path: str | Path | None) -> Path:
     """This path as an absolute one; the current folder if it is None."""
+    if path is not None:
+        check_path("cwd", path)
     return Path.cwd() if path is None else Path(path).expanduser().absolute()

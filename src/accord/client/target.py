@@ -7,7 +7,7 @@ import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from accord.transports.base import Transport
 from accord.transports.launch import Inherit, environment
@@ -22,6 +22,9 @@ class Target(ABC):
 
     name: str
     """The agent's command or address, as errors show it."""
+
+    is_here = True
+    """Whether the agent runs on this machine, so that a path means the same file to it and to us."""
 
     way_out = "standard output"
     """What the agent closes to end a connection, as errors call it."""
@@ -50,9 +53,9 @@ class CommandTarget(Target):
         env: Mapping[str, str | None] | None = None,
         inherit: Inherit = True,
     ) -> None:
-        if not command:
-            raise ValueError("command must not be empty")
-        self.command = list(command)
+        if not command or not all(isinstance(cast("object", word), str | os.PathLike) for word in command):
+            raise ValueError(f"command must be a list of words, the program first, got {list(command)!r}")
+        self.command = [os.fspath(word) for word in command]
         self.name = shlex.join(self.command)
         self.cwd = cwd
         self.env = dict(env or {})

@@ -59,7 +59,7 @@ class Reply(Face[reply.Reply]):
 
         An emoji that the agent split between two chunks is delivered whole.
         """
-        return self._portal.iterate(self._held.text, self._session)
+        return self._portal.iterate(self._held.iter_text, self._session)
 
     @property
     def done(self) -> bool:

@@ -13,7 +13,8 @@ import ssl
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
-from accord.errors import AccordError, ConnectionClosed
+from accord.errors import ConnectionClosed
+from accord.extras import missing_extra
 from accord.jsonrpc.frames import LIMIT
 from accord.masking import mask_urls
 from accord.transports.base import HIGH_WATER, Receiver
@@ -23,8 +24,6 @@ from accord.transports.received import Received
 
 if TYPE_CHECKING:
     from websockets.client import ClientProtocol
-
-EXTRA_MISSING = "connecting to a URL requires the extra 'http': pip install 'accord[http]'"
 
 
 class WebSocketTransport(Framed):
@@ -64,7 +63,7 @@ class WebSocketTransport(Framed):
         try:
             from websockets.exceptions import InvalidStatus, WebSocketException
         except ImportError:
-            raise AccordError(EXTRA_MISSING) from None
+            raise missing_extra("http", "connecting to a URL") from None
         try:
             async with asyncio.timeout(self._open_within):
                 handshake = await self._handshake()
