@@ -4,9 +4,9 @@
     python tools/reference.py --check    only say whether they are up to date
     python tools/reference.py --missing  list the members that have no docstring
 
-The names are those of `accord`, `accord.http` and `accord.testing`. Signatures and docstrings are read from the
-sources, so the pages are the same with every version of Python. The types of the protocol (`accord.v1`, `accord.v2`)
-are not repeated: they have the names and fields of the official schema.
+The names are those of `accord`, `accord.sync`, `accord.http` and `accord.testing`. Signatures and docstrings are read
+from the sources, so the pages are the same with every version of Python. The types of the protocol (`accord.v1`,
+`accord.v2`) are not repeated: they have the names and fields of the official schema.
 """
 
 from __future__ import annotations
@@ -46,7 +46,13 @@ TOPICS = (
         "clients",
         "Clients",
         "What clients are written with: `connect`, `Client`, and the agent and sessions they hold.",
-        ("client", "connect", "connecting"),
+        ("client", "connect", "connecting", "opening"),
+    ),
+    Topic(
+        "sync",
+        "Without async",
+        "`accord.ask`, and `accord.sync`: what clients are written with, as plain functions and objects.",
+        ("sync",),
     ),
     Topic(
         "services",
@@ -100,7 +106,7 @@ class Public(NamedTuple):
 
 
 def public_names() -> Iterator[Public]:
-    for package in (accord, accord.http, accord.testing):
+    for package in (accord, accord.sync, accord.http, accord.testing):
         prefix = package.__name__
         for name in sorted(package.__all__, key=str.lower):
             value = getattr(package, name)

@@ -203,7 +203,7 @@ def for_threads(docstring: str) -> str:
 
 
 def docstring_of(node: Function | ast.ClassDef) -> str:
-    return for_threads(ast.get_docstring(node) or "")
+    return for_threads(re.sub(r"\n\n>>> .*", "", ast.get_docstring(node) or "", flags=re.DOTALL))
 
 
 def typed(annotation: ast.expr | None) -> str:

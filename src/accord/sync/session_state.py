@@ -16,14 +16,7 @@ from accord.sync.face import Face
 
 
 class SessionState(Face[state.SessionState]):
-    """A session's updates folded into messages, tool calls, plans and settings.
-
-    >>> state = SessionState()
-    >>> state.add(v1.AgentMessageChunk.of("Hel"))
-    >>> state.add(v1.AgentMessageChunk.of("lo"))
-    >>> [message.text for message in state.messages]
-    ['Hello']
-    """
+    """A session's updates folded into messages, tool calls, plans and settings."""
 
     @property
     def tool_calls(self) -> dict[v1.ToolCallId, ToolCallState]:
