@@ -87,6 +87,11 @@ OWN = {
         def __exit__(self, *_: object) -> None:
             self._portal.wait(self._held.__aexit__, self._session)
     """,
+    ("RemoteSession", "_repr_markdown_"): """
+        def _repr_markdown_(self) -> str:
+            '''What a notebook shows: `markdown()` without raw HTML and images, which the agent could abuse there.'''
+            return safe(self.markdown())
+    """,
     ("RemoteAgent", "close"): """
         def close(self) -> None:
             '''End the connection, the agent's process if it has one, and the thread; does nothing the second time.'''
@@ -357,6 +362,7 @@ OURS = {
     "reply": "accord.client",
     "remote_agent": "accord.client",
     "remote_session": "accord.client",
+    "safe": "accord.client.safe_markdown",
     "state": "accord",
     "connecting": "accord",
 }

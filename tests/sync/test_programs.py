@@ -64,6 +64,21 @@ try:
     assert is_gone(agent.pid)
 
 
+def test_ctrl_c_while_the_program_does_something_else_cancels_the_turn_too(quick_agent, program):
+    agent = quick_agent()
+    code = """
+try:
+    with accord.sync.connect(AGENT) as remote:
+        reply = remote.new_session("/").prompt("wait")
+        print(next(reply.iter_text()))
+        threading.Event().wait()
+"""
+    process = program(code + REPORT, agent)
+    assert process.stdout.readline() == "waiting\n"
+    assert interrupt(process) == (["interrupted", "1"], "", 0)
+    assert agent.notes[-2:] == ["cancelled", "end of input"]
+
+
 def test_ctrl_c_while_closing_ends_the_agent_at_once(quick_agent, program):
     agent = quick_agent("stubborn")
     code = """

@@ -5,6 +5,7 @@ import gc
 import os
 import signal
 import threading
+from queue import SimpleQueue
 
 import pytest
 
@@ -191,6 +192,23 @@ def test_a_function_answers_in_a_thread_of_its_own_while_no_thread_waits(connect
     assert "may_it" in answered_in[0]
 
 
+def test_a_form_is_filled_in_by_a_plain_function_in_the_thread_that_waits():
+    agent, threads = accord.Agent("asks"), []
+
+    @agent.on_prompt
+    async def ask(turn):
+        answer = await turn.elicit("Name?", accord.v1.ElicitationSchema({"name": accord.v1.StringPropertySchema()}))
+        await turn.say(answer.value["name"])
+
+    def fill(_):
+        threads.append(threading.current_thread())
+        return {"name": "Ada"}
+
+    with accord.sync.connect(agent, accord.Client(elicitation=fill)) as remote:
+        assert remote.new_session("/").prompt("x").text == "Ada"
+    assert threads == [threading.main_thread()]
+
+
 def test_a_coroutine_function_answers_in_the_event_loop(connect):
     seen = []
 
@@ -329,6 +347,19 @@ def test_an_agent_that_is_killed_during_a_turn_ends_the_wait_with_its_signal(con
         os.kill(agent.pid, signal.SIGKILL)
         with pytest.raises(accord.ConnectionClosed, match="signal 9"):
             list(getattr(reply, wait)())
+
+
+def test_an_agent_that_died_is_restarted(agent):
+    events = SimpleQueue()
+    restart = accord.Restart(first_pause=0.0, on_event=events.put)
+    with accord.sync.connect(agent.command, restart=restart) as remote:
+        reply = remote.new_session("/").prompt("wait")
+        next(reply.iter_text())
+        os.kill(agent.pid, signal.SIGKILL)
+        with pytest.raises(accord.ConnectionClosed):
+            reply.outcome()
+        assert events.get(timeout=DEADLINE).agent_is_back
+        assert remote.new_session("/").prompt("say back again").text == "back again "
 
 
 def test_an_error_in_the_block_ends_the_agent(connect, agent):

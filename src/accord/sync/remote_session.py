@@ -11,6 +11,7 @@ from pathlib import Path
 from accord.client import remote_session
 from accord.client.pending_turn import Outcome
 from accord.client.remote_session import Content
+from accord.client.safe_markdown import safe
 from accord.schema import v1
 from accord.services.roots import Roots
 from accord.state import Observer, ToolCallState
@@ -106,7 +107,7 @@ class RemoteSession(Face[remote_session.RemoteSession]):
 
     def _repr_markdown_(self) -> str:
         """What a notebook shows: `markdown()` without raw HTML and images, which the agent could abuse there."""
-        return self._portal.read(self._held._repr_markdown_)
+        return safe(self.markdown())
 
     def set_mode(self, mode: str) -> None:
         """Set how the agent works to one of `state.modes`, by its id; raises ValueError for an unknown one.
