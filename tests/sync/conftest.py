@@ -15,6 +15,10 @@ from accord.running import loop_factory
 from tests.transports.conftest import MARK, _descriptors, _left_of
 from tests.waiting import DEADLINE, wait_until
 
+HEAD = """
+import os, signal, sys, threading, accord
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a test run in the background of a shell ignores Ctrl-C
+"""
 AGENT = Path(__file__).with_name("quick_agent.py")
 
 
@@ -68,7 +72,7 @@ def program(tmp_path):
     started = []
 
     def start(code, agent=None, *options):
-        head = "import os, sys, threading, accord\n" + (f"AGENT = {agent.command!r}\n" if agent else "")
+        head = HEAD + (f"AGENT = {agent.command!r}\n" if agent else "")
         path = tmp_path / f"program-{len(started)}.py"
         path.write_text(head + textwrap.dedent(code))
         process = subprocess.Popen(
