@@ -12,7 +12,7 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src"
 
 ORDER = """
-accord.loading accord.errors accord.masking accord.printable
+accord.loading accord.errors accord.masking accord.printable accord.suggestions
 accord.requirements
 accord.jsonrpc.frames accord.jsonrpc.bounds
 accord.jsonrpc.members
@@ -37,7 +37,7 @@ accord.capabilities accord.spans accord.running
 accord.engine.handlers
 accord.engine.peer
 accord.testing
-accord.sizes
+accord.sizes accord.own_files
 accord.text
 accord.state
 accord.store accord.services
@@ -61,6 +61,8 @@ accord.agent.connection
 accord.agent.agent
 accord.client
 accord.http
+accord.agent_file
+accord.configuration
 accord.connecting
 accord.demo
 accord.cli
