@@ -25,7 +25,7 @@ def test_without_a_command_the_help_is_printed_as_wrong_usage():
 def test_an_unknown_command_is_one_line_and_wrong_usage():
     done = accord("dance")
     assert done.returncode == 2
-    assert "invalid choice: 'dance'" in done.stderr
+    assert "unknown command 'dance'" in done.stderr
     assert "Traceback" not in done.stderr
 
 

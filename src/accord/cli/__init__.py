@@ -5,33 +5,45 @@ from __future__ import annotations
 import argparse
 import sys
 import traceback
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
 
 from accord import __version__
-from accord.cli import bridge, demo, login, printing, run, schema, serve, target
+from accord.cli import (
+    agents,
+    bridge,
+    complete,
+    demo,
+    doctor,
+    help_command,
+    info,
+    login,
+    misplaced,
+    new,
+    printing,
+    run,
+    schema,
+    serve,
+    sessions,
+    target,
+)
+from accord.cli.command import CliCommand, Parser, add_commands, commands_of
 from accord.cli.endings import ENDED_WELL, FAILED, INTERRUPTED, WRONG_USAGE, OutputLost, exit_code, one_line
 from accord.errors import AccordError
 
-if TYPE_CHECKING:
-    from _typeshed import SupportsWrite
-
-
-class CliCommand(NamedTuple):
-    """A command: its summary, its arguments and the function that runs it."""
-
-    summary: str
-    arguments: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace], int]
-
-
 COMMANDS: dict[str, CliCommand] = {
+    "agents": CliCommand(agents.SUMMARY, agents.arguments, agents.run),
     "bridge": CliCommand(bridge.SUMMARY, bridge.arguments, bridge.run),
+    "completion": CliCommand(complete.SUMMARY, complete.arguments, complete.run),
     "demo": CliCommand(demo.SUMMARY, demo.arguments, demo.run),
+    "doctor": CliCommand(doctor.SUMMARY, doctor.arguments, doctor.run),
+    "help": CliCommand(help_command.SUMMARY, help_command.arguments, help_command.run),
+    "info": CliCommand(info.SUMMARY, info.arguments, info.run),
     "login": CliCommand(login.SUMMARY, login.arguments, login.run),
+    "new": CliCommand(new.SUMMARY, new.arguments, new.run),
     "run": CliCommand(run.SUMMARY, run.arguments, run.run),
     "schema": CliCommand(schema.SUMMARY, schema.arguments, schema.run),
     "serve": CliCommand(serve.SUMMARY, serve.arguments, serve.run),
+    "sessions": CliCommand(sessions.SUMMARY, sessions.arguments, sessions.run),
 }
 
 
@@ -58,19 +70,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str]) -> int:
-    parser = _parser()
-    before, agent = target.split(arguments)
-    options = parser.parse_args(before)
-    if agent and not hasattr(options, "agent"):
-        parser.error(f"accord {options.command or 'COMMAND'} takes no agent; remove -- and what follows it")
-    if getattr(options, "agent", None):
-        parser.error(f"unexpected arguments: {' '.join(options.agent)}; put -- before the agent's command")
-    options.agent = agent
+    if arguments[:1] == [complete.HIDDEN]:
+        return complete.answer(parser_of_all(), arguments[1:])
+    options = _options(arguments)
     if options.command is None:
-        parser.print_help()
+        options.parser.print_help()
         return WRONG_USAGE
     try:
-        return COMMANDS[options.command].run(options)
+        code: int = options.run_command(options)
     except OutputLost as error:
         printing.silence()
         printing.complain(f"accord {options.command}: {one_line(error)}")
@@ -80,37 +87,32 @@ def _run(arguments: Sequence[str]) -> int:
             raise
         printing.complain(f"accord {options.command}: {one_line(error)}")
         return exit_code(error)
+    return code
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+def _options(arguments: Sequence[str]) -> argparse.Namespace:
+    """The options that these arguments give; wrong usage ends the program."""
+    parser = parser_of_all()
+    before, agent = target.split(arguments)
+    options, unknown = parser.parse_known_args(before)
+    chosen = commands_of(parser).get(options.command, parser)
+    if unknown:
+        chosen.error(misplaced.explained(chosen, before, unknown, options))
+    if agent and not getattr(options, "takes_agent", False):
+        chosen.error(f"accord {options.command or 'COMMAND'} takes no agent; remove -- and what follows it")
+    options.agent = agent
+    options.parser = parser
+    return options
+
+
+def parser_of_all() -> argparse.ArgumentParser:
+    """The parser of every command."""
+    parser = Parser(
         prog="accord",
         description="Use and serve agents of the Agent Client Protocol (ACP).",
-        epilog="Run accord COMMAND --help for the options of a command.",
-        formatter_class=_Formatter,
+        epilog="Run accord COMMAND --help, or accord help COMMAND, for the options of a command.",
     )
     parser.add_argument("--version", action="version", version=f"accord {__version__}", help="print the version")
     parser.add_argument("--debug", action="store_true", help="show a traceback when a command fails")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    for name, command in COMMANDS.items():
-        subparser = commands.add_parser(name, help=command.summary, description=command.summary)
-        command.arguments(subparser)
+    add_commands(parser, COMMANDS, "command")
     return parser
-
-
-class _Parser(argparse.ArgumentParser):
-    """Reports help that could not be written, where argparse would be silent."""
-
-    def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
-        if file is sys.stdout:
-            printing.write_out(message)
-        else:
-            super()._print_message(message, file)
-
-
-class _Formatter(argparse.HelpFormatter):
-    """Lists the commands without a heading line that says only COMMAND."""
-
-    def _format_action(self, action: argparse.Action) -> str:
-        text = super()._format_action(action)
-        return text.partition("\n")[2] if action.nargs == argparse.PARSER else text
