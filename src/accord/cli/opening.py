@@ -59,7 +59,9 @@ async def session_id(options: argparse.Namespace, remote: RemoteAgent) -> str | 
     if options.continues:
         return await session_ids.latest(remote, _program(options), absolute(options.cwd))
     if options.session is not None:
-        return await session_ids.full_id(remote, _program(options), options.session)
+        found = await session_ids.find(remote, _program(options), options.session)
+        given: str = options.session  # the agent may know a session that it does not list
+        return given if found is None else found.id
     return None
 
 

@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from accord.errors import AccordError, DecodeError
 from accord.printable import label
 
 if TYPE_CHECKING:
+    from accord.cli.session_ids import KnownSession
     from accord.client.remote_agent import RemoteAgent
     from accord.client.remote_session import RemoteSession
     from accord.trace import TraceEvent
@@ -42,16 +44,17 @@ COLUMNS = 160
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
-    parser.set_defaults(run_command=_without_command)
+    parser.set_defaults(takes_agent=True)
     add_commands(parser, COMMANDS, "sessions_command")
 
 
 def run(options: argparse.Namespace) -> int:
-    return _without_command(options)
-
-
-def _without_command(_options: argparse.Namespace) -> int:
-    raise WrongUsage(f"name a command: {', '.join(COMMANDS)}; accord sessions --help explains them")
+    """List the sessions of this folder with the default agent, or the agent after `--`."""
+    parser: argparse.ArgumentParser = options.parser
+    as_list = parser.parse_args(["sessions", "list"])
+    as_list.agent = options.agent
+    code: int = as_list.run_command(as_list)
+    return code
 
 
 def _with_agent(
@@ -97,34 +100,28 @@ def _list_arguments(parser: argparse.ArgumentParser) -> None:
 
 async def _list(options: argparse.Namespace, remote: RemoteAgent, program: str) -> int:
     folder = None if options.all else absolute(options.cwd)
-    rows = await _rows(remote, program, folder)
+    if not remote.capabilities.sessions.list:
+        printing.complain("accord sessions: the agent cannot list sessions; these are those that accord run has opened")
+    known = await session_ids.known_sessions(remote, program, folder)
     if options.json:
+        rows = [{"sessionId": it.id, "updatedAt": it.updated, "title": it.title, "cwd": it.folder} for it in known]
         printing.say(json.dumps(rows, indent=2, ensure_ascii=False))
-    elif not rows:
+    elif not known:
         where = "" if folder is None else f" of {folder}; --all lists those of all folders"
         printing.say(f"{label(remote.name, COLUMNS)} has no session{where}")
     else:
-        heading = ("SESSION", "UPDATED", "TITLE", "FOLDER")[: 4 if options.all else 3]
-        cells = [
-            (row["sessionId"], row["updatedAt"] or "", row["title"] or "", row["cwd"])[: len(heading)] for row in rows
-        ]
-        print_table(heading, cells, limit=LISTED)
+        size = 4 if options.all else 3
+        cells = [(it.id, _time(it.updated), it.title or "", it.folder)[:size] for it in known]
+        print_table(("SESSION", "UPDATED", "TITLE", "FOLDER")[:size], cells, limit=LISTED)
     return ENDED_WELL
 
 
-async def _rows(remote: RemoteAgent, program: str, folder: str | None) -> list[dict[str, Any]]:
-    if remote.capabilities.sessions.list:
-        found = await session_ids.listed(remote, folder)
-        return [
-            {"sessionId": it.session_id, "updatedAt": it.updated_at, "title": it.title, "cwd": it.cwd} for it in found
-        ]
-    from accord.configuration.last_sessions import last_sessions
-
-    printing.complain(
-        "accord sessions: the agent cannot list its sessions; these are the ones that accord run has opened"
-    )
-    ours = last_sessions(program, folder)
-    return [{"sessionId": it.id, "updatedAt": it.at, "title": None, "cwd": it.folder} for it in ours]
+def _time(given: str | None) -> str:
+    """A time of the protocol in the user's own zone, to the minute."""
+    try:
+        return datetime.fromisoformat(given or "").astimezone().strftime("%Y-%m-%d %H:%M")
+    except (ValueError, OverflowError):
+        return given or ""
 
 
 # One session
@@ -202,19 +199,16 @@ async def _loaded(remote: RemoteAgent, program: str, given: str) -> RemoteSessio
     """The session with its past; AccordError says what an agent cannot do."""
     if not remote.capabilities.sessions.load:
         raise AccordError("the agent cannot load sessions, so their past is not known here (loadSession)")
-    found = await session_ids.full_id(remote, program, given)
-    return await remote.load(found, await _folder(remote, program, found))
+    found = await _found(remote, program, given)
+    return await remote.load(found.id, found.folder)
 
 
-async def _folder(remote: RemoteAgent, program: str, session_id: str) -> str | None:
-    """The folder of a session, as the agent or our own record says; the current one if it is not known."""
-    from accord.configuration.last_sessions import last_sessions
-
-    if remote.capabilities.sessions.list:
-        for info in await session_ids.listed(remote):
-            if info.session_id == session_id:
-                return info.cwd
-    return next((it.folder for it in last_sessions(program) if it.id == session_id), None)
+async def _found(remote: RemoteAgent, program: str, given: str) -> KnownSession:
+    """The session that is meant. One that is not known is refused only if the agent lists its sessions."""
+    found = await session_ids.find(remote, program, given)
+    if found is None and remote.capabilities.sessions.list:
+        raise WrongUsage(f"no session has an id that starts with {given!r}; accord sessions list --all shows them")
+    return found or session_ids.KnownSession(given, absolute("."))
 
 
 # Deleting
@@ -231,7 +225,7 @@ async def _delete(options: argparse.Namespace, remote: RemoteAgent, program: str
 
     if not remote.capabilities.sessions.delete:
         raise AccordError("the agent cannot delete sessions")
-    found = [await session_ids.full_id(remote, program, given) for given in options.sessions]
+    found = [(await _found(remote, program, given)).id for given in options.sessions]
     if not options.yes and not _may_delete(found):
         return ENDED_WELL
     for session_id in dict.fromkeys(found):
