@@ -53,9 +53,11 @@ class ReloadingHost(Host):
         return len(ending)
 
 
-async def end_on_change(host: ReloadingHost, folder: Path, told: Callable[[str, int], None]) -> None:
-    """End the connections of this host after each change below this folder; `told` learns which file and how many."""
-    seen = await asyncio.to_thread(snapshot, folder)
+async def end_on_change(host: ReloadingHost, folder: Path, seen: Snapshot, told: Callable[[str, int], None]) -> None:
+    """End the connections of this host after each change below this folder since the snapshot `seen`.
+
+    `told` is called with the file that changed, and how many connections were ended.
+    """
     while True:
         await asyncio.sleep(EVERY)
         now = await asyncio.to_thread(snapshot, folder)

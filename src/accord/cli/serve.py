@@ -151,14 +151,14 @@ def run(options: argparse.Namespace) -> int:
 
 async def _reloading(hosted: Hosted, folder: Path, serving: Callable[[Hosted], Coroutine[Any, Any, None]]) -> None:
     """Serve, and end the connections whenever a file below this folder changes."""
-    from accord.cli.reloading import ReloadingHost, end_on_change
+    from accord.cli.reloading import ReloadingHost, end_on_change, snapshot
     from accord.http.server.hosting import host_of
 
     def tell(file: str, ended: int) -> None:
         printing.complain(f"accord serve: {file} has changed; connections ended: {ended}")
 
     host = ReloadingHost(host_of(hosted))
-    watching = asyncio.create_task(end_on_change(host, folder, tell), name="accord reload")
+    watching = asyncio.create_task(end_on_change(host, folder, snapshot(folder), tell), name="accord reload")
     try:
         await serving(host)
     finally:
