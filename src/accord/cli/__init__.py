@@ -5,46 +5,49 @@ from __future__ import annotations
 import argparse
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from accord import __version__
-from accord.cli import (
-    agents,
-    bridge,
-    complete,
-    demo,
-    doctor,
-    help_command,
-    info,
-    login,
-    misplaced,
-    new,
-    printing,
-    run,
-    schema,
-    serve,
-    sessions,
-    target,
-)
-from accord.cli.command import CliCommand, Parser, add_commands, commands_of
+from accord.cli import misplaced, printing, target
+from accord.cli.command import CliCommand, Parser, add_commands
 from accord.cli.endings import ENDED_WELL, FAILED, INTERRUPTED, WRONG_USAGE, OutputLost, exit_code, one_line
 from accord.errors import AccordError
 
+COMPLETE = "__complete"
+"""What the scripts of `accord completion` call: it is no command for people."""
+
 COMMANDS: dict[str, CliCommand] = {
-    "agents": CliCommand(agents.SUMMARY, agents.arguments, agents.run),
-    "bridge": CliCommand(bridge.SUMMARY, bridge.arguments, bridge.run),
-    "completion": CliCommand(complete.SUMMARY, complete.arguments, complete.run),
-    "demo": CliCommand(demo.SUMMARY, demo.arguments, demo.run),
-    "doctor": CliCommand(doctor.SUMMARY, doctor.arguments, doctor.run),
-    "help": CliCommand(help_command.SUMMARY, help_command.arguments, help_command.run),
-    "info": CliCommand(info.SUMMARY, info.arguments, info.run),
-    "login": CliCommand(login.SUMMARY, login.arguments, login.run),
-    "new": CliCommand(new.SUMMARY, new.arguments, new.run),
-    "run": CliCommand(run.SUMMARY, run.arguments, run.run),
-    "schema": CliCommand(schema.SUMMARY, schema.arguments, schema.run),
-    "serve": CliCommand(serve.SUMMARY, serve.arguments, serve.run),
-    "sessions": CliCommand(sessions.SUMMARY, sessions.arguments, sessions.run),
+    "agents": CliCommand.of_module(
+        "accord.cli.agents", "List the agents that have names, add and remove them, and choose the default."
+    ),
+    "bridge": CliCommand.of_module(
+        "accord.cli.bridge", "Make an agent behind a URL a local agent that speaks over standard input and output."
+    ),
+    "completion": CliCommand.of_module(
+        "accord.cli.complete", "Print the script that lets a shell complete accord's commands and options."
+    ),
+    "demo": CliCommand.of_module(
+        "accord.cli.demo", "Run the built-in agent, which shows every feature without a model or a network."
+    ),
+    "doctor": CliCommand.of_module(
+        "accord.cli.doctor", "Check the installation, the configuration and the agents, and say what to do."
+    ),
+    "help": CliCommand.of_module("accord.cli.help_command", "Print the help of a command."),
+    "info": CliCommand.of_module("accord.cli.info", "Show what an agent is and what it offers."),
+    "login": CliCommand.of_module("accord.cli.login", "Log in to an agent with one of the methods that it offers."),
+    "new": CliCommand.of_module("accord.cli.new", "Write a new project."),
+    "run": CliCommand.of_module("accord.cli.run", "Send one prompt to an agent and print its answer."),
+    "schema": CliCommand.of_module(
+        "accord.cli.schema", "Print the JSON Schema of the protocol's types, with their official names."
+    ),
+    "serve": CliCommand.of_module(
+        "accord.cli.serve", "Host an agent over HTTP and WebSocket, with a process for each connection."
+    ),
+    "sessions": CliCommand.of_module(
+        "accord.cli.sessions", "List, show, export and delete the sessions that an agent keeps."
+    ),
 }
+"""Every command and its summary. The module of a command is imported when the command is used."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -70,8 +73,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str]) -> int:
-    if arguments[:1] == [complete.HIDDEN]:
-        return complete.answer(parser_of_all(), arguments[1:])
+    if arguments[:1] == [COMPLETE]:
+        from accord.cli import complete
+
+        return complete.answer(parser_of(COMMANDS), arguments[1:])
     options = _options(arguments)
     if options.command is None:
         options.parser.print_help()
@@ -92,21 +97,23 @@ def _run(arguments: Sequence[str]) -> int:
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
     """The options that these arguments give; wrong usage ends the program."""
-    parser = parser_of_all()
     before, agent = target.split(arguments)
+    # Only the command that is used needs its arguments; the help command shows those of all.
+    named = next((word for word in before if not word.startswith("-")), None)
+    parser = parser_of(COMMANDS if named == "help" else [name for name in COMMANDS if name == named])
     options, unknown = parser.parse_known_args(before)
-    chosen = commands_of(parser).get(options.command, parser)
+    used: argparse.ArgumentParser = getattr(options, "used", parser)
     if unknown:
-        chosen.error(misplaced.explained(chosen, before, unknown, options))
+        used.error(misplaced.explained(used, before, unknown, options))
     if agent and not getattr(options, "takes_agent", False):
-        chosen.error(f"accord {options.command or 'COMMAND'} takes no agent; remove -- and what follows it")
+        used.error(f"{used.prog} takes no agent; remove -- and what follows it")
     options.agent = agent
     options.parser = parser
     return options
 
 
-def parser_of_all() -> argparse.ArgumentParser:
-    """The parser of every command."""
+def parser_of(filled: Collection[str]) -> argparse.ArgumentParser:
+    """The parser of every command; those in `filled` have their arguments."""
     parser = Parser(
         prog="accord",
         description="Use and serve agents of the Agent Client Protocol (ACP).",
@@ -114,5 +121,5 @@ def parser_of_all() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"accord {__version__}", help="print the version")
     parser.add_argument("--debug", action="store_true", help="show a traceback when a command fails")
-    add_commands(parser, COMMANDS, "command")
+    add_commands(parser, COMMANDS, "command", filled)
     return parser

@@ -16,7 +16,6 @@ from accord.masking import mask_urls
 if TYPE_CHECKING:
     from accord.configuration.known_agents import KnownAgent
 
-SUMMARY = "List the agents that have names, add and remove them, and choose the default."
 EPILOG = """\
 examples:
   accord agents                                           list them

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from accord.configuration.settings import AgentSettings
     from accord.transports.base import Transport
 
-SUMMARY = "Make an agent behind a URL a local agent that speaks over standard input and output."
 EPILOG = """\
 Name it in an editor's settings as the agent's command:
   accord bridge https://agents.example/acp --token-file ~/.agent-token

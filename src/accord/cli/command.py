@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from accord.cli import printing
@@ -21,14 +22,37 @@ class CliCommand(NamedTuple):
     arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], int]
 
+    @classmethod
+    def of_module(cls, module: str, summary: str) -> CliCommand:
+        """The command of this module, which is imported when its arguments are needed."""
 
-def add_commands(parser: argparse.ArgumentParser, commands: Mapping[str, CliCommand], dest: str) -> None:
-    """Give a parser these commands; `options.run_command` is the function of the one that was chosen."""
+        def arguments(parser: argparse.ArgumentParser) -> None:
+            importlib.import_module(module).arguments(parser)
+
+        def run(options: argparse.Namespace) -> int:
+            code: int = importlib.import_module(module).run(options)
+            return code
+
+        return cls(summary, arguments, run)
+
+
+def add_commands(
+    parser: argparse.ArgumentParser,
+    commands: Mapping[str, CliCommand],
+    dest: str,
+    filled: Collection[str] | None = None,
+) -> None:
+    """Give a parser these commands.
+
+    `options.used` is then the parser of the one that is used, and `options.run_command` the function to run it. Only
+    the commands in `filled` get their arguments; by default all.
+    """
     place = parser.add_subparsers(dest=dest, metavar="COMMAND", title="commands", parser_class=Parser)
     for name, command in commands.items():
         added = place.add_parser(name, help=command.summary, description=command.summary)
-        added.set_defaults(run_command=command.run)
-        command.arguments(added)
+        added.set_defaults(run_command=command.run, used=added)
+        if filled is None or name in filled:
+            command.arguments(added)
 
 
 def commands_of(parser: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentParser]:
@@ -67,6 +91,11 @@ class Parser(argparse.ArgumentParser):
 
 class Formatter(argparse.RawDescriptionHelpFormatter):
     """Keeps the lines of examples, and lists commands without a heading line that says only COMMAND."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        # argparse forgets that commands are indented, and would break the line after the longest name.
+        self._action_max_length = 14
 
     def _format_action(self, action: argparse.Action) -> str:
         text = super()._format_action(action)

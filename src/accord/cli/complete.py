@@ -16,12 +16,10 @@ from accord.cli.endings import ENDED_WELL
 from accord.errors import AccordError
 from accord.printable import label
 
-SUMMARY = "Print the script that lets a shell complete accord's commands and options."
 EPILOG = """\
 bash: add to ~/.bashrc            eval "$(accord completion bash)"
 zsh:  add to ~/.zshrc             eval "$(accord completion zsh)"      (after compinit)
 fish: run once                    accord completion fish > ~/.config/fish/completions/accord.fish"""
-HIDDEN = "__complete"
 
 FILES, FOLDERS, COMMAND = ":files", ":folders", ":command"
 _FILES = {"FILE", "PROMPT"}

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from accord.configuration.agents_file import AgentsFile
     from accord.configuration.known_agents import KnownAgents
 
-SUMMARY = "Check the installation, the configuration and the agents, and say what to do."
 EPILOG = """\
 A line is `ok`, `missing` for a part that you may not need, or `broken` for something that you have set and that cannot
 work; then the exit status is 1. No agent is started: `accord info AGENT` does that."""

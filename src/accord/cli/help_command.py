@@ -8,8 +8,6 @@ from accord.cli.command import commands_of
 from accord.cli.endings import ENDED_WELL, WrongUsage
 from accord.suggestions import nearest
 
-SUMMARY = "Print the help of a command."
-
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("words", nargs="*", metavar="COMMAND", help="the command, such as run, or agents add")

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from accord.client.remote_agent import RemoteAgent
     from accord.client.remote_session import RemoteSession
 
-SUMMARY = "Show what an agent is and what it offers."
 EPILOG = """\
 examples:
   accord info                       the default agent, or the built-in one

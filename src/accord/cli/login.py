@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from accord.client.remote_agent import RemoteAgent
     from accord.schema import v1
 
-SUMMARY = "Log in to an agent with one of the methods that it offers."
 EPILOG = """\
 examples:
   accord login gemini                         an agent that `accord agents` lists

@@ -12,7 +12,6 @@ from accord.cli.command import CliCommand, add_commands
 from accord.cli.endings import ENDED_WELL, WrongUsage
 from accord.cli.new_agent import FILES
 
-SUMMARY = "Write a new project."
 EPILOG = """\
 example:
   accord new agent weather

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import ssl
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from accord.cli import tokens
 from accord.cli.endings import WrongUsage
-from accord.configuration.settings import AgentSettings
+
+if TYPE_CHECKING:
+    import ssl
+
+    from accord.configuration.settings import AgentSettings
 
 
 class RemoteOptions(NamedTuple):
@@ -56,6 +59,8 @@ def _header(given: str) -> tuple[str, str]:
 def _tls(file: str | None) -> ssl.SSLContext | None:
     if file is None:
         return None
+    import ssl
+
     trusted = ssl.create_default_context()
     try:
         trusted.load_verify_locations(file)

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from accord.client.reply import Reply
     from accord.trace import TraceFile
 
-SUMMARY = "Send one prompt to an agent and print its answer."
 EPILOG = """\
 examples:
   accord run "Say hello"                            use the built-in agent

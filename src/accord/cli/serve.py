@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from accord.http.server.limits import ServerLimits
     from accord.http.server.serve import Server
 
-SUMMARY = "Host an agent over HTTP and WebSocket, with a process for each connection."
 EPILOG = """\
 examples:
   accord serve                                        the built-in agent, at http://127.0.0.1:8000/acp

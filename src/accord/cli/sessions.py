@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from accord.client.remote_session import RemoteSession
     from accord.trace import TraceEvent
 
-SUMMARY = "List, show, export and delete the sessions that an agent keeps."
 EPILOG = """\
 examples:
   accord sessions list -a gemini               the sessions of this folder
