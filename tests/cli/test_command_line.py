@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -164,3 +166,16 @@ def test_a_command_does_not_load_the_others():
         loaded
     )
     assert loaded[-1] == "False"
+
+
+def test_every_command_of_the_guide_exists():
+    """Each command in the page's blocks is parsed, and none is run."""
+    from accord.cli import COMMANDS, parser_of, target
+
+    page = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text()
+    blocks = re.findall(r"^```sh\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines() if line.startswith("accord ")]
+    assert len(lines) > 20
+    for line in lines:
+        before, _ = target.split(shlex.split(line, comments=True)[1:])
+        assert parser_of(COMMANDS).parse_known_args(before)[1] == [], line

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -132,3 +133,16 @@ def test_a_link_to_the_file_stays_a_link(tmp_path):
     assert real.read_text() == 'default = "a"\n\n'
     editing.set_default(link, "b")
     assert real.read_text() == 'default = "b"\n\n'
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "command-line.md"
+
+
+def test_the_file_of_the_guide_is_valid_and_its_table_has_every_key():
+    text = PAGE.read_text()
+    [example] = re.findall(r"^```toml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    agents, default = parse(example.encode(), "the guide")
+    assert default in agents
+    [rows] = re.findall(r"^\| key \| means \|\n(.*?)\n\n", text, re.MULTILINE | re.DOTALL)
+    keys = {key for row in rows.splitlines() for key in re.findall(r"`(\w+)`", row.split("|")[1])}
+    assert keys == set(AgentSettings.__struct_fields__)
