@@ -46,13 +46,15 @@ def run(options: argparse.Namespace) -> int:
 
 def _settings(given: str) -> AgentSettings:
     """The agent with this URL or name."""
-    from accord.configuration.resolving import resolve
+    from accord.configuration.resolving import UnknownAgent, resolve
     from accord.configuration.settings import AgentSettings
 
     if "://" in given:
         return AgentSettings(url=given)
     try:
         settings = resolve(given)
+    except UnknownAgent:
+        raise WrongUsage(f"{given} is neither a URL (http, https, ws, wss) nor the name of an agent") from None
     except ConfigurationError as error:
         raise WrongUsage(str(error)) from error
     if settings.url is None:
