@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 import sys
 
+import pytest
+
+from tests.cli.test_terminal import Terminal
+
 DEMO = [sys.executable, "-m", "accord", "demo", "--pace", "0", "--login"]
 
 KEEPING = """
@@ -86,3 +90,30 @@ def test_info_and_sessions_log_in_too(user):
     about = json.loads(user.said("info", "--json", "--", *DEMO))
     assert "Authentication required" in about["session"]["error"]
     assert "no session" in user.said("sessions", "list", "--login", "demo", "--", *DEMO)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a pseudo-terminal")
+@pytest.mark.parametrize("command", [["run", "Hi", "--login", "key"], ["login"]], ids=" ".join)
+def test_ctrl_c_ends_the_question_for_a_variable(user, command):
+    user.write("needing.py", NEEDING)
+    asking = Terminal(*command, "--", "needing.py", cwd=user.folder)
+    try:
+        asking.shows("NEEDED_KEY:")
+        asking.types("\x03")
+        assert "Traceback" not in asking.to_the_end()
+        assert asking.process.returncode == 130
+    finally:
+        asking.process.kill()
+        asking.process.wait()
+
+
+def test_the_time_limit_of_a_turn_counts_the_login(user):
+    user.write(
+        "slow.py",
+        KEEPING.replace(
+            "def log_in():\n    KEPT", "async def log_in():\n    import asyncio\n    await asyncio.sleep(600)\n    KEPT"
+        ),
+    )
+    done = user.accord("run", "Hi", "--timeout", "5", "--login", "web", "--", "slow.py")
+    assert done.returncode == 3
+    assert "did not end within --timeout 5" in done.stderr

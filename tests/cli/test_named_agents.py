@@ -22,14 +22,14 @@ def test_an_agent_that_was_added_is_listed_and_used_by_its_name(user):
 
 
 def test_a_name_after_the_dashes_is_the_agent_unless_a_program_has_it(user, mine):
-    user.set('[agents.mine]\ncommand = ["mine.py:agent"]\n[agents.false]\ncommand = ["mine.py:agent"]\n')
+    user.set(f'[agents.mine]\ncommand = ["{mine}:agent"]\n[agents.false]\ncommand = ["{mine}:agent"]\n')
     assert user.said("run", "Hi", "--", "mine") == "mine: Hi\n"
     assert user.said("run", "Hi", "-a", "false") == "mine: Hi\n"
     assert "false ended before it answered" in user.accord("run", "Hi", "--", "false").stderr
 
 
 def test_the_default_agent_answers_commands_that_name_none(user, mine):
-    user.set('[agents.mine]\ncommand = ["mine.py:agent"]\n')
+    user.set(f'[agents.mine]\ncommand = ["{mine}:agent"]\n')
     assert "mine" not in user.said("run", "Say hello")
     user.said("agents", "default", "mine")
     assert user.said("agents", "default") == "mine\n"
@@ -130,6 +130,20 @@ def test_a_project_s_agent_and_default_come_before_the_user_s(user, mine):
     assert user.said("run", "Hi") == "mine: Hi\n"  # trusted, because the user has just written it
     states = {(it["name"], it["from"]): it["hidden"] for it in json.loads(user.said("agents", "--json"))}
     assert states == {("mine", "project"): False, ("theirs", "user"): False, ("mine", "user"): True}
+
+
+def test_an_agent_that_is_added_by_a_relative_path_is_found_from_everywhere(user, mine, tmp_path):
+    sub = user.folder / "sub"
+    sub.mkdir()
+    user.said("agents", "add", "mine", "--", "../mine.py:agent", cwd=sub)
+    user.said("agents", "add", "here", "--", "mine.py:agent")
+    assert user.said("run", "Hi", "-a", "mine", cwd=tmp_path) == "mine: Hi\n"
+    assert user.said("run", "Hi", "-a", "here", cwd=tmp_path) == "mine: Hi\n"
+    user.set_project("")
+    user.said("agents", "trust")
+    user.said("agents", "add", "theirs", "--project", "--cwd", ".", "--", "../mine.py:agent", cwd=sub)
+    assert 'command = ["./mine.py:agent"]\ncwd = "./sub"' in user.project_settings.read_text()
+    assert user.said("run", "Hi", "-a", "theirs", cwd=sub) == "mine: Hi\n"
 
 
 def test_a_change_of_a_project_s_file_that_is_not_trusted_does_not_trust_it(user, mine):

@@ -48,20 +48,20 @@ def add(options: argparse.Namespace) -> int:
     if bool(options.agent) == bool(options.url):
         raise WrongUsage("give either --url URL or a command: accord agents add NAME -- COMMAND")
     config = dict(_pair("--set", given) for given in options.settings)
+    path = _file(options)
     settings = AgentSettings(
-        command=options.agent or None,
+        command=_stored_command(path, options),
         url=options.url,
         description=options.description,
         env=dict(_pair("--env", given) for given in options.env),
-        cwd=_absolute(options.cwd),
+        cwd=_stored(path, options, options.cwd),
         mode=options.mode,
         config={key: {"true": True, "false": False}.get(value, value) for key, value in config.items()},
         allow=options.allow,
-        token_file=_absolute(options.token_file),
+        token_file=_stored(path, options, options.token_file),
         headers=dict(_pair("--header", given, ":") for given in options.header),
-        ca=_absolute(options.ca),
+        ca=_stored(path, options, options.ca),
     )
-    path = _file(options)
     try:
         editing.add_agent(path, options.name, settings)
         if options.default:
@@ -128,8 +128,28 @@ def _file(options: argparse.Namespace) -> Path:
     return project_file() or Path.cwd() / IN_PROJECT
 
 
-def _absolute(path: str | None) -> str | None:
-    return None if path is None else os.path.abspath(os.path.expanduser(path))  # noqa: PTH100, PTH111
+def _stored_command(file: Path, options: argparse.Namespace) -> list[str] | None:
+    """The command as the file has it; None if the agent has a URL."""
+    from accord.configuration.settings import is_path
+
+    if not options.agent:
+        return None
+    program, *rest = options.agent
+    stored = _stored(file, options, program) if is_path(program) else None
+    return [stored or program, *rest]
+
+
+def _stored(file: Path, options: argparse.Namespace, given: str | None) -> str | None:
+    """A path of the command line as the file has it: absolute, or relative to the project for a project's file."""
+    from accord.configuration.agents_file import base_of
+
+    if given is None:
+        return None
+    there = Path(os.path.normpath(Path.cwd() / Path(given).expanduser()))
+    base = base_of(file, "project")
+    if options.project and there.is_relative_to(base):
+        return os.path.join(".", there.relative_to(base))  # noqa: PTH118
+    return str(there)
 
 
 def _pair(option: str, given: str, sign: str = "=") -> tuple[str, str]:

@@ -6,8 +6,10 @@ import argparse
 import getpass
 import os
 import shlex
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from accord.cli import printing, target
@@ -176,7 +178,19 @@ def _asked(method: v1.AuthMethodEnvVar) -> dict[str, str]:
     if missing and method.link:
         printing.say(f"See {label(method.link, LONGEST_LINK)}")
     given = {wanted.name: os.environ[wanted.name] for wanted in method.vars if wanted.name in os.environ}
-    return given | {wanted.name: _typed(wanted) for wanted in missing}
+    with _interruptible():
+        return given | {wanted.name: _typed(wanted) for wanted in missing}
+
+
+@contextmanager
+def _interruptible() -> Generator[None]:
+    """Let Ctrl-C end a question, which blocks the event loop and so every handler of it."""
+    before = signal.getsignal(signal.SIGINT)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _typed(wanted: v1.AuthEnvVar) -> str:

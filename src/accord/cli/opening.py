@@ -4,7 +4,7 @@
 
     arguments(parser)                     the options
     prepare(options)                      before the event loop: chooses the agent, and takes over its settings
-    await log_in(options, remote)         before the session
+    await log_in(options, remote, within) before the session
     await session_id(options, remote)     the session to open again, or None for a new one
     opened(options, session)              remembers it for --continue
 """
@@ -12,6 +12,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,13 +44,20 @@ def prepare(options: argparse.Namespace) -> None:
     options.settings = [f"{key}={value}" for key, value in ours.items() if key not in given] + options.settings
 
 
-async def log_in(options: argparse.Namespace, remote: RemoteAgent) -> None:
-    """Log in by the method of `--login`, if it was given."""
+async def log_in(options: argparse.Namespace, remote: RemoteAgent, within: float | None) -> None:
+    """Log in by the method of `--login`, if it was given; raises Timeout after `within` seconds."""
     if options.login is None:
         return
     from accord.cli.login import by_method
+    from accord.errors import Timeout
 
-    await by_method(remote, options.login)
+    try:
+        async with asyncio.timeout(within):
+            await by_method(remote, options.login)
+    except Timeout:
+        raise
+    except TimeoutError:
+        raise Timeout(f"the login did not end within {within:.3g} seconds") from None
 
 
 async def session_id(options: argparse.Namespace, remote: RemoteAgent) -> str | None:

@@ -285,7 +285,7 @@ class OneTurn:
         start = START_WITHIN if self._left() is None else min(START_WITHIN, self._left() or 0.0)
         connecting = connect(where, client, timeout=start, trace=trace, limits=Limits(state=KEPT))
         async with connecting as self._remote:
-            await opening.log_in(options, self._remote)
+            await opening.log_in(options, self._remote, self._left())
             async with self._setup():
                 session = await self._session(self._remote)
                 opening.opened(options, session)

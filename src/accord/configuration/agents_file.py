@@ -78,12 +78,12 @@ def read_file(path: Path, owner: Owner) -> AgentsFile | None:
     if len(content) > LARGEST:
         raise ConfigurationError(f"{path} is larger than {LARGEST:,} bytes")
     agents, default = parse(content, str(path))
-    base = _base(path, owner)
+    base = base_of(path, owner)
     there = {name: placed(settings, base) for name, settings in agents.items()}
     return AgentsFile(path, owner, hashlib.sha256(content).hexdigest(), there, default)
 
 
-def _base(path: Path, owner: Owner) -> Path:
+def base_of(path: Path, owner: Owner) -> Path:
     """The folder that relative paths in a file start from: the project's, or that of the user's file."""
     return path.parent.parent if owner == "project" else path.parent
 

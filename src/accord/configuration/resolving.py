@@ -11,7 +11,6 @@ that works without named agents means the same with them.
 
 from __future__ import annotations
 
-import re
 import shutil
 import ssl
 import sys
@@ -22,13 +21,12 @@ import msgspec
 
 from accord.client.target import CommandTarget, Target
 from accord.configuration.known_agents import KnownAgents
-from accord.configuration.settings import AgentSettings
+from accord.configuration.settings import PYTHON_FILE, AgentSettings
 from accord.errors import ConfigurationError
 from accord.http.client.urls import UrlTarget
 from accord.suggestions import nearest
 
 SCHEMES = ("http://", "https://", "ws://", "wss://")
-_PYTHON_FILE = re.compile(r"(?P<file>.+\.py)(?::(?P<name>[^\W\d]\w*))?", re.DOTALL)
 
 
 class UnknownAgent(ConfigurationError):
@@ -79,7 +77,7 @@ def started_by_us(settings: AgentSettings) -> AgentSettings:
 
 def python_command(words: Sequence[str]) -> list[str] | None:
     """The command for a Python file, `FILE.py` or `FILE.py:NAME`, and its arguments; None for another first word."""
-    found = _PYTHON_FILE.fullmatch(words[0])
+    found = PYTHON_FILE.fullmatch(words[0])
     if found is None or (not Path(found["file"]).is_file() and shutil.which(words[0]) is not None):
         return None
     return [sys.executable, "-m", "accord.agent_file", *words]
@@ -90,7 +88,7 @@ def python_file(settings: AgentSettings) -> Path | None:
     words = settings.words
     if words[:3] != [sys.executable, "-m", "accord.agent_file"]:
         return None
-    found = _PYTHON_FILE.fullmatch(words[3])
+    found = PYTHON_FILE.fullmatch(words[3])
     return None if found is None else Path(settings.cwd or ".") / found["file"]
 
 

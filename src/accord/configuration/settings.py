@@ -16,6 +16,9 @@ from accord.suggestions import nearest
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 """What a name may look like: it needs no quotes in TOML, and is neither a path nor a URL."""
 
+PYTHON_FILE = re.compile(r"(?P<file>.+\.py)(?::(?P<name>[^\W\d]\w*))?", re.DOTALL)
+"""`FILE.py`, or `FILE.py:NAME` for the agent in a variable of the file."""
+
 Allow = Literal["all", "reads", "ask", "none"]
 
 
@@ -109,10 +112,11 @@ def placed(settings: AgentSettings, base: Path) -> AgentSettings:
         for key in ("cwd", "token_file", "ca")
         if (given := getattr(settings, key)) is not None
     }
-    if (words := settings.words) and _is_path(words[0]):
+    if (words := settings.words) and is_path(words[0]):
         changed["command"] = [str(base / Path(words[0]).expanduser()), *words[1:]]
     return msgspec.structs.replace(settings, **changed)
 
 
-def _is_path(word: str) -> bool:
-    return os.sep in word or bool(os.altsep and os.altsep in word)
+def is_path(word: str) -> bool:
+    """Whether a program is named by its place, and not looked up on PATH; a Python file always is."""
+    return os.sep in word or bool(os.altsep and os.altsep in word) or PYTHON_FILE.fullmatch(word) is not None
