@@ -44,7 +44,7 @@ def prepare(options: argparse.Namespace) -> None:
     options.settings = [f"{key}={value}" for key, value in ours.items() if key not in given] + options.settings
 
 
-async def log_in(options: argparse.Namespace, remote: RemoteAgent, within: float | None) -> None:
+async def log_in(options: argparse.Namespace, remote: RemoteAgent, within: float | None = None) -> None:
     """Log in by the method of `--login`, if it was given; raises Timeout after `within` seconds."""
     if options.login is None:
         return
