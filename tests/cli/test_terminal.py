@@ -110,6 +110,9 @@ SAID = {
     "the options that it has": (["run", "hi", "--set", "no=1"], "text", "the agent has no config option"),
     "the ways to log in": (["login", "--list"], "ways", "  Way ␛]0;PWNED"),
     "that there is no way": (["login"], "text", "offers no login method"),
+    "what it is": (["info"], "ways", "nice␛]0;PWNED"),
+    "what it is, as JSON": (["info", "--json"], "ways", '"authMethods"'),
+    "a session that info cannot open": (["info"], "session", "not opened: session/new: bad ␛]0;PWNED"),
     "a way that there is not": (["login", "--method", "no"], "ways", "the agent has no login method 'no'"),
 }
 

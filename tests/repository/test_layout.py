@@ -14,7 +14,7 @@ SOURCE = Path(__file__).parents[2] / "src"
 ORDER = """
 accord.loading accord.masking accord.printable
 accord.last_lines
-accord.errors
+accord.errors accord.suggestions
 accord.requirements
 accord.jsonrpc.frames accord.jsonrpc.bounds
 accord.jsonrpc.members
@@ -39,7 +39,7 @@ accord.capabilities accord.spans accord.running
 accord.engine.handlers
 accord.engine.peer
 accord.testing
-accord.sizes
+accord.sizes accord.own_files
 accord.text
 accord.state
 accord.store accord.services
@@ -63,6 +63,8 @@ accord.agent.connection
 accord.agent.agent
 accord.client
 accord.http
+accord.agent_file
+accord.configuration
 accord.connecting
 accord.demo
 accord.cli

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 
-SUMMARY = "Run the built-in agent, which shows every feature without a model or a network."
 STARTED_BY_HAND = """\
 This is an agent. It waits for a client that speaks the Agent Client Protocol on standard input.
 To talk to it here, use `accord run "Say hello"`. In an editor's settings, enter the command `accord demo`.

@@ -19,7 +19,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accord.cli import lending, mcp_file, printing, target, tokens
+from accord.cli import lending, mcp_file, opening, printing, target
 from accord.cli.endings import ENDED_WELL, INTERRUPTED, STOPPED, OutputLost, WrongUsage, exit_code, one_line
 
 if TYPE_CHECKING:
@@ -32,14 +32,16 @@ if TYPE_CHECKING:
     from accord.client.reply import Reply
     from accord.trace import TraceFile
 
-SUMMARY = "Send one prompt to an agent and print its answer."
 EPILOG = """\
 examples:
   accord run "Say hello"                            use the built-in agent
   accord run "What is in here?" -- gemini --acp     start an agent by command
   accord run "Hi" -- https://agents.example/acp     connect to an agent by URL
   git diff | accord run - -- my-agent               read the prompt from a pipe
-  accord run "Go on" --session 3f2a -- my-agent     continue a session
+  accord run "Hi" -a gemini                         use an agent that `accord agents` lists
+  accord run "Hi" -- my_agent.py                    start an agent of a Python file
+  accord run "Go on" --continue                     continue the latest session of this folder
+  accord run "Go on" --session 3f2a -- my-agent     continue a session; the start of its id is enough
   accord run "Fix it" --allow all --json -- my-agent | jq -c .
 
 exit codes:
@@ -74,13 +76,13 @@ STOP_WITHIN = 10.0
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EPILOG
-    parser.usage = "accord run [options] PROMPT [-- AGENT...]"
+    parser.usage = "accord run [options] PROMPT [-a NAME | -- COMMAND...]"
     parser.add_argument("prompt", metavar="PROMPT", help="the prompt; - reads it from standard input")
     parser.add_argument(
         "--json", action="store_true", help="print one JSON object per line: each update as received, then the result"
     )
     parser.add_argument("--cwd", metavar="DIR", default=".", help="the session's folder (default: the current folder)")
-    parser.add_argument("--session", metavar="ID", help="continue this session instead of starting one")
+    parser.add_argument("--session", metavar="ID", help="continue this session; the start of its id is enough")
     parser.add_argument("--mode", metavar="MODE", help="set the session's mode")
     parser.add_argument(
         "--set",
@@ -106,7 +108,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--trace", metavar="FILE", help="record all messages in this file, as JSON lines")
     parser.add_argument("--trace-secrets", action="store_true", help="do not mask secrets in the --trace file")
     parser.add_argument("--mcp", metavar="FILE", help="a JSON file with MCP servers for the session")
-    parser.add_argument("agent", nargs="*", default=[], metavar="AGENT", help=target.HELP)
+    opening.arguments(parser)
 
 
 def _seconds(text: str) -> float:
@@ -123,6 +125,7 @@ def run(options: argparse.Namespace) -> int:
         # The one line on stderr says what matters; the library's warnings would repeat it.
         logging.getLogger("accord").addHandler(logging.NullHandler())
         logging.getLogger("accord").propagate = False
+    opening.prepare(options)
     _check(options)
     return run_loop(_run(options))
 
@@ -278,14 +281,14 @@ class OneTurn:
         from accord.engine.limits import Limits
 
         options = self._options
-        where = target.agent_of(options)
+        where = target.chosen(options).target()
         start = START_WITHIN if self._left() is None else min(START_WITHIN, self._left() or 0.0)
-        connecting = connect(
-            where, client, token=tokens.token(None), timeout=start, trace=trace, limits=Limits(state=KEPT)
-        )
+        connecting = connect(where, client, timeout=start, trace=trace, limits=Limits(state=KEPT))
         async with connecting as self._remote:
+            await opening.log_in(options, self._remote)
             async with self._setup():
                 session = await self._session(self._remote)
+                opening.opened(options, session)
                 await self._settings(session)
             outcome = await self._turn(session)
             await self._output.flush()
@@ -320,10 +323,11 @@ class OneTurn:
     async def _session(self, remote: RemoteAgent) -> RemoteSession:
         options = self._options
         servers = lending.supported(options.servers, remote)
-        if options.session is None:
+        session_id = await opening.session_id(options, remote)
+        if session_id is None:
             return await remote.new_session(options.cwd, mcp_servers=servers)
         reopen = remote.resume if remote.capabilities.sessions.resume else remote.load
-        return await reopen(options.session, options.cwd, mcp_servers=servers)
+        return await reopen(session_id, options.cwd, mcp_servers=servers)
 
     async def _settings(self, session: RemoteSession) -> None:
         if (mode := self._options.mode) is not None:
