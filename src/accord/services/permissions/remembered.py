@@ -122,10 +122,11 @@ class RememberedAnswers:
 
 def _key(question: PermissionQuestion) -> tuple[str, str, str, str]:
     session, call = question.session, question.tool_call
-    return session.program, os.path.realpath(session.cwd), call.kind, _what(question)
+    return session.program, os.path.realpath(session.cwd), call.kind, covered(question)
 
 
-def _what(question: PermissionQuestion) -> str:
+def covered(question: PermissionQuestion) -> str:
+    """What an answer to this question covers when it is remembered."""
     command = question.command
     if command is not None:
         return command if isinstance(command, str) else msgspec.json.encode(command).decode()
