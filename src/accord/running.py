@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, TypeVar
 
 from accord.errors import AccordError, ConnectionClosed, StoreError
+from accord.printable import printable
 from accord.transports.stdio import fill_closed_streams
 
 T = TypeVar("T")
@@ -38,6 +41,29 @@ def run(main: Coroutine[Any, Any, T], *, uvloop: bool | None = None, debug: bool
     fill_closed_streams()
     with asyncio.Runner(loop_factory=loop_factory(uvloop=uvloop), debug=debug or None) as runner:
         return runner.run(main)
+
+
+def explain_at_a_terminal(name: str) -> None:
+    """Tell a user who started an agent by hand what it waits for; does nothing if a client has started it."""
+    if sys.stdin is None or not sys.stdin.isatty() or sys.stderr is None:
+        return
+    command = printable(_own_command())
+    print(
+        f"{printable(name)} is an agent. It waits for a client that speaks the Agent Client Protocol "
+        "on standard input.\n"
+        f'To talk to it here, use: accord run "Say hello" -- {command}\n'
+        f"In an editor's settings, enter the command: {command}\n"
+        "Press Ctrl-D to end it.",
+        file=sys.stderr,
+    )
+
+
+def _own_command() -> str:
+    """The command that started this program, as a user would type it."""
+    words = list(sys.orig_argv)
+    if len(words) > 1 and Path(words[1]).name == "accord":  # the script that is on PATH
+        words = ["accord", *words[2:]]
+    return shlex.join(words)
 
 
 def run_until_the_end(serving: Awaitable[None], name: str, *, uvloop: bool | None) -> None:

@@ -19,7 +19,7 @@ from accord.agent.session import Session, StateT
 from accord.agent.turn import Turn
 from accord.engine.handlers import Context, MessageT, RawHandlerT, Registrar
 from accord.engine.limits import Limits
-from accord.running import OWNER, Unwritable, run_until_the_end
+from accord.running import OWNER, Unwritable, explain_at_a_terminal, run_until_the_end
 from accord.schema import v1
 from accord.services.files.files import Files
 from accord.services.local import LocalHost
@@ -253,6 +253,7 @@ class Agent(Generic[StateT]):
         `uvloop` is used if it is installed; True insists on it, False refuses it. What the program prints meanwhile
         goes to standard error.
         """
+        explain_at_a_terminal(self.info.name)
         run_until_the_end(self._serve_standard_streams(), self.info.name, uvloop=uvloop)
 
     async def _serve_standard_streams(self) -> None:
