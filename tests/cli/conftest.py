@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.cli.pseudo_terminal import start_terminals
+
 MINE = """
 import accord
 
@@ -95,3 +97,10 @@ def user(tmp_path: Path) -> User:
 def mine(user: User) -> Path:
     """A Python file with two agents, in the user's folder."""
     return user.write("mine.py", MINE)
+
+
+@pytest.fixture
+def terminal(tmp_path: Path):
+    """Starts `accord` at pseudo-terminals, in the test's folder."""
+    with start_terminals(tmp_path) as start:
+        yield start

@@ -82,8 +82,8 @@ def test_a_reader_that_closes_the_pipe_is_not_an_error():
         ["run", "--help"],
         ["--version"],
         ["login", "--list"],
-        ["run", "Say hello"],
-        ["run", "Say hello", "--json"],
+        ["run", "Say hello", "--quiet"],
+        ["run", "Say hello", "--json", "--quiet"],
         ["serve", "--port", "0"],
     ],
     ids=" ".join,
@@ -106,7 +106,9 @@ def test_output_that_cannot_be_written_has_its_own_exit_code(arguments, buffered
     assert "cannot write to standard output: No space left on device" in done.stderr
 
 
-@pytest.mark.parametrize("arguments", [["schema"], ["--help"], ["run", "Say hello"], ["login", "--list"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments", [["schema"], ["--help"], ["run", "Say hello", "--quiet"], ["login", "--list"]], ids=" ".join
+)
 def test_a_closed_pipe_ends_a_command_without_an_error(arguments):
     ours, theirs = os.pipe()
     os.close(ours)

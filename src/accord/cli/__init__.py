@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 
 from accord import __version__
 from accord.cli import misplaced, printing, target
-from accord.cli.command import CliCommand, Parser, add_commands
+from accord.cli.command import CliCommand, Parser, add_commands, tell_json
 from accord.cli.endings import ENDED_WELL, FAILED, INTERRUPTED, WRONG_USAGE, OutputLost, exit_code, one_line
 from accord.errors import AccordError
 
@@ -101,6 +101,8 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     # Only the command that is used needs its arguments; the help command shows those of all.
     named = next((word for word in before if not word.startswith("-")), None)
     parser = parser_of(COMMANDS if named == "help" else [name for name in COMMANDS if name == named])
+    if "--json" in before:
+        tell_json(parser)
     options, unknown = parser.parse_known_args(before)
     used: argparse.ArgumentParser = getattr(options, "used", parser)
     if unknown:

@@ -6,9 +6,10 @@ import argparse
 import importlib
 import sys
 from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
 
 from accord.cli import printing
+from accord.cli.endings import WrongUsage
 from accord.suggestions import nearest
 
 if TYPE_CHECKING:
@@ -55,6 +56,14 @@ def add_commands(
             command.arguments(added)
 
 
+def tell_json(parser: argparse.ArgumentParser) -> None:
+    """Print wrong usage of this parser and of its commands as JSON, too."""
+    if isinstance(parser, Parser):
+        parser.tells_json = True
+    for command in commands_of(parser).values():
+        tell_json(command)
+
+
 def commands_of(parser: argparse.ArgumentParser) -> Mapping[str, argparse.ArgumentParser]:
     """The parsers of a parser's commands, by their names."""
     for action in actions_of(parser):
@@ -73,6 +82,17 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **{"formatter_class": Formatter, **options})
+
+    tells_json = False
+    """Whether wrong usage is printed as JSON, too, because the user asked for JSON."""
+
+    def error(self, message: str) -> NoReturn:
+        """End the program because of wrong usage."""
+        if self.tells_json:
+            from accord.cli.events import report
+
+            report(WrongUsage(message))
+        super().error(message)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is None or value in action.choices:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from accord.cli import remote_options
@@ -31,12 +31,15 @@ class ChosenAgent:
         """Whether the built-in agent is used because the user named no agent."""
         self._remote = remote
 
-    def target(self) -> Target:
-        """What `accord.connect` takes; each call gives a new one, which knows nothing of the logins of another."""
+    def target(self, on_stderr: Callable[[str], object] | None = None) -> Target:
+        """What `accord.connect` takes; each call gives a new one, which knows nothing of the logins of another.
+
+        `on_stderr` gets the lines that a command writes to its standard error.
+        """
         from accord.configuration.resolving import target_of
 
         remote = self._remote
-        return target_of(self.settings, token=remote.token, headers=remote.headers, tls=remote.tls)
+        return target_of(self.settings, token=remote.token, headers=remote.headers, tls=remote.tls, on_stderr=on_stderr)
 
 
 def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:

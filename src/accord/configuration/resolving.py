@@ -15,7 +15,7 @@ import re
 import shutil
 import ssl
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -100,8 +100,11 @@ def target_of(
     token: str | None = None,
     headers: Mapping[str, str] | None = None,
     tls: ssl.SSLContext | None = None,
+    on_stderr: Callable[[str], object] | None = None,
 ) -> Target:
     """The target for `accord.connect`. `token`, `headers` and `tls` are for a URL; `headers` add to those that are set.
+
+    `on_stderr` gets the lines that a command writes to its standard error.
 
     Raises AccordError if the URL is invalid or its extra is not installed.
     """
@@ -113,4 +116,4 @@ def target_of(
         raise ConfigurationError(
             f"cannot split the command {settings.command!r} into words: {error}; pass a list instead"
         ) from None
-    return CommandTarget(words, cwd=settings.cwd, env=settings.env)
+    return CommandTarget(words, cwd=settings.cwd, env=settings.env, on_stderr=on_stderr)
