@@ -139,7 +139,8 @@ class Work:
     def _finished(self, call: ToolCallState) -> Iterator[Line]:
         changes = [(self._short(diff.path), FileChange(diff.old_text, diff.new_text)) for diff in call.diffs[:FILES]]
         has_failed = call.status != "completed"
-        symbol, style = (self._symbols.failed, "bad") if has_failed else (self._symbols.done, "good")
+        style: Style = "bad" if has_failed else "good"
+        symbol = self._symbols.failed if has_failed else self._symbols.done
         is_alone = len(call.diffs) == 1
         end = [Span("  "), *self._change(*changes[0], call.title)] if is_alone else []
         yield self._titled(symbol, style, call, end)
