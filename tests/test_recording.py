@@ -168,7 +168,7 @@ def run(folder, *options):
 
 @needs_full
 def test_accord_run_says_that_its_trace_is_not_complete_and_ends_as_its_turn_did(tmp_path):
-    done = run(tmp_path, "--trace", FULL)
+    done = run(tmp_path, "--quiet", "--trace", FULL)
     assert done.stderr == "accord run: --trace /dev/full is incomplete: No space left on device\n"
     assert done.returncode == 0
     assert done.stdout
