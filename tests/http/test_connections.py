@@ -10,8 +10,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypercorn.asyncio import serve
-from hypercorn.config import Config
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed as Closed
 
@@ -473,24 +471,3 @@ async def test_another_server_serves_the_application_as_well(tmp_path):
     finally:
         process.terminate()
         await process.wait()
-
-
-async def test_somebody_else_s_hypercorn_in_this_process_works_as_ever(server):
-    async def hello(scope, receive, send):
-        assert scope["type"] in ("http", "lifespan")
-        await receive()
-        if scope["type"] == "http":
-            await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"5")]})
-            await send({"type": "http.response.body", "body": b"hello"})
-
-    config, ending = Config(), asyncio.Event()
-    config.errorlog = None
-    listening = socket.create_server(("127.0.0.1", 0))
-    port = listening.getsockname()[1]
-    config.bind = [f"fd://{listening.detach()}"]  # which it closes
-    serving_theirs = asyncio.create_task(serve(hello, config, shutdown_trigger=ending.wait))
-    async with asyncio.timeout(DEADLINE), _Opening(port) as line:
-        await line.send(HEALTH)
-        assert (await line.answer())[::2] == (200, b"hello")
-    ending.set()
-    await serving_theirs

@@ -213,7 +213,7 @@ async def test_an_http2_connection_cut_within_a_post_leaves_nothing(server, sent
         client.send_headers(stream, [*head.items(), ("content-type", "application/json"), ("content-length", "1000")])
         client.send_data(stream, b" " * sent)
     writer.write(client.data_to_send())
-    await eventually(lambda: len(asyncio.all_tasks() - tasks) >= 4)
+    await eventually(lambda: len(asyncio.all_tasks() - tasks) >= 3)
     await eventually(lambda: server.app._bodies.size == 3 * sent)
     writer.transport.abort()
     await eventually(lambda: not asyncio.all_tasks() - tasks)

@@ -14,14 +14,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from accord.errors import INTERNAL_ERROR, ConnectionClosed
 from accord.http.headers import CONNECTION_ID, EVENTS, JSON, NUMBERED, SESSION_ID
 from accord.http.server import validation
 from accord.http.server.access import Access
 from accord.http.server.access_log import AccessRecord
+from accord.http.server.asgi import OWN_SOCKET, Receive, Scope, Send, header_pairs, headers_of, path_of
 from accord.http.server.asgi_websocket import AsgiWebSocket
 from accord.http.server.connection import HttpConnection, StreamReader
 from accord.http.server.hosting import Hosted, host_of
@@ -36,13 +37,6 @@ from accord.transports.closing import first_of
 
 if TYPE_CHECKING:
     from accord.http.server.websocket import ServerSocket
-
-Scope: TypeAlias = MutableMapping[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-
-OWN_SOCKET = "accord.socket"
-"""The ASGI extension with which our own server hands over the socket itself, instead of an event for each frame."""
 
 LOOK_EVERY = 5.0
 """Seconds between two checks for unused connections."""
@@ -165,10 +159,10 @@ class App:
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         record = AccessRecord(scope["method"])
-        headers = _headers(scope)
+        headers = headers_of(scope)
         body = RequestBody(headers, receive, self.limits, self._bodies)
         try:
-            if _path(scope) == "/healthz":
+            if path_of(scope) == "/healthz":
                 await self._tell_health(record, send)
                 return
             self._check_path(scope)
@@ -196,7 +190,7 @@ class App:
         await _respond(record, send, 200, b"ok")
 
     def _check_path(self, scope: Scope) -> None:
-        if _path(scope).rstrip("/") != self.path.rstrip("/"):
+        if path_of(scope).rstrip("/") != self.path.rstrip("/"):
             raise Refusal(404, f"not found; the endpoint is {self.path}")
 
     async def _post(
@@ -256,7 +250,7 @@ class App:
 
     async def _write(self, record: AccessRecord, reader: StreamReader, send: Send) -> None:
         # X-Accel-Buffering turns off the buffering of nginx, which would hold the stream until it ends.
-        headers = _pairs(("content-type", EVENTS), ("cache-control", "no-cache"), ("x-accel-buffering", "no"))
+        headers = header_pairs(("content-type", EVENTS), ("cache-control", "no-cache"), ("x-accel-buffering", "no"))
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         # Many servers send the headers only with the first bytes of the body.
         await send({"type": "http.response.body", "body": b":\n\n", "more_body": True})
@@ -285,14 +279,14 @@ class App:
         await receive()  # websocket.connect
         try:
             self._check_path(scope)
-            record.user = owner = self._access.owner(_headers(scope))
+            record.user = owner = self._access.owner(headers_of(scope))
             record.connection = self._new_id(owner)
         except Refusal as refusal:
             record.status = refusal.status
             record.end()
             await _refuse_socket(scope, send, refusal)
             return
-        accepted = {"type": "websocket.accept", "headers": _pairs((CONNECTION_ID, record.connection))}
+        accepted = {"type": "websocket.accept", "headers": header_pairs((CONNECTION_ID, record.connection))}
         await send(accepted)
         take = scope.get("extensions", {}).get(OWN_SOCKET)
         link: ServerSocket | AsgiWebSocket
@@ -362,29 +356,6 @@ class App:
                 link.finish(End("unresponsive", problem))
 
 
-def _headers(scope: Scope) -> dict[str, str]:
-    """The headers with names in lower case.
-
-    Repeated headers are joined (RFC 9110, 5.3), so that no proxy in front of us can see another value than we do.
-    """
-    found: dict[str, str] = {}
-    for name, value in scope["headers"]:
-        key, text = name.decode("latin-1").lower(), value.decode("utf-8", "replace")
-        found[key] = f"{found[key]}, {text}" if key in found else text
-    return found
-
-
-def _path(scope: Scope) -> str:
-    """The path relative to the mount point."""
-    path: str = scope["path"]
-    root: str = scope.get("root_path", "")
-    return path[len(root) :] if root and path.startswith(root) else path
-
-
-def _pairs(*headers: tuple[str, str]) -> list[tuple[bytes, bytes]]:
-    return [(name.encode(), value.encode()) for name, value in headers]
-
-
 def _is_error(answer: bytes) -> bool:
     message = parse(answer)
     return isinstance(message, Answer) and message.error is not None
@@ -417,7 +388,7 @@ async def _respond(
     if body:
         told.append(("content-type", media_type))
     record.status, record.sent = status, len(body)
-    await send({"type": "http.response.start", "status": status, "headers": _pairs(*told)})
+    await send({"type": "http.response.start", "status": status, "headers": header_pairs(*told)})
     if before_its_end is not None:
         await send({"type": "http.response.body", "body": body, "more_body": True})
         await before_its_end()
@@ -441,7 +412,7 @@ async def _refuse(record: AccessRecord, send: Send, refusal: Refusal, body: Requ
 
 async def _refuse_socket(scope: Scope, send: Send, refusal: Refusal) -> None:
     if "websocket.http.response" in scope.get("extensions", {}):
-        headers = _pairs(("content-type", "text/plain"))
+        headers = header_pairs(("content-type", "text/plain"))
         await send({"type": "websocket.http.response.start", "status": refusal.status, "headers": headers})
         await send({"type": "websocket.http.response.body", "body": refusal.problem.encode()})
     else:

@@ -2,7 +2,7 @@
 
 `websockets` validates the handshake and computes the response; the application decides on access. The application then
 takes the socket itself, by an ASGI extension of ours, so that a frame needs no event, no queue and no task. With other
-servers, and over HTTP/2, it uses ASGI events (`asgi_websocket`).
+servers it uses ASGI events (`asgi_websocket`).
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from websockets.http11 import Request
 from websockets.server import ServerProtocol
 
-from accord.http.h1 import Fields, RequestHead, head_bytes
-from accord.http.server.app import OWN_SOCKET
-from accord.http.server.http1 import App, Event, scope_of, status_line
+from accord.http.h1 import Fields, RequestHead, head_bytes, status_line
+from accord.http.server.asgi import OWN_SOCKET, Application, Event
+from accord.http.server.http1 import scope_of_head
 from accord.http.server.ledger import Ledger
 from accord.http.server.limits import ServerLimits
 from accord.jsonrpc.messages import parse
@@ -129,7 +129,7 @@ class Upgrade:
         self.link: ServerSocket | None = None
         socket.pause_reading()
 
-    async def answer(self, app: App) -> None:
+    async def answer(self, app: Application) -> None:
         """Run the application, which accepts or refuses the handshake and serves the connection."""
         protocol = ServerProtocol()
         protocol.receive_data(_encoded(self._head))
@@ -145,7 +145,7 @@ class Upgrade:
             return
 
         self._accepting = [(name.encode(), value.encode()) for name, value in response.headers.raw_items()]
-        scope = scope_of(self._head, self._socket, "websocket")
+        scope = scope_of_head(self._head, self._socket, "websocket")
         scope["subprotocols"] = []
         scope["extensions"] = {"websocket.http.response": {}, OWN_SOCKET: self._take}
         try:
