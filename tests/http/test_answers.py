@@ -169,7 +169,7 @@ async def test_a_message_that_comes_again_under_its_number_is_taken_once(server,
         body = call(number + 1, "session/new", cwd="/", mcpServers=[])
         got = await curl(server.url, *JSON, *connection, "-H", f"Accord-Message: {number}", body=body)
         assert got.status == 202
-        assert link.ledger.sessions == sessions
+        assert link.calls.sessions == sessions
     got = await curl(server.url, *JSON, *connection, "-H", "Accord-Message: first", body=call(9, "session/list"))
     assert got.status == 400
 

@@ -17,10 +17,10 @@ import accord
 from accord import v1
 from accord.http import ServerLimits, serving
 from accord.http.client.pool import Requests
+from accord.http.server.calls import Calls
 from accord.http.server.connection import HttpConnection
-from accord.http.server.ledger import Ledger
 from accord.http.server.validation import Refusal
-from accord.jsonrpc.messages import answer, parse
+from accord.jsonrpc.messages import answer
 from tests.http.talking import DEADLINE, an_agent, editor_of, nobody_is_connected, transport_to
 
 INITIALIZE = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}'
@@ -76,14 +76,14 @@ async def test_a_connection_has_no_more_sessions_than_it_may_have(way):
 
 
 def test_a_session_that_was_refused_or_loaded_again_does_not_count():
-    ledger = Ledger(sessions=1)
+    calls = Calls(sessions=1)
     load = b'{"jsonrpc":"2.0","id":%d,"method":"session/load","params":{"sessionId":"%s","cwd":"/","mcpServers":[]}}'
-    assert ledger.hear(parse(load % (1, b"a"))) is None
-    ledger.said(b'{"jsonrpc":"2.0","id":1,"error":{"code":-32002,"message":"no"}}')
-    assert ledger.hear(parse(load % (2, b"b"))) is None
-    ledger.said(answer(2, b"{}"))
-    assert ledger.hear(parse(load % (3, b"b"))) is None
-    assert b"at most 1 sessions" in ledger.hear(parse(load % (4, b"c")))
+    assert calls.heard(load % (1, b"a")) is None
+    calls.said(b'{"jsonrpc":"2.0","id":1,"error":{"code":-32002,"message":"no"}}')
+    assert calls.heard(load % (2, b"b")) is None
+    calls.said(answer(2, b"{}"))
+    assert calls.heard(load % (3, b"b")) is None
+    assert b"at most 1 sessions" in calls.heard(load % (4, b"c"))
 
 
 async def test_a_connection_has_no_more_streams_than_it_may_have():

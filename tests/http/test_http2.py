@@ -174,7 +174,7 @@ async def test_a_response_waits_for_its_window_and_holds_up_no_other():
         asked = client.post(ASK, acp_connection_id=connection)
         await client.ended(asked)
         (link,) = server.app._links.values()
-        await eventually(lambda: link.outbound.waiting_bytes == 0)  # taken for the stream, and waits there
+        await eventually(lambda: link.streams.waiting_bytes == 0)  # taken for the stream, and waits there
         assert await client.health() == ("200", b"ok")
         assert len(client.body(stuck)) <= 8
         client.http.increment_flow_control_window(10_000, stuck)

@@ -47,7 +47,7 @@ async def test_a_stream_that_missed_too_much_ends_the_link_and_says_so():
         session = await editor.open_session()
         await editor.prompt(session, "before")
         (link,) = server.app._links.values()
-        stream = link.outbound.sessions[session]
+        stream = link.streams.sessions[session]
         stream.dropped = stream.handed_out + 1  # as if more had been sent, and not been kept
         stream.handed_out += 1
         await cut(server)
@@ -72,9 +72,9 @@ async def test_an_agent_whose_client_does_not_read_waits_and_goes_on(http2):
     most = 0
 
     class Watched(Streams):
-        def put(self, frame):
+        def put(self, frame, sent):
             nonlocal most
-            put = super().put(frame)
+            put = super().put(frame, sent)
             most = max(most, self.waiting_bytes)
             return put
 
@@ -84,8 +84,8 @@ async def test_an_agent_whose_client_does_not_read_waits_and_goes_on(http2):
             session = await editor.open_session()
             (link,) = server.app._links.values()
             watched = Watched()
-            watched.__dict__.update(link.outbound.__dict__)
-            link.outbound = watched
+            watched.__dict__.update(link.streams.__dict__)
+            link.streams = watched
             transport.pause_reading()
             word = "x" * 100_000
             turn = asyncio.create_task(editor.prompt(session, " ".join([word] * 150)))
@@ -115,7 +115,7 @@ async def test_nobody_reading_for_too_long_is_a_problem():
         session = await editor.open_session()
         await editor.prompt(session, "one")
         (link,) = server.app._links.values()
-        link.outbound.put(b'{"jsonrpc":"2.0","method":"_x/y"}')
+        link.send([b'{"jsonrpc":"2.0","method":"_x/y"}'])
         now = asyncio.get_running_loop().time()
         assert "the client read nothing" in link.problem(now + 10_000)
 

@@ -7,8 +7,9 @@ from accord.http.headers import session_of
 from accord.http.ordering import MOST_MISSING, InOrder, Once
 from accord.http.server import validation
 from accord.http.server.access import Access, is_loopback, names_of
+from accord.http.server.calls import Calls, Sent
 from accord.http.server.streams import NotKept, Streams
-from accord.http.server.validation import Refusal
+from accord.http.server.validation import AnswersBadly, Ends, Opens, Posts, Reads, Refusal, session_of_posted
 from accord.http.sse import EventReader, TooLong, announcement, event
 from accord.jsonrpc.messages import parse
 
@@ -34,8 +35,15 @@ def answer(number, result=b"{}"):
     return b'{"jsonrpc":"2.0","id":%d,"result":%b}' % (number, result)
 
 
-def frames(outbound, stream):
-    return [message.frame for message in outbound.take(stream, 10**6)]
+def frames(streams, stream):
+    return [message.frame for message in streams.take(stream, 10**6)]
+
+
+def put(streams, *sent, calls=None):
+    """What the agent sends, as a connection puts it into its streams."""
+    calls = calls or Calls()
+    for frame in sent:
+        streams.put(frame, calls.sent(parse(frame)))
 
 
 @unhurried
@@ -108,73 +116,90 @@ def test_numbers_that_never_come_are_not_remembered_for_ever():
 
 @pytest.mark.requirement("http.stream.session-messages", "http.stream.connection-messages", "http.many-sessions")
 def test_a_message_goes_over_the_stream_of_its_session():
-    outbound = Streams()
-    for frame in (one := update("one")), (two := update("two")), (none := b'{"jsonrpc":"2.0","method":"_x/y"}'):
-        outbound.put(frame)
-    assert frames(outbound, outbound.session("one")) == [one]
-    assert frames(outbound, outbound.session("two")) == [two]
-    assert frames(outbound, outbound.connection) == [none]
+    streams = Streams()
+    one, two, none = update("one"), update("two"), b'{"jsonrpc":"2.0","method":"_x/y"}'
+    put(streams, one, two, none)
+    assert frames(streams, streams.session("one")) == [one]
+    assert frames(streams, streams.session("two")) == [two]
+    assert frames(streams, streams.connection) == [none]
 
 
 @pytest.mark.requirement("http.stream.carries-answers")
 def test_an_answer_goes_where_its_request_belongs():
-    outbound = Streams()
-    outbound.asked(call(1, "session/prompt", "one"), "one")
-    outbound.asked(call(2, "session/load", "two"), "two")
-    outbound.asked(call(3, "session/new"), None)
-    for frame in answer(1), answer(2), answer(3, b'{"sessionId":"three"}'):
-        outbound.put(frame)
-    assert frames(outbound, outbound.session("one")) == [answer(1)]
-    assert frames(outbound, outbound.connection) == [answer(2), answer(3, b'{"sessionId":"three"}')]
-    assert set(outbound.sessions) == {"one", "two", "three"}
+    streams, calls = Streams(), Calls()
+    calls.received(call(1, "session/prompt", "one"), "one")
+    calls.received(call(2, "session/load", "two"), "two")
+    calls.received(call(3, "session/new"), None)
+    put(streams, answer(1), answer(2), answer(3, b'{"sessionId":"three"}'), calls=calls)
+    assert frames(streams, streams.session("one")) == [answer(1)]
+    assert frames(streams, streams.connection) == [answer(2), answer(3, b'{"sessionId":"three"}')]
+    assert set(streams.sessions) == {"one", "three"}
+
+
+def test_a_fork_opens_the_session_that_it_makes_and_not_the_one_that_it_copies():
+    calls = Calls(sessions=2)
+    calls.received(call(1, "session/fork", "source"), "source")
+    assert calls.sent(parse(answer(1, b'{"sessionId":"copy"}'))) == Sent("source", "copy", closes=False)
+    calls.received(call(2, "session/load", "copy"), "copy")
+    assert calls.sessions == 1
+    calls.received(call(3, "session/load", "source"), "source")
+    assert calls.sessions == 2
+
+
+def test_a_request_that_is_sent_again_under_its_id_counts_once():
+    calls, idle = Calls(sessions=5), []
+    calls.on_idle = lambda: idle.append(calls.is_busy)
+    for _ in range(2):
+        calls.received(call(1, "session/new"), None)
+        calls.received(call(2, "session/prompt", "one"), "one")
+    assert (calls.sessions, calls.unanswered, calls.is_busy) == (1, 2, True)
+    calls.sent(parse(answer(2)))
+    assert (calls.sessions, calls.unanswered, idle) == (1, 1, [False])
 
 
 def test_messages_are_numbered_across_the_streams():
-    outbound = Streams()
-    for session in "one", "two", "one":
-        outbound.put(update(session))
-    assert [message.number for message in outbound.take(outbound.session("one"), 10**6)] == [1, 3]
-    assert [message.number for message in outbound.take(outbound.session("two"), 10**6)] == [2]
+    streams = Streams()
+    put(streams, update("one"), update("two"), update("one"))
+    assert [message.number for message in streams.take(streams.session("one"), 10**6)] == [1, 3]
+    assert [message.number for message in streams.take(streams.session("two"), 10**6)] == [2]
 
 
 @unhurried
 @given(st.lists(st.sampled_from(["one", "two"]), min_size=1, max_size=30), st.data())
 def test_a_reader_that_comes_back_gets_exactly_what_it_missed(sessions, data):
-    outbound = Streams()
-    for number, session in enumerate(sessions, 1):
-        outbound.put(update(session, str(number)))
-    stream = outbound.session("one")
-    taken = outbound.take(stream, data.draw(st.integers(1, 3000)))
+    streams = Streams()
+    put(streams, *(update(session, str(number)) for number, session in enumerate(sessions, 1)))
+    stream = streams.session("one")
+    taken = streams.take(stream, data.draw(st.integers(1, 3000)))
     got = taken[: data.draw(st.integers(0, len(taken)))]
-    outbound.resume(stream, got[-1].number if got else 0)
+    streams.resume(stream, got[-1].number if got else 0)
     again = []
-    while more := outbound.take(stream, 100):
+    while more := streams.take(stream, 100):
         again += more
     assert [it.number for it in [*got, *again]] == [n for n, session in enumerate(sessions, 1) if session == "one"]
-    assert outbound.waiting_bytes == sum(len(update("two", str(n))) for n, it in enumerate(sessions, 1) if it == "two")
+    assert streams.waiting_bytes == sum(len(update("two", str(n))) for n, it in enumerate(sessions, 1) if it == "two")
 
 
 def test_a_reader_that_comes_back_too_late_is_told_so():
-    outbound = Streams(keep=200)
-    for number in range(10):
-        outbound.put(update("one", str(number)))
-    stream = outbound.session("one")
-    last = outbound.take(stream, 10**6)[-1].number
+    streams = Streams(keep=200)
+    put(streams, *(update("one", str(number)) for number in range(10)))
+    stream = streams.session("one")
+    last = streams.take(stream, 10**6)[-1].number
     with pytest.raises(NotKept):
-        outbound.resume(stream, 1)
-    outbound.resume(stream, last)
+        streams.resume(stream, 1)
+    streams.resume(stream, last)
     with pytest.raises(NotKept):
-        outbound.resume(stream, last + 1)
+        streams.resume(stream, last + 1)
 
 
 def test_what_is_kept_has_a_bound():
-    outbound = Streams(keep=10_000)
-    stream = outbound.session("one")
+    streams = Streams(keep=10_000)
+    stream = streams.session("one")
     for _ in range(100):
-        outbound.put(update("one", "x" * 1000))
-        outbound.take(stream, 10**6)
-    assert outbound._kept_bytes <= 10_000
-    assert len(outbound._kept) < 10
+        put(streams, update("one", "x" * 1000))
+        streams.take(stream, 10**6)
+    assert streams._kept_bytes <= 10_000
+    assert len(streams._kept) < 10
 
 
 def test_the_session_of_a_message_is_read_whatever_else_it_holds():
@@ -189,36 +214,69 @@ def refused(do, *arguments):
     return caught.value.status
 
 
+def posts(body, session=None):
+    return Posts("connection", parse(body), body, session)
+
+
 @pytest.mark.requirement("http.session-missing")
 def test_a_message_and_its_header_name_the_same_session():
-    outbound = Streams()
-    message = call(1, "session/prompt", "one")
-    assert validation.posted(message, {"acp-session-id": "one"}, outbound).session == "one"
-    assert refused(validation.posted, message, {}, outbound) == 400
-    assert refused(validation.posted, message, {"acp-session-id": "two"}, outbound) == 400
+    calls = Calls()
+    body = b'{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":{"sessionId":"one"}}'
+    assert session_of_posted(posts(body, "one"), calls) == "one"
+    assert refused(session_of_posted, posts(body), calls) == 400
+    assert refused(session_of_posted, posts(body, "two"), calls) == 400
 
 
 def test_the_answer_to_a_sessions_request_names_that_session():
-    outbound = Streams()
-    outbound.put(b'{"jsonrpc":"2.0","id":9,"method":"fs/read_text_file","params":{"sessionId":"one","path":"/x"}}')
-    message = parse(answer(9))
-    assert refused(validation.posted, message, {"acp-session-id": "two"}, outbound) == 400
-    assert validation.posted(message, {"acp-session-id": "one"}, outbound).session == "one"
-    assert validation.posted(message, {}, outbound).session == "one"  # its id says enough
+    calls = Calls()
+    asked = b'{"jsonrpc":"2.0","id":9,"method":"fs/read_text_file","params":{"sessionId":"one","path":"/x"}}'
+    assert calls.sent(parse(asked)) == Sent("one")
+    assert refused(session_of_posted, posts(answer(9), "two"), calls) == 400
+    assert session_of_posted(posts(answer(9), "one"), calls) == "one"
+    assert session_of_posted(posts(answer(9)), calls) == "one"  # its id says enough
+
+
+INITIALIZE = b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}'
+JSON = {"content-type": "application/json"}
+EVENTS = {"accept": "text/event-stream", "acp-connection-id": "c"}
+
+
+async def read(method, headers, body=INITIALIZE):
+    async def whole():
+        return body
+
+    return await validation.read(method, headers, whole)
+
+
+async def refused_read(*arguments):
+    with pytest.raises(Refusal) as caught:
+        await read(*arguments)
+    return caught.value.status
+
+
+async def test_a_request_is_read_as_one_value_that_says_what_it_is():
+    here = {**JSON, "acp-connection-id": "c"}
+    assert await read("POST", JSON) == Opens(parse(INITIALIZE), INITIALIZE)
+    headers = {**here, "acp-session-id": "s", "accord-message": "7"}
+    assert await read("POST", headers, answer(1)) == Posts("c", parse(answer(1)), answer(1), "s", 7)
+    bad = b'{"jsonrpc":"2.0","id":1,"result":{},"error":{}}'
+    assert isinstance(await read("POST", here, bad), AnswersBadly)
+    assert await read("GET", {**EVENTS, "last-event-id": "3"}) == Reads("c", None, 3)
+    assert await read("DELETE", {"acp-connection-id": "c"}) == Ends("c")
 
 
 @pytest.mark.parametrize("given", ["", "application/jsonx", "text/plain", "text/json"])
-def test_only_json_is_taken(given):
-    assert refused(validation.media_type, {"content-type": given}) == 415
+async def test_only_json_is_taken(given):
+    assert await refused_read("POST", {"content-type": given}) == 415
 
 
-def test_a_charset_does_no_harm():
-    validation.media_type({"content-type": "Application/JSON; charset=utf-8"})
+async def test_a_charset_does_no_harm():
+    assert isinstance(await read("POST", {"content-type": "Application/JSON; charset=utf-8"}), Opens)
 
 
 @pytest.mark.parametrize("given", ["-1", "x", "1.5", "٣", "9" * 30])
-def test_a_last_event_that_is_no_number_is_refused(given):
-    assert refused(validation.last_event, {"last-event-id": given}) == 400
+async def test_a_last_event_that_is_not_a_number_is_refused(given):
+    assert await refused_read("GET", {**EVENTS, "last-event-id": given}) == 400
 
 
 def test_tokens_let_in_their_owners_only():

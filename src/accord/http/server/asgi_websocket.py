@@ -9,9 +9,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any
 
-from accord.http.server.ledger import Ledger
+from accord.http.server.calls import Calls
 from accord.http.server.limits import ServerLimits
-from accord.jsonrpc.messages import parse
 from accord.transports.base import End, Receiver, Transport
 from accord.transports.closing import first_of, within
 from accord.transports.outgoing import Outgoing
@@ -30,7 +29,7 @@ class AsgiWebSocket(Transport):
         limits: ServerLimits | None = None,
     ) -> None:
         self.limits = limits or ServerLimits()
-        self.ledger = Ledger(self.limits.sessions, self.limits.requests)
+        self.calls = Calls(self.limits.sessions, self.limits.requests)
         self.received = self.sent = 0
         """Bytes of messages."""
         self.code = 0
@@ -60,7 +59,7 @@ class AsgiWebSocket(Transport):
         if not self._outgoing.size:
             self._taken = asyncio.get_running_loop().time()
         for frame in frames:
-            self.ledger.said(frame)
+            self.calls.said(frame)
         self._outgoing.put(frames)
 
     @property
@@ -123,7 +122,7 @@ class AsgiWebSocket(Transport):
 
     async def _received(self, frame: bytes, receiver: Receiver) -> None:
         self.received += len(frame)
-        if (refusal := self.ledger.hear(parse(frame))) is None:
+        if (refusal := self.calls.heard(frame)) is None:
             receiver.received([frame])
         else:
             if self.unsent > self.limits.unread:  # a client that reads no refusals gets no more of them

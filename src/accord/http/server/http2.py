@@ -31,8 +31,8 @@ from accord.http.server.supervisor import Supervisor
 from accord.transports.framed import DrainProgress
 from accord.transports.received import Received
 
-STREAM_WINDOW = 256 * 1024
-CONNECTION_WINDOW = 1024 * 1024
+STREAM_WINDOW = 64 * 1024
+CONNECTION_WINDOW = 256 * 1024
 """Bytes of bodies that a client may send before applications take them: of one request, and of all together."""
 
 SLICE = 64 * 1024

@@ -16,10 +16,9 @@ from websockets.server import ServerProtocol
 
 from accord.http.h1 import Fields, RequestHead, head_bytes, status_line
 from accord.http.server.asgi import OWN_SOCKET, Application, Event
+from accord.http.server.calls import Calls
 from accord.http.server.http1 import scope_of_head
-from accord.http.server.ledger import Ledger
 from accord.http.server.limits import ServerLimits
-from accord.jsonrpc.messages import parse
 from accord.transports.base import End, Receiver
 from accord.transports.framed import DrainProgress, Framed
 from accord.transports.websocket_frames import GOING_AWAY, NORMAL
@@ -42,7 +41,7 @@ class ServerSocket(Framed):
             high_water=limits.unread,
         )
         self.limits = limits
-        self.ledger = Ledger(limits.sessions, limits.requests)
+        self.calls = Calls(limits.sessions, limits.requests)
         self.received = self.sent = 0
         """Bytes of messages."""
         self._waits_since = asyncio.get_running_loop().time()
@@ -54,14 +53,14 @@ class ServerSocket(Framed):
     def send(self, frames: Sequence[bytes]) -> None:
         super().send(frames)
         for frame in frames:
-            self.ledger.said(frame)
+            self.calls.said(frame)
             self.sent += len(frame)
 
     def _deliver(self, messages: Sequence[bytes], receiver: Receiver) -> None:
         passed: list[bytes] = []
         for frame in messages:
             self.received += len(frame)
-            if (refusal := self.ledger.hear(parse(frame))) is None:
+            if (refusal := self.calls.heard(frame)) is None:
                 passed.append(frame)
             else:
                 self.send([refusal])
