@@ -1,4 +1,4 @@
-"""What the server bounds: how much, how many, how long; and what it does with those who go past it."""
+"""The limits of the server on counts, sizes and times, and what happens past each."""
 
 import asyncio
 import contextlib
@@ -58,7 +58,7 @@ async def all_of(reader, writer):
 # How many
 
 
-async def test_a_connection_has_no_more_sessions_than_it_may_have(way):
+async def test_a_session_over_the_limit_of_a_connection_is_refused(way):
     async with serving(an_agent(), limits=ServerLimits(sessions=2)) as server:
         async with editor_of(transport_to(server.url, way)) as editor:
             first, _ = await editor.open_session(), await editor.open_session()
@@ -78,15 +78,15 @@ async def test_a_connection_has_no_more_sessions_than_it_may_have(way):
 def test_a_session_that_was_refused_or_loaded_again_does_not_count():
     calls = Calls(sessions=1)
     load = b'{"jsonrpc":"2.0","id":%d,"method":"session/load","params":{"sessionId":"%s","cwd":"/","mcpServers":[]}}'
-    assert calls.heard(load % (1, b"a")) is None
-    calls.said(b'{"jsonrpc":"2.0","id":1,"error":{"code":-32002,"message":"no"}}')
-    assert calls.heard(load % (2, b"b")) is None
-    calls.said(answer(2, b"{}"))
-    assert calls.heard(load % (3, b"b")) is None
-    assert b"at most 1 sessions" in calls.heard(load % (4, b"c"))
+    assert calls.websocket_received(load % (1, b"a")) is None
+    calls.websocket_sent(b'{"jsonrpc":"2.0","id":1,"error":{"code":-32002,"message":"no"}}')
+    assert calls.websocket_received(load % (2, b"b")) is None
+    calls.websocket_sent(answer(2, b"{}"))
+    assert calls.websocket_received(load % (3, b"b")) is None
+    assert b"at most 1 sessions" in calls.websocket_received(load % (4, b"c"))
 
 
-async def test_a_connection_has_no_more_streams_than_it_may_have():
+async def test_a_stream_over_the_limit_of_a_connection_is_refused():
     link = HttpConnection("id", limits=ServerLimits(streams=2))
     link.can_load = True
     readers = [link.read(None, None), link.read("a", None), link.read("b", None)]
@@ -97,7 +97,7 @@ async def test_a_connection_has_no_more_streams_than_it_may_have():
     link.read("c", None)
 
 
-async def test_more_tcp_connections_than_there_may_be_are_closed():
+async def test_a_tcp_connection_over_the_limit_is_closed():
     async with serving(an_agent(), limits=ServerLimits(sockets=1)) as server:
         first = await raw(server, b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
         async with asyncio.timeout(DEADLINE):
@@ -107,7 +107,7 @@ async def test_more_tcp_connections_than_there_may_be_are_closed():
 
 
 @pytest.mark.parametrize("name", ["body", "sessions", "heartbeat"])
-def test_a_limit_of_nothing_is_a_mistake(name):
+def test_a_limit_of_zero_raises_an_error(name):
     with pytest.raises(ValueError, match=name):
         ServerLimits(**{name: 0})
 
@@ -115,7 +115,7 @@ def test_a_limit_of_nothing_is_a_mistake(name):
 # How slow
 
 
-async def test_a_body_that_trickles_in_is_408():
+async def test_a_body_that_arrives_too_slowly_is_408():
     async with serving(an_agent(), limits=ServerLimits(arrival=0.2)) as server:
         head = b"POST /acp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n"
         got = await all_of(*await raw(server, head, b"{"))
@@ -133,13 +133,13 @@ async def test_a_body_that_trickles_in_is_408():
     ],
     ids=["nothing", "half a head", "HTTP/2 and no request", "HTTP/2 and half a head"],
 )
-async def test_who_never_finishes_the_head_of_a_request_is_hung_up_on(begun):
+async def test_a_connection_whose_request_headers_never_end_is_closed(begun):
     async with serving(an_agent(), limits=ServerLimits(idle=0.2)) as server:
         got = await all_of(*await raw(server, begun))
         assert b"HTTP/1.1 200" not in got
 
 
-async def test_initialize_whose_client_leaves_leaves_nothing():
+async def test_an_initialize_whose_client_disconnects_leaves_no_connection():
     silent = [sys.executable, "-c", "import sys; sys.stdin.read()"]
     async with serving(silent) as server:
         body = INITIALIZE.encode()
@@ -152,7 +152,7 @@ async def test_initialize_whose_client_leaves_leaves_nothing():
         await nobody_is_connected(server)
 
 
-async def test_a_body_that_nobody_wants_does_not_cost_the_http2_connection():
+async def test_a_refused_body_does_not_end_its_http2_connection():
     async with serving(an_agent()) as server:
         requests = Requests(server.url, http2=True)
         connections = set()
@@ -169,10 +169,10 @@ async def test_a_body_that_nobody_wants_does_not_cost_the_http2_connection():
             await requests.close()
 
 
-# Whether anybody is there
+# Clients that vanish
 
 
-async def test_a_websocket_whose_client_is_frozen_is_ended(caplog):
+async def test_a_websocket_whose_client_is_frozen_is_closed(caplog):
     async with serving(an_agent(), limits=ServerLimits(heartbeat=0.2)) as server:
         client = await asyncio.create_subprocess_exec(
             sys.executable,
@@ -192,7 +192,7 @@ async def test_a_websocket_whose_client_is_frozen_is_ended(caplog):
             await client.wait()
 
 
-async def test_a_websocket_whose_client_answers_pings_stays():
+async def test_a_websocket_whose_client_answers_pings_stays_open():
     async with serving(an_agent(), limits=ServerLimits(heartbeat=0.05)) as server:
         reader, writer = await raw(server, HANDSHAKE)
         async with asyncio.timeout(DEADLINE):
@@ -207,7 +207,7 @@ async def test_a_websocket_whose_client_answers_pings_stays():
         writer.close()
 
 
-async def test_a_client_that_reads_nothing_is_given_up_on_a_websocket_too():
+async def test_a_websocket_whose_client_reads_nothing_has_a_problem_after_a_while():
     async with serving(an_agent()) as server, asyncio.timeout(DEADLINE):
         reader, writer = await raw(server, HANDSHAKE)
         await reader.readuntil(b"\r\n\r\n")
@@ -229,7 +229,7 @@ async def test_a_client_that_reads_nothing_is_given_up_on_a_websocket_too():
         writer.close()
 
 
-# Frames that are none
+# Malformed frames
 
 
 @pytest.mark.parametrize(
@@ -257,7 +257,7 @@ async def test_a_client_that_reads_nothing_is_given_up_on_a_websocket_too():
         "half",
     ],
 )
-async def test_frames_that_are_none_are_answered_with_the_close_code_for_it(frames, code):
+async def test_malformed_frames_are_answered_with_their_close_code(frames, code):
     async with serving(an_agent(), limits=ServerLimits(body=1_000_000)) as server:
         reader, writer = await raw(server, HANDSHAKE)
         async with asyncio.timeout(DEADLINE):
@@ -282,13 +282,13 @@ async def test_frames_that_are_none_are_answered_with_the_close_code_for_it(fram
     ],
     ids=["another version", "no key", "a frame before the answer"],
 )
-async def test_a_handshake_that_is_none_is_400_and_leaves_nothing(handshake):
+async def test_a_malformed_handshake_is_400_and_leaves_no_connection(handshake):
     async with serving(an_agent()) as server:
         assert (await all_of(*await raw(server, handshake))).startswith(b"HTTP/1.1 400")
         await nobody_is_connected(server)
 
 
-async def test_a_message_in_pieces_counts_as_a_whole_and_stops_being_collected():
+async def test_a_fragmented_message_over_the_limit_closes_the_websocket():
     async with serving(an_agent(), limits=ServerLimits(body=1000)) as server:
         async with connect(server.url.replace("http", "ws", 1)) as socket:
 
@@ -303,7 +303,7 @@ async def test_a_message_in_pieces_counts_as_a_whole_and_stops_being_collected()
         await nobody_is_connected(server)
 
 
-async def test_compression_is_not_agreed_upon():
+async def test_compression_is_not_negotiated():
     async with serving(an_agent()) as server, connect(server.url.replace("http", "ws", 1)) as socket:
         assert "Sec-WebSocket-Extensions" not in socket.response.headers
         await socket.send(INITIALIZE)

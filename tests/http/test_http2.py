@@ -241,7 +241,7 @@ async def test_frames_without_a_purpose_end_the_connection(client, kind):
     assert goodbye.error_code == ErrorCodes.ENHANCE_YOUR_CALM
 
 
-async def test_a_client_that_reads_no_answers_to_its_frames_is_cut(server, client, monkeypatch, caplog):
+async def test_a_client_that_reads_no_answers_to_its_frames_is_disconnected(server, client, monkeypatch, caplog):
     monkeypatch.setattr(http2, "MOST_UNREAD", 10_000)
     number = client.ask("POST", body=b"x", end=False, content_type="text/plain")
     await client.until(is_reset(number))
@@ -254,7 +254,7 @@ async def test_a_client_that_reads_no_answers_to_its_frames_is_cut(server, clien
     assert "reads none of the answers to its frames" in caplog.text
 
 
-async def test_continuations_without_end_end_the_connection(client):
+async def test_endless_continuation_frames_end_the_connection(client):
     await client.until(lambda event: isinstance(event, SettingsAcknowledged))
     client.writer.write(b"\x00\x00\x01\x01\x00\x00\x00\x00\x01\x82" + b"\x00\x00\x00\x09\x00\x00\x00\x00\x01" * 100)
     goodbye = await client.until(is_goodbye)

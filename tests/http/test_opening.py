@@ -1,4 +1,4 @@
-"""Opening a link to a server that takes a connection and says nothing."""
+"""Connecting to a server that accepts a connection and sends nothing."""
 
 import asyncio
 
@@ -41,7 +41,7 @@ async def test_the_deadline_of_accord_run_covers_the_handshake(silent):
 
 
 @pytest.mark.parametrize("scheme", ["ws", "http"])
-async def test_secrets_in_a_url_are_in_no_error(scheme):
+async def test_secrets_in_a_url_are_masked_in_errors(scheme):
     with pytest.raises(accord.AccordError) as refused:
         async with accord.connect(f"{scheme}://ada:pa55word@127.0.0.1:1/acp?token=s3cret"):
             pass

@@ -1,4 +1,4 @@
-"""What decides is pure: events, order, streams, who may come in."""
+"""The pure modules: events, numbering, calls, streams, validation and access."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
@@ -48,7 +48,7 @@ def put(streams, *sent, calls=None):
 
 @unhurried
 @given(st.lists(st.binary(max_size=20).map(lambda it: b'{"a":"%b"}' % it.hex().encode()), max_size=8), st.data())
-def test_events_come_back_whatever_the_pieces_they_are_cut_into(messages, data):
+def test_events_are_decoded_wherever_the_stream_is_cut(messages, data):
     stream = b":\n\n".join(event(number, message) for number, message in enumerate(messages, 1))
     reader, found = EventReader(LIMIT), []
     while stream:
@@ -59,31 +59,31 @@ def test_events_come_back_whatever_the_pieces_they_are_cut_into(messages, data):
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
-def test_lines_of_a_stream_may_end_in_any_way(end):
+def test_lines_of_an_event_stream_may_end_in_lf_crlf_or_cr(end):
     text = end.join([b"\xef\xbb\xbfevent: message", b"id:3", b'data:{"a":', b"data: 1}", b": aside", b"", b""])
     reader = EventReader(LIMIT)
     found = [it for byte in text for it in reader.feed(bytes([byte]))]
     assert [(it.id, it.data) for it in found] == [("3", b'{"a":\n1}')]
 
 
-def test_a_message_with_line_breaks_is_still_one_event():
+def test_a_message_with_line_breaks_is_one_event():
     (found,) = EventReader(LIMIT).feed(event(1, b'{"a":\r\n1}'))
     assert found.data.replace(b" ", b"") == b'{"a":1}'
 
 
-def test_an_event_past_the_limit_is_refused_before_it_ends():
+def test_an_event_over_the_limit_is_refused_before_it_ends():
     with pytest.raises(TooLong):
         EventReader(LIMIT).feed(b"data: " + b"x" * (LIMIT + 100))
 
 
-def test_a_session_is_announced_in_a_comment_whatever_its_name_is():
+def test_any_session_name_can_be_announced_in_a_comment():
     (found,) = EventReader(LIMIT).feed(announcement("a b\nc/é"))
     assert found.session == "a b\nc/é"
 
 
 @unhurried
 @given(st.permutations(range(1, 9)), st.lists(st.integers(1, 8)))
-def test_messages_are_put_in_order_and_those_that_come_twice_are_dropped(arrivals, again):
+def test_messages_are_ordered_and_duplicates_are_dropped(arrivals, again):
     order, delivered = InOrder(), []
     for number in [*arrivals, *again]:
         delivered += order.arrived(number, b"%d" % number)
@@ -94,7 +94,7 @@ def test_messages_are_put_in_order_and_those_that_come_twice_are_dropped(arrival
 
 @unhurried
 @given(st.lists(st.integers(1, 40)))
-def test_a_number_is_taken_once_in_whatever_order_they_come(arrivals):
+def test_each_number_is_taken_once_in_any_order(arrivals):
     once, taken = Once(), []
     for number in arrivals:
         assert once.has(number) == (number in taken)
@@ -103,7 +103,7 @@ def test_a_number_is_taken_once_in_whatever_order_they_come(arrivals):
     assert sorted(taken) == sorted(set(arrivals))
 
 
-def test_numbers_that_never_come_are_not_remembered_for_ever():
+def test_the_memory_of_missing_numbers_is_bounded():
     once = Once()
     assert once.take(10**15)
     assert once.take(10**15 - MOST_MISSING)
@@ -125,7 +125,7 @@ def test_a_message_goes_over_the_stream_of_its_session():
 
 
 @pytest.mark.requirement("http.stream.carries-answers")
-def test_an_answer_goes_where_its_request_belongs():
+def test_an_answer_goes_over_the_stream_of_its_request():
     streams, calls = Streams(), Calls()
     calls.received(call(1, "session/prompt", "one"), "one")
     calls.received(call(2, "session/load", "two"), "two")
@@ -166,7 +166,7 @@ def test_messages_are_numbered_across_the_streams():
 
 @unhurried
 @given(st.lists(st.sampled_from(["one", "two"]), min_size=1, max_size=30), st.data())
-def test_a_reader_that_comes_back_gets_exactly_what_it_missed(sessions, data):
+def test_a_resumed_stream_repeats_exactly_what_was_missed(sessions, data):
     streams = Streams()
     put(streams, *(update(session, str(number)) for number, session in enumerate(sessions, 1)))
     stream = streams.session("one")
@@ -180,7 +180,7 @@ def test_a_reader_that_comes_back_gets_exactly_what_it_missed(sessions, data):
     assert streams.waiting_bytes == sum(len(update("two", str(n))) for n, it in enumerate(sessions, 1) if it == "two")
 
 
-def test_a_reader_that_comes_back_too_late_is_told_so():
+def test_a_stream_that_is_resumed_too_late_raises_an_error():
     streams = Streams(keep=200)
     put(streams, *(update("one", str(number)) for number in range(10)))
     stream = streams.session("one")
@@ -192,7 +192,7 @@ def test_a_reader_that_comes_back_too_late_is_told_so():
         streams.resume(stream, last + 1)
 
 
-def test_what_is_kept_has_a_bound():
+def test_the_bytes_of_kept_messages_are_bounded():
     streams = Streams(keep=10_000)
     stream = streams.session("one")
     for _ in range(100):
@@ -202,7 +202,7 @@ def test_what_is_kept_has_a_bound():
     assert len(streams._kept) < 10
 
 
-def test_the_session_of_a_message_is_read_whatever_else_it_holds():
+def test_the_session_of_a_message_is_read_from_its_top_level_only():
     assert session_of(b'{"a":[{"sessionId":"no"}],"sessionId":"yes"}') == "yes"
     assert session_of(b'{"sessionId":7}') is None
     assert session_of(None) is None
@@ -266,11 +266,11 @@ async def test_a_request_is_read_as_one_value_that_says_what_it_is():
 
 
 @pytest.mark.parametrize("given", ["", "application/jsonx", "text/plain", "text/json"])
-async def test_only_json_is_taken(given):
+async def test_a_media_type_other_than_json_is_refused(given):
     assert await refused_read("POST", {"content-type": given}) == 415
 
 
-async def test_a_charset_does_no_harm():
+async def test_a_charset_in_the_media_type_is_accepted():
     assert isinstance(await read("POST", {"content-type": "Application/JSON; charset=utf-8"}), Opens)
 
 
@@ -279,7 +279,7 @@ async def test_a_last_event_that_is_not_a_number_is_refused(given):
     assert await refused_read("GET", {**EVENTS, "last-event-id": given}) == 400
 
 
-def test_tokens_let_in_their_owners_only():
+def test_a_token_gives_access_to_its_owner_only():
     access = Access({"s3cret": "ada", "other": "bob"})
     assert access.owner({"authorization": "Bearer other"}) == "bob"
     assert access.owner({"authorization": "bearer s3cret"}) == "ada"
@@ -288,14 +288,14 @@ def test_tokens_let_in_their_owners_only():
     assert b"s3cret" not in b"".join(access._owners)
 
 
-def test_pages_of_browsers_stay_out_unless_they_are_named():
+def test_pages_of_unlisted_origins_are_refused():
     assert refused(Access().owner, {"origin": "https://evil.example"}) == 403
     assert Access(origins=["https://good.example"]).owner({"origin": "https://good.example"}) == ""
     assert refused(Access(origins=["https://good.example"]).owner, {"origin": "null"}) == 403
 
 
 @pytest.mark.parametrize("host", ["localhost:80", "[::1]:80", "127.0.0.1", "LOCALHOST"])
-def test_a_server_answers_to_its_names(host):
+def test_a_host_header_with_an_allowed_name_is_accepted(host):
     assert Access(hosts=["localhost", "127.0.0.1", "::1"]).owner({"host": host}) == ""
 
 
@@ -317,13 +317,13 @@ def test_a_server_answers_to_its_names(host):
         "",
     ],
 )
-def test_a_server_answers_to_no_other_name_and_to_no_malformed_one(host):
+def test_a_host_header_with_another_or_a_malformed_name_is_refused(host):
     access = Access(hosts=["localhost", "127.0.0.1", "::1", ""])
     assert refused(access.owner, {"host": host}) == 421
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2", "::1", "0:0:0:0:0:0:0:1"])
-def test_a_server_on_this_machine_answers_to_its_own_address(host):
+def test_a_loopback_server_accepts_its_own_address(host):
     names = names_of(host)
     assert names is not None
     assert host in names
@@ -331,12 +331,12 @@ def test_a_server_on_this_machine_answers_to_its_own_address(host):
 
 
 @pytest.mark.parametrize("host", ["127.evil.example", "0.0.0.0", "::", "192.0.2.1", "localhost.evil.example"])
-def test_what_only_looks_like_this_machine_is_not(host):
+def test_names_that_resemble_the_loopback_are_not_loopback(host):
     assert not is_loopback(host)
     assert names_of(host) is None
 
 
-def test_a_page_of_the_servers_own_origin_may_come_in():
+def test_a_page_of_the_servers_own_origin_is_allowed():
     access = Access(hosts=["localhost"])
     assert access.owner({"host": "localhost:8000", "origin": "http://localhost:8000"}) == ""
     assert refused(access.owner, {"host": "localhost:8000", "origin": "http://localhost:8001"}) == 403
@@ -347,6 +347,6 @@ def test_a_page_of_the_servers_own_origin_may_come_in():
 
 
 @pytest.mark.parametrize("tokens", [[""], [" "], {"\t": "ada"}, [], {}])
-def test_an_empty_token_or_an_empty_set_of_tokens_is_a_mistake(tokens):
+def test_empty_tokens_raise_an_error(tokens):
     with pytest.raises(ValueError, match="'tokens'"):
         Access(tokens)

@@ -1,4 +1,4 @@
-"""What goes over a WebSocket, seen from the other end with a library of its own."""
+"""WebSocket frames of both our ends, checked with the `websockets` library at the other end."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Over TLS, with HTTP/2 agreed upon, and a certificate that the client trusts or does not."""
+"""TLS: HTTP/2 is negotiated, and an untrusted certificate is refused."""
 
 import shutil
 import ssl
@@ -32,7 +32,7 @@ async def test_a_prompt_over_tls(certificate, scheme, http2):
 
 
 @pytest.mark.parametrize("scheme", ["https", "wss"])
-async def test_a_certificate_that_nobody_vouches_for_is_one_clear_error(certificate, scheme):
+async def test_an_untrusted_certificate_is_one_clear_error(certificate, scheme):
     async with serving(an_agent(), certificate=certificate[0], key=certificate[1]) as server:
         with pytest.raises(accord.ConnectionClosed, match="certificate"):
             async with editor_of(connect_transport(server.url.replace("https", scheme, 1))):

@@ -1,4 +1,4 @@
-"""Requests that are refused, cancelled or never answered: what a connection keeps for them has a bound."""
+"""Requests that are refused, cancelled or never answered take bounded memory."""
 
 import asyncio
 import json
@@ -42,7 +42,7 @@ def prompt(number, session="s"):
 
 
 class Taken(Receiver):
-    """What an agent was given."""
+    """A receiver that keeps what an agent was given."""
 
     def __init__(self):
         self.frames = []
@@ -63,7 +63,7 @@ class Taken(Receiver):
 # Refusals that are not read
 
 
-async def test_a_websocket_client_that_reads_no_refusals_is_read_no_further():
+async def test_reading_stops_for_a_websocket_client_that_reads_no_refusals():
     async with serving(an_agent(), limits=ServerLimits(sessions=1)) as server, asyncio.timeout(2 * DEADLINE):
         bare = socket.socket()
         bare.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -92,7 +92,7 @@ async def test_a_websocket_client_that_reads_no_refusals_is_read_no_further():
         writer.transport.abort()
 
 
-async def test_an_asgi_websocket_whose_client_reads_no_refusals_is_read_no_further():
+async def test_reading_stops_for_an_asgi_websocket_client_that_reads_no_refusals():
     asked, may_send = 0, asyncio.Event()
 
     async def receive():
@@ -144,7 +144,7 @@ async def test_a_cancelled_post_leaves_nothing_and_can_be_sent_again():
     assert link.calls.is_busy
 
 
-async def test_a_refusal_that_waits_is_sent_once_however_often_its_request_comes():
+async def test_a_waiting_refusal_is_sent_once_for_a_repeated_request():
     link, agent = HttpConnection("id", limits=ServerLimits(sessions=1, unread=1000)), Taken()
     await link.start(agent)
     await link.deliver(Posts("id", parse(new(1)), new(1)))
@@ -164,7 +164,7 @@ async def test_a_refusal_that_waits_is_sent_once_however_often_its_request_comes
 # Requests that wait for an answer
 
 
-async def test_a_connection_has_no_more_unanswered_requests_than_it_may_have():
+async def test_an_unanswered_request_over_the_limit_is_429():
     link = HttpConnection("id", limits=ServerLimits(requests=2))
     await link.start(Taken())
 
@@ -182,13 +182,13 @@ async def test_a_connection_has_no_more_unanswered_requests_than_it_may_have():
 
 def test_unanswered_prompts_and_closes_are_bounded_and_refused_with_an_error():
     calls = Calls(sessions=1, requests=2)
-    assert calls.heard(prompt(1)) is None
-    assert calls.heard(call(2, "session/close", sessionId="s")) is None
-    refusal = json.loads(calls.heard(prompt(3)))
+    assert calls.websocket_received(prompt(1)) is None
+    assert calls.websocket_received(call(2, "session/close", sessionId="s")) is None
+    refusal = json.loads(calls.websocket_received(prompt(3)))
     assert refusal["error"]["code"] == INVALID_REQUEST
     assert "2 requests" in refusal["error"]["message"]
-    calls.said(answer(1, b"{}"))
-    assert calls.heard(prompt(3)) is None
+    calls.websocket_sent(answer(1, b"{}"))
+    assert calls.websocket_received(prompt(3)) is None
 
 
 def test_the_oldest_requests_of_an_agent_are_forgotten_past_the_limit():
@@ -202,7 +202,7 @@ def test_the_oldest_requests_of_an_agent_are_forgotten_past_the_limit():
 
 
 @pytest.mark.parametrize("sent", [0, 10], ids=["nothing of the body", "a part of the body"])
-async def test_an_http2_connection_cut_within_a_post_leaves_nothing(server, sent):
+async def test_an_http2_connection_that_is_cut_within_a_post_leaves_no_tasks(server, sent):
     tasks = asyncio.all_tasks()
     _, writer = await asyncio.open_connection("127.0.0.1", int(server.url.split(":")[2].split("/")[0]))
     client = H2Connection(H2Configuration(client_side=True))

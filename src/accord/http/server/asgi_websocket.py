@@ -59,7 +59,7 @@ class AsgiWebSocket(Transport):
         if not self._outgoing.size:
             self._taken = asyncio.get_running_loop().time()
         for frame in frames:
-            self.calls.said(frame)
+            self.calls.websocket_sent(frame)
         self._outgoing.put(frames)
 
     @property
@@ -122,7 +122,7 @@ class AsgiWebSocket(Transport):
 
     async def _received(self, frame: bytes, receiver: Receiver) -> None:
         self.received += len(frame)
-        if (refusal := self.calls.heard(frame)) is None:
+        if (refusal := self.calls.websocket_received(frame)) is None:
             receiver.received([frame])
         else:
             if self.unsent > self.limits.unread:  # a client that reads no refusals gets no more of them

@@ -6,8 +6,8 @@
     agent's request ───▶ sent ──▶ its session, by id ──▶ answered (the client's answer)
 
 Every transport of the server has one of these, and nothing else remembers a request. WebSockets have no streams, so
-they need only `heard` and `said`. Most messages of an agent are updates: `said` recognizes them by their first bytes,
-and only the rest is parsed.
+they need only `websocket_received` and `websocket_sent`. Most messages of an agent are updates: `websocket_sent`
+recognizes them by their first bytes, and parses only the rest.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ class Calls:
 
     >>> calls = Calls(sessions=1)
     >>> ask = b'{"jsonrpc":"2.0","id":%d,"method":"session/new","params":{"cwd":"/","mcpServers":[]}}'
-    >>> calls.heard(ask % 1)
-    >>> calls.heard(ask % 2)
+    >>> calls.websocket_received(ask % 1)
+    >>> calls.websocket_received(ask % 2)
     b'{"jsonrpc":"2.0","id":2,"error":{"code":-32600,"message":"a connection has at most 1 sessions: close one"}}'
     """
 
@@ -176,7 +176,7 @@ class Calls:
 
     # WebSockets
 
-    def heard(self, frame: bytes) -> bytes | None:
+    def websocket_received(self, frame: bytes) -> bytes | None:
         """Note a message of a WebSocket's client; returns the error to answer instead if it would exceed a limit."""
         call = parse(frame)
         if not isinstance(call, Call):
@@ -190,7 +190,7 @@ class Calls:
             self.received(call, session)
         return refusal
 
-    def said(self, frame: bytes) -> None:
+    def websocket_sent(self, frame: bytes) -> None:
         """Note a message of the agent to a WebSocket's client."""
         if self._theirs and not frame.startswith(NO_ANSWER) and isinstance(message := parse(frame), Answer):
             self._settle(message)

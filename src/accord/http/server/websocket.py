@@ -53,14 +53,14 @@ class ServerSocket(Framed):
     def send(self, frames: Sequence[bytes]) -> None:
         super().send(frames)
         for frame in frames:
-            self.calls.said(frame)
+            self.calls.websocket_sent(frame)
             self.sent += len(frame)
 
     def _deliver(self, messages: Sequence[bytes], receiver: Receiver) -> None:
         passed: list[bytes] = []
         for frame in messages:
             self.received += len(frame)
-            if (refusal := self.calls.heard(frame)) is None:
+            if (refusal := self.calls.websocket_received(frame)) is None:
                 passed.append(frame)
             else:
                 self.send([refusal])
