@@ -16,7 +16,7 @@ LONG = "x" * 100_000
 
 
 async def test_reading_stops_when_the_first_message_never_arrives(monkeypatch):
-    monkeypatch.setattr("accord.http.client.transport.MISSING", 1.0)
+    monkeypatch.setattr("accord.http.client.arrivals.MISSING", 1.0)
 
     async def without_the_first(stream, session):
         for number in itertools.count(2):
@@ -27,8 +27,8 @@ async def test_reading_stops_when_the_first_message_never_arrives(monkeypatch):
         async with editor_of(transport) as editor:
             end = await editor.connection.closed()
             assert end.reason == "broken"
-            assert "message 1 has never come" in end.detail
-            assert transport._order.held_bytes < HELD + MIB
+            assert "message 1 is missing" in end.detail
+            assert transport._arrivals._order.held_bytes < HELD + MIB
 
 
 async def test_messages_that_arrive_far_too_early_are_delivered_in_order():
@@ -47,7 +47,7 @@ async def test_messages_that_arrive_far_too_early_are_delivered_in_order():
     async with numbering(speak) as url, asyncio.timeout(DEADLINE):
         transport = HttpTransport(url)
         async with editor_of(transport) as editor:
-            while transport._order.held_bytes <= HELD:  # noqa: ASYNC110 - a transport has no event for it
+            while transport._arrivals._order.held_bytes <= HELD:  # noqa: ASYNC110 - a transport has no event for it
                 await asyncio.sleep(0)
             first.set()
             while len(editor.heard.get("s", [])) < count + 1:

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from accord.http.client.calls import ClientCalls, News, Route
 from accord.http.headers import session_of
 from accord.http.ordering import MOST_MISSING, InOrder, Once
 from accord.http.server import validation
@@ -155,6 +156,25 @@ def test_a_request_that_is_sent_again_under_its_id_counts_once():
     assert (calls.sessions, calls.unanswered, calls.is_busy) == (1, 2, True)
     calls.sent(parse(answer(2)))
     assert (calls.sessions, calls.unanswered, idle) == (1, 1, [False])
+
+
+def test_a_cancel_waits_in_the_queue_of_the_request_that_it_cancels():
+    calls = ClientCalls()
+    assert calls.sent(call(1, "session/prompt", "one")) == Route("one", "one")
+    cancel = parse(b'{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":1}}')
+    assert calls.sent(cancel) == Route(None, "one")
+    calls.received(parse(answer(1)), "one")
+    assert calls.sent(cancel) == Route(None, None)
+
+
+def test_a_client_learns_from_answers_which_sessions_are_open():
+    calls = ClientCalls()
+    calls.sent(call(1, "session/new"))
+    assert calls.received(parse(answer(1, b'{"sessionId":"one"}')), None) == News(named="one")
+    for number, error in ((2, True), (3, False)):
+        calls.sent(call(number, "session/close", "one"))
+        frame = b'{"jsonrpc":"2.0","id":%d,"error":{"code":-1,"message":""}}' % number if error else answer(number)
+        assert calls.received(parse(frame), "one") == (News() if error else News(closed="one"))
 
 
 def test_messages_are_numbered_across_the_streams():

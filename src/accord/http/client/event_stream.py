@@ -55,8 +55,11 @@ class StreamShell(Protocol):
     """The most bytes of a message."""
     may_read: asyncio.Event
     """Cleared while the receiver takes no messages."""
-    numbered: bool
-    """Whether the server numbers its messages."""
+
+    @property
+    def numbered(self) -> bool:
+        """Whether the server numbers its messages."""
+        ...
 
     @property
     def is_over(self) -> bool:

@@ -92,6 +92,7 @@ class UrlTarget(Target):
         return f"{parts.scheme}://{parts.hostname}:{port}"
 
     def dial(self) -> Transport:
+        """Create a transport for one connection."""
         return connect_transport(
             self._url, token=self._token, headers=self._headers, cookies=self._cookies, **self._options
         )

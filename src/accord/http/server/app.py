@@ -85,9 +85,12 @@ class App:
         limits: ServerLimits | None = None,
     ) -> None:
         self.host = host_of(hosted)
+        """What serves each connection: the agent, or the command that starts one."""
         self.path = path
+        """The endpoint."""
         self._access = access or Access()
         self.limits = limits or ServerLimits()
+        """The limits on sizes, counts and times."""
         self._processes = Processes(self.limits.processes, self.limits.owner_processes)
         self._bodies = Bytes(self.limits.bodies)
         self._links: dict[str, HttpConnection] = {}
@@ -100,6 +103,7 @@ class App:
         self._hurried = asyncio.Event()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, serve one WebSocket, or follow the server's life, as ASGI asks."""
         match scope["type"]:
             case "http":
                 await self._http(scope, receive, send)
@@ -219,8 +223,8 @@ class App:
             link.finish(End("closed"))  # nothing was opened; the client may send another `initialize`
             await responder.respond(200, answer, media_type=JSON)
             return
-        told = (CONNECTION_ID, link.id), (NUMBERED, "connection")
-        await responder.respond(200, answer, *told, media_type=JSON)
+        headers = (CONNECTION_ID, link.id), (NUMBERED, "connection")
+        await responder.respond(200, answer, *headers, media_type=JSON)
 
     async def _deliver(self, request: Posts, responder: Responder, receive: Receive) -> None:
         link = self._link(request.connection, responder.record)

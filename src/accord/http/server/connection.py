@@ -376,7 +376,7 @@ def _can_load(answer: Answer) -> bool:
     if answer.result is None:
         return False
     try:
-        told = codec.decode(answer.result, v1.InitializeResponse).agent_capabilities
+        declared = codec.decode(answer.result, v1.InitializeResponse).agent_capabilities
     except ProtocolError:
         return False
-    return told.load_session or told.session_capabilities.resume is not None
+    return declared.load_session or declared.session_capabilities.resume is not None

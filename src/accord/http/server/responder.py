@@ -31,11 +31,11 @@ class Responder:
         before_its_end: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         """Send a whole response; `before_its_end` is awaited when the client can read all of it but its end."""
-        told = [*headers, ("content-length", str(len(body)))]
+        sent = [*headers, ("content-length", str(len(body)))]
         if body:
-            told.append(("content-type", media_type))
+            sent.append(("content-type", media_type))
         self.record.status, self.record.sent = status, len(body)
-        await self._start(status, *told)
+        await self._start(status, *sent)
         if before_its_end is not None:
             await self._part(body, more=True)
             await before_its_end()
@@ -52,9 +52,9 @@ class Responder:
             more.append(("allow", "POST, GET, DELETE"))
         if refusal.status in (429, 503):
             more.append(("retry-after", "5"))
-        told, media_type = (refusal.problem.encode(), "text/plain") if refusal.body is None else (refusal.body, JSON)
+        text, media_type = (refusal.problem.encode(), "text/plain") if refusal.body is None else (refusal.body, JSON)
         unread = None if body.is_over or self.record.method != "POST" else body.pass_over
-        await self.respond(refusal.status, told, *more, media_type=media_type, before_its_end=unread)
+        await self.respond(refusal.status, text, *more, media_type=media_type, before_its_end=unread)
 
     async def stream(self, reader: StreamReader, keepalive: float) -> None:
         """Send an event stream until it is over."""

@@ -56,11 +56,11 @@ async def serve(
     it ends at once.
     """
     ending = asyncio.Event()
-    with _Signals() as told:
+    with _Signals() as signals:
         async with serving(
             hosted, host=host, port=port, access=access, certificate=certificate, key=key, limits=limits
         ) as server:
-            told.call(lambda: server.app.hurry() if ending.is_set() else ending.set())
+            signals.call(lambda: server.app.hurry() if ending.is_set() else ending.set())
             if on_ready is not None:
                 on_ready(server)
             await ending.wait()
