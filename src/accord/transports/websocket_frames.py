@@ -9,6 +9,8 @@ bits are errors (5.2).
 
 from __future__ import annotations
 
+import codecs
+import io
 import os
 from collections.abc import Callable, Sequence
 
@@ -30,6 +32,10 @@ INTERNAL_ERROR = KEEPALIVE_FAILED
 
 _FIN, _MASKED, _LENGTH = 0x80, 0x80, 0x7F
 _MOST_IN_CONTROL = 125
+_LARGE = 64 * 1024
+"""Bytes of payload from which on a frame goes into the message as it arrives."""
+_BLOCK = 1024 * 1024
+"""Bytes of text that are checked at once: as a string, they may take four times as much memory."""
 
 Masking = Callable[[bytes, bytes], bytes]
 
@@ -47,6 +53,9 @@ class Violation(Exception):
 class Frames:
     """Parses frames from bytes cut anywhere. Fragments are joined; control frames may come between them.
 
+    Large frames and fragments are gathered in one buffer, without their masks, and handed out without a copy: a
+    message of any shape takes its size once.
+
     >>> Frames(1000, masked=False).feed(bytes([0x81, 2]) + b"hi" + bytes([0x89, 0]))
     [(1, b'hi'), (9, b'')]
     """
@@ -59,8 +68,14 @@ class Frames:
         self._rest = bytearray()
         self._needed = 0
         """The size of the unfinished frame in `_rest`; it is not parsed again before that many bytes have arrived."""
-        self._fragments = bytearray()
-        """The message so far, in one buffer, so that tiny fragments take no extra memory."""
+        self._message = io.BytesIO()
+        """The message so far, if it is large or in fragments. Tiny fragments take no extra memory in one buffer."""
+        self._first = 0
+        """The first byte of the frame that is being gathered."""
+        self._missing = 0
+        """How many bytes of its payload are still to come."""
+        self._key = b""
+        """What masks its next bytes."""
         self._fragments_of: int | None = None
         self._is_closed = False
         """Whether a close frame was received, or `drop` was called: what follows is no longer data (1.4)."""
@@ -68,12 +83,12 @@ class Frames:
     @property
     def buffered(self) -> int:
         """How many bytes of an unfinished frame or message are kept."""
-        return len(self._rest) + len(self._fragments)
+        return len(self._rest) + self._message.tell()
 
     def drop(self) -> None:
         """Drop all buffered bytes and ignore further ones."""
         self._rest = bytearray()
-        self._fragments = bytearray()
+        self._message = io.BytesIO()
         self._is_closed = True
 
     def feed(self, data: bytes) -> Sequence[tuple[int, bytes]]:
@@ -89,6 +104,8 @@ class Frames:
     def _feed(self, data: bytes, found: list[tuple[int, bytes]]) -> None:
         if self._is_closed:
             return
+        if self._missing:
+            data = self._gather(data, found)
         if self._rest:
             self._rest += data
             if len(self._rest) < self._needed:
@@ -117,7 +134,12 @@ class Frames:
                 start += 4
             stop = start + length
             if stop > end:
-                self._needed = stop - position
+                if length < _LARGE or start > end:
+                    self._needed = stop - position
+                else:
+                    self._first, self._missing, self._key = first, length, data[key:start]
+                    self._gather(data[start:], found)
+                    position = end
                 break
             payload = data[start:stop]
             if self._mask_bit:
@@ -147,7 +169,7 @@ class Frames:
             raise Violation(
                 PROTOCOL_ERROR, "5.4: a continuation frame must follow, and only follow, an unfinished message"
             )
-        if length + len(self._fragments) > self._limit:
+        if length + self._message.tell() > self._limit:
             raise Violation(TOO_BIG, f"message too large: at most {self._limit:,} bytes are allowed")
 
     def _take(self, first: int, payload: bytes, found: list[tuple[int, bytes]]) -> None:
@@ -155,12 +177,29 @@ class Frames:
         if kind in (CLOSE, PING, PONG):
             found.append((kind, payload))
             return
-        if kind != CONTINUATION:
-            self._fragments_of = kind
-        self._fragments += payload
+        self._message.write(payload)
+        self._end_frame(first, found)
+
+    def _gather(self, data: bytes, found: list[tuple[int, bytes]]) -> bytes:
+        """Add to the message what belongs to its unfinished frame; returns the rest."""
+        part = data[: self._missing]
+        if self._key:
+            self._message.write(self._mask(part, self._key))
+            turned = len(part) % len(self._key)
+            self._key = self._key[turned:] + self._key[:turned]
+        else:
+            self._message.write(part)
+        self._missing -= len(part)
+        if not self._missing:
+            self._end_frame(self._first, found)
+        return data[len(part) :]
+
+    def _end_frame(self, first: int, found: list[tuple[int, bytes]]) -> None:
+        if first & 0x0F != CONTINUATION:
+            self._fragments_of = first & 0x0F
         if first & _FIN:
-            kind, whole = self._fragments_of or TEXT, bytes(self._fragments)
-            self._fragments, self._fragments_of = bytearray(), None
+            kind, whole = self._fragments_of or TEXT, self._message.getvalue()
+            self._message, self._fragments_of = io.BytesIO(), None
             found.append((kind, _checked_text(whole) if kind == TEXT else whole))
 
 
@@ -168,10 +207,20 @@ def _checked_text(payload: bytes) -> bytes:
     # 8.1: invalid UTF-8 fails the connection.
     if not payload.isascii():
         try:
-            payload.decode()
+            _decode(payload)
         except UnicodeDecodeError:
             raise Violation(NOT_UTF8, "8.1: a text message must be UTF-8") from None
     return payload
+
+
+def _decode(text: bytes) -> None:
+    if len(text) <= _BLOCK:
+        text.decode()
+        return
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    for at in range(0, len(text), _BLOCK):
+        decoder.decode(text[at : at + _BLOCK])
+    decoder.decode(b"", final=True)
 
 
 def texts(messages: Sequence[bytes], mask: Masking | None = None) -> bytes:
@@ -185,7 +234,7 @@ def texts(messages: Sequence[bytes], mask: Masking | None = None) -> bytes:
 def _made_text(message: bytes) -> bytes:
     """Replace invalid UTF-8, which would end the connection; the reader then reports a strange message."""
     try:
-        message.decode()
+        _decode(message)
     except UnicodeDecodeError:
         return message.decode("utf-8", "replace").encode()
     return message

@@ -26,8 +26,9 @@ from accord.http.server.asgi_websocket import AsgiWebSocket
 from accord.http.server.connection import HttpConnection, StreamReader
 from accord.http.server.hosting import Hosted, host_of
 from accord.http.server.limits import ServerLimits
-from accord.http.server.quota import Bytes, Processes
+from accord.http.server.quota import Processes
 from accord.http.server.request_body import RequestBody
+from accord.http.server.room import Bodies
 from accord.http.server.validation import Headers, Refusal
 from accord.jsonrpc.messages import Answer, Call, Malformed, error_answer, parse
 from accord.tasks import Tasks
@@ -93,7 +94,7 @@ class App:
         self._access = access or Access()
         self.limits = limits or ServerLimits()
         self._processes = Processes(self.limits.processes, self.limits.owner_processes)
-        self._bodies = Bytes(self.limits.bodies)
+        self._bodies = Bodies(self.limits.bodies)
         self._links: dict[str, HttpConnection] = {}
         self._ended: dict[tuple[str, str], str] = {}
         """Why the latest agents ended by themselves, by the owner and the id of their connection."""
@@ -207,11 +208,12 @@ class App:
         message = parse(data)
         if isinstance(message, Malformed):
             if not message.answerable and headers.get(CONNECTION_ID):
-                await self._link(record, headers, record.user).deliver_wrong_answer(message, data)
+                link = self._link(record, headers, record.user)
+                await body.held_during(link.deliver_wrong_answer(message, data))
             raise validation.malformed(message)
         if validation.opens(message, headers):
             assert isinstance(message, Call)
-            await self._initialize(record, message, data, receive, send)
+            await self._initialize(record, message, data, body, receive, send)
             return
         link = self._link(record, headers, record.user)
         number = validation.number(headers)
@@ -220,16 +222,18 @@ class App:
             if link.takes_now:
                 await link.deliver(posted, data, number)
             else:
-                await _unless_gone(receive, link.deliver(posted, data, number))
+                await _unless_gone(receive, body.held_during(link.deliver(posted, data, number)))
         await _respond(record, send, 202)
 
-    async def _initialize(self, record: AccessRecord, call: Call, data: bytes, receive: Receive, send: Send) -> None:
+    async def _initialize(
+        self, record: AccessRecord, call: Call, data: bytes, body: RequestBody, receive: Receive, send: Send
+    ) -> None:
         link = HttpConnection(self._new_id(record.user), record.user, self.limits)
         record.connection = link.id
         self._links[link.id] = link
         self._serve(link, link.owner, link.id)
         try:
-            answer = await _unless_gone(receive, link.initialize(call, data))
+            answer = await _unless_gone(receive, body.held_during(link.initialize(call, data)))
         except Refusal as refusal:
             link.finish(End("peer_closed"))
             problem = error_answer(call.id, INTERNAL_ERROR, refusal.problem)
@@ -398,10 +402,13 @@ async def _gone(receive: Receive) -> None:
 async def _unless_gone(receive: Receive, work: Coroutine[Any, Any, Result]) -> Result:
     """Await `work`, but cancel it when the client disconnects."""
     doing = asyncio.ensure_future(work)
-    await first_of(doing, _gone(receive))
-    if doing.cancelled():
-        raise Refusal(400, "the client closed the connection")
-    return doing.result()
+    try:
+        await first_of(doing, _gone(receive))
+        if doing.cancelled():
+            raise Refusal(400, "the client closed the connection")
+        return doing.result()
+    finally:
+        del doing  # its error refers to this frame: the cycle would keep the body until the next garbage collection
 
 
 async def _respond(

@@ -42,8 +42,11 @@ Event: TypeAlias = MutableMapping[str, Any]
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 """The first bytes of a client that speaks HTTP/2 with prior knowledge (RFC 9113, 3.4)."""
 
-WAITING = 256 * 1024
+WAITING = 32 * 1024
 """Bytes of a request body that may wait for the application before reading stops."""
+
+FIRST = 64 * 1024
+"""The most bytes of one read before a body: they are in memory before the application decides about them."""
 
 LOOK_EVERY = 1.0
 """The least number of seconds between two checks of a connection."""
@@ -126,6 +129,10 @@ class Http1Connection(Received):
         return now - self._reads_since > self._listener.stalled
 
     # In
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        whole = super().get_buffer(sizehint)
+        return whole[:FIRST] if self._body is None else whole
 
     def data_received(self, data: bytes) -> None:
         if self._is_leaving:

@@ -38,10 +38,12 @@ class ServerLimits:
     owner_processes: int = 100
     """Running agent processes of one owner. A further connection is answered with 429."""
 
-    bodies: int = 256 * MIB
-    """Bytes of all POST bodies that are arriving or waiting. Further ones are answered with 503."""
+    bodies: int = 32 * MIB
+    """Bytes of all large POST bodies that are arriving or waiting for their agents; small ones, up to 64 KiB, may take
+    half as much again. A further body waits, unread, for `arrival` seconds; then it is answered with 503. A body that
+    others wait for is refused after five seconds."""
 
-    waiting: int = 32 * MIB
+    waiting: int = 16 * MIB
     """Bytes of POST bodies that wait on one connection while its agent reads nothing. Further ones get 429."""
 
     streams: int = 1_000
