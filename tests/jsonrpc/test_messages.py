@@ -355,7 +355,7 @@ def test_a_reply_is_an_error_answer():
 
 # Deep nesting
 
-DEEP = [b"[" * 50_000 + b"]" * 50_000, b'{"a":' * 50_000 + b"1" + b"}" * 50_000, b"[" * 50_000]
+DEEP = [b"[" * 40_000 + b"]" * 40_000, b'{"a":' * 40_000 + b"1" + b"}" * 40_000, b"[" * 40_000]
 
 
 @pytest.mark.parametrize("deep", DEEP, ids=["arrays", "objects", "unclosed"])

@@ -30,7 +30,7 @@ from msgspec import UNSET, Raw, UnsetType
 from accord.errors import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR
 from accord.jsonrpc.bounds import SMALL, excess
 from accord.jsonrpc.frames import RequestId, as_id
-from accord.jsonrpc.members import Members, RawOrNone, members_of, outline
+from accord.jsonrpc.members import MOST_HALVES, Members, RawOrNone, has_too_many_halves, members_of, outline
 
 
 class ErrorObject(msgspec.Struct, frozen=True, gc=False):
@@ -209,6 +209,8 @@ class _Envelope(msgspec.Struct, gc=False, forbid_unknown_fields=True):
 
 
 def _parse_with_care(frame: bytes) -> Message | Malformed:
+    if len(frame) > SMALL and has_too_many_halves(frame):
+        return _unreadable(frame, f"half an emoji, and more than {MOST_HALVES:,} of them in one message: send fewer")
     try:
         members = members_of(frame)
     except RecursionError:

@@ -18,15 +18,12 @@ from typing import Any, NoReturn, TypeVar, cast, overload
 import msgspec
 
 from accord.errors import DecodeError, EncodeError
-from accord.jsonrpc.bounds import excess
+from accord.jsonrpc.bounds import DAMAGED, MISFIT, excess
 from accord.schema import tolerant
 from accord.schema.base import Json, Unknown
 from accord.schema.hints import OneWord, fields_of
 
 T = TypeVar("T")
-
-MOST_DAMAGED = 100_000
-"""Values that text may hold which msgspec does not take: Python's decoder, which does, is ten times slower."""
 
 ENCODE_REFUSALS = (UnicodeEncodeError, TypeError, ValueError, RecursionError)
 """What `strict_encode` raises. For the fast path of the engine, which then turns to `encode` itself."""
@@ -51,6 +48,8 @@ def decode(data: bytes | msgspec.Raw, type: Any) -> Any:
     try:
         return (_decoders.get(type) or _decoder(type)).decode(data)
     except REFUSALS:
+        if problem := excess(bytes(data), MISFIT):
+            raise DecodeError("$", f"not of the expected form, and {problem}") from None
         return convert(loads(data), type)
 
 
@@ -78,7 +77,7 @@ def loads(data: bytes | msgspec.Raw) -> Json:
     except REFUSALS:
         pass
     text = bytes(data)
-    if problem := excess(text, MOST_DAMAGED):
+    if problem := excess(text, DAMAGED):
         raise DecodeError("$", f"not JSON, and {problem}")
     try:
         return json.loads(
