@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
+from websockets.frames import Frame, Opcode
 
 import accord
 from accord import v1
@@ -21,7 +22,7 @@ from accord.http.server.connection import HttpConnection
 from accord.http.server.ledger import Ledger
 from accord.http.server.validation import Refusal
 from accord.jsonrpc.messages import answer, parse
-from tests.http.talking import DEADLINE, an_agent, editor_of, nobody_is_connected, transport_to
+from tests.http.talking import DEADLINE, WAYS, Editor, an_agent, editor_of, nobody_is_connected, transport_to
 
 INITIALIZE = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}'
 HANDSHAKE = (
@@ -301,6 +302,55 @@ async def test_a_message_in_pieces_counts_as_a_whole_and_stops_being_collected()
             await asyncio.wait_for(socket.wait_closed(), DEADLINE)
             assert socket.close_code == 1009
         await nobody_is_connected(server)
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_the_first_message_of_a_client_is_smaller_than_later_ones_may_be(way):
+    limits = ServerLimits(opening=100_000, body=1_000_000)
+    large = {"_meta": {"x": "y" * 200_000}}
+    async with serving(an_agent(), limits=limits) as server, asyncio.timeout(2 * DEADLINE):
+        async with Editor(transport_to(server.url, way)) as editor:
+            with pytest.raises(accord.AccordError, match=r"413|1009"):
+                await editor.initialize(v1.InitializeRequest(1, meta=large))
+        async with editor_of(transport_to(server.url, way)) as editor:
+            assert await editor.request(v1.NewSessionRequest("/", [], meta=large))
+
+
+async def test_the_first_message_is_bounded_behind_another_asgi_server_too():
+    application = accord.http.app(an_agent(), limits=ServerLimits(opening=1_000))
+    large = {"type": "websocket.receive", "text": INITIALIZE + " " * 1_000}
+    events, sent = [{"type": "websocket.connect"}, large], []
+
+    async def receive():
+        return events.pop(0) if events else await asyncio.Future()
+
+    async def send(event):
+        sent.append(event)
+
+    async with asyncio.timeout(DEADLINE):
+        await application({"type": "websocket", "path": "/acp", "headers": []}, receive, send)
+        await application.close()
+    assert [event["type"] for event in sent] == ["websocket.accept", "websocket.close"]
+    assert sent[-1]["code"] == 1009
+
+
+async def test_a_body_for_an_unknown_connection_is_refused_unread():
+    async with serving(an_agent()) as server:
+        head = b"POST /acp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+        reader, writer = await raw(server, head + b"Acp-Connection-Id: x\r\nContent-Length: 16000000\r\n\r\n")
+        async with asyncio.timeout(DEADLINE):
+            assert b" 404 " in await reader.readline()
+        writer.close()
+
+
+async def test_a_large_message_may_follow_the_first_at_once():
+    limits = ServerLimits(opening=1_000, body=1_000_000)
+    second = '{"jsonrpc":"2.0","id":2,"method":"session/list","params":{"_meta":{"x":"%s"}}}' % ("y" * 20_000)
+    frames = b"".join(Frame(Opcode.TEXT, text.encode()).serialize(mask=True) for text in (INITIALIZE, second))
+    async with serving(an_agent(), limits=limits) as server, connect(server.url.replace("http", "ws", 1)) as socket:
+        socket.transport.write(frames)
+        async with asyncio.timeout(DEADLINE):
+            assert [json.loads(await socket.recv())["id"] for _ in range(2)] == [1, 2]
 
 
 async def test_compression_is_not_agreed_upon():

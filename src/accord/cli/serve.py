@@ -42,13 +42,14 @@ limits and their defaults (sizes in bytes, times in seconds):
 
 LIMITS = {
     "body": "the size of a message",
+    "opening": "the size of a client's first message",
     "sockets": "open TCP connections",
     "connections": "open connections of the protocol",
     "sessions": "open sessions of one connection",
     "requests": "unanswered requests of one connection",
     "processes": "running agent processes, if each connection has its own",
     "owner_processes": "running agent processes of one owner",
-    "bodies": "bodies of all requests that are arriving or waiting",
+    "bodies": "large bodies of all requests that are arriving or waiting",
     "waiting": "bodies that wait on one connection while its agent reads nothing",
     "streams": "event streams of one connection",
     "unread": "what may wait for a client before its agent is paused",

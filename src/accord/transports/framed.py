@@ -64,7 +64,14 @@ class Framed(Received, Transport):
     name = "websocket"
 
     def __init__(
-        self, *, limit: int, is_client: bool, ping_every: float | None, pings: int = 1, high_water: int = HIGH_WATER
+        self,
+        *,
+        limit: int,
+        is_client: bool,
+        ping_every: float | None,
+        pings: int = 1,
+        high_water: int = HIGH_WATER,
+        first: int | None = None,
     ) -> None:
         self.code = 0
         """The close code, or 0 while the connection is open."""
@@ -73,7 +80,7 @@ class Framed(Received, Transport):
         self._pings = pings
         """How many pings in a row may stay unanswered."""
         self._high_water = high_water
-        self._frames = Frames(limit, masked=not is_client)
+        self._frames = Frames(limit, masked=not is_client, first=first)
         self._mask = masking() if is_client else None
         self._receiver: Receiver | None = None
         self._end: End | None = None
@@ -234,7 +241,7 @@ class Framed(Received, Transport):
     def _fail(self, violation: Violation) -> None:
         self._send_close(violation.code, str(violation))
         if violation.code == TOO_BIG:
-            self._finish(End("broken", f"{self.name} sent a message of more than {self._limit:,} bytes"))
+            self._finish(End("broken", f"{self.name} sent a message of more than {self._frames.limit:,} bytes"))
         else:
             self._finish(End("broken", f"{self.name} broke the WebSocket protocol: {violation}"))
         # Do not close at once: unread input would reset the connection before the peer reads our close frame.

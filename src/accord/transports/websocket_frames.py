@@ -60,8 +60,10 @@ class Frames:
     [(1, b'hi'), (9, b'')]
     """
 
-    def __init__(self, limit: int, *, masked: bool) -> None:
-        self._limit = limit
+    def __init__(self, limit: int, *, masked: bool, first: int | None = None) -> None:
+        self._most = limit
+        self.limit = limit if first is None else first
+        """Bytes that the next message may have: `first` before there was one."""
         self._mask_bit = _MASKED if masked else 0
         """5.1: a client must mask its frames, and a server must not."""
         self._mask = masking()
@@ -90,6 +92,10 @@ class Frames:
         self._rest = bytearray()
         self._message = io.BytesIO()
         self._is_closed = True
+
+    def opened(self) -> None:
+        """Take messages up to the limit from now on: the first has been read."""
+        self.limit = self._most
 
     def feed(self, data: bytes) -> Sequence[tuple[int, bytes]]:
         """Add bytes; returns the messages and control frames they complete. Raises Violation, which is final."""
@@ -127,7 +133,9 @@ class Frames:
                 length = int.from_bytes(data[position + 2 : start], "big")
                 if length < (126 if start - position == 4 else 1 << 16):
                     raise Violation(PROTOCOL_ERROR, "5.2: a length must take as few bytes as possible")
-            if first != _FIN | TEXT or length > self._limit or self._fragments_of is not None:
+            if first != _FIN | TEXT or length > self.limit or self._fragments_of is not None:
+                if any(kind == TEXT for kind, _ in found):
+                    self.opened()
                 self._check(first, length)
             key = start
             if self._mask_bit:
@@ -169,8 +177,9 @@ class Frames:
             raise Violation(
                 PROTOCOL_ERROR, "5.4: a continuation frame must follow, and only follow, an unfinished message"
             )
-        if length + self._message.tell() > self._limit:
-            raise Violation(TOO_BIG, f"message too large: at most {self._limit:,} bytes are allowed")
+        if length + self._message.tell() > self.limit:
+            which = "" if self.limit == self._most else " for the first one"
+            raise Violation(TOO_BIG, f"message too large: at most {self.limit:,} bytes are allowed{which}")
 
     def _take(self, first: int, payload: bytes, found: list[tuple[int, bytes]]) -> None:
         kind = first & 0x0F

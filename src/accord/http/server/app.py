@@ -204,6 +204,8 @@ class App:
         self, record: AccessRecord, headers: Headers, body: RequestBody, receive: Receive, send: Send
     ) -> None:
         validation.media_type(headers)
+        if headers.get(CONNECTION_ID):
+            self._link(record, headers, record.user)  # a body for no connection is not read into memory
         data = await body.read()
         message = parse(data)
         if isinstance(message, Malformed):

@@ -15,7 +15,7 @@ from accord.jsonrpc.messages import parse
 from accord.transports.base import End, Receiver, Transport
 from accord.transports.closing import first_of, within
 from accord.transports.outgoing import Outgoing
-from accord.transports.websocket_frames import ABNORMAL, GOING_AWAY, INTERNAL_ERROR, NORMAL
+from accord.transports.websocket_frames import ABNORMAL, GOING_AWAY, INTERNAL_ERROR, NORMAL, TOO_BIG
 
 
 class AsgiWebSocket(Transport):
@@ -99,7 +99,8 @@ class AsgiWebSocket(Transport):
         try:
             await first_of(self._read(), self._write(), self._over.wait())
             if not self._gone:
-                self.code = GOING_AWAY if self._going_away else INTERNAL_ERROR if self.why else NORMAL
+                if not self.code:
+                    self.code = GOING_AWAY if self._going_away else INTERNAL_ERROR if self.why else NORMAL
                 closing = {"type": "websocket.close", "code": self.code, "reason": self.why}
                 await within(1.0, self._send_event(closing))
         finally:
@@ -122,6 +123,10 @@ class AsgiWebSocket(Transport):
                 await self._received(text.encode("utf-8", "surrogatepass"), self._receiver)
 
     async def _received(self, frame: bytes, receiver: Receiver) -> None:
+        if not self.received and len(frame) > self.limits.first:
+            self.code = TOO_BIG
+            self.finish(End("broken", f"the client's first message had {len(frame):,} bytes"))
+            return
         self.received += len(frame)
         if (refusal := self.ledger.hear(parse(frame))) is None:
             receiver.received([frame])

@@ -19,6 +19,9 @@ class ServerLimits:
     body: int = 16 * MIB
     """Bytes of one message: a POST body (413 if larger) or a WebSocket message (close code 1009)."""
 
+    opening: int = MIB
+    """Bytes of a client's first message, `initialize`. A larger one is refused like one larger than `body`."""
+
     sockets: int = 20_000
     """Open TCP connections, including those in a TLS handshake. Further ones are closed at once; with TLS, the oldest
     connection with an unfinished handshake is closed instead."""
@@ -80,3 +83,8 @@ class ServerLimits:
         for field in fields(self):
             if getattr(self, field.name) <= 0:
                 raise ValueError(f"limit {field.name!r} must be positive, got {getattr(self, field.name)}")
+
+    @property
+    def first(self) -> int:
+        """Bytes that a client's first message may have."""
+        return min(self.opening, self.body)

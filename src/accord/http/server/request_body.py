@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
 from mmap import mmap
 from typing import Any, TypeVar
 
+from accord.http.headers import CONNECTION_ID
 from accord.http.server.limits import ServerLimits
 from accord.http.server.room import Bodies
 from accord.http.server.validation import Headers, Refusal
@@ -36,13 +37,14 @@ class RequestBody:
     ) -> None:
         self.size = 0
         """Bytes that have arrived."""
+        self._most = limits.body if headers.get(CONNECTION_ID) else limits.first
         declared = headers.get("content-length", "")
         is_declared = declared.isdecimal()
-        self._is_too_large = is_declared and (len(declared) > DIGITS or int(declared) > limits.body)
+        self._is_too_large = is_declared and (len(declared) > DIGITS or int(declared) > self._most)
         self._receive = receive
         self._limits = limits
         self._is_over = False
-        self._share = bodies.share(int(declared) if is_declared and not self._is_too_large else limits.body)
+        self._share = bodies.share(int(declared) if is_declared and not self._is_too_large else self._most)
 
     async def read(self) -> bytes:
         """Read the whole body; raises Refusal."""
@@ -80,7 +82,7 @@ class RequestBody:
 
     async def _part(self) -> bytes:
         part = await self._next()
-        if self.size > self._limits.body:
+        if self.size > self._most:
             raise self._too_large()
         if self.size > self._share.size:
             raise Refusal(400, f"the body is longer than its Content-Length of {self._share.size:,} bytes")
@@ -105,7 +107,8 @@ class RequestBody:
         self._share.release()
 
     def _too_large(self) -> Refusal:
-        return Refusal(413, f"message too large: at most {self._limits.body:,} bytes are allowed")
+        first = "" if self._most == self._limits.body else " for the first message of a connection"
+        return Refusal(413, f"message too large: at most {self._most:,} bytes are allowed{first}")
 
     @property
     def is_over(self) -> bool:

@@ -40,6 +40,7 @@ class ServerSocket(Framed):
             ping_every=limits.heartbeat,
             pings=SILENT_PINGS,
             high_water=limits.unread,
+            first=limits.first,
         )
         self.limits = limits
         self.ledger = Ledger(limits.sessions, limits.requests)
@@ -58,6 +59,8 @@ class ServerSocket(Framed):
             self.sent += len(frame)
 
     def _deliver(self, messages: Sequence[bytes], receiver: Receiver) -> None:
+        if not self.received:
+            self._frames.opened()
         passed: list[bytes] = []
         for frame in messages:
             self.received += len(frame)
