@@ -69,8 +69,9 @@ class RequestBody:
 
     async def _whole(self, latest: float) -> bytes:
         first = await self._part()
-        if self._is_over:
-            return first
+        return first if self._is_over else await self._gathered(first, latest)
+
+    async def _gathered(self, first: bytes, latest: float) -> bytes:
         # What the allocator gives for a growing buffer stays ours for long. This memory goes back at once, whatever
         # becomes of the request, and takes no more of it than has arrived.
         with mmap(-1, max(1, self._share.size)) as kept:
