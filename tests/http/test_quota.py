@@ -142,7 +142,7 @@ async def test_a_body_that_arrives_slowly_gives_way_to_one_that_waits(monkeypatc
 async def test_a_body_that_waits_for_a_deaf_agent_gives_way_to_other_clients(monkeypatch):
     body = json.dumps({"jsonrpc": "2.0", "method": "x", "params": {"a": "y" * 1_500_000}}).encode()
     async with (
-        serving([sys.executable, "-c", DEAF], limits=ServerLimits(bodies=3_000_000)) as server,
+        serving([sys.executable, "-c", DEAF], limits=ServerLimits(bodies=3_000_000, opening=3_000_000)) as server,
         a_line(server) as first,
         a_line(server) as second,
         a_line(server) as other,
@@ -188,7 +188,7 @@ async def test_a_body_without_a_length_takes_room_for_the_largest_until_it_is_re
 
 async def test_a_refused_body_is_freed_without_the_garbage_collector(monkeypatch):
     monkeypatch.setattr(room, "HELD", 0.0)
-    limits = ServerLimits(waiting=1_000_000, bodies=3_000_000)
+    limits = ServerLimits(waiting=1_000_000, bodies=3_000_000, opening=3_000_000)
     body = json.dumps({"jsonrpc": "2.0", "method": "x", "params": {"a": "y" * 800_000}}).encode()
     async with (
         serving([sys.executable, "-c", DEAF], limits=limits) as server,
