@@ -1,7 +1,7 @@
 """Bytes into frames: one JSON text each.
 
     read ──▶ FrameReader.feed ──▶ [frame, frame, ...]     a line is a frame
-                 │ keeps the unfinished line, in parts
+                 │ keeps the unfinished line
                  └ past the limit ──▶ Outline ──▶ Oversized
 
 A frame past the limit is skipped to its end without being kept. Its sender or its receiver must still learn of it: a
@@ -12,6 +12,7 @@ enough to know the id, and whether there is a method.
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from collections.abc import Sequence
@@ -57,7 +58,7 @@ class FrameReader:
 
     def __init__(self, limit: int = LIMIT) -> None:
         self._limit = limit
-        self._parts: list[bytes | bytearray] = []
+        self._line = io.BytesIO()  # unlike parts that are joined, it hands out a line without a copy
         self._length = 0
         self._outline: Outline | None = None
 
@@ -106,24 +107,19 @@ class FrameReader:
         self._length += len(piece)
         if self._length > self._limit and not self._outline:
             self._outline = Outline()
-            for part in self._parts:
-                self._outline.feed(part)
-            self._parts.clear()
+            self._outline.feed(self._line.getvalue())
+            self._line = io.BytesIO()
         if self._outline:
             self._outline.feed(piece)
-        elif len(piece) >= _SMALL:
-            self._parts.append(piece)
-        elif self._parts and isinstance(gathered := self._parts[-1], bytearray):
-            gathered += piece
         else:
-            self._parts.append(bytearray(piece))
+            self._line.write(piece)
 
     def _end_line(self) -> list[bytes | Oversized]:
-        parts, length, outline = self._parts, self._length, self._outline
-        self._parts, self._length, self._outline = [], 0, None
+        line, length, outline = self._line, self._length, self._outline
+        self._line, self._length, self._outline = io.BytesIO(), 0, None
         if outline:
             return [_oversized(length, outline.members())]
-        frame = _tidy(b"".join(parts))
+        frame = _tidy(line.getvalue())
         return [frame] if frame else []
 
 
@@ -281,8 +277,6 @@ def _tidy(line: bytes) -> bytes:
 
 
 _BOM = b"\xef\xbb\xbf"
-_SMALL = 4096
-"""Bytes below which pieces are gathered in one buffer: as parts of their own they would take many times their size."""
 
 _NESTED = 2
 """The depth from which on nothing is kept; the object itself is 1."""
