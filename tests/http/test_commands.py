@@ -104,7 +104,7 @@ async def test_the_token_of_the_environment_is_wanted():
         (["serve", "--port", "70000"], "--port must be between 0 and 65,535"),
         (["serve", "--grace", "-1"], "--grace must be between"),
         (["serve", "--limit", "sessions"], "NAME=NUMBER"),
-        (["serve", "--limit", "clients=1"], "a name of body, sockets"),
+        (["serve", "--limit", "clients=1"], "a name of body, opening"),
         (["serve", "--limit", "body=large"], "--limit body must be a number"),
         (["serve", "--limit", "body=0"], "must be positive"),
         (["serve", "--origin", "app.example"], "--origin must be like"),
