@@ -18,7 +18,7 @@ async def edit(turn: accord.Turn) -> None:
     text = await turn.client.read_text_file(wish["file"])
     async with turn.tool(f"Replace {wish['old']} in {wish['file']}", kind="edit", locations=[wish["file"]]) as tool:
         await tool.diff(wish["file"], text, changed := text.replace(wish["old"], wish["new"]))
-        if not (await tool.ask()).allowed:  # the tool call is marked as failed, and the turn goes on
+        if not await tool.ask():  # the tool call is marked as failed, and the turn goes on
             await turn.say("I left it as it was.")
             return
         await turn.client.write_text_file(wish["file"], changed)

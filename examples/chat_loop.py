@@ -107,7 +107,7 @@ async def write_file(turn: accord.Turn, path: str, text: str) -> str:
         except accord.PeerError:
             old = None
         await tool.diff(path, old, text)
-        if not (await tool.ask()).allowed:
+        if not await tool.ask():
             return "The user does not allow this."
         await turn.client.write_text_file(path, text)
         return "Written."
@@ -115,7 +115,7 @@ async def write_file(turn: accord.Turn, path: str, text: str) -> str:
 
 async def run(turn: accord.Turn, command: str) -> str:
     async with turn.tool(command, kind="execute") as tool:
-        if not (await tool.ask()).allowed:
+        if not await tool.ask():
             return "The user does not allow this."
         async with turn.client.terminal("sh", ["-c", command], cwd=turn.cwd) as terminal:
             await tool.terminal(terminal)

@@ -114,7 +114,7 @@ class Conversation:
 
     async def cancel(self, session: accord.RemoteSession) -> None:
         reply = session.prompt("STREAM")
-        async for text in reply.text():
+        async for text in reply.iter_text():
             if "tick" in text:
                 break
         outcome = await reply.cancel()

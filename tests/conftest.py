@@ -11,7 +11,10 @@ pytest -m agents                    with real agents and a model that is made of
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -25,6 +28,12 @@ if os.environ.get("CI"):
 # Programs that tests start are modules of this package, too.
 ROOT = str(Path(__file__).parents[1])
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [ROOT, os.environ.get("PYTHONPATH")]))
+
+# Commands read what the user has set and remember what they did: tests have folders of their own for both.
+OWN = tempfile.mkdtemp(prefix="accord-tests-")
+atexit.register(shutil.rmtree, OWN, ignore_errors=True)
+os.environ |= {"XDG_CONFIG_HOME": f"{OWN}/config", "XDG_STATE_HOME": f"{OWN}/state"}
+os.environ.pop("ACCORD_CONFIG", None)
 
 ON_REQUEST = (
     "agents",

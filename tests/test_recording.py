@@ -78,8 +78,8 @@ def open_to_others(path):
     [
         (linked, "it is a symbolic link; name the file itself"),
         (dangling, "it is a symbolic link; name the file itself"),
-        (named_twice, "it has a second name; choose another file"),
-        (open_to_others, "others may write it; chmod go-w, or choose another file"),
+        (named_twice, "it has a second name (a hard link); choose another file"),
+        (open_to_others, "other users can write it; chmod go-w, or choose another file"),
         (os.mkdir, "Is a directory"),
         (os.mkfifo, "No such device or address"),
     ],
@@ -168,7 +168,7 @@ def run(folder, *options):
 
 @needs_full
 def test_accord_run_says_that_its_trace_is_not_complete_and_ends_as_its_turn_did(tmp_path):
-    done = run(tmp_path, "--trace", FULL)
+    done = run(tmp_path, "--quiet", "--trace", FULL)
     assert done.stderr == "accord run: --trace /dev/full is incomplete: No space left on device\n"
     assert done.returncode == 0
     assert done.stdout

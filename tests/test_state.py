@@ -14,7 +14,7 @@ from hypothesis import given, settings, strategies as st
 from accord import v1
 from accord.schema import codec
 from accord.schema.base import Unknown
-from accord.state import MOST_META, Message, SessionState, ToolCallState
+from accord.state import MOST_META, Message, SessionState, Subagent, ToolCallState
 from accord.text import JoinedText, mended, whole_part
 
 THUMB = "\U0001f44d"
@@ -25,6 +25,11 @@ def folded(*updates: v1.SessionUpdate) -> SessionState:
     state = SessionState()
     state.add_all(updates)
     return state
+
+
+def read(update: str) -> v1.SessionUpdate:
+    """An update as it comes from the wire."""
+    return codec.decode(update.encode(), v1.SessionUpdate)
 
 
 def agent(text: str, message_id: str | None = None) -> v1.AgentMessageChunk:
@@ -270,12 +275,55 @@ def test_a_summary_grows_by_its_chunks_and_an_update_replaces_it() -> None:
     assert state.compactions[compaction].status == "completed"
 
 
+def test_null_clears_a_compaction_and_what_is_left_out_stays() -> None:
+    compaction = v1.CompactionId("1")
+    state = folded(v1.CompactionUpdate(compaction, "failed", [v1.TextContent("half")], "out of memory"))
+    state.add(read('{"sessionUpdate":"compaction_update","compactionId":"1","status":"in_progress"}'))
+    assert (state.compactions[compaction].error, len(state.compactions[compaction].summary)) == ("out of memory", 1)
+    state.add(
+        read(
+            '{"sessionUpdate":"compaction_update","compactionId":"1","status":"completed","summary":null,"error":null}'
+        )
+    )
+    assert (state.compactions[compaction].error, state.compactions[compaction].summary) == (None, ())
+
+
 def test_what_a_subagents_update_leaves_out_stays() -> None:
     state = folded(
         v1.SubagentUpdate(v1.SessionId("s"), title="Search"),
         v1.SubagentUpdate(v1.SessionId("s"), description="in /src"),
     )
-    assert state.subagents[v1.SessionId("s")] == v1.SubagentUpdate(v1.SessionId("s"), "Search", "in /src")
+    assert state.subagents[v1.SessionId("s")] == Subagent(v1.SessionId("s"), "Search", "in /src")
+
+
+def test_null_clears_what_is_known_of_a_subagent() -> None:
+    state = folded(
+        v1.SubagentUpdate(v1.SessionId("s"), "Search", "in /src", state=v1.RunningStateUpdate(), meta={"a": 1}),
+        read('{"sessionUpdate":"subagent_update","sessionId":"s","description":null,"state":null}'),
+    )
+    assert state.subagents[v1.SessionId("s")] == Subagent(v1.SessionId("s"), "Search", meta={"a": 1})
+
+
+def test_a_message_between_sessions_grows_by_chunks_and_an_update_replaces_or_clears() -> None:
+    state = folded(
+        v1.SessionMessage(v1.MessageId("m"), sender_session_id=v1.SessionId("p")),
+        v1.SessionMessageChunk(v1.MessageId("m"), v1.TextContent("Look ")),
+        v1.SessionMessageChunk(v1.MessageId("m"), v1.TextContent("there")),
+        read('{"sessionUpdate":"session_message","messageId":"m","recipientMessageId":"n"}'),
+    )
+    message = state.session_messages[v1.MessageId("m")]
+    assert (message.sender_session_id, message.recipient_message_id) == ("p", "n")
+    assert message.content == (v1.TextContent("Look there"),)
+    state.add(read('{"sessionUpdate":"session_message","messageId":"m","senderSessionId":null,"content":null}'))
+    assert (message.sender_session_id, message.recipient_message_id, message.content) == (None, "n", ())
+
+
+def test_the_sessions_information_is_replaced_or_cleared_with_its_meta() -> None:
+    state = folded(read('{"sessionUpdate":"session_info_update","title":"A","_meta":{"pinned":true}}'))
+    state.add(read('{"sessionUpdate":"session_info_update","updatedAt":"2026-01-01T00:00:00Z"}'))
+    assert (state.title, state.updated_at, state.meta) == ("A", "2026-01-01T00:00:00Z", {"pinned": True})
+    state.add(read('{"sessionUpdate":"session_info_update","title":null,"_meta":null}'))
+    assert (state.title, state.updated_at, state.meta) == (None, "2026-01-01T00:00:00Z", None)
 
 
 # Watching and reading
@@ -439,7 +487,8 @@ LIMIT = 100_000
 
 def kept_bytes(state: SessionState) -> int:
     """Bytes of text and the like that can be reached from a state."""
-    lists = (state.timeline, state.notices, state.unknown, state.letters, state.plans, state.subagents)
+    messages = [it.content for it in state.session_messages.values()]
+    lists = (state.timeline, state.notices, state.unknown, state.plans, state.subagents, messages)
     return sum(len(repr(it)) for it in lists)
 
 
@@ -450,6 +499,9 @@ def flood(kind: str, number: int) -> tuple[v1.SessionUpdate, int]:
         "a message each": lambda: agent(text, str(number)),
         "a tool call each": lambda: call(str(number), text),
         "one tool call": lambda: progress("one", meta={str(number): text}),
+        "a message between sessions each": lambda: v1.SessionMessage(
+            v1.MessageId(str(number)), content=[v1.TextContent(text)]
+        ),
         "a notice each": lambda: v1.Notice("warning", text),
         "an unknown update each": lambda: Unknown("hologram", {"sessionUpdate": "hologram", "text": text}),
     }
@@ -458,7 +510,15 @@ def flood(kind: str, number: int) -> tuple[v1.SessionUpdate, int]:
 
 @pytest.mark.parametrize(
     "kind",
-    ["one message", "a message each", "a tool call each", "one tool call", "a notice each", "an unknown update each"],
+    [
+        "one message",
+        "a message each",
+        "a tool call each",
+        "one tool call",
+        "a message between sessions each",
+        "a notice each",
+        "an unknown update each",
+    ],
 )
 def test_an_agent_that_sends_updates_without_end_does_not_fill_the_memory(kind: str) -> None:
     state = SessionState(LIMIT)

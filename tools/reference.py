@@ -4,9 +4,9 @@
     python tools/reference.py --check    only say whether they are up to date
     python tools/reference.py --missing  list the members that have no docstring
 
-The names are those of `accord`, `accord.http` and `accord.testing`. Signatures and docstrings are read from the
-sources, so the pages are the same with every version of Python. The types of the protocol (`accord.v1`, `accord.v2`)
-are not repeated: they have the names and fields of the official schema.
+The names are those of `accord`, `accord.sync`, `accord.http` and `accord.testing`. Signatures and docstrings are read
+from the sources, so the pages are the same with every version of Python. The types of the protocol (`accord.v1`,
+`accord.v2`) are not repeated: they have the names and fields of the official schema.
 """
 
 from __future__ import annotations
@@ -46,7 +46,13 @@ TOPICS = (
         "clients",
         "Clients",
         "What clients are written with: `connect`, `Client`, and the agent and sessions they hold.",
-        ("client", "connect", "connecting"),
+        ("client", "connect", "connecting", "opening"),
+    ),
+    Topic(
+        "sync",
+        "Without async",
+        "`accord.ask`, and `accord.sync`: what clients are written with, as plain functions and objects.",
+        ("sync",),
     ),
     Topic(
         "services",
@@ -100,7 +106,7 @@ class Public(NamedTuple):
 
 
 def public_names() -> Iterator[Public]:
-    for package in (accord, accord.http, accord.testing):
+    for package in (accord, accord.sync, accord.http, accord.testing):
         prefix = package.__name__
         for name in sorted(package.__all__, key=str.lower):
             value = getattr(package, name)
@@ -155,12 +161,13 @@ def of_class(public: Public, node: ast.ClassDef) -> Iterator[str]:
         yield from (f"Base: `accord.{bases[0]}`.", "")
     seen: set[str] = set()
     members = [it for owner in classes_of(public) for it in members_of(owner)]
+    texts = explanations(public)
     attributes = [it for it in members if not isinstance(it, Method)]
     rows = [it for it in attributes if it.name not in seen and not seen.add(it.name)]
     if rows:
         yield from ("| attribute | type | |", "|---|---|---|")
         for row in rows:
-            yield f"| `{row.name}` | {code(row.type)} | {cell(row.text)} |"
+            yield f"| `{row.name}` | {code(row.type)} | {cell(texts.get(row.name, ''))} |"
         yield ""
     it = instance_name(node.name)
     explained = explained_by_bases(public)
@@ -168,15 +175,26 @@ def of_class(public: Public, node: ast.ClassDef) -> Iterator[str]:
         if isinstance(member, Method) and member.node.name not in seen:
             seen.add(member.node.name)
             if ast.get_docstring(member.node) or member.node.name not in explained:
-                yield from of_method(member, public.name, it)
+                yield from of_method(member, public.name, it, texts.get(member.node.name, ""))
 
 
-def of_method(member: Method, owner: str, it: str) -> Iterator[str]:
+def of_method(member: Method, owner: str, it: str, text: str) -> Iterator[str]:
     yield from (f"### `{member.heading(owner, it)}`", "")
     if member.node.name not in UNSIGNED:
         yield from (signature(member.called(owner, it), member.node, bound=member.bound), "")
-    if ast.get_docstring(member.node):
-        yield docstring(member.node)
+    if text:
+        yield fenced_code(text) + "\n"
+
+
+def explanations(public: Public) -> dict[str, str]:
+    """The text of each member; a member without one has that of the base class which it overrides."""
+    texts: dict[str, str] = {}
+    for member in (it for owner in classes_of(public) for it in members_of(owner)):
+        is_method = isinstance(member, Method)
+        text = ast.get_docstring(member.node) if is_method else member.text
+        if text:
+            texts.setdefault(member.node.name if is_method else member.name, text)
+    return texts
 
 
 def explained_by_bases(public: Public) -> set[str]:
@@ -275,7 +293,7 @@ def is_argument(node: ast.AnnAssign) -> bool:
 
 
 def signature(name: str, node: Function, *, bound: bool = False, result: bool = True) -> str:
-    if any(ast.unparse(it).endswith("asynccontextmanager") for it in node.decorator_list):
+    if any(ast.unparse(it).endswith(("asynccontextmanager", "connection_block")) for it in node.decorator_list):
         return fenced(f"async with {name}", list(parameters(node.args, bound=bound)), entered(node))
     returns = f" -> {annotation(node.returns)}" if result and node.returns is not None else ""
     start = "async def " if isinstance(node, ast.AsyncFunctionDef) else "" if name.startswith("class ") else "def "
@@ -401,13 +419,10 @@ def missing() -> Iterator[str]:
         if not ast.get_docstring(node):
             yield public.name
         if isinstance(node, ast.ClassDef):
-            explained = explained_by_bases(public)
-            for member in (it for owner in classes_of(public) for it in members_of(owner)):
-                if isinstance(member, Attribute):
-                    if not member.text:
-                        yield f"{public.name}.{member.name}"
-                elif not ast.get_docstring(member.node) and member.node.name not in {*explained, *UNSIGNED}:
-                    yield f"{public.name}.{member.node.name}"
+            explained = {*explanations(public), *explained_by_bases(public), *UNSIGNED}
+            members = (it for owner in classes_of(public) for it in members_of(owner))
+            names = (it.node.name if isinstance(it, Method) else it.name for it in members)
+            yield from (f"{public.name}.{name}" for name in dict.fromkeys(names) if name not in explained)
 
 
 def main() -> int:

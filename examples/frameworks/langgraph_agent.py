@@ -1,6 +1,7 @@
 """A LangGraph graph as an agent for every ACP client: text, thoughts, tools that ask, usage, cancel, resume.
 
 pip install accord langgraph langchain langchain-openai
+(from the source: pip install ./accord, and the others by name)
 MODEL=openai:gpt-5-mini python langgraph_agent.py
 """
 
@@ -38,7 +39,7 @@ async def write_file(path: str, text: str, config: RunnableConfig) -> str:
     turn: accord.Turn = config["configurable"]["turn"]
     async with turn.tool(f"Write {path}", kind="edit", locations=[path]) as call:
         await call.diff(path, None, text)
-        if not (await call.ask()).allowed:
+        if not await call.ask():
             return "The user does not allow this."
         await turn.client.write_text_file(path, text)
         return "Written."

@@ -1,6 +1,7 @@
 """A pydantic-ai agent as an agent for every ACP client: text, thoughts, tools that ask, usage, cancel, resume.
 
 pip install accord pydantic-ai-slim[anthropic]
+(from the source: pip install ./accord, and the others by name)
 MODEL=anthropic:claude-sonnet-4-5 python pydantic_ai_agent.py        (MODEL=test needs no key)
 """
 
@@ -47,7 +48,7 @@ async def write_file(run: RunContext[accord.Turn], path: str, text: str) -> str:
     """Write a text file of the project, as a whole."""
     async with run.deps.tool(f"Write {path}", kind="edit", locations=[path]) as tool:
         await tool.diff(path, None, text)
-        if not (await tool.ask()).allowed:
+        if not await tool.ask():
             return "The user does not allow this."
         await run.deps.client.write_text_file(path, text)
         return "Written."

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from accord.loading import on_first_use
 
 if TYPE_CHECKING:
-    from accord import http as http
+    from accord import http as http, sync as sync
     from accord.agent.agent import Agent as Agent
     from accord.agent.elicitation import Elicited as Elicited, ElicitedUrl as ElicitedUrl
     from accord.agent.login import Login as Login
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from accord.client.supervision import Restart as Restart, Restarted as Restarted
     from accord.connecting import connect as connect
     from accord.engine.connection import Connection as Connection
-    from accord.engine.handlers import Context as Context, Handlers as Handlers
+    from accord.engine.context import Context as Context
+    from accord.engine.handlers import Handlers as Handlers
     from accord.engine.limits import Limits as Limits, Statistics as Statistics
     from accord.engine.peer import Peer as Peer
     from accord.errors import (
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
         StoreError as StoreError,
         Timeout as Timeout,
     )
+    from accord.opening import open as open  # noqa: A004
     from accord.running import run as run
     from accord.schema import v1 as v1, v2 as v2
     from accord.schema.base import Model as Model, Notification as Notification, Request as Request, Unknown as Unknown
@@ -70,6 +72,7 @@ if TYPE_CHECKING:
     from accord.store.base import Store as Store
     from accord.store.memory import MemoryStore as MemoryStore
     from accord.store.sqlite import SqliteStore as SqliteStore
+    from accord.sync.asking import ask as ask
     from accord.trace import TraceEvent as TraceEvent, TraceFile as TraceFile
     from accord.transports import memory as _memory
     from accord.transports.memory import MemoryTransport as MemoryTransport
@@ -90,7 +93,7 @@ _HOMES = {
     "ConfigurationError": "errors",
     "Connection": "engine.connection",
     "ConnectionClosed": "errors",
-    "Context": "engine.handlers",
+    "Context": "engine.context",
     "Decision": "agent.permission",
     "DecodeError": "errors",
     "Elicitation": "services.elicitation.elicitation",
@@ -146,11 +149,14 @@ _HOMES = {
     "Turn": "agent.turn",
     "TurnPlan": "agent.plan",
     "Unknown": "schema.base",
+    "ask": "sync.asking",
     "connect": "connecting",
     "load_mcp_servers": "client.mcp_config",
     "http": "http:",
     "memory_pair": "transports.memory:pair",
+    "open": "opening",
     "run": "running",
+    "sync": "sync:",
     "v1": "schema.v1:",
     "v2": "schema.v2:",
 }

@@ -1,17 +1,16 @@
-"""What the other side said it can do, and which message needs which of it."""
+"""The capabilities that the other side declared, and which message needs which of them."""
 
 from __future__ import annotations
 
-import functools
 from typing import Any, cast
 
 from accord.errors import CapabilityMissing
 from accord.schema import v1
 from accord.schema.base import Mark, Notification, Request, Shape
-from accord.schema.hints import Tagged, fields_of, node_of
+from accord.schema.hints import Tagged, fields_of
 
 Path = str
-"""A capability by its place in the declared object: `session_capabilities.fork`."""
+"""A capability, by its place in the declared object: `session_capabilities.fork`."""
 
 FIELDS_NEED: dict[tuple[str, str], Path] = {
     ("session/new", "system_prompt"): "session_capabilities.system_prompt",
@@ -20,19 +19,27 @@ FIELDS_NEED: dict[tuple[str, str], Path] = {
     ("session/fork", "system_prompt"): "session_capabilities.system_prompt",
     ("session/list", "archived"): "session_capabilities.archive",
 }
-"""What the proposed fields of a message need, by its method; what whole messages need stands with them."""
+"""The capabilities that proposed fields need, by method and field. A whole message's need stands in its class."""
 
 
-@functools.cache
-def updates_that_need() -> dict[type, Path]:
-    """The kinds of update that a client has to have asked for, each with the capability that does."""
-    updates = node_of(v1.SessionUpdate)
-    assert isinstance(updates, Tagged)
+def updates_that_need(stream: type[Notification]) -> dict[type, Path]:
+    """The kinds of update in a stream that the client must have asked for, each with the capability that does so."""
+    updates = next((field.node for field in fields_of(cast("Any", stream)) if field.name == "update"), None)
+    if not isinstance(updates, Tagged):
+        return {}
     return {cls: cls.__needs__ for _, cls in updates.variants if issubclass(cls, Shape) and cls.__needs__ is not None}
 
 
+def declared_in(handshake: Any) -> Any:
+    """The capabilities that a message of the handshake declares, in either version; None if it has none."""
+    for name in ("client_capabilities", "agent_capabilities", "capabilities"):
+        if (declared := getattr(handshake, name, None)) is not None:
+            return declared
+    return None
+
+
 class Capabilities:
-    """Questions about what the other side declared.
+    """The capabilities that the other side declared.
 
     >>> Capabilities(v1.AgentCapabilities(load_session=True)).has("load_session")
     True
@@ -42,10 +49,11 @@ class Capabilities:
 
     def __init__(self, declared: v1.AgentCapabilities | v1.ClientCapabilities | None = None) -> None:
         self.declared = declared
-        """None before `initialize`: then nothing is known, and nothing is there."""
+        """What the other side declared in `initialize`; None before that, when it counts as having no capability."""
         self._known: dict[Path, bool] = {}
 
     def has(self, path: Path) -> bool:
+        """Whether this capability was declared, by its place in the declared object: `fs.read_text_file`."""
         known = self._known.get(path)
         if known is None:
             known = self._known[path] = self._look_up(path)
@@ -59,30 +67,32 @@ class Capabilities:
         return value is not None and value is not False
 
     def allow(self, value: object) -> bool:
-        """Whether this may be sent: what its class needs is declared, or it needs nothing."""
+        """Whether this message or update may be sent: the capability that its class needs was declared."""
         needed = getattr(value, "__needs__", None)
         return needed is None or self.has(needed)
 
     def require(self, path: Path, action: str) -> None:
+        """Raises CapabilityMissing unless this capability was declared; `action` names what needs it."""
         if not self.has(path):
             raise CapabilityMissing(path, action)
 
     def require_for(self, value: object, action: str) -> None:
-        """Raises CapabilityMissing unless this may be sent."""
+        """Raises CapabilityMissing unless this message or update may be sent; `action` names what needs it."""
         if (needed := getattr(value, "__needs__", None)) is not None:
             self.require(needed, action)
 
 
 class CapabilityGuard:
-    """What has to be declared before messages of one class may go out."""
+    """The capabilities that messages of one class need before they may be sent."""
 
     __slots__ = ("_fields", "_method", "_needs", "_unstable", "updates")
 
     def __init__(self, cls: type[Request[Any] | Notification]) -> None:
         self._method = cls.__method__
         self._needs = cls.__needs__
-        self.updates = updates_that_need() if cls.__method__ == "session/update" else None
-        """The kinds of update that need something."""
+        stream = cls if issubclass(cls, Notification) and cls.__stream__ else None
+        self.updates = None if stream is None else updates_that_need(stream) or None
+        """The kinds of update that need something; None if there are none."""
         self._unstable = cls.__unstable__ and self._needs is None
         self._fields = [
             (field.name, field.default, FIELDS_NEED.get((self._method, field.name)))
@@ -92,16 +102,16 @@ class CapabilityGuard:
 
     @property
     def is_open(self) -> bool:
-        """Whether any message of this class may always go out."""
+        """Whether messages of this class need no capability."""
         return self._needs is None and self.updates is None and not self._unstable and not self._fields
 
     @property
     def looks_at_fields(self) -> bool:
-        """Whether one message of this class may go out and another not, but for what kind of update it brings."""
+        """Whether the fields of a message decide if it may be sent; the kind of its update is not one of them."""
         return self._unstable or bool(self._fields)
 
     def check(self, message: Any, capabilities: Capabilities, *, unstable: bool) -> None:
-        """Raises CapabilityMissing unless this message may go out."""
+        """Raises CapabilityMissing unless this message may be sent."""
         if self.updates is not None:
             if message.update.__class__ in self.updates:
                 capabilities.require(self.updates[message.update.__class__], f"{message.update.__class__.__name__}")
@@ -118,7 +128,7 @@ class CapabilityGuard:
 
 
 class AgentOffers(Capabilities):
-    """What an agent declared, as questions.
+    """The capabilities that an agent declared, each as an attribute.
 
     >>> offers = AgentOffers(v1.AgentCapabilities(load_session=True))
     >>> offers.prompt.image, offers.sessions.load, offers.sessions.fork
@@ -133,31 +143,32 @@ class AgentOffers(Capabilities):
 
     @property
     def prompt(self) -> v1.PromptCapabilities:
-        """What a prompt may hold: `image`, `audio`, `embedded_context`."""
+        """The kinds of content that a prompt may hold: `image`, `audio`, `embedded_context`."""
         return self._agent.prompt_capabilities
 
     @property
     def mcp(self) -> v1.McpCapabilities:
-        """Which MCP servers it reaches besides those it starts: `http`, `sse`, `acp`."""
+        """The kinds of MCP servers that the agent reaches besides those it starts: `http`, `sse`, `acp`."""
         return self._agent.mcp_capabilities
 
     @property
     def sessions(self) -> SessionOffers:
-        """What can be done with its sessions."""
+        """The operations on sessions that the agent supports."""
         return SessionOffers(self)
 
     @property
     def logout(self) -> bool:
+        """Whether the user can log out."""
         return self.has("auth.logout")
 
     @property
     def providers(self) -> bool:
-        """Whether the client may set where its models are reached."""
+        """Whether the client may choose the providers of the agent's models."""
         return self.has("providers")
 
 
 class SessionOffers:
-    """What can be done with an agent's sessions."""
+    """The operations on sessions that an agent supports."""
 
     __slots__ = ("_offers",)
 
@@ -166,36 +177,40 @@ class SessionOffers:
 
     @property
     def load(self) -> bool:
-        """Sessions can be taken up with a replay of their past."""
+        """Whether a session can be loaded: resumed with a replay of its past."""
         return self._offers.has("load_session")
 
     @property
     def resume(self) -> bool:
-        """Sessions can be taken up without a replay."""
+        """Whether a session can be resumed without a replay."""
         return self._offers.has("session_capabilities.resume")
 
     @property
     def list(self) -> bool:
+        """Whether sessions can be listed."""
         return self._offers.has("session_capabilities.list")
 
     @property
     def close(self) -> bool:
+        """Whether a session can be closed."""
         return self._offers.has("session_capabilities.close")
 
     @property
     def delete(self) -> bool:
+        """Whether a session can be deleted."""
         return self._offers.has("session_capabilities.delete")
 
     @property
     def fork(self) -> bool:
+        """Whether a session can be forked."""
         return self._offers.has("session_capabilities.fork")
 
     @property
     def title(self) -> bool:
-        """The client may name sessions."""
+        """Whether the client may set a session's title."""
         return self._offers.has("session_capabilities.title")
 
     @property
     def additional_directories(self) -> bool:
-        """Sessions may have more folders than `cwd`."""
+        """Whether a session may have more folders than `cwd`."""
         return self._offers.has("session_capabilities.additional_directories")

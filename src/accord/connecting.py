@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 import os
 import shlex
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+from accord.arguments import wrong_type
 from accord.client.client import Client, definition_of
 from accord.client.live_agent import LiveAgent
 from accord.client.remote_agent import RemoteAgent
 from accord.client.supervision import Restart
 from accord.client.target import CommandTarget, Target
+from accord.connection_block import connection_block
 from accord.engine.limits import Limits
 from accord.errors import AccordError
 from accord.http.client.urls import UrlTarget
@@ -37,7 +39,7 @@ Where: TypeAlias = "Sequence[str] | Agent | Target"
 """A command, a URL, or an Agent in memory. A string that is no URL is split as a shell would, and never run by one."""
 
 
-@asynccontextmanager
+@connection_block
 async def connect(
     target: Where,
     client: Client | None = None,
@@ -52,6 +54,7 @@ async def connect(
     unstable: bool = False,
     trace: str | Path | Observer | None = None,
     limits: Limits | None = None,
+    on_stderr: Callable[[str], object] | None = None,
 ) -> AsyncGenerator[RemoteAgent]:
     """Connect to an agent, and end it when the block is left.
 
@@ -63,14 +66,15 @@ async def connect(
     A command is started in `cwd`, with our environment changed by `env`; `inherit` says what it gets of ours (all,
     nothing, or these names). To a URL, `headers` are sent, and `token` as a bearer token. `timeout` is for its start.
     `restart` restarts it when it dies. `trace` records the wire in a file, or shows it to a function. `unstable`
-    lets through what the protocol only proposes.
+    lets through what the protocol only proposes. `on_stderr` is called with each line that a command writes to its
+    standard error, as it is: pass it through `accord.printable.printable` before you print it to a terminal.
 
     Raises one clear error when the agent cannot be started or does not speak the protocol.
     """
     with_trace = TraceFile(trace, role="client") if isinstance(trace, str | Path) else trace
     live = LiveAgent(
-        target_of(target, cwd=cwd, env=env, inherit=inherit, token=token, headers=headers),
-        definition_of(client or Client()),
+        target_of(target, cwd=cwd, env=env, inherit=inherit, token=token, headers=headers, on_stderr=on_stderr),
+        definition_of(Client() if client is None else client),
         timeout=timeout,
         restart=(Restart() if restart else None) if isinstance(restart, bool) else restart,
         unstable=unstable,
@@ -93,6 +97,7 @@ def target_of(
     inherit: Inherit = True,
     token: str | None = None,
     headers: Mapping[str, str] | None = None,
+    on_stderr: Callable[[str], object] | None = None,
 ) -> Target:
     """The target that `where` names; raises AccordError if its command cannot be split."""
     if isinstance(where, Target):
@@ -105,7 +110,10 @@ def target_of(
         except ValueError as error:
             raise AccordError(f"cannot split the command {where!r} into words: {error}; pass a list instead") from None
     if isinstance(where, Sequence):
-        return CommandTarget(where, cwd=cwd, env=env, inherit=inherit)
+        return CommandTarget(where, cwd=cwd, env=env, inherit=inherit, on_stderr=on_stderr)
+    if not hasattr(where, "serve"):
+        hint = f"write [{str(where)!r}] to run it" if isinstance(cast("object", where), Path) else ""
+        raise wrong_type("connect(target)", "a command, a URL or an Agent", where, hint)
     return AgentTarget(where)
 
 
@@ -116,17 +124,31 @@ class AgentTarget(Target):
         self.name = agent.info.name
         self._agent = agent
         self._serving: set[asyncio.Task[Any]] = set()
+        self._failure: Exception | None = None
 
     @property
     def program(self) -> str:
         return self._agent.program
 
+    @property
+    def failure(self) -> Exception | None:
+        return self._failure
+
     def dial(self) -> Transport:
         here, there = pair()
-        task = asyncio.create_task(self._agent.serve(there), name=f"accord agent {self.name}")
+        task = asyncio.create_task(self._serve(there), name=f"accord agent {self.name}")
         self._serving.add(task)
         task.add_done_callback(self._serving.discard)
         return here
+
+    async def _serve(self, transport: Transport) -> None:
+        """Serve one connection. An agent that cannot serve must not leave its client waiting for an answer."""
+        self._failure = None
+        try:
+            await self._agent.serve(transport)
+        except Exception as error:
+            self._failure = error
+            await transport.close()
 
     async def release(self) -> None:
         """Wait for the agent's end, which the end of its link has begun; a stuck one is cancelled."""

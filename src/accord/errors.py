@@ -4,7 +4,7 @@ AccordError
 ├── ProtocolError          the other side broke the protocol
 │   └── DecodeError        a value does not have the shape the protocol gives it (also a ValueError)
 ├── EncodeError            a value of ours cannot be written as JSON (also a TypeError)
-├── ConversionError        a value of one version has no words in the other (also a ValueError)
+├── ConversionError        a value of one version cannot be expressed in the other (also a ValueError)
 ├── PeerError              the other side answered our request with an error
 ├── RequestError           what a handler raises to answer with an error of its choosing
 ├── ConnectionClosed       the connection has ended, and why
@@ -19,6 +19,8 @@ AccordError
 from __future__ import annotations
 
 from typing import Any, Literal
+
+from accord.last_lines import add_note, shortened
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -47,12 +49,22 @@ StoreTrouble = Literal[
     "failed",
 ]
 """What is wrong: a newer Accord wrote the file; it is something else; it is damaged; the session exists already, does
-not exist, or was taken up by somebody else; a page's cursor makes no sense; others kept the file locked; its disk is
-full; the file was deleted or replaced while it was open; it cannot be read or written."""
+not exist, or was resumed elsewhere; a page's cursor is invalid; other programs kept the file locked; its disk is full;
+the file was deleted or replaced while it was open; it cannot be read or written."""
 
 
 class AccordError(Exception):
     """The root of every exception that Accord raises on purpose."""
+
+    safe_to_tell: bool = False
+    """Whether the peer may read the text: then it answers the request whose handler raised the error.
+
+    Other errors may name paths, addresses or keys of this side. The peer is told "Internal error" instead.
+    """
+
+    def may_be_told(self, peer: object) -> bool:  # noqa: ARG002
+        """Whether this peer may read the text; `peer` is what identifies its connection."""
+        return self.safe_to_tell
 
 
 class ProtocolError(AccordError):
@@ -68,7 +80,9 @@ class DecodeError(ProtocolError, ValueError):
     def __init__(self, path: str, problem: str) -> None:
         super().__init__(f"{problem} at {path}")
         self.path = path
+        """Where the value is, in the names of the wire."""
         self.problem = problem
+        """What is wrong there."""
 
 
 class EncodeError(AccordError, TypeError):
@@ -76,28 +90,43 @@ class EncodeError(AccordError, TypeError):
 
 
 class ConversionError(AccordError, ValueError):
-    """A value of one version of the protocol has no words in the other.
+    """A value of one version of the protocol cannot be expressed in the other.
 
-    `what` names the value or the field, `version` is the one that cannot say it.
+    `what` names the value or the field, `version` is the version that cannot express it.
     """
 
     def __init__(self, what: str, version: int, reason: str) -> None:
-        super().__init__(f"{what} cannot be said in version {version}: {reason}")
+        super().__init__(f"{what} cannot be expressed in version {version}: {reason}")
         self.what = what
         self.version = version
         self.reason = reason
 
 
 class PeerError(AccordError):
-    """The other side answered our request with an error."""
+    """The other side answered our request with an error.
 
-    def __init__(self, method: str, code: int, message: str, data: Any = None) -> None:
+    Where the other side is an agent's process that we started, `stderr` is the end of what it wrote to standard error,
+    which is a note of the exception, too.
+    """
+
+    def __init__(self, method: str, code: int, message: str, data: Any = None, *, said_by: object = None) -> None:
         detail = "" if data is None else f" ({_brief(data)})"
         super().__init__(f"{method}: {message} [{code}]{detail}")
         self.method = method
+        """The method of our request."""
         self.code = code
+        """The error's code, as the other side sent it."""
         self.message = message
+        """The error's text, as the other side sent it."""
         self.data = data
+        """What else the other side said about it; None if nothing."""
+        self.stderr = ""
+        """The end of what the agent's process had written to stderr; empty where there is none."""
+        self._said_by = said_by
+
+    def may_be_told(self, peer: object) -> bool:
+        """Whether this peer may read the text: the peer that said it may, and no other."""
+        return self.safe_to_tell or (peer is not None and self._said_by is peer)
 
 
 class RequestError(AccordError):
@@ -111,35 +140,45 @@ class RequestError(AccordError):
     def __init__(self, code: int, message: str, data: Any = None) -> None:
         super().__init__(f"{message} [{code}]")
         self.code = code
+        """The error's code."""
         self.message = message
+        """The error's text, for people."""
         self.data = data
+        """More about the error, as JSON; None if there is nothing more."""
 
     @classmethod
     def invalid_request(cls, message: str = "Invalid request", **data: Any) -> RequestError:
+        """The request cannot be handled as it is (-32600); `data` says more."""
         return cls(INVALID_REQUEST, message, data or None)
 
     @classmethod
     def method_not_found(cls, method: str) -> RequestError:
+        """This method has no handler (-32601)."""
         return cls(METHOD_NOT_FOUND, "Method not found", {"method": method})
 
     @classmethod
     def invalid_params(cls, message: str = "Invalid params", **data: Any) -> RequestError:
+        """The params are invalid (-32602); `data` says more, such as the `path` of the wrong value."""
         return cls(INVALID_PARAMS, message, data or None)
 
     @classmethod
     def internal(cls, message: str = "Internal error", **data: Any) -> RequestError:
+        """The request failed (-32603); `data` says more. It is sent, so it must hold no secrets."""
         return cls(INTERNAL_ERROR, message, data or None)
 
     @classmethod
     def auth_required(cls, message: str = "Authentication required", **data: Any) -> RequestError:
+        """The user has to log in first (-32000)."""
         return cls(AUTH_REQUIRED, message, data or None)
 
     @classmethod
     def not_found(cls, message: str = "Resource not found", **data: Any) -> RequestError:
+        """A session, a file or something else does not exist (-32002)."""
         return cls(NOT_FOUND, message, data or None)
 
     @classmethod
     def cancelled(cls, message: str = "Request cancelled", **data: Any) -> RequestError:
+        """The request was cancelled (-32800)."""
         return cls(REQUEST_CANCELLED, message, data or None)
 
 
@@ -158,17 +197,25 @@ class ConnectionClosed(AccordError):
             text += f": {_brief(last_words.splitlines()[-1])}"
         super().__init__(text)
         self.reason: EndReason = reason
+        """Why the connection ended, in one of a fixed set of words."""
         self.exit_code = exit_code
+        """The exit code of the agent's process, negative for a signal; None if there is no process or no code."""
         self.stderr = stderr
+        """The end of what the agent's process wrote to stderr."""
+        add_note(self, stderr)
 
 
 class CapabilityMissing(AccordError):
     """The other side never declared the capability that this call needs."""
 
+    safe_to_tell = True  # it names a capability and an action of the protocol, nothing of this side
+
     def __init__(self, capability: str, action: str) -> None:
         super().__init__(f"{action} needs the capability {capability}, which the other side did not declare")
         self.capability = capability
+        """The missing capability as a path, such as `session_capabilities.fork`."""
         self.action = action
+        """The call that needs it."""
 
 
 class McpServerError(AccordError):
@@ -177,7 +224,9 @@ class McpServerError(AccordError):
     def __init__(self, server: str, problem: str) -> None:
         super().__init__(f"MCP server {server}: {problem}")
         self.server = server
+        """The server's name."""
         self.problem = problem
+        """What went wrong."""
 
 
 class Timeout(AccordError, TimeoutError):
@@ -198,6 +247,7 @@ class StoreError(AccordError):
     def __init__(self, reason: StoreTrouble, detail: str) -> None:
         super().__init__(detail)
         self.reason: StoreTrouble = reason
+        """What is wrong, in one of a fixed set of words."""
 
 
 _WHAT_ENDED: dict[EndReason, str] = {
@@ -209,6 +259,13 @@ _WHAT_ENDED: dict[EndReason, str] = {
     "failed": "the connection failed",
     "unresponsive": "the other side stopped responding",
 }
+
+
+def keep_stderr(error: PeerError, stderr: str) -> None:
+    """Keep the end of the agent's standard error with the error that it answered with, once."""
+    if stderr and not error.stderr:
+        error.stderr = shortened(stderr)
+        add_note(error, error.stderr)
 
 
 def _brief(value: object, limit: int = 300) -> str:

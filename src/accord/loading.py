@@ -25,7 +25,14 @@ def on_first_use(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]
         if home is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module, _, attribute = home.partition(":")
-        loaded = importlib.import_module(f"{package}.{module}")
+        try:
+            loaded = importlib.import_module(f"{package}.{module}")
+        except ImportError as error:
+            from accord.extras import extra_of, missing_extra
+
+            if (extra := extra_of(error)) is None:
+                raise
+            raise missing_extra(extra, f"{package}.{name}") from error
         value = loaded if home.endswith(":") else getattr(loaded, attribute or name)
         vars(sys.modules[package])[name] = value  # the next time it is an ordinary attribute
         return value

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Coroutine, Generator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
 from accord.errors import AccordError, ConnectionClosed, StoreError
+from accord.extras import missing_extra
+from accord.overdue import LastResort, Remains, what_blocks
+from accord.printable import printable
 from accord.transports.stdio import fill_closed_streams
 
 T = TypeVar("T")
@@ -40,14 +45,38 @@ def run(main: Coroutine[Any, Any, T], *, uvloop: bool | None = None, debug: bool
         return runner.run(main)
 
 
+def explain_at_a_terminal(name: str) -> None:
+    """Tell a user who started an agent by hand what it waits for; does nothing if a client has started it."""
+    if sys.stdin is None or not sys.stdin.isatty() or sys.stderr is None:
+        return
+    command = printable(_own_command())
+    print(
+        f"{printable(name)} is an agent. It waits for a client that speaks the Agent Client Protocol "
+        "on standard input.\n"
+        f'To talk to it here, use: accord run "Say hello" -- {command}\n'
+        f"In an editor's settings, enter the command: {command}\n"
+        "Press Ctrl-D to end it.",
+        file=sys.stderr,
+    )
+
+
+def _own_command() -> str:
+    """The command that started this program, as a user would type it."""
+    words = list(sys.orig_argv)
+    if len(words) > 1 and Path(words[1]).name == "accord":  # the script that is on PATH
+        words = ["accord", *words[2:]]
+    return shlex.join(words)
+
+
 def run_until_the_end(serving: Awaitable[None], name: str, *, uvloop: bool | None) -> None:
     """Serve until the end. A signal ends the service as its client would, and then the program with its exit code.
 
     Output that cannot be written, or a store that cannot be used, ends the program with an exit code of its own and one
-    line on standard error.
+    line on standard error. What does not end with the service is ended by force, see `accord.overdue`.
     """
+    last_resort = LastResort(name)
     try:
-        ended_by = run(_until_terminated(serving), uvloop=uvloop)
+        ended_by = run(_until_terminated(serving, last_resort), uvloop=uvloop)
     except KeyboardInterrupt:
         ended_by = signal.SIGINT
     except (StoreError, ConnectionClosed) as error:
@@ -55,27 +84,54 @@ def run_until_the_end(serving: Awaitable[None], name: str, *, uvloop: bool | Non
     except Unwritable as error:
         print(f"{name}: {error}", file=sys.stderr)
         raise SystemExit(UNWRITABLE) from None
+    finally:
+        last_resort.call_off()
     if ended_by is not None:
         raise SystemExit(128 + ended_by)
 
 
-async def _until_terminated(serving: Awaitable[None]) -> int | None:
+async def _until_terminated(serving: Awaitable[None], last_resort: LastResort) -> int | None:
     """Serve, and return the signal that ended it, if one did."""
     task = asyncio.ensure_future(serving)
     loop, terminated = asyncio.get_running_loop(), asyncio.Event()
 
     def terminate() -> None:
+        last_resort.call_off()
         terminated.set()
         task.cancel()
 
-    with suppress(NotImplementedError, RuntimeError, ValueError):  # on Windows, or beside the main thread
-        loop.add_signal_handler(signal.SIGTERM, terminate)
-    try:
-        await task
-    except asyncio.CancelledError:
-        if not terminated.is_set():
-            raise
+    def received(_: int, __: object) -> None:
+        # Python calls this also while a function blocks the event loop, which would never see the signal then.
+        last_resort.start(128 + signal.SIGTERM, what_blocks, "SIGTERM")
+        loop.call_soon_threadsafe(terminate)
+
+    def served(task: asyncio.Future[None]) -> None:
+        code = 128 + (signal.SIGTERM if terminated.is_set() else signal.SIGINT) if task.cancelled() else 0
+        failed = not task.cancelled() and task.exception() is not None
+        last_resort.start(1 if failed else code, Remains(), "it had stopped serving")
+
+    task.add_done_callback(served)
+    with _on_sigterm(received):
+        try:
+            await task
+        except asyncio.CancelledError:
+            if not terminated.is_set():
+                raise
     return signal.SIGTERM if terminated.is_set() else None
+
+
+@contextmanager
+def _on_sigterm(handle: Callable[[int, object], None]) -> Generator[None]:
+    """Call this when the process is told to end, where that can be arranged: not beside the main thread."""
+    try:
+        before = signal.signal(signal.SIGTERM, handle)
+    except ValueError:
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def loop_factory(*, uvloop: bool | None = None) -> Callable[[], asyncio.AbstractEventLoop] | None:
@@ -86,6 +142,6 @@ def loop_factory(*, uvloop: bool | None = None) -> Callable[[], asyncio.Abstract
         from uvloop import new_event_loop
     except ImportError:
         if uvloop:
-            raise
+            raise missing_extra("uvloop", "uvloop=True") from None
         return None
     return new_event_loop

@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from accord.errors import AccordError
+from accord.extras import missing_extra
 from accord.masking import mask_urls
 from accord.printable import CUT
 
@@ -35,7 +35,7 @@ class Spans:
         try:
             from opentelemetry import propagate, trace
         except ImportError:
-            raise AccordError("tracing with OpenTelemetry needs an extra: pip install 'accord[otel]'") from None
+            raise missing_extra("otel", "tracing with OpenTelemetry") from None
         self._trace = trace
         self._propagate = propagate
         self._tracer = tracer or trace.get_tracer("accord")

@@ -1,19 +1,19 @@
-"""Watching the wire: every frame with its time and direction, and what became of the odd ones.
+"""Traces of the wire: each frame with its time and direction, and notes about frames that were not simply handled.
 
-An *observer* is a function that takes a `TraceEvent`. It sees a frame before the frame is handled or as it is sent, so
-the events are in the order of the wire. A frame that was not simply handled is followed by an event with a note
-(`ignored`, `unknown method`, `malformed: ...`). Without an observer, tracing costs nothing.
+An *observer* is a function that takes a `TraceEvent`. It is called before a received frame is handled, and when a frame
+is sent, so the events are in the order of the wire. A frame that was ignored, refused or malformed is followed by an
+event with a note that says so (`malformed: ...`). Without an observer, tracing costs nothing.
 
-**The file format** (`TraceFile`, version 1) is one JSON object a line. The first says what it is:
+**The file format** (`TraceFile`, version 1) is one JSON object per line. The first line describes the recording:
 
     {"accord-trace": 1, "started": "2026-11-21T09:00:00.000+00:00", "role": "client", "peer": "process agent"}
 
-and each other one is an event: `t`, seconds since the start; `dir`, `in` or `out` as the recording side sees it; and
-one of `frame` (the message as JSON, byte for byte unless it held secrets), `text` (a frame that is not plain JSON, as a
+Each further line is an event: `t`, seconds since the start; `dir`, `in` or `out` as the recording side sees it; and one
+of `frame` (the message as JSON, byte for byte unless it held secrets), `text` (a frame that is not plain JSON, as a
 string) or `note`.
 
-A trace holds what was said, which is private: only its owner can read the file, and secrets that can be recognised are
-masked in it (`redaction`). The wire itself is not changed.
+A trace holds private messages. So only its owner can read the file, and secrets that can be recognised are masked in it
+(`redaction`). The wire itself is not changed.
 """
 
 from __future__ import annotations
@@ -44,10 +44,11 @@ IN: Direction = "in"
 OUT: Direction = "out"
 
 FORMAT = 1
+"""The version of the file format."""
 
 
 class TraceEvent:
-    """Something that happened on the wire."""
+    """A frame on the wire, or a note about the frame before it."""
 
     __slots__ = ("_message", "direction", "frame", "note", "time")
 
@@ -60,10 +61,13 @@ class TraceEvent:
         note: str | None = None,
     ) -> None:
         self.time = time
-        """Seconds, of `time.monotonic`."""
+        """Seconds on the clock of `time.monotonic`; in a trace that was read, since its start."""
         self.direction: Direction = direction
+        """`in` or `out`, as this side sees it."""
         self.frame = frame
+        """The bytes of the message; None for a note."""
         self.note = note
+        """What became of the frame before; None for a frame."""
         self._message: Call | Tell | Answer | Malformed | None = message
 
     @property
@@ -74,15 +78,15 @@ class TraceEvent:
         return self._message
 
     def __repr__(self) -> str:
-        what = self.note if self.frame is None else self.frame[:100]
-        return f"Event({self.direction} {what!r})"
+        content = self.note if self.frame is None else self.frame[:100]
+        return f"TraceEvent({self.direction} {content!r})"
 
 
 Observer: TypeAlias = Callable[[TraceEvent], None]
 
 
 class Watch:
-    """The observers of one connection."""
+    """The observers of one connection, and how they are called."""
 
     __slots__ = ("observers",)
 
@@ -104,13 +108,14 @@ class Watch:
 
 
 class TraceFile:
-    """An observer that writes the file format; give it a path, or a binary file that is open.
+    """An observer that writes a trace to a file.
 
-    Secrets are masked: values of `env` and `headers`, members such as `apiKey`, answers to logins and forms, and URLs;
-    `secrets=True` records all. Each line is flushed, so that a crash loses nothing.
+    `target` is a path, or a binary file that is open. `role` and `peer` describe the recording in its first line.
+    Secrets are masked: values of `env` and `headers`, members such as `apiKey`, answers to logins and forms, and URLs.
+    With `secrets=True` everything is recorded. Each line is flushed, so a crash loses nothing.
 
-    A path is created for its owner alone. AccordError says why one cannot be recorded in: a symbolic link, or a file
-    that others may write. When writing fails later (a full disk), the recording ends and the connection goes on:
+    A path is created for its owner alone. A symbolic link or a file that other users can write is refused with an
+    AccordError that says why. When writing fails later (a full disk), the recording ends and the connection goes on;
     `problem` says why.
     """
 
@@ -118,7 +123,7 @@ class TraceFile:
         self, target: str | Path | IO[bytes], *, role: str = "", peer: str = "", secrets: bool = False
     ) -> None:
         self.problem: OSError | None = None
-        """Why nothing is recorded any more."""
+        """Why the recording has ended; None while it goes on."""
         self._own = isinstance(target, str | PathLike)
         self._name = str(target) if isinstance(target, str | PathLike) else "the trace"
         self._file: IO[bytes] = _private(target) if isinstance(target, str | PathLike) else target
@@ -136,6 +141,7 @@ class TraceFile:
         self._write(msgspec.json.encode(header))
 
     def __call__(self, event: TraceEvent) -> None:
+        """Record this event."""
         if self.problem is not None:
             return
         start = b'{"t":%.6f,"dir":"%b",' % (event.time - self._started, event.direction.encode())
@@ -151,8 +157,9 @@ class TraceFile:
             self._write(start + b'"text":' + msgspec.json.encode(frame.decode("utf-8", "replace")) + b"}")
 
     def close(self) -> None:
+        """Close the file, if the recording opened it."""
         if self._own:
-            with suppress(OSError):  # each line was flushed: what fails now has failed before
+            with suppress(OSError):  # each line was flushed, so an error was reported there already
                 self._file.close()
 
     def _text(self, text: str) -> str:
@@ -168,12 +175,12 @@ class TraceFile:
 
 
 def _private(path: str | Path) -> IO[bytes]:
-    """Open a file to record in, which belongs to this user, and which only this user reads.
+    """Open a file for a recording that only this user can read.
 
-    In a folder that others may write to, the name may be a link that was put there to have us overwrite a file of ours,
-    or a file of theirs. So the opened descriptor is judged, not the name, and emptied after that.
+    In a folder that other users can write to, the name may be a link that one of them made, so that we overwrite a file
+    of our own or fill a file of theirs. So the opened descriptor is checked, not the name, and emptied only then.
     """
-    # Not blocking: a named pipe that has no reader is an error, and does not stop the program.
+    # Not blocking: opening a named pipe without a reader is an error, and does not stop the program.
     flags = os.O_WRONLY | os.O_CREAT
     flags |= sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY"))
     try:
@@ -197,20 +204,20 @@ def _private(path: str | Path) -> IO[bytes]:
 
 
 def _not_private(found: os.stat_result) -> str | None:
-    """Why this cannot be trusted with a trace; None if it can. A device, such as /dev/null, keeps nothing."""
+    """Why this file must not hold a trace; None if it may. A device, such as /dev/null, keeps nothing."""
     if stat.S_ISCHR(found.st_mode) or not hasattr(os, "geteuid"):
         return None
     if found.st_uid != os.geteuid():
         return "it belongs to another user; choose a file of your own"
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        return "others may write it; chmod go-w, or choose another file"
+        return "other users can write it; chmod go-w, or choose another file"
     if stat.S_ISREG(found.st_mode) and found.st_nlink > 1:
-        return "it has a second name; choose another file"
+        return "it has a second name (a hard link); choose another file"
     return None
 
 
 def _is_json(frame: bytes) -> bool:
-    """Whether every reader of JSON will read it: without bytes of no text, halves of emoji and the like."""
+    """Whether any JSON reader accepts it: no invalid UTF-8, no half of an emoji, and the like."""
     try:
         msgspec.json.decode(frame)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -171,6 +171,19 @@ async def test_a_command_runs_to_its_end(serve):
         assert (result.output, result.exit_code, result.timed_out, result.truncated) == ("so far", 3, False, True)
 
 
+async def test_the_exit_code_counts_although_the_client_leaves_it_out_of_the_output(serve):
+    terminals, results = Terminals(), []
+    terminals.exited.set()
+    terminals.handlers.on(v1.TerminalOutputRequest)(lambda _: v1.TerminalOutputResponse("done", truncated=False))
+
+    async def work(turn):
+        results.append(await turn.client.run("make"))
+
+    async with serve(agent_with(work), terminals.handlers, declare=TERMINALS) as editor:
+        await editor.prompt(await editor.open(), "go")
+        assert (results[0].output, results[0].exit_code) == ("done", 3)
+
+
 @pytest.mark.requirement("terminal.kill.still-released")
 async def test_a_command_that_takes_too_long_is_killed_and_its_output_is_kept(serve):
     terminals, results = Terminals(), []

@@ -14,7 +14,8 @@ BOOLEANS = v1.ClientCapabilities(
 
 
 @pytest.fixture
-def agent():
+def offering():
+    """An agent that offers modes and options, and does not answer prompts yet."""
     agent = Agent("settings")
 
     @agent.on_session
@@ -23,12 +24,19 @@ def agent():
         await session.config.select("model", "Model", {"Small": ["s"], "Large": [("l", "Big one")]}, category="model")
         await session.config.switch("web", "Web search", value=True)
 
-    @agent.on_prompt
+    return agent
+
+
+@pytest.fixture
+def agent(offering):
+    """The same agent, which tells what is chosen."""
+
+    @offering.on_prompt
     async def show(turn):
         config = turn.session.config
         await turn.say(f"{turn.session.modes.current} {config['mode']} {config['model']} {config['web']}")
 
-    return agent
+    return offering
 
 
 async def opened(editor):
@@ -82,6 +90,58 @@ async def test_setting_the_mode_changes_its_option(serve, agent):
         assert editor.text == "code code s True"
 
 
+async def test_a_client_that_only_knows_models_is_told_them_and_sets_one(serve, agent):
+    async with serve(agent) as editor:
+        session = await opened(editor)
+        assert session.models == v1.SessionModelState("s", [v1.ModelInfo("s", "s"), v1.ModelInfo("l", "Big one")])
+        await editor.request(v1.SetSessionModelRequest(session.session_id, "l"), force=True)
+        assert [it.current_value for it in editor.of(v1.ConfigOptionUpdate)[0].config_options] == ["ask", "l"]
+        await editor.prompt(session.session_id, "show")
+        assert editor.text == "ask ask l True"
+        with pytest.raises(PeerError, match="unknown model") as raised:
+            await editor.request(v1.SetSessionModelRequest(session.session_id, "xl"), force=True)
+        assert (raised.value.code, raised.value.data) == (-32602, {"modelId": "xl"})
+
+
+async def test_offered_models_are_a_config_option_and_the_older_models(serve):
+    agent = Agent("offers models")
+
+    @agent.on_session
+    async def offer(session):
+        assert session.models.current is None
+        await session.models.offer(["fast", ("deep", "Deep", "Thinks longer")], current="deep")
+
+    @agent.on_prompt
+    async def change(turn):
+        await turn.session.models.set("fast")
+        await turn.say(str(turn.session.models.current))
+
+    async with serve(agent) as editor:
+        session = await opened(editor)
+        assert session.models == v1.SessionModelState(
+            "deep", [v1.ModelInfo("fast", "fast"), v1.ModelInfo("deep", "Deep", "Thinks longer")]
+        )
+        (option,) = session.config_options
+        assert (option.id, option.category, option.current_value) == ("model", "model", "deep")
+        await editor.prompt(session.session_id, "change")
+        assert editor.text == "fast"
+        assert [it.current_value for it in editor.of(v1.ConfigOptionUpdate)[0].config_options] == ["fast"]
+
+
+async def test_an_agent_without_models_sends_none(serve):
+    agent = Agent("plain")
+
+    @agent.on_prompt
+    async def nothing(turn):
+        await turn.say("nothing to choose")
+
+    async with serve(agent) as editor:
+        session = await opened(editor)
+        assert session.models is None
+        with pytest.raises(PeerError, match="unknown model"):
+            await editor.request(v1.SetSessionModelRequest(session.session_id, "any"), force=True)
+
+
 @pytest.mark.requirement("config.modes-in-step", "config.set.whole-state", "config.category.agent-needs-none")
 async def test_setting_the_mode_s_option_changes_the_mode(serve, agent):
     async with serve(agent) as editor:
@@ -92,14 +152,14 @@ async def test_setting_the_mode_s_option_changes_the_mode(serve, agent):
 
 
 @pytest.mark.requirement("mode.change-announced", "config.update.whole-state")
-async def test_what_the_agent_changes_is_told(serve, agent):
-    @agent.on_prompt
+async def test_what_the_agent_changes_is_told(serve, offering):
+    @offering.on_prompt
     async def change(turn):
         await turn.session.modes.set("code")
         await turn.session.config.set("model", "l")
         await turn.session.config.set("model", "l")
 
-    async with serve(agent) as editor:
+    async with serve(offering) as editor:
         session = (await opened(editor)).session_id
         await editor.prompt(session, "go")
         assert editor.of(v1.CurrentModeUpdate) == [v1.CurrentModeUpdate("code")]
@@ -107,13 +167,13 @@ async def test_what_the_agent_changes_is_told(serve, agent):
         assert told == [["code", "s"], ["code", "l"]]
 
 
-async def test_what_is_offered_can_change(serve, agent):
-    @agent.on_prompt
+async def test_what_is_offered_can_change(serve, offering):
+    @offering.on_prompt
     async def change(turn):
         await turn.session.config.select("model", "Model", ["s", "m"])
         await turn.session.config.remove("mode")
 
-    async with serve(agent) as editor:
+    async with serve(offering) as editor:
         session = (await opened(editor)).session_id
         await editor.prompt(session, "go")
         first, last = editor.of(v1.ConfigOptionUpdate)
@@ -124,14 +184,14 @@ async def test_what_is_offered_can_change(serve, agent):
         assert raised.value.code == -32602
 
 
-async def test_an_option_that_is_offered_again_keeps_what_was_chosen(serve, agent):
-    @agent.on_prompt
+async def test_an_option_that_is_offered_again_keeps_what_was_chosen(serve, offering):
+    @offering.on_prompt
     async def again(turn):
         await turn.session.config.switch("web", "Search")
         await turn.session.config.select("model", "Which model", ["m", "s"])
         await turn.say(f"{turn.session.config['web']} {turn.session.config['model']}")
 
-    async with serve(agent) as editor:
+    async with serve(offering) as editor:
         await editor.prompt((await opened(editor)).session_id, "go")
         assert editor.text == "True s"
 
@@ -167,16 +227,16 @@ async def test_a_choice_that_the_author_refuses_is_not_made(serve, agent):
 
 
 @pytest.mark.requirement("config.set.any-time", "mode.set.any-time")
-async def test_a_choice_can_be_made_while_a_turn_runs(serve, agent):
+async def test_a_choice_can_be_made_while_a_turn_runs(serve, offering):
     chosen, running = asyncio.Event(), asyncio.Event()
 
-    @agent.on_prompt
+    @offering.on_prompt
     async def wait(turn):
         running.set()
         await chosen.wait()
         await turn.say(f"{turn.session.modes.current} {turn.session.config['model']}")
 
-    async with serve(agent) as editor:
+    async with serve(offering) as editor:
         session = (await opened(editor)).session_id
         asking = asyncio.create_task(editor.prompt(session, "go"))
         await running.wait()

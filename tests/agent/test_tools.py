@@ -337,6 +337,7 @@ async def test_a_file_that_was_empty_has_an_old_text_and_a_new_one_has_none(scri
         async with turn.tool("Edit") as tool:
             await tool.diff("empty.txt", "", "text")
             await tool.diff("new.txt", None, "text")
+            await tool.diff("gone.txt", "text", None)
 
     async with scripted(agent_with(work)) as client:
         session = (await client.request("session/new", {"cwd": "/project", "mcpServers": []}))["sessionId"]
@@ -346,3 +347,6 @@ async def test_a_file_that_was_empty_has_an_old_text_and_a_new_one_has_none(scri
             diffs |= {diff["path"]: diff for diff in message["params"]["update"].get("content") or ()}
         assert diffs["/project/empty.txt"]["oldText"] == ""
         assert diffs["/project/new.txt"].get("oldText") is None
+        assert "deleted" not in diffs["/project/empty.txt"]
+        gone = {"type": "diff", "path": "/project/gone.txt", "newText": "", "oldText": "text", "deleted": True}
+        assert diffs["/project/gone.txt"] == gone

@@ -14,8 +14,11 @@ class Bounds:
     left: int = 64 * MIB
     """Bytes of memory over the base that a victim may have once a round is over."""
 
-    peak: int = 192 * MIB
-    """Bytes of memory over the base that a victim may have while it is attacked."""
+    peak: int = 64 * MIB
+    """Bytes of memory over the base that a victim may have for each attack on it that goes on at the same time."""
+
+    message: int = 64 * MIB
+    """Bytes more for a client: the largest message that it takes, once. A server's largest is `BODY`."""
 
     standstill: float = 1.5
     """Seconds of processor time that an event loop may take between two beats of its probe."""

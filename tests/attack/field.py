@@ -34,6 +34,7 @@ class Field:
         self._folder = folder
         self._base: dict[str, dict[str, Any]] = {}
         self._turns = 0
+        self._allowed: dict[str, int] = {}
 
     async def start(self, seed: int) -> None:
         certificate, key = certified(self._folder)
@@ -59,8 +60,10 @@ class Field:
     async def _start(self, name: str, module: str, *arguments: str, **more: str) -> Puppet:
         return await Puppet.start(name, module, *arguments, folder=self._folder, **more)
 
-    async def work(self) -> None:
-        """Let the honest peers begin, and count peaks of memory from now on."""
+    async def work(self, attacks_on_server: int = 1) -> None:
+        """Let the honest peers begin, and count peaks of memory from now on, under so many attacks on the server."""
+        peak = self.bounds.peak
+        self._allowed = {"server": max(1, attacks_on_server) * peak, "client": peak + self.bounds.message}
         for victim in self.victims:
             forget_peak(victim.pid)
         for peers in (self.honest, self.client):
@@ -107,8 +110,8 @@ class Field:
     def overweight(self) -> Iterator[str]:
         """Victims that take, or took since `work`, more memory than they may under attack."""
         for name, peak in self.peaks().items():
-            if peak > self.bounds.peak // MIB:
-                yield f"the {name} took {peak} MiB over its base; {self.bounds.peak // MIB} are allowed"
+            if peak > (allowed := self._allowed[name] // MIB):
+                yield f"the {name} took {peak} MiB over its base; {allowed} are allowed"
 
     async def remains(self) -> list[str]:
         """What is left of a round, once everything has had its time to go; for honest peers that rest."""

@@ -119,7 +119,7 @@ class Peers:
         prompt, expected = self._script(kind, mark, folder)
         reply = session.prompt(prompt)
         texts: list[str] = []
-        async for text in reply.text():
+        async for text in reply.iter_text():
             texts.append(text)
             if kind == "cancel":
                 reply.request_cancel()

@@ -64,7 +64,7 @@ class Run:
         chosen = plan(chance) if attacks is None else list(attacks)
         seconds = chance.uniform(*SECONDS)
         problems: list[str] = []
-        await self._field.work()
+        await self._field.work(sum(kind in ATTACKS for kind in chosen))
         working = asyncio.create_task(self._work(chosen, chance.randrange(10**9), seconds))
         watching = asyncio.create_task(self._watch(problems))
         await asyncio.wait([working, watching], return_when=asyncio.FIRST_COMPLETED)
@@ -116,7 +116,11 @@ class Run:
         self._told = time.monotonic()
         attacks = ", ".join(f"{kind} {tries}" for kind, tries in self._tries.most_common())
         memory = ", ".join(f"{name} {size} MiB" for name, size in self._field.memory().items())
-        self._say(f"{self._told - self._began:4.0f} s  {self._turns} honest turns  {memory}  attacks: {attacks}")
+        peaks = ", ".join(f"{name} {size} MiB" for name, size in self._field.peaks().items())
+        self._say(
+            f"{self._told - self._began:4.0f} s  {self._turns} honest turns  {memory}, "
+            f"peaks over the base {peaks}  attacks: {attacks}"
+        )
 
     async def _fight(self, kind: str, seed: int, seconds: float) -> list[str]:
         if kind in ATTACKS:

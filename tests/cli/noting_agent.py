@@ -16,6 +16,10 @@ from accord.transports.stdio import StdioTransport
 SESSION = {
     "sessionId": "s",
     "modes": {"currentModeId": "ask", "availableModes": [{"id": "ask", "name": "Ask"}, {"id": "code", "name": "Code"}]},
+    "models": {
+        "currentModelId": "s",
+        "availableModels": [{"modelId": "s", "name": "Small"}, {"modelId": "l", "name": "l"}],
+    },
     "configOptions": [{"type": "boolean", "id": "fast", "name": "Fast", "currentValue": False}],
 }
 HELLO = {

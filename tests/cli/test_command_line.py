@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -25,7 +27,7 @@ def test_without_a_command_the_help_is_printed_as_wrong_usage():
 def test_an_unknown_command_is_one_line_and_wrong_usage():
     done = accord("dance")
     assert done.returncode == 2
-    assert "invalid choice: 'dance'" in done.stderr
+    assert "unknown command 'dance'" in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -80,8 +82,8 @@ def test_a_reader_that_closes_the_pipe_is_not_an_error():
         ["run", "--help"],
         ["--version"],
         ["login", "--list"],
-        ["run", "Say hello"],
-        ["run", "Say hello", "--json"],
+        ["run", "Say hello", "--quiet"],
+        ["run", "Say hello", "--json", "--quiet"],
         ["serve", "--port", "0"],
     ],
     ids=" ".join,
@@ -104,7 +106,9 @@ def test_output_that_cannot_be_written_has_its_own_exit_code(arguments, buffered
     assert "cannot write to standard output: No space left on device" in done.stderr
 
 
-@pytest.mark.parametrize("arguments", [["schema"], ["--help"], ["run", "Say hello"], ["login", "--list"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments", [["schema"], ["--help"], ["run", "Say hello", "--quiet"], ["login", "--list"]], ids=" ".join
+)
 def test_a_closed_pipe_ends_a_command_without_an_error(arguments):
     ours, theirs = os.pipe()
     os.close(ours)
@@ -120,3 +124,60 @@ def test_a_warning_that_no_handler_takes_is_printed_without_what_acts_on_a_termi
     )
     done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True, timeout=60)
     assert done.stderr == "it said ␛[2J<U+202E> at https://***@e.example/?k=***\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["rnu", "Hi"], "unknown command 'rnu'; did you mean run?"),
+        (["agents", "lst"], "unknown command 'lst'; did you mean list?"),
+        (["run", "Hi", "--jsn"], "unknown option --jsn; did you mean --json?"),
+        (["run", "Hi", "--jsn=1"], "unknown option --jsn; did you mean --json?"),
+        (["run", "Hi", "--xyzzy"], "unknown option --xyzzy; accord run --help lists all options"),
+        (["run", "Hi", "--debug"], "--debug goes before the command: accord --debug run"),
+        (["run", "Hi", "--allow", "al"], "argument --allow: invalid choice: 'al'; did you mean all?"),
+        (["agents", "add", "a", "--evn", "A=1"], "unknown option --evn; did you mean --env?"),
+        (["schema", "more"], "unexpected argument 'more'"),
+        (["schema", "--", "gemini"], "accord schema takes no agent; remove -- and what follows it"),
+        (["help", "rnu"], "accord has no command 'rnu'; did you mean run?"),
+        (["completion", "tcsh"], "argument SHELL: invalid choice: 'tcsh'; known are bash, zsh, fish"),
+    ],
+)
+def test_a_wrong_word_is_answered_with_what_is_meant(arguments, says):
+    done = accord(*arguments)
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("words", [["run"], ["agents", "add"], ["sessions"]])
+def test_the_help_command_prints_what_the_option_prints(words):
+    assert accord("help", *words).stdout == accord(*words, "--help").stdout
+    assert accord("help").stdout == accord("--help").stdout
+
+
+def test_a_command_does_not_load_the_others():
+    script = (
+        "import sys; from accord.cli import main\n"
+        "try: main(['demo', '--help'])\n"
+        "finally: print(*sorted(m for m in sys.modules if m.startswith('accord.')), 'ssl' in sys.modules)"
+    )
+    loaded = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True).stdout.split()
+    assert "accord.cli.demo" in loaded
+    assert not {"accord.cli.run", "accord.cli.serve", "accord.schema.codec", "accord.configuration.settings"} & set(
+        loaded
+    )
+    assert loaded[-1] == "False"
+
+
+def test_every_command_of_the_guide_exists():
+    """Each command in the page's blocks is parsed, and none is run."""
+    from accord.cli import COMMANDS, parser_of, target
+
+    page = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text()
+    blocks = re.findall(r"^```sh\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines() if line.startswith("accord ")]
+    assert len(lines) > 20
+    for line in lines:
+        before, _ = target.split(shlex.split(line, comments=True)[1:])
+        assert parser_of(COMMANDS).parse_known_args(before)[1] == [], line

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +13,10 @@ from typing import Any
 
 import pytest
 
+import accord
+
+NO_READ = "accord run: refused (read) read; --allow reads would allow it"
+NO_EDIT = "accord run: refused (edit) edit; --allow all, or a rule of --policy FILE, would allow it"
 AGENT = str(Path(__file__).with_name("noting_agent.py"))
 
 
@@ -41,16 +48,18 @@ def bench(tmp_path: Path) -> Bench:
 
 
 @pytest.mark.parametrize(
-    ("allow", "said"),
+    ("allow", "said", "told"),
     [
-        ("all", ["read allow_once", "edit allow_once"]),
-        ("reads", ["read allow_once", "edit reject_once"]),
-        ("none", ["read reject_once", "edit reject_once"]),
+        ("all", ["read allow_once", "edit allow_once"], []),
+        ("reads", ["read allow_once", "edit reject_once"], [NO_EDIT]),
+        ("none", ["read reject_once", "edit reject_once"], [NO_READ, NO_EDIT]),
     ],
 )
-def test_allow_decides_what_the_agent_may_use(bench: Bench, allow: str, said: list[str]) -> None:
+def test_allow_decides_what_the_agent_may_use_and_a_refusal_names_the_option_that_would_allow_it(
+    bench: Bench, allow: str, said: list[str], told: list[str]
+) -> None:
     done = bench.accord("run", "Hi", "--allow", allow)
-    assert (done.returncode, done.stdout.splitlines(), done.stderr) == (0, said, "")
+    assert (done.returncode, done.stdout.splitlines(), done.stderr.splitlines()) == (0, said, told)
 
 
 def test_mode_options_servers_and_folder_reach_the_session(bench: Bench) -> None:
@@ -60,7 +69,7 @@ def test_mode_options_servers_and_folder_reach_the_session(bench: Bench) -> None
     done = bench.accord(
         "run", "Hi", "--mode", "code", "--set", "fast=true", "--cwd", "sub", "--mcp", "mcp.json", "--trace", "wire"
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr.splitlines()) == (0, [NO_READ, NO_EDIT])
     assert str(bench.folder / "sub") in bench.noted("session/new")
     assert "'args': ['-v'], 'env': [{'name': 'A', 'value': '1'}]" in bench.noted("session/new")
     assert "'modeId': 'code'" in bench.noted("session/set_mode")
@@ -68,10 +77,15 @@ def test_mode_options_servers_and_folder_reach_the_session(bench: Bench) -> None
     assert "session/set_mode" in (bench.folder / "wire").read_text()
 
 
+def test_the_model_is_set_in_the_form_that_the_agent_has(bench: Bench) -> None:
+    assert bench.accord("run", "Hi", "--model", "l").returncode == 0
+    assert "'modelId': 'l'" in bench.noted("session/set_model")
+
+
 def test_run_continues_a_session(bench: Bench) -> None:
     done = bench.accord("run", "Hi", "--session", "s", "--json")
     events = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [event["type"] for event in events] == ["session", "update", "update", "result"]
+    assert [event["type"] for event in events] == ["session", "prompt", "update", "update", "result"]
     assert events[-1] == {"type": "result", "stopReason": "end_turn", "sessionId": "s"}
     assert "'sessionId': 's'" in bench.noted("session/resume")
 
@@ -85,6 +99,7 @@ def test_the_prompt_can_come_from_standard_input(bench: Bench) -> None:
     ("arguments", "says"),
     [
         (["--mode", "fly"], "--mode fly: the agent has no mode 'fly'; it has ask, code"),
+        (["--model", "xl"], "--model xl: the agent has no model 'xl'; it has s, l"),
         (["--set", "slow=true"], "--set slow=true: the agent has no config option 'slow'; it has fast"),
         (["--set", "fast=perhaps"], "--set fast=perhaps: 'fast' has no value 'perhaps'; it has true, false"),
         (["--set", "fast"], "KEY=VALUE"),
@@ -163,3 +178,233 @@ def test_login_lists_the_methods_and_uses_the_only_one(bench: Bench) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert "'methodId': 'web'" in bench.noted("authenticate")
     assert bench.accord("login", "--method", "paper").returncode == 1
+
+
+ASKING = [sys.executable, str(Path(__file__).with_name("asking_agent.py"))]
+
+
+class Run:
+    """`accord run` with the asking agent, in pipes."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __call__(self, *arguments: str, agent: list[str] | None = None) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "accord", "run", *arguments, "--", *(agent or ASKING)],
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            cwd=self.folder,
+            env={**os.environ, "XDG_STATE_HOME": str(self.folder / "state")},
+        )
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    (tmp_path / "project").mkdir()
+    return Run(tmp_path / "project")
+
+
+def events_of(done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_a_pipe_gets_the_answer_alone_and_with_verbose_the_work_beside_it(run: Run) -> None:
+    assert (run("all").stdout, run("all").stderr) == ("First part.Second part.\n", "")
+    done = run("all", "--verbose")
+    assert done.stdout == "First part.Second part.\n"
+    lines = done.stderr.splitlines()
+    assert lines[0].startswith("~ Let me think about this for longer than one row of a terminal of eighty columns")
+    assert lines[1:11] == [
+        "Plan",
+        "  ○ one",
+        "  ○ two",
+        "▸ one",
+        "▸ Edit a.txt",
+        "✓ Edit a.txt  +2 -1",
+        "    -old",
+        "    +new",
+        "    +more",
+        "✓ one  1 of 2",
+    ]
+    assert "\x1b" not in done.stderr
+
+
+def test_the_last_line_names_the_session_and_the_command_that_continues_it(run: Run) -> None:
+    last = run("all", "--verbose").stderr.splitlines()[-1]
+    found = re.fullmatch(
+        r"session (\w+), continue it with: (accord run --session \1 PROMPT -- .*asking_agent.py)", last
+    )
+    assert found is not None
+    assert shlex.split(found[2])[-2:] == ASKING
+
+
+def test_allow_all_tells_which_files_were_written(run: Run) -> None:
+    (run.folder / "b c.txt").write_text("old")
+    done = run("write b c.txt", "--allow", "all")
+    assert (done.returncode, done.stdout) == (0, "written\n")
+    assert done.stderr == "1 file written\n  b c.txt  5 bytes\n"
+
+
+# Permission without a user
+
+
+def test_rules_allow_exact_uses_where_no_user_can_be_asked(run: Run) -> None:
+    rules = '[[rules]]\nanswer = "allow"\nkinds = ["edit"]\npaths = ["*.txt"]\n'
+    (run.folder / "rules.toml").write_text(rules)
+    assert run("write a.txt", "--policy", "rules.toml").stdout == "written\n"
+    done = run("write a.py", "--policy", "rules.toml")
+    assert (done.returncode, done.stdout) == (0, "the user did not allow this\n")
+    assert done.stderr == (
+        "accord run: refused (edit) write a.py; --allow all, or a rule of --policy FILE, would allow it\n"
+    )
+    assert (run.folder / "a.txt").exists()
+    assert not (run.folder / "a.py").exists()
+
+
+def test_the_rules_of_the_guide_are_valid() -> None:
+    guide = Path(__file__).parents[2] / "docs" / "run.md"
+    [rules] = re.findall(r"```toml\n(.*?)```", guide.read_text(), re.DOTALL)
+    assert len(accord.PermissionPolicy.parse(rules).rules) == 3
+
+
+def test_rules_come_before_what_is_allowed(run: Run) -> None:
+    (run.folder / "rules.toml").write_text('[[rules]]\nanswer = "reject"\npaths = ["secret*"]\n')
+    assert run("write a.txt", "--policy", "rules.toml", "--allow", "all").stdout == "written\n"
+    assert run("write secret", "--policy", "rules.toml", "--allow", "all").stdout == "the user did not allow this\n"
+
+
+def test_a_file_of_rules_that_cannot_be_read_is_wrong_usage(run: Run) -> None:
+    (run.folder / "rules.toml").write_text('[[rules]]\nanswer = "perhaps"\n')
+    done = run("all", "--policy", "rules.toml")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--policy rules.toml: rule 1: answer must be allow, reject or ask, got 'perhaps'" in done.stderr
+
+
+@pytest.mark.parametrize(("mode", "code"), [("deny", 0), ("fail", 6)])
+def test_non_interactive_decides_whether_a_refusal_is_a_failure(run: Run, mode: str, code: int) -> None:
+    done = run("command ls", "--non-interactive", mode)
+    assert done.returncode == code
+    assert "accord run: refused (execute) Tidy up; --allow all, or a rule of --policy FILE," in done.stderr
+
+
+def test_ask_without_a_user_lends_what_rules_allow(run: Run) -> None:
+    done = run("write a.txt", "--allow", "ask", "--non-interactive", "deny")
+    assert (done.returncode, done.stdout) == (0, "the user did not allow this\n")
+
+
+# Limits
+
+
+def hanging(where: str) -> list[str]:
+    """An agent that answers until this method, and then sends nothing more."""
+    script = (
+        "import json, sys\n"
+        "for line in sys.stdin:\n"
+        "    call = json.loads(line)\n"
+        f"    if call.get('method') == {where!r}:\n"
+        "        continue\n"
+        "    result = {'protocolVersion': 1} if call['method'] == 'initialize' else {'sessionId': 's'}\n"
+        "    print(json.dumps({'jsonrpc': '2.0', 'id': call['id'], 'result': result}), flush=True)\n"
+    )
+    return [sys.executable, "-c", script]
+
+
+@pytest.mark.parametrize("where", ["initialize", "session/new"])
+@pytest.mark.parametrize("option", ["--start-timeout", "--idle-timeout"])
+def test_an_agent_that_does_not_start_is_ended_by_the_limit_that_says_so(run: Run, where: str, option: str) -> None:
+    done = run("hi", option, "1", agent=hanging(where))
+    assert done.returncode == 3
+    assert option in done.stderr
+
+
+def test_the_idle_limit_goes_on_in_the_turn_and_the_limit_of_the_start_does_not(run: Run) -> None:
+    done = run("hi", "--start-timeout", "30", "--idle-timeout", "1", agent=hanging("session/prompt"))
+    assert done.returncode == 3
+    assert "no answer after 1 seconds without a message" in done.stderr
+
+
+# Errors and JSON
+
+
+def test_an_error_in_a_pipe_has_the_last_lines_of_the_agents_standard_error(run: Run) -> None:
+    done = run("raise")
+    assert (done.returncode, done.stdout) == (1, "so far\n")
+    lines = done.stderr.splitlines()
+    assert lines[-1].startswith("accord run: session/prompt: Internal error")
+    assert lines[-2] == "  ValueError: broken by hand"
+    error = events_of(run("raise", "--json"))[-1]
+    assert (error["type"], error["exitCode"]) == ("error", 1)
+    assert error["stderr"].rstrip().endswith("ValueError: broken by hand")
+
+
+EARLY = """
+import json, sys
+
+def send(message):
+    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+
+def update(session, text):
+    said = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}, "extra": 1}
+    send({"method": "session/update", "params": {"sessionId": session, "update": said}})
+
+for line in sys.stdin:
+    call = json.loads(line)
+    method, result = call["method"], {}
+    if method == "initialize":
+        offers = {"loadSession": True, "sessionCapabilities": {"resume": {}}}
+        result = {"protocolVersion": 1, "agentCapabilities": offers}
+    elif method == "session/new":
+        update("s", "before the answer")
+        update("other", "of another session")
+        result = {"sessionId": "s"}
+    elif method == "session/load":
+        for number in range(1500):
+            update("s", f"past {number}")
+        result = {}
+    elif method == "session/prompt":
+        update("s", "in the turn")
+        result = {"stopReason": "end_turn"}
+    send({"id": call["id"], "result": result})
+"""
+
+
+def test_json_tells_what_the_session_says_from_its_beginning_as_it_came(run: Run) -> None:
+    (run.folder / "early.py").write_text(EARLY)
+    events = events_of(run("hi", "--json", agent=[sys.executable, "early.py"]))
+    assert events[0] == {"type": "session", "sessionId": "s", "protocolVersion": 1}
+    assert [event["type"] for event in events[1:]] == ["update", "prompt", "update", "result"]
+    assert events[1]["update"]["content"]["text"] == "before the answer"
+    assert events[1]["update"]["extra"] == 1
+    assert events[3]["update"]["content"]["text"] == "in the turn"
+
+
+def test_json_replays_the_past_on_request(run: Run) -> None:
+    (run.folder / "early.py").write_text(EARLY)
+    agent = [sys.executable, "early.py"]
+    events = events_of(run("hi", "--json", "--session", "s", "--replay", agent=agent))
+    replayed = [event["update"]["content"]["text"] for event in events[1:1501]]
+    assert replayed == [f"past {number}" for number in range(1500)]
+    assert [event["type"] for event in events[1501:]] == ["prompt", "update", "result"]
+    events = events_of(run("hi", "--json", "--session", "s", agent=agent))
+    assert [event["type"] for event in events] == ["session", "prompt", "update", "result"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--cwd", "nowhere"], "--cwd nowhere: no such folder"),
+        (["--timeout", "soon"], "argument --timeout: must be a number of seconds from 0 on, got 'soon'"),
+        (["--allow", "some"], "invalid choice: 'some'"),
+        (["--replay"], "--replay needs --json, and --session ID or --continue"),
+        (["--mode", "fly"], "--mode fly: the agent has no mode 'fly'"),
+    ],
+)
+def test_wrong_usage_is_json_too(run: Run, arguments: list[str], says: str) -> None:
+    done = run("all", "--json", *arguments)
+    event = events_of(done)[-1]
+    assert (done.returncode, event["type"], event["exitCode"]) == (2, "error", 2)
+    assert says in event["message"]
+    assert says in done.stderr

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import json
 import os
 import re
 import runpy
-import shlex
 import socketserver
-import struct
 import subprocess
 import sys
-import termios
 import threading
 from pathlib import Path
 
-import pyte
 import pytest
 
 from accord.printable import columns
+from tests.cli.pseudo_terminal import ACCORD
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a pseudo-terminal")
@@ -28,76 +23,11 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="a pseudo-termin
 SCRIPT = Path(__file__).with_name("evil_agent.py")
 EVIL = runpy.run_path(str(SCRIPT))["EVIL"]
 AGENT = [sys.executable, str(SCRIPT)]
-ACCORD = [sys.executable, "-m", "accord"]
-OURS = re.compile(r"\x1b\[2?7m([┌│├└])?")
-"""How the edge of a question's frame is drawn."""
 ACTS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u2028-\u202e\u2066-\u2069\ud800-\udfff\ue000]|\u0301{9}")
 
 
-class Terminal:
-    """A program at a pseudo-terminal of 80 columns and 24 lines."""
-
-    def __init__(self, *arguments: str, cwd: Path, output: str = "", **environment: str) -> None:
-        self.raw = b""
-        self.screen = pyte.Screen(80, 24)
-        self._stream = pyte.ByteStream(self.screen)
-        self.fd, theirs = os.openpty()
-        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-        # Who opens a terminal first, without having one, has it for its own: /dev/tty is this one.
-        to = shlex.quote(output) if output else '"$0"'
-        redirect = f'exec "$@" <"$0" 2>"$0" >{to}'
-        own = ["/bin/sh", "-c", redirect, os.ttyname(theirs)]
-        self.process = subprocess.Popen(
-            [*own, *ACCORD, *arguments],
-            stdin=theirs,
-            cwd=cwd,
-            start_new_session=True,
-            env={**os.environ, "TERM": "xterm", "PYTHONUTF8": "1", **environment},
-        )
-        os.close(theirs)
-
-    def shows(self, words: str) -> str:
-        """Read until the screen shows this."""
-        while words not in "\n".join(self.screen.display):
-            assert self._read(), f"{words!r} was not shown, but this: {self.raw!r}"
-        return "\n".join(self.screen.display)
-
-    def types(self, text: str) -> None:
-        os.write(self.fd, text.encode())
-
-    def to_the_end(self) -> str:
-        """Everything that was written to the terminal, but for the edges of frames."""
-        while self._read():
-            pass
-        self.process.wait(60)
-        return OURS.sub(r"\1", self.raw.decode("utf-8")).replace("\r\n", "\n")
-
-    def _read(self) -> bool:
-        with contextlib.suppress(OSError):  # Linux says the end so
-            if chunk := os.read(self.fd, 65_536):
-                self.raw += chunk
-                self._stream.feed(chunk)
-                return True
-        return False
-
-
-@pytest.fixture
-def terminal(tmp_path):
-    made = []
-
-    def start(*arguments, **environment):
-        made.append(Terminal(*arguments, cwd=tmp_path, **environment))
-        return made[-1]
-
-    yield start
-    for terminal in made:
-        terminal.process.kill()
-        terminal.process.wait()
-        os.close(terminal.fd)
-
-
 SAID = {
-    "its text": (["run", "hi"], "text", "hello ␛]0;PWNED TITLE␇"),
+    "its text": (["run", "hi"], "text", "hello ␛]0;PWNED\nTITLE␇"),
     "its updates": (["run", "hi", "--json"], "text", '"title": "'),
     "an error before there is a session": (["run", "hi"], "initialize", "initialize: bad ␛]0;PWNED"),
     "an error that opens no session": (["run", "hi"], "session", "session/new: bad ␛]0;PWNED"),
@@ -110,6 +40,9 @@ SAID = {
     "the options that it has": (["run", "hi", "--set", "no=1"], "text", "the agent has no config option"),
     "the ways to log in": (["login", "--list"], "ways", "  Way ␛]0;PWNED"),
     "that there is no way": (["login"], "text", "offers no login method"),
+    "what it is": (["info"], "ways", "nice␛]0;PWNED"),
+    "what it is, as JSON": (["info", "--json"], "ways", '"authMethods"'),
+    "a session that info cannot open": (["info"], "session", "not opened: session/new: bad ␛]0;PWNED"),
     "a way that there is not": (["login", "--method", "no"], "ways", "the agent has no login method 'no'"),
 }
 
@@ -204,7 +137,7 @@ def test_a_question_is_whole_on_the_screen_and_nothing_is_printed_over_it(termin
     seen = asked.to_the_end()
     assert not ACTS.search(seen)
     before, _, behind = seen.partition("n to reject once: ")
-    assert before.startswith("before \n")
+    assert before.startswith("before\n\n")
     assert behind.count("README.md") == 20
     assert "the answer was n" in behind
 
@@ -233,5 +166,5 @@ def test_a_question_goes_when_its_turn_ends_however_much_waits_to_be_printed(ter
     asked.shows("└ Choose 1 to 2")
     shown.write_text("")
     seen = asked.to_the_end()
-    assert seen.endswith("x the end\n")
+    assert "x\nthe end\n" in seen
     assert asked.process.returncode == 0

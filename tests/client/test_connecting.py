@@ -17,8 +17,8 @@ from accord.testing import ScriptedPeer, script_command
 from tests.client.conftest import shake_hands, staged
 
 
-def echo() -> accord.Agent:
-    agent = accord.Agent("echo", version="1")
+def echo(store: Path | None = None) -> accord.Agent:
+    agent = accord.Agent("echo", version="1", store=store)
 
     @agent.on_prompt
     async def say(turn: accord.Turn) -> None:
@@ -33,6 +33,20 @@ async def test_an_agent_in_memory_needs_no_process() -> None:
         assert (await session.prompt("Hi")).text == "Hi"
         assert remote.info == v1.Implementation("echo", "1")
         assert remote.name == "echo"
+
+
+async def test_an_agent_in_memory_without_a_prompt_handler_is_refused_at_once() -> None:
+    with pytest.raises(accord.ConnectionClosed, match=r"mute cannot serve: no function answers prompts"):
+        async with accord.connect(accord.Agent("mute"), timeout=1000.0):
+            pass
+
+
+async def test_an_agent_in_memory_whose_store_cannot_be_opened_is_refused_at_once(tmp_path: Path) -> None:
+    (tmp_path / "store.db").write_text("this is not a database, whatever its name says")
+    with pytest.raises(accord.ConnectionClosed, match="echo cannot serve: ") as raised:
+        async with accord.connect(echo(tmp_path / "store.db"), timeout=1000.0):
+            pass
+    assert isinstance(raised.value.__cause__, accord.StoreError)
 
 
 @pytest.mark.parametrize("command", [[sys.executable, "-m", "accord", "demo"], f'"{sys.executable}" -m accord demo'])
@@ -294,7 +308,7 @@ async def test_a_dead_agent_is_started_anew_and_its_session_goes_on() -> None:
         assert resume["params"]["sessionId"] == "s"
         second.answer(resume)
         event = await events.get()
-        assert (event.agent_is_back, event.taken_up, event.lost) == (True, [session], [])
+        assert (event.agent_is_back, event.resumed, event.lost) == (True, [session], [])
         again = session.prompt("b")
         second.answer(await second.expect("session/prompt"), {"stopReason": "end_turn"})
         assert (await again).stop_reason == "end_turn"
@@ -309,7 +323,7 @@ async def test_a_session_that_cannot_be_taken_up_is_lost_and_said_to_be() -> Non
         second = await stage.target.agents.get()
         await shake_hands(second)
         event = await events.get()
-        assert (event.agent_is_back, event.taken_up, event.lost) == (True, [], [session])
+        assert (event.agent_is_back, event.resumed, event.lost) == (True, [], [session])
         assert not session.is_open
         await second.close()
 

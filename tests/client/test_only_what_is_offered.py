@@ -271,6 +271,54 @@ async def test_where_a_config_option_is_the_mode_the_older_modes_are_left_alone(
         assert session.state.mode == "act"
 
 
+MODELS = {
+    "currentModelId": "small",
+    "availableModels": [{"modelId": "small", "name": "Small"}, {"modelId": "large", "name": "Large"}],
+}
+
+
+async def test_only_a_model_that_is_offered_is_set() -> None:
+    async with staged() as stage:
+        session = await session_with(stage, models=MODELS)
+        assert session.state.models == [v1.ModelInfo("small", "Small"), v1.ModelInfo("large", "Large")]
+        with pytest.raises(ValueError, match="no model 'huge'; it has small, large"):
+            await session.set_model("huge")
+        setting = asyncio.create_task(session.set_model("large"))
+        call = await stage.agent.expect("session/set_model")
+        assert call["params"] == {"sessionId": "s", "modelId": "large"}
+        assert session.state.model == "small", "it changes when the agent has answered"
+        stage.agent.answer(call, {})
+        await setting
+        assert session.state.snapshot().model == "large"
+
+
+async def test_where_a_config_option_is_the_model_the_older_models_are_left_alone() -> None:
+    models = option("which", ["fast", "deep"], "model")
+    async with staged() as stage:
+        session = await session_with(stage, models=MODELS, configOptions=[models])
+        assert [it.model_id for it in session.state.models] == ["fast", "deep"]
+        setting = asyncio.create_task(session.set_model("deep"))
+        call = await stage.agent.expect("session/set_config_option")
+        assert (call["params"]["configId"], call["params"]["value"]) == ("which", "deep")
+        stage.agent.answer(call, {"configOptions": [{**models, "currentValue": "deep"}]})
+        await setting
+        assert session.state.model == "deep"
+
+
+@pytest.mark.parametrize("opening", ["load", "resume", "fork"])
+async def test_models_are_read_in_each_answer_that_opens_a_session(opening: str) -> None:
+    capabilities = {"loadSession": True, "sessionCapabilities": {"resume": {}, "fork": {}}}
+    async with staged(capabilities=capabilities) as stage:
+        if opening == "fork":
+            first = await session_with(stage)
+            opening_call, said = first.fork(), {"sessionId": "copy", "models": MODELS}
+        else:
+            opening_call, said = getattr(stage.remote, opening)("copy", "/"), {"models": MODELS}
+        await opened(stage, opening_call, said)
+        session = stage.remote.open_sessions[v1.SessionId("copy")]
+        assert (session.state.model, len(session.state.models)) == ("small", 2)
+
+
 @pytest.mark.requirement(
     "config.set.offered-only",
     "config.unknown-type-ignored",

@@ -16,13 +16,13 @@ MEMBERS = {
     "RemoteAgent": """
         peer info name capabilities auth_methods open_sessions login logout
         new_session load resume sessions delete providers set_provider disable_provider
-        request notify request_raw on kill
+        request notify request_raw on close kill stderr_tail
     """,
     "RemoteSession": """
         id cwd roots state agent is_open prompt is_busy cancel updates on_change tool_call markdown
-        set_mode set_config set_title fork close
+        set_mode set_model set_config set_title fork close
     """,
-    "Reply": "prompt wire text done cancelled cancel request_cancel",
+    "Reply": "prompt wire text iter_text done cancelled cancel request_cancel",
 }
 
 

@@ -31,7 +31,7 @@ async def test_a_prompt_is_sent_at_once_and_its_text_streams() -> None:
         reply = session.prompt("Hi")
         prompt = await stage.agent.expect("session/prompt")
         stage.say("Hel")
-        texts = reply.text()
+        texts = reply.iter_text()
         assert await anext(texts) == "Hel"
         stage.say("lo")
         stage.end(prompt)
@@ -164,7 +164,7 @@ async def test_an_idle_agent_times_out_and_is_told_to_stop() -> None:
         session = await stage.session()
         reply = session.prompt("a", idle_timeout=0.01)
         await stage.agent.expect("session/prompt")
-        with pytest.raises(accord.Timeout, match="without a word"):
+        with pytest.raises(accord.Timeout, match="without a message"):
             await reply
         await stage.agent.expect("session/cancel")
 
@@ -228,7 +228,7 @@ async def test_an_unread_reply_pauses_reading_and_a_reader_gets_everything() -> 
             sent += 1
             await asyncio.sleep(0)
         stage.end(prompt)
-        assert sum([len(text) async for text in reply.text()]) == 100 * sent
+        assert sum([len(text) async for text in reply.iter_text()]) == 100 * sent
         assert not intake.paused
 
 
@@ -238,7 +238,7 @@ async def test_a_reader_who_waits_keeps_reading_going_and_a_full_reply_fails_alo
         unread, read = slow.prompt("a"), quick.prompt("b")
         await stage.agent.expect("session/prompt")
         prompt = await stage.agent.expect("session/prompt")
-        reading = asyncio.ensure_future(anext(read.text()))
+        reading = asyncio.ensure_future(anext(read.iter_text()))
         await asyncio.sleep(0)
         for number in range(200):  # each of another message, so that they cannot be merged
             stage.say("x" * 1000, "slow", messageId=str(number))
@@ -357,7 +357,7 @@ async def test_updates_outside_of_a_turn_are_kept_up_to_a_number_of_bytes() -> N
 async def test_the_text_of_a_reply_is_not_kept_by_who_reads_it() -> None:
     async with staged(limits=Limits(state=50_000)) as stage:
         session = await stage.session()
-        texts = session.prompt("Hi").text()
+        texts = session.prompt("Hi").iter_text()
         await stage.agent.expect("session/prompt")
         tracemalloc.start()
         try:
@@ -370,3 +370,29 @@ async def test_the_text_of_a_reply_is_not_kept_by_who_reads_it() -> None:
             tracemalloc.stop()
         assert kept < 500_000
         await texts.aclose()
+
+
+async def test_the_text_of_a_reply_is_awaited_without_parentheses():
+    agent = accord.Agent("two words")
+    agent.on_prompt(lambda _: iter(["Hello, ", "world"]))
+    async with accord.connect(agent) as remote:
+        session = await remote.new_session("/")
+        assert await session.prompt("go").text == "Hello, world"
+        reply = session.prompt("go")
+        assert "await reply.text" in repr(reply.text)
+        assert (
+            await reply.text == (await reply).text == "".join([text async for text in session.prompt("x").iter_text()])
+        )
+
+
+async def test_the_text_of_a_reply_that_fails_raises_what_it_failed_with():
+    agent = accord.Agent("fails")
+
+    @agent.on_prompt
+    def refuse(turn):
+        raise accord.RequestError(-32001, "Out of credit")
+
+    async with accord.connect(agent) as remote:
+        session = await remote.new_session("/")
+        with pytest.raises(accord.PeerError, match="Out of credit"):
+            await session.prompt("go").text

@@ -37,6 +37,15 @@ async def test_plain_words_get_a_sensible_answer(visit, said, answered):
         assert answered in (await session.say(said)).text
 
 
+@pytest.mark.parametrize(
+    "said",
+    ["See http://localhost:8080/acp", "See 127.0.0.1:8080", "Come at 12:30", "It was 2026-11-22", "Use v1.2-3"],
+)
+async def test_numbers_in_addresses_times_and_dates_are_no_sum(visit, said):
+    async with visit() as session:
+        assert f"You said: {said}" in (await session.say(said)).text
+
+
 async def test_it_says_what_it_sees_in_the_folder(visit):
     async with visit() as session:
         assert "it is empty" in (await session.say("What do you see here?")).text

@@ -85,7 +85,7 @@ class TwoEndpoints(RuleBasedStateMachine):
                 here.owes.add(request_id)
 
     @rule(side=SIDES, request_id=st.integers(1, 3).map(str))
-    def deliver_a_call_of_somebody_else(self, side, request_id):
+    def deliver_a_call_with_an_id_of_its_own(self, side, request_id):
         here = self.sides[side]
         assert here.endpoint.owe(request_id, object()) is (request_id not in here.owes)
         here.owes.add(request_id)
@@ -145,33 +145,33 @@ class TwoEndpoints(RuleBasedStateMachine):
 
 
 class ForgetfulEndpoint(RuleBasedStateMachine):
-    """With a peer that never answers what was given up, only the last few of those are remembered."""
+    """With a peer that never answers abandoned requests, only the last few of them are remembered."""
 
     MOST = 3
 
     @initialize()
     def remember_few(self):
-        self.given_up = []
+        self.abandoned = []
         self.endpoint = Endpoint()
         self.endpoint_limit, endpoint.MOST_ABANDONED = endpoint.MOST_ABANDONED, self.MOST
 
     @rule()
-    def give_one_up(self):
+    def abandon_one(self):
         request_id = self.endpoint.ask(object())
         assert self.endpoint.abandon(request_id)
         assert not self.endpoint.abandon(request_id)
-        self.given_up = [*self.given_up, request_id][-self.MOST :]
+        self.abandoned = [*self.abandoned, request_id][-self.MOST :]
 
     @rule(request_id=st.integers(1, 12))
     def an_answer_comes_after_all(self, request_id):
         strays = self.endpoint.strays
         assert self.endpoint.answered(request_id) is None
-        assert self.endpoint.strays == strays + (request_id not in self.given_up)
-        self.given_up = [kept for kept in self.given_up if kept != request_id]
+        assert self.endpoint.strays == strays + (request_id not in self.abandoned)
+        self.abandoned = [kept for kept in self.abandoned if kept != request_id]
 
     @invariant()
     def what_is_remembered_is_bounded(self):
-        assert list(self.endpoint._abandoned) == self.given_up
+        assert list(self.endpoint._abandoned) == self.abandoned
         assert len(self.endpoint._abandoned) <= self.MOST
 
     def teardown(self):
@@ -224,19 +224,19 @@ def test_the_two_directions_have_their_own_ids():
     assert ours.answered(request_id) == "asked"
 
 
-def test_the_end_gives_up_what_was_asked_and_what_is_asked_meanwhile():
+def test_the_end_drops_all_open_requests_and_those_made_meanwhile():
     ours = Endpoint()
     ours.ask("first")
     ours.ask("second")
-    given_up = ours.give_up()
-    assert next(given_up) == "first"
+    dropped = ours.drop_all()
+    assert next(dropped) == "first"
     ours.ask("third")
-    assert list(given_up) == ["second", "third"]
+    assert list(dropped) == ["second", "third"]
     assert not ours.asked
 
 
 @pytest.mark.parametrize("answered", [True, False])
-def test_what_was_given_up_is_no_stray_when_it_is_answered_after_all(answered):
+def test_the_late_answer_to_an_abandoned_request_is_not_a_stray(answered):
     ours = Endpoint()
     request_id = ours.ask("note")
     if answered:
@@ -267,4 +267,4 @@ def test_the_end_of_very_many_requests_takes_each_once():
     ours, count = Endpoint(), 300_000  # for as many, taking the first of a dictionary each time takes minutes
     for number in range(count):
         ours.ask(number)
-    assert list(ours.give_up()) == list(range(count))
+    assert list(ours.drop_all()) == list(range(count))

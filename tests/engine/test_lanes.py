@@ -11,8 +11,8 @@ from types import SimpleNamespace
 import pytest
 
 from accord import Handlers, Limits, Overflow, Peer, memory_pair, v1
-from accord.engine.answering import Owed
 from accord.engine.lanes import WEIGHT, YIELD_EVERY, Lanes, inside
+from accord.engine.owed import Owed
 from tests.engine.virtual_time import VirtualLoop, settle
 
 STUCK_AFTER = 10.0

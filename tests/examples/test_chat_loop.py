@@ -146,7 +146,7 @@ async def test_a_cancel_hangs_up_and_the_next_turn_is_clean(chat, model):
     model.script = [[event(content="One moment"), None], [event(content="Yes?"), event(finish="stop")]]
     async with chat() as session:
         reply = session.prompt("Think for ever")
-        async for _ in reply.text():
+        async for _ in reply.iter_text():
             break
         assert (await reply.cancel()).stop_reason == "cancelled"
         await asyncio.wait_for(model.left.wait(), 30)

@@ -70,7 +70,7 @@ async def test_a_refusal_reaches_the_model(framework, tmp_path):
 async def test_a_cancel_ends_the_turn_and_the_next_is_clean(framework):
     async with framework() as session:
         reply = session.prompt("wait")
-        async for _ in reply.text():
+        async for _ in reply.iter_text():
             break
         assert (await reply.cancel()).stop_reason == "cancelled"
         assert (await session.prompt("hello")).text.endswith("hello")

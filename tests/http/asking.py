@@ -1,4 +1,4 @@
-"""Requests that are wrong, and a few that are right, as data: what each is answered with."""
+"""The table of requests: invalid ones and a few valid ones, each with its expected response."""
 
 from __future__ import annotations
 

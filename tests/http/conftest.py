@@ -1,4 +1,4 @@
-"""Real servers on the loopback, and clients of all three ways to them."""
+"""Fixtures: real servers on the loopback, and the three ways to connect to them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def way(request):
 
 @pytest.fixture(autouse=True)
 async def nothing_is_left(caplog):
-    """No task outlives the test that it belongs to, and nothing is forgotten."""
+    """No task outlives its test, and asyncio logs nothing."""
     gc.collect()
     caplog.set_level(logging.INFO, "accord")
     tasks = asyncio.all_tasks()
@@ -41,7 +41,7 @@ async def nothing_is_left(caplog):
 
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory):
-    """A certificate for 127.0.0.1 that nobody vouches for, and its key."""
+    """A self-signed certificate for 127.0.0.1, and its key."""
     if shutil.which("openssl") is None:
         pytest.skip("this test makes a certificate: install openssl")
     folder = tmp_path_factory.mktemp("tls")

@@ -1,7 +1,7 @@
-"""An agent that counts, and a client that listens, as processes of their own.
+"""An agent that counts, and a client that listens, each as a process.
 
     python counting.py agent PROGRESS        the agent over standard streams
-    python counting.py server PROGRESS       the agent behind a server, which prints its URL
+    python counting.py server PROGRESS       the agent in a server, which prints its URL
     python counting.py client URL WAY PROMPT one turn; says when it begins, then the numbers
 
 `count N SIZE` is answered with N messages of SIZE characters that begin with their numbers, `who` with the id of the

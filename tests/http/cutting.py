@@ -1,4 +1,4 @@
-"""A wire that breaks: a relay of TCP which aborts connections, in the middle of whatever is on its way."""
+"""A TCP relay that aborts connections at random bytes."""
 
 import asyncio
 import random

@@ -1,4 +1,4 @@
-"""A client that opens a WebSocket and a session, says so, and would stay: to be stopped from outside."""
+"""A client that opens a WebSocket and a session, reports it, and waits until the test stops it."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""A server that numbers its messages as it likes, over bare sockets."""
+"""A server over plain sockets that numbers its messages as a test wants."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""`accord` as a program of its own, which is ended whatever becomes of its test."""
+"""`accord` as a process that ends with its test."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.http.talking import DEADLINE
 ACCORD = [sys.executable, "-m", "accord"]
 
 UNKNOWN = {name: value for name, value in os.environ.items() if name != "ACCORD_TOKEN"}
-"""An environment of somebody who has no token."""
+"""An environment without a token."""
 
 
 def accord_once(*arguments, **more):

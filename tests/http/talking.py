@@ -1,4 +1,4 @@
-"""An agent, an editor, and the three ways from one to the other."""
+"""An agent, a client (`Editor`), and the three transports between them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def an_agent(name="talker"):
 
 
 class Editor(Peer):
-    """A client, and what it has heard of each session."""
+    """A client, and the texts that it has received of each session."""
 
     def __init__(self, transport):
         handlers = Handlers()

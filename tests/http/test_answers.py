@@ -1,4 +1,4 @@
-"""The table of requests and their answers, asked with curl over HTTP/1.1 and HTTP/2."""
+"""The responses of the server to requests of curl, over HTTP/1.1 and HTTP/2."""
 
 import asyncio
 import json
@@ -79,33 +79,33 @@ async def test_initialize_is_answered_in_its_own_response(server, curl):
 
 
 @pytest.mark.requirement("http.post.accepted")
-async def test_every_other_good_post_is_accepted_without_a_body(server, curl):
+async def test_any_other_valid_post_is_202_without_a_body(server, curl):
     connection = await opened(curl, server.url)
     got = await curl(server.url, *JSON, *connection, body=call(2, "session/new", cwd="/project", mcpServers=[]))
     assert (got.status, got.body) == (202, b"")
 
 
 @pytest.mark.requirement("http.post.other-types-refused")
-async def test_a_post_of_another_type_is_415(server, curl):
+async def test_a_post_that_is_not_json_is_415(server, curl):
     assert (await curl(server.url, "-H", "Content-Type: text/plain", body=INITIALIZE)).status == 415
 
 
 @pytest.mark.requirement("http.batch-refused")
-async def test_a_batch_is_400_with_the_error_of_json_rpc(server, curl):
+async def test_a_batch_is_400_with_the_json_rpc_error(server, curl):
     got = await curl(server.url, *JSON, body=[INITIALIZE])
     assert got.status == 400
     assert (got.json["id"], got.json["error"]["code"]) == (None, -32600)
 
 
 @pytest.mark.parametrize(("body", "code"), [(b"{oops", -32700), (b"7", -32600), (b'{"id":1,"method":5}', -32600)])
-async def test_what_is_no_message_is_400_with_the_error_of_json_rpc(server, curl, body, code):
+async def test_an_invalid_message_is_400_with_the_json_rpc_error(server, curl, body, code):
     got = await curl(server.url, *JSON, body=body)
     assert got.status == 400
     assert got.json["error"]["code"] == code
 
 
 @pytest.mark.requirement("http.connection-missing")
-async def test_what_lacks_its_connection_is_400(server, curl):
+async def test_a_request_without_its_connection_id_is_400(server, curl):
     assert (await curl(server.url, *JSON, body=call(2, "session/new"))).status == 400
     assert (await curl(server.url, *EVENTS)).status == 400
     assert (await curl(server.url, "-X", "DELETE")).status == 400
@@ -131,14 +131,14 @@ async def test_a_sessions_message_without_its_header_is_400(server, curl):
 
 
 @pytest.mark.requirement("http.get.other-accept-refused")
-async def test_a_get_that_takes_no_events_is_406(server, curl):
+async def test_a_get_that_does_not_accept_events_is_406(server, curl):
     connection = await opened(curl, server.url)
     assert (await curl(server.url, *connection)).status == 406
     assert (await curl(server.url, *connection, "-H", "Accept: application/json")).status == 406
 
 
 @pytest.mark.requirement("http.session-unknown")
-async def test_the_stream_of_a_session_that_cannot_be_is_404(curl):
+async def test_the_stream_of_a_session_that_cannot_be_loaded_is_404(curl):
     agent = an_agent()
     agent._definition.change_capabilities = lambda _: accord.v1.AgentCapabilities()
     async with serving(agent) as server:
@@ -162,14 +162,14 @@ async def test_delete_ends_a_connection_and_its_streams(server, curl):
     assert (await curl(server.url, "-X", "DELETE", *connection)).status == 404
 
 
-async def test_a_message_that_comes_again_under_its_number_is_taken_once(server, curl):
+async def test_a_message_that_is_posted_twice_with_one_number_is_taken_once(server, curl):
     connection = await opened(curl, server.url)
     (link,) = server.app._links.values()
     for number, sessions in ((1, 1), (1, 1), (3, 2), (2, 3), (2, 3)):
         body = call(number + 1, "session/new", cwd="/", mcpServers=[])
         got = await curl(server.url, *JSON, *connection, "-H", f"Accord-Message: {number}", body=body)
         assert got.status == 202
-        assert link.ledger.sessions == sessions
+        assert link.calls.sessions == sessions
     got = await curl(server.url, *JSON, *connection, "-H", "Accord-Message: first", body=call(9, "session/list"))
     assert got.status == 400
 
@@ -186,7 +186,7 @@ async def test_a_message_past_the_limit_is_413(curl):
         assert (await curl(server.url, *JSON, body=big)).status == 413
 
 
-async def test_who_may_not_come_in_is_401_403_or_421(curl):
+async def test_a_client_without_access_gets_401_403_or_421(curl):
     async with serving(an_agent(), access=Access(["s3cret"], hosts=["127.0.0.1"])) as server:
         token = ("-H", "Authorization: Bearer s3cret")
         got = await curl(server.url, *JSON, body=INITIALIZE)

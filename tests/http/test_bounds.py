@@ -1,4 +1,4 @@
-"""What the server bounds: how much, how many, how long; and what it does with those who go past it."""
+"""The limits of the server on counts, sizes and times, and what happens past each."""
 
 import asyncio
 import contextlib
@@ -12,16 +12,17 @@ from pathlib import Path
 import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
+from websockets.frames import Frame, Opcode
 
 import accord
 from accord import v1
 from accord.http import ServerLimits, serving
 from accord.http.client.pool import Requests
+from accord.http.server.calls import Calls
 from accord.http.server.connection import HttpConnection
-from accord.http.server.ledger import Ledger
 from accord.http.server.validation import Refusal
-from accord.jsonrpc.messages import answer, parse
-from tests.http.talking import DEADLINE, an_agent, editor_of, nobody_is_connected, transport_to
+from accord.jsonrpc.messages import answer
+from tests.http.talking import DEADLINE, WAYS, Editor, an_agent, editor_of, nobody_is_connected, transport_to
 
 INITIALIZE = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}'
 HANDSHAKE = (
@@ -58,7 +59,7 @@ async def all_of(reader, writer):
 # How many
 
 
-async def test_a_connection_has_no_more_sessions_than_it_may_have(way):
+async def test_a_session_over_the_limit_of_a_connection_is_refused(way):
     async with serving(an_agent(), limits=ServerLimits(sessions=2)) as server:
         async with editor_of(transport_to(server.url, way)) as editor:
             first, _ = await editor.open_session(), await editor.open_session()
@@ -76,17 +77,17 @@ async def test_a_connection_has_no_more_sessions_than_it_may_have(way):
 
 
 def test_a_session_that_was_refused_or_loaded_again_does_not_count():
-    ledger = Ledger(sessions=1)
+    calls = Calls(sessions=1)
     load = b'{"jsonrpc":"2.0","id":%d,"method":"session/load","params":{"sessionId":"%s","cwd":"/","mcpServers":[]}}'
-    assert ledger.hear(parse(load % (1, b"a"))) is None
-    ledger.said(b'{"jsonrpc":"2.0","id":1,"error":{"code":-32002,"message":"no"}}')
-    assert ledger.hear(parse(load % (2, b"b"))) is None
-    ledger.said(answer(2, b"{}"))
-    assert ledger.hear(parse(load % (3, b"b"))) is None
-    assert b"at most 1 sessions" in ledger.hear(parse(load % (4, b"c")))
+    assert calls.websocket_received(load % (1, b"a")) is None
+    calls.websocket_sent(b'{"jsonrpc":"2.0","id":1,"error":{"code":-32002,"message":"no"}}')
+    assert calls.websocket_received(load % (2, b"b")) is None
+    calls.websocket_sent(answer(2, b"{}"))
+    assert calls.websocket_received(load % (3, b"b")) is None
+    assert b"at most 1 sessions" in calls.websocket_received(load % (4, b"c"))
 
 
-async def test_a_connection_has_no_more_streams_than_it_may_have():
+async def test_a_stream_over_the_limit_of_a_connection_is_refused():
     link = HttpConnection("id", limits=ServerLimits(streams=2))
     link.can_load = True
     readers = [link.read(None, None), link.read("a", None), link.read("b", None)]
@@ -97,7 +98,7 @@ async def test_a_connection_has_no_more_streams_than_it_may_have():
     link.read("c", None)
 
 
-async def test_more_tcp_connections_than_there_may_be_are_closed():
+async def test_a_tcp_connection_over_the_limit_is_closed():
     async with serving(an_agent(), limits=ServerLimits(sockets=1)) as server:
         first = await raw(server, b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
         async with asyncio.timeout(DEADLINE):
@@ -107,7 +108,7 @@ async def test_more_tcp_connections_than_there_may_be_are_closed():
 
 
 @pytest.mark.parametrize("name", ["body", "sessions", "heartbeat"])
-def test_a_limit_of_nothing_is_a_mistake(name):
+def test_a_limit_of_zero_raises_an_error(name):
     with pytest.raises(ValueError, match=name):
         ServerLimits(**{name: 0})
 
@@ -115,7 +116,7 @@ def test_a_limit_of_nothing_is_a_mistake(name):
 # How slow
 
 
-async def test_a_body_that_trickles_in_is_408():
+async def test_a_body_that_arrives_too_slowly_is_408():
     async with serving(an_agent(), limits=ServerLimits(arrival=0.2)) as server:
         head = b"POST /acp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n"
         got = await all_of(*await raw(server, head, b"{"))
@@ -133,13 +134,13 @@ async def test_a_body_that_trickles_in_is_408():
     ],
     ids=["nothing", "half a head", "HTTP/2 and no request", "HTTP/2 and half a head"],
 )
-async def test_who_never_finishes_the_head_of_a_request_is_hung_up_on(begun):
+async def test_a_connection_whose_request_headers_never_end_is_closed(begun):
     async with serving(an_agent(), limits=ServerLimits(idle=0.2)) as server:
         got = await all_of(*await raw(server, begun))
         assert b"HTTP/1.1 200" not in got
 
 
-async def test_initialize_whose_client_leaves_leaves_nothing():
+async def test_an_initialize_whose_client_disconnects_leaves_no_connection():
     silent = [sys.executable, "-c", "import sys; sys.stdin.read()"]
     async with serving(silent) as server:
         body = INITIALIZE.encode()
@@ -152,7 +153,7 @@ async def test_initialize_whose_client_leaves_leaves_nothing():
         await nobody_is_connected(server)
 
 
-async def test_a_body_that_nobody_wants_does_not_cost_the_http2_connection():
+async def test_a_refused_body_does_not_end_its_http2_connection():
     async with serving(an_agent()) as server:
         requests = Requests(server.url, http2=True)
         connections = set()
@@ -169,10 +170,10 @@ async def test_a_body_that_nobody_wants_does_not_cost_the_http2_connection():
             await requests.close()
 
 
-# Whether anybody is there
+# Clients that vanish
 
 
-async def test_a_websocket_whose_client_is_frozen_is_ended(caplog):
+async def test_a_websocket_whose_client_is_frozen_is_closed(caplog):
     async with serving(an_agent(), limits=ServerLimits(heartbeat=0.2)) as server:
         client = await asyncio.create_subprocess_exec(
             sys.executable,
@@ -192,7 +193,7 @@ async def test_a_websocket_whose_client_is_frozen_is_ended(caplog):
             await client.wait()
 
 
-async def test_a_websocket_whose_client_answers_pings_stays():
+async def test_a_websocket_whose_client_answers_pings_stays_open():
     async with serving(an_agent(), limits=ServerLimits(heartbeat=0.05)) as server:
         reader, writer = await raw(server, HANDSHAKE)
         async with asyncio.timeout(DEADLINE):
@@ -207,7 +208,7 @@ async def test_a_websocket_whose_client_answers_pings_stays():
         writer.close()
 
 
-async def test_a_client_that_reads_nothing_is_given_up_on_a_websocket_too():
+async def test_a_websocket_whose_client_reads_nothing_has_a_problem_after_a_while():
     async with serving(an_agent()) as server, asyncio.timeout(DEADLINE):
         reader, writer = await raw(server, HANDSHAKE)
         await reader.readuntil(b"\r\n\r\n")
@@ -229,7 +230,7 @@ async def test_a_client_that_reads_nothing_is_given_up_on_a_websocket_too():
         writer.close()
 
 
-# Frames that are none
+# Malformed frames
 
 
 @pytest.mark.parametrize(
@@ -257,7 +258,7 @@ async def test_a_client_that_reads_nothing_is_given_up_on_a_websocket_too():
         "half",
     ],
 )
-async def test_frames_that_are_none_are_answered_with_the_close_code_for_it(frames, code):
+async def test_malformed_frames_are_answered_with_their_close_code(frames, code):
     async with serving(an_agent(), limits=ServerLimits(body=1_000_000)) as server:
         reader, writer = await raw(server, HANDSHAKE)
         async with asyncio.timeout(DEADLINE):
@@ -282,13 +283,13 @@ async def test_frames_that_are_none_are_answered_with_the_close_code_for_it(fram
     ],
     ids=["another version", "no key", "a frame before the answer"],
 )
-async def test_a_handshake_that_is_none_is_400_and_leaves_nothing(handshake):
+async def test_a_malformed_handshake_is_400_and_leaves_no_connection(handshake):
     async with serving(an_agent()) as server:
         assert (await all_of(*await raw(server, handshake))).startswith(b"HTTP/1.1 400")
         await nobody_is_connected(server)
 
 
-async def test_a_message_in_pieces_counts_as_a_whole_and_stops_being_collected():
+async def test_a_fragmented_message_over_the_limit_closes_the_websocket():
     async with serving(an_agent(), limits=ServerLimits(body=1000)) as server:
         async with connect(server.url.replace("http", "ws", 1)) as socket:
 
@@ -303,7 +304,56 @@ async def test_a_message_in_pieces_counts_as_a_whole_and_stops_being_collected()
         await nobody_is_connected(server)
 
 
-async def test_compression_is_not_agreed_upon():
+@pytest.mark.parametrize("way", WAYS)
+async def test_the_first_message_of_a_client_is_smaller_than_later_ones_may_be(way):
+    limits = ServerLimits(opening=100_000, body=1_000_000)
+    large = {"_meta": {"x": "y" * 200_000}}
+    async with serving(an_agent(), limits=limits) as server, asyncio.timeout(2 * DEADLINE):
+        async with Editor(transport_to(server.url, way)) as editor:
+            with pytest.raises(accord.AccordError, match=r"413|1009"):
+                await editor.initialize(v1.InitializeRequest(1, meta=large))
+        async with editor_of(transport_to(server.url, way)) as editor:
+            assert await editor.request(v1.NewSessionRequest("/", [], meta=large))
+
+
+async def test_the_first_message_is_bounded_behind_another_asgi_server_too():
+    application = accord.http.app(an_agent(), limits=ServerLimits(opening=1_000))
+    large = {"type": "websocket.receive", "text": INITIALIZE + " " * 1_000}
+    events, sent = [{"type": "websocket.connect"}, large], []
+
+    async def receive():
+        return events.pop(0) if events else await asyncio.Future()
+
+    async def send(event):
+        sent.append(event)
+
+    async with asyncio.timeout(DEADLINE):
+        await application({"type": "websocket", "path": "/acp", "headers": []}, receive, send)
+        await application.close()
+    assert [event["type"] for event in sent] == ["websocket.accept", "websocket.close"]
+    assert sent[-1]["code"] == 1009
+
+
+async def test_a_body_for_an_unknown_connection_is_refused_unread():
+    async with serving(an_agent()) as server:
+        head = b"POST /acp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+        reader, writer = await raw(server, head + b"Acp-Connection-Id: x\r\nContent-Length: 16000000\r\n\r\n")
+        async with asyncio.timeout(DEADLINE):
+            assert b" 404 " in await reader.readline()
+        writer.close()
+
+
+async def test_a_large_message_may_follow_the_first_at_once():
+    limits = ServerLimits(opening=1_000, body=1_000_000)
+    second = '{"jsonrpc":"2.0","id":2,"method":"session/list","params":{"_meta":{"x":"%s"}}}' % ("y" * 20_000)
+    frames = b"".join(Frame(Opcode.TEXT, text.encode()).serialize(mask=True) for text in (INITIALIZE, second))
+    async with serving(an_agent(), limits=limits) as server, connect(server.url.replace("http", "ws", 1)) as socket:
+        socket.transport.write(frames)
+        async with asyncio.timeout(DEADLINE):
+            assert [json.loads(await socket.recv())["id"] for _ in range(2)] == [1, 2]
+
+
+async def test_compression_is_not_negotiated():
     async with serving(an_agent()) as server, connect(server.url.replace("http", "ws", 1)) as socket:
         assert "Sec-WebSocket-Extensions" not in socket.response.headers
         await socket.send(INITIALIZE)

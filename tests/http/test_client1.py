@@ -1,4 +1,4 @@
-"""What the HTTP/1.1 client makes of answers, good and bad: real sockets, and a server that says what it is told to."""
+"""The HTTP/1.1 client reading valid and invalid responses from a scripted server over real sockets."""
 
 import asyncio
 from contextlib import asynccontextmanager
@@ -75,13 +75,13 @@ async def ask(connection, body=b"", method="POST"):
         b"HTTP/1.0 200 OK\r\nX-One: 1\r\nContent-Length: 5\r\n\r\nhello",
     ],
 )
-async def test_an_answer_is_read_however_it_comes(answer, cut):
+async def test_a_response_is_read_wherever_its_bytes_are_cut(answer, cut):
     async with server(answer, cut=cut) as connection:
         response, body = await ask(connection, b"x")
         assert (response.status, response.header("x-one"), body) == (200, "1", b"hello")
 
 
-async def test_a_connection_serves_again_and_again():
+async def test_a_connection_is_reused():
     answers = [GOOD, b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n", b"HTTP/1.1 204 No Content\r\n\r\n", GOOD]
     async with server(*answers, hang_up=False) as connection:
         for answer in answers:
@@ -92,20 +92,20 @@ async def test_a_connection_serves_again_and_again():
 
 
 @pytest.mark.parametrize("closing", [b"HTTP/1.1 200 OK\r\nConnection: close\r\n", b"HTTP/1.0 200 OK\r\n"])
-async def test_a_connection_that_the_server_will_close_is_not_used_again(closing):
+async def test_a_connection_that_the_server_will_close_is_not_reused(closing):
     async with server(closing + b"Content-Length: 2\r\n\r\nok", hang_up=False) as connection:
         assert (await ask(connection))[1] == b"ok"
         assert not connection.is_usable
 
 
 @pytest.mark.parametrize("more", [b"HTTP/1.1 408 Request Timeout\r\n\r\n", b"x"])
-async def test_a_connection_on_which_nobody_knows_what_comes_is_not_used_again(more):
+async def test_a_connection_with_unexpected_bytes_is_not_reused(more):
     async with server(GOOD + more, hang_up=False) as connection:
         assert (await ask(connection))[1] == b"hello"
         assert not connection.is_usable
 
 
-async def test_an_answer_that_is_left_takes_its_connection_with_it():
+async def test_leaving_a_response_unread_closes_its_connection():
     async with server(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\nhello", hang_up=False) as connection:
         response = await connection.request("GET", "/acp", [("host", "here")], b"")
         await response.close()
@@ -139,14 +139,14 @@ async def test_an_answer_that_is_left_takes_its_connection_with_it():
         (b"HTTP/1.1 200 OK\r\nX: " + b"x" * 100_000, "invalid HTTP response: response headers too long"),
     ],
 )
-async def test_what_is_no_whole_answer_is_told(answer, problem):
+async def test_an_invalid_or_incomplete_response_raises_an_error(answer, problem):
     async with server(answer) as connection:
         with pytest.raises(Broken, match=problem):
             await ask(connection, b"x")
         assert not connection.is_usable
 
 
-async def test_an_answer_may_come_before_the_request_was_taken():
+async def test_a_response_may_arrive_before_the_request_was_received():
     async def serve(reader, writer):
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\n\r\nno!")
@@ -159,7 +159,7 @@ async def test_an_answer_may_come_before_the_request_was_taken():
 
 
 @pytest.mark.parametrize(("target", "value"), [("/acp", "a\r\nb: c"), ("/a cp", "a"), ("/a\r\nb: c", "a"), ("/ä", "a")])
-async def test_nothing_breaks_out_of_its_line(target, value):
+async def test_line_breaks_in_a_target_or_a_header_are_refused(target, value):
     async with server(GOOD) as connection:
         with pytest.raises(Broken, match="invalid request") as caught:
             await connection.request("GET", target, [("x", value)], b"")
@@ -167,7 +167,7 @@ async def test_nothing_breaks_out_of_its_line(target, value):
         assert (await ask(connection))[1] == b"hello"
 
 
-async def test_who_reads_nothing_makes_the_server_wait():
+async def test_a_client_that_reads_nothing_makes_the_server_wait():
     size = 30_000_000
     answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % size + b"x" * size
     async with server(answer, hang_up=False) as connection:

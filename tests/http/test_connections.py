@@ -1,4 +1,4 @@
-"""What a server does with what comes over a bare socket: requests in pieces, one behind another, and none at all."""
+"""The server over plain sockets: requests in parts, pipelined and malformed, and WebSocket frames."""
 
 import asyncio
 import base64
@@ -10,8 +10,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypercorn.asyncio import serve
-from hypercorn.config import Config
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed as Closed
 
@@ -89,7 +87,7 @@ def post(body, *fields, length=True):
 INITIALIZE = b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}'
 
 
-async def test_requests_that_come_in_single_bytes_are_answered(line):
+async def test_a_request_that_arrives_in_single_bytes_is_answered(line):
     for byte in post(INITIALIZE):
         await line.send(bytes([byte]))
     status, fields, body = await line.answer()
@@ -98,19 +96,19 @@ async def test_requests_that_come_in_single_bytes_are_answered(line):
     assert fields["date"].endswith("GMT")
 
 
-async def test_requests_that_come_at_once_are_answered_in_order(line):
+async def test_pipelined_requests_are_answered_in_order(line):
     await line.send(HEALTH + post(b"[]") + b"\r\n" + HEALTH)
     assert [(await line.answer())[0] for _ in range(3)] == [200, 400, 200]
 
 
-async def test_a_body_in_chunks_is_a_body(line):
+async def test_a_chunked_body_is_read(line):
     chunks = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in (INITIALIZE[:7], INITIALIZE[7:]))
     await line.send(post(b"", b"Transfer-Encoding: chunked", length=False) + chunks + b"0\r\n\r\n" + HEALTH)
     assert (await line.answer())[0] == 200
     assert (await line.answer())[2] == b"ok"
 
 
-async def test_a_client_that_asks_whether_to_go_on_is_told_to(line):
+async def test_expect_100_continue_is_answered(line):
     await line.send(post(INITIALIZE, b"Expect: 100-continue")[: -len(INITIALIZE)])
     assert (await line.answer())[0] == 100
     await line.send(INITIALIZE)
@@ -130,14 +128,14 @@ async def test_a_client_that_asks_whether_to_go_on_is_told_to(line):
     ],
     ids=["no HTTP", "no host", "two hosts", "a head without end", "chunks and a length", "two lengths", "zipped"],
 )
-async def test_what_is_no_request_is_answered_and_ends_the_connection(line, request_, status):
+async def test_a_malformed_request_is_answered_and_ends_the_connection(line, request_, status):
     await line.send(request_)
     got, fields, _ = await line.answer()
     assert (got, fields["connection"]) == (status, "close")
     assert await line.is_closed()
 
 
-async def test_a_message_past_the_limit_is_refused_while_it_is_still_sent():
+async def test_a_message_over_the_limit_is_refused_while_it_is_sent():
     async with (
         serving(App(an_agent(), limits=ServerLimits(body=1000))) as server,
         a_line(server) as line,
@@ -149,27 +147,27 @@ async def test_a_message_past_the_limit_is_refused_while_it_is_still_sent():
         assert await line.is_closed()
 
 
-async def test_an_old_client_gets_its_answer_and_the_end_of_the_connection(line):
+async def test_an_http_1_0_client_gets_its_response_and_the_end_of_the_connection(line):
     await line.send(b"GET /healthz HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
     status, fields, body = await line.answer()
     assert (status, fields["connection"], body) == (200, "close", b"ok")
     assert await line.is_closed()
 
 
-async def test_the_head_alone_is_the_head_alone(line):
+async def test_a_response_to_head_has_no_body(line):
     await line.send(HEALTH.replace(b"GET", b"HEAD") + HEALTH)
     head = await line.reader.readuntil(b"\r\n\r\n")
     assert b"content-length: " in head
     assert (await line.answer())[2] == b"ok"
 
 
-async def test_http2_is_known_by_its_first_bytes_however_they_come(line):
+async def test_http2_is_recognized_by_its_preface_in_single_bytes(line):
     for byte in PREFACE:
         await line.send(bytes([byte]))
     assert (await line.reader.readexactly(9))[3] == 4  # a SETTINGS frame
 
 
-async def test_an_idle_connection_does_not_keep_a_server():
+async def test_an_idle_connection_does_not_delay_the_end_of_a_server():
     async with serving(an_agent()) as server:
         opening = a_line(server)
         line = await opening.__aenter__()
@@ -197,7 +195,7 @@ UPGRADE = (
     ],
     ids=["version", "key", "connection", "path", "origin", "host"],
 )
-async def test_a_websocket_that_may_not_be_is_refused_before_it_is_one(line, old, new, status):
+async def test_a_websocket_without_access_is_refused_before_the_upgrade(line, old, new, status):
     await line.send(UPGRADE.replace(old, new, 1))
     assert (await line.answer())[0] == status
 
@@ -218,7 +216,7 @@ async def frames_until(line, frames, kind):
     return found
 
 
-async def test_messages_that_come_right_behind_the_servers_answer_are_not_lost():
+async def test_messages_that_follow_the_handshake_at_once_are_not_lost():
     async def greet(reader, writer):
         head = await reader.readuntil(b"\r\n\r\n")
         key = next(line for line in head.splitlines() if line.lower().startswith(b"sec-websocket-key:")).split()[1]
@@ -241,7 +239,7 @@ async def test_messages_that_come_right_behind_the_servers_answer_are_not_lost()
     listening.close()
 
 
-async def test_a_message_in_fragments_is_one_and_a_ping_is_answered_between_them(server):
+async def test_a_fragmented_message_is_joined_and_a_ping_between_fragments_is_answered(server):
     async with connect(server.url.replace("http", "ws", 1)) as socket, asyncio.timeout(DEADLINE):
         text = INITIALIZE.decode()
 
@@ -259,7 +257,7 @@ async def test_a_message_in_fragments_is_one_and_a_ping_is_answered_between_them
     [(texts([b"{}"]), 1002), (bytes([0xC1, 0x80]) + b"mask", 1002), (control(TEXT, b"\xff", masking()), 1007)],
     ids=["not masked", "compressed", "no text"],
 )
-async def test_who_breaks_the_rules_of_websocket_is_told_with_a_code(line, server, sent, code):
+async def test_a_protocol_violation_closes_the_websocket_with_its_code(line, server, sent, code):
     frames = await opened(line)
     await line.send(sent)
     found = await frames_until(line, frames, CLOSE)
@@ -267,7 +265,7 @@ async def test_who_breaks_the_rules_of_websocket_is_told_with_a_code(line, serve
     await nobody_is_connected(server)
 
 
-async def test_a_message_past_the_limit_closes_a_websocket_with_its_code():
+async def test_a_message_over_the_limit_closes_the_websocket_with_1009():
     async with (
         serving(App(an_agent(), limits=ServerLimits(body=1000))) as server,
         connect(server.url.replace("http", "ws", 1)) as socket,
@@ -279,13 +277,13 @@ async def test_a_message_past_the_limit_closes_a_websocket_with_its_code():
         assert socket.close_code == 1009
 
 
-async def test_an_end_without_a_word_ends_the_connection(line, server):
+async def test_a_reset_websocket_ends_its_connection(line, server):
     await opened(line)
     line.writer.transport.abort()
     await nobody_is_connected(server)
 
 
-async def test_who_does_not_read_a_websocket_stops_its_agent_and_gets_everything_later():
+async def test_an_unread_websocket_pauses_its_agent_and_loses_nothing():
     sent = 0
     agent = accord.Agent("talker")
 
@@ -315,7 +313,7 @@ async def test_who_does_not_read_a_websocket_stops_its_agent_and_gets_everything
 
 
 class Heard:
-    """Who a transport delivers to."""
+    """A receiver that keeps what it gets."""
 
     def __init__(self):
         self.end = asyncio.get_running_loop().create_future()
@@ -339,7 +337,7 @@ class Heard:
 
 
 beating = pytest.mark.parametrize("pair", [0.05], indirect=True)
-"""With a heart that beats fast."""
+"""With frequent pings."""
 
 
 @pytest.fixture(params=[None])
@@ -367,13 +365,13 @@ async def pair(request):
 
 
 @beating
-async def test_who_does_not_answer_a_ping_is_given_up(pair):
+async def test_a_peer_that_answers_no_ping_is_dropped(pair):
     _, heard, _ = pair
     assert (await heard.end).reason == "unresponsive"
 
 
 @beating
-async def test_who_answers_pings_is_there(pair):
+async def test_a_peer_that_answers_pings_stays_connected(pair):
     _, heard, line = pair
     frames, pings = Frames(1000, masked=False), 0
     while pings < 5:
@@ -385,7 +383,7 @@ async def test_who_answers_pings_is_there(pair):
     assert (await heard.end).reason in ("peer_closed", "broken")
 
 
-async def test_nothing_that_was_sent_before_the_end_is_lost(pair):
+async def test_messages_sent_before_the_close_frame_are_delivered(pair):
     framed, heard, line = pair
     await line.send(texts([b"one", b"two"], masking()) + control(CLOSE, b"", masking()))
     assert (await heard.end).reason == "peer_closed"
@@ -394,7 +392,7 @@ async def test_nothing_that_was_sent_before_the_end_is_lost(pair):
     assert framed.unsent == 0
 
 
-async def test_a_flush_waits_until_everything_is_on_its_way(pair):
+async def test_a_flush_waits_until_everything_is_written(pair):
     framed, heard, line = pair
     framed.send([os.urandom(500).hex().encode()] * 20_000)
     flushing = asyncio.ensure_future(framed.flush())
@@ -453,7 +451,7 @@ app = App(an_agent())
 """
 
 
-async def test_another_server_serves_the_application_as_well(tmp_path):
+async def test_the_application_runs_in_another_asgi_server(tmp_path):
     (tmp_path / "elsewhere.py").write_text(ELSEWHERE)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         bound = f"fd://{listening.fileno()}"
@@ -473,24 +471,3 @@ async def test_another_server_serves_the_application_as_well(tmp_path):
     finally:
         process.terminate()
         await process.wait()
-
-
-async def test_somebody_else_s_hypercorn_in_this_process_works_as_ever(server):
-    async def hello(scope, receive, send):
-        assert scope["type"] in ("http", "lifespan")
-        await receive()
-        if scope["type"] == "http":
-            await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"5")]})
-            await send({"type": "http.response.body", "body": b"hello"})
-
-    config, ending = Config(), asyncio.Event()
-    config.errorlog = None
-    listening = socket.create_server(("127.0.0.1", 0))
-    port = listening.getsockname()[1]
-    config.bind = [f"fd://{listening.detach()}"]  # which it closes
-    serving_theirs = asyncio.create_task(serve(hello, config, shutdown_trigger=ending.wait))
-    async with asyncio.timeout(DEADLINE), _Opening(port) as line:
-        await line.send(HEALTH)
-        assert (await line.answer())[::2] == (200, b"hello")
-    ending.set()
-    await serving_theirs

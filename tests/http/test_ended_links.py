@@ -1,4 +1,4 @@
-"""A link that has ended leaves nothing: no object once the garbage is collected, and no buffer even before that."""
+"""An ended connection leaves no objects after garbage collection, and no buffers even before it."""
 
 import asyncio
 import gc
@@ -85,7 +85,7 @@ async def orderly(here):
         await peer.initialize(v1.InitializeRequest(1), timeout=DEADLINE)
 
 
-async def test_connections_in_memory_leave_nothing():
+async def test_connections_in_memory_leave_no_objects():
     agent = an_agent()
 
     async def connect():
@@ -99,7 +99,7 @@ async def test_connections_in_memory_leave_nothing():
 
 
 @pytest.mark.parametrize("end", ["orderly", "half a message"])
-async def test_connections_over_standard_streams_leave_nothing(end):
+async def test_connections_over_standard_streams_leave_no_objects(end):
     agent = an_agent()
 
     async def connect():
@@ -175,7 +175,7 @@ async def leave_a_websocket(client, end):
 
 
 @pytest.mark.parametrize("end", ["orderly", "half a message", "half a message in fragments", "reset"])
-async def test_websockets_leave_nothing(server, end):
+async def test_websockets_leave_no_objects(server, end):
     async def connect():
         async with WebSocketClient(server) as client:
             await leave_a_websocket(client, end)
@@ -186,7 +186,7 @@ async def test_websockets_leave_nothing(server, end):
 
 
 @pytest.mark.parametrize("end", ["half a message", "half a message in fragments"])
-async def test_half_a_message_is_dropped_when_its_websocket_ends_and_not_when_garbage_is_collected(server, end):
+async def test_half_a_message_is_dropped_when_its_websocket_ends(server, end):
     gc.collect()
     gc.disable()
     try:
@@ -274,7 +274,7 @@ def give_up_the_unused(server):
 
 @pytest.mark.parametrize("end", ["DELETE", "half a message", "reset"])
 @pytest.mark.parametrize("client_of", [Http1Client, Http2Client])
-async def test_http_connections_leave_nothing(server, client_of, end):
+async def test_http_connections_leave_no_objects(server, client_of, end):
     async def connect():
         async with client_of(server) as client:
             connection = (await client.post(INITIALIZE))["acp-connection-id"]
@@ -293,7 +293,7 @@ async def test_http_connections_leave_nothing(server, client_of, end):
         await nobody_is_connected(server)
 
 
-async def test_answers_that_nobody_can_read_any_more_are_dropped_when_the_connection_ends():
+async def test_answers_that_can_no_longer_be_read_are_dropped():
     async with serving(App(an_agent())) as server, Http1Client(server) as client:
         connection = (await client.post(INITIALIZE))["acp-connection-id"]
         await client.post(ASK, connection)

@@ -1,4 +1,4 @@
-"""How a server ends: prompts are finished, clients are told, and nobody waits for ever."""
+"""The end of a server: prompts are finished, clients are told, and the wait is bounded."""
 
 import asyncio
 import os
@@ -51,7 +51,7 @@ async def status_of(url, method="GET", headers=(), body=b""):
         await requests.close()
 
 
-async def test_prompts_are_answered_before_the_server_ends_and_nobody_else_comes_in(way):
+async def test_prompts_are_answered_before_the_server_ends_and_new_clients_are_refused(way):
     done = asyncio.Event()
     async with serving(an_agent_that_waits(done)) as server:
         idle_one = editor_of(transport_to(server.url, way))
@@ -73,7 +73,7 @@ async def test_prompts_are_answered_before_the_server_ends_and_nobody_else_comes
             await closing
 
 
-async def test_prompts_have_no_more_time_than_they_are_given(way):
+async def test_prompts_are_ended_after_the_grace_period(way):
     async with serving(an_agent()) as server, editor_of(transport_to(server.url, way)) as editor:
         session = await editor.open_session()
         turn = asyncio.create_task(editor.prompt(session, "wait"))
@@ -83,7 +83,7 @@ async def test_prompts_have_no_more_time_than_they_are_given(way):
             await turn
 
 
-async def test_the_clients_of_websockets_hear_that_the_server_is_going_away():
+async def test_websockets_are_closed_with_1001_when_the_server_ends():
     async with serving(an_agent()) as server, connect(server.url.replace("http", "ws", 1)) as socket:
         await server.app.close()
         await asyncio.wait_for(socket.wait_closed(), DEADLINE)
@@ -91,7 +91,7 @@ async def test_the_clients_of_websockets_hear_that_the_server_is_going_away():
 
 
 @pytest.mark.parametrize("http2", [False, True])
-async def test_streams_end_with_the_server_and_are_not_cut(http2):
+async def test_event_streams_are_completed_when_the_server_ends(http2):
     async with serving(an_agent()) as server:
         requests = Requests(server.url, http2=http2)
         opened = await requests.request("POST", [("content-type", "application/json")], INITIALIZE)
@@ -105,7 +105,7 @@ async def test_streams_end_with_the_server_and_are_not_cut(http2):
         await requests.close()
 
 
-async def test_a_server_whose_clients_have_streams_open_ends_in_order_and_completely(way):
+async def test_a_server_with_open_streams_ends_and_leaves_no_tasks(way):
     """Nothing is left, whichever Python this is: the fixture looks at the tasks."""
     for _ in range(3):
         async with serving(an_agent()) as server:
@@ -122,7 +122,7 @@ async def test_a_server_whose_clients_have_streams_open_ends_in_order_and_comple
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
-async def test_told_once_it_waits_for_prompts_and_told_twice_it_ends(number):
+async def test_a_second_signal_ends_the_wait_for_prompts(number):
     arguments = ("--grace", "3600", "--", sys.executable, "-c", LASTING)
     async with (
         serving_process(*arguments, stderr=subprocess.DEVNULL) as (process, url),
@@ -144,7 +144,7 @@ async def test_told_once_it_waits_for_prompts_and_told_twice_it_ends(number):
             await turn
 
 
-async def test_a_server_that_is_killed_takes_its_agents_with_it_and_its_clients_notice(way):
+async def test_a_killed_server_ends_its_agents_and_its_clients_notice(way):
     options = {} if way == "websocket" else {"reconnect_within": 0}
     async with (
         serving_process(stderr=subprocess.DEVNULL) as (process, url),

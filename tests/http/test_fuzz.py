@@ -1,4 +1,4 @@
-"""Whatever is sent to the server, it answers, goes on serving everybody else, and keeps nothing of it.
+"""Random requests: the server answers each, serves its other clients, and keeps nothing.
 
 The application is asked directly, thousands of times, by hypothesis; then a real server over sockets, by a generator
 with a seed. `--seeds 20000` asks more, `--seed 4711` the one again that failed.
@@ -212,7 +212,7 @@ async def play(program):
     assert {task for task in left if not task.done()} == set()
 
 
-def test_whatever_the_application_is_asked_it_answers_and_serves_everybody_else(pytestconfig):
+def test_the_application_answers_any_request_and_serves_the_others(pytestconfig):
     @settings(
         max_examples=pytestconfig.option.seeds or EXAMPLES,
         deadline=None,
@@ -355,7 +355,7 @@ async def thrown(server, junk):
         writer.close()
 
 
-async def test_whatever_comes_over_a_socket_harms_nobody_else(pytestconfig, caplog):
+async def test_junk_on_a_socket_does_not_affect_other_connections(pytestconfig, caplog):
     option = pytestconfig.option
     programs = [option.seed] if option.seed is not None else range(min(option.seeds or PROGRAMS, 5000))
     limits = ServerLimits(body=100_000, idle=2.0, arrival=1.0, heartbeat=0.5, abandoned=1.0)

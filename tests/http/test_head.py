@@ -1,4 +1,4 @@
-"""HTTP/1.1 on the wire: what is read the same by everybody is read, and the rest is refused."""
+"""The HTTP/1.1 parser: accepts what every parser reads the same way, and refuses the rest."""
 
 import h11
 import pytest
@@ -34,7 +34,7 @@ def read_by_h11(data):
 
 @unhurried
 @given(st.lists(st.tuples(NAMES, VALUES), max_size=6), st.sampled_from([b"GET", b"POST", b"X-1"]))
-def test_a_good_head_is_read_as_h11_reads_it(fields, method):
+def test_valid_headers_are_read_as_h11_reads_them(fields, method):
     fields = [(b"Host", b"here"), *((b"x" + name, value) for name, value in fields)]
     data = head_bytes(b"%b /a?b=c HTTP/1.1\r\n" % method, fields)
     ours, theirs = request_head(data[:-2]), read_by_h11(data)
@@ -43,7 +43,7 @@ def test_a_good_head_is_read_as_h11_reads_it(fields, method):
 
 @unhurried
 @given(st.binary(max_size=40), st.integers(0, 60))
-def test_what_h11_refuses_is_refused(noise, place):
+def test_headers_that_h11_refuses_are_refused(noise, place):
     data = bytearray(b"POST /acp HTTP/1.1\r\nHost: here\r\nX-One: 1\r\n\r\n")
     data[place % len(data) : place % len(data)] = noise
     end = bytes(data).find(b"\r\n\r\n")
@@ -81,7 +81,7 @@ def test_what_h11_refuses_is_refused(noise, place):
         b"GET /acp HTTP/1.1\r\n: no name\r\n",
     ],
 )
-def test_a_head_that_can_be_read_in_two_ways_is_refused(head):
+def test_ambiguous_headers_are_refused(head):
     with pytest.raises(Bad):
         request_head(head)
 
@@ -102,20 +102,20 @@ def test_a_head_that_can_be_read_in_two_ways_is_refused(head):
         (b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", 501),
     ],
 )
-def test_a_length_that_can_be_read_in_two_ways_is_refused(fields, status):
+def test_an_ambiguous_length_is_refused(fields, status):
     with pytest.raises(Bad) as caught:
         body_of_request(request_head(b"POST /acp HTTP/1.1\r\n" + fields))
     assert caught.value.status == status
 
 
-def test_an_old_request_has_no_chunks():
+def test_a_chunked_http_1_0_request_is_refused():
     with pytest.raises(Bad):
         body_of_request(request_head(b"POST /acp HTTP/1.0\r\nTransfer-Encoding: chunked\r\n"))
 
 
 @unhurried
 @given(st.lists(st.binary(min_size=1, max_size=40), max_size=5), st.data())
-def test_a_body_in_chunks_is_read_whatever_the_pieces_it_is_cut_into(parts, data):
+def test_a_chunked_body_is_read_wherever_it_is_cut(parts, data):
     rest = b"".join([*map(chunk, parts), b"0;of=nothing\r\nTrailer: yes\r\n\r\n", b"BEHIND"])
     body, found = Chunked(), b""
     while not body.is_over:
@@ -139,7 +139,7 @@ def test_a_body_in_chunks_is_read_whatever_the_pieces_it_is_cut_into(parts, data
         b"f" * 17 + b"\r\n",
     ],
 )
-def test_a_chunk_that_does_not_say_how_long_it_is_is_refused(data):
+def test_a_chunk_with_an_invalid_size_is_refused(data):
     with pytest.raises(Bad):
         Chunked().feed(data)
 
@@ -160,23 +160,23 @@ def test_a_chunk_that_does_not_say_how_long_it_is_is_refused(data):
         b"Authorization: Bearer x",
     ],
 )
-def test_a_trailer_that_another_reader_could_take_for_something_else_is_refused(field):
+def test_a_trailer_with_a_malformed_or_forbidden_field_is_refused(field):
     with pytest.raises(Bad):
         Chunked().feed(b"0\r\n" + field + b"\r\n\r\n")
 
 
-def test_a_plain_trailer_is_passed_over():
+def test_a_plain_trailer_is_ignored():
     body = Chunked()
     assert body.feed(b"0\r\nServer-Timing: x\r\nX-Sum:\r\n\r\nnext") == (b"", b"next")
     assert body.is_over
 
 
-def test_a_trailer_has_a_bound():
+def test_a_trailer_over_the_limit_is_refused():
     with pytest.raises(Bad):
         Chunked().feed(b"0\r\n" + (b"a: " + b"x" * 1000 + b"\r\n") * 100)
 
 
-def test_a_response_without_a_length_lasts_as_long_as_its_connection():
+def test_a_response_without_a_length_ends_with_its_connection():
     head = response_head(b"HTTP/1.1 200 OK\r\n")
     body = body_of_response(head, "GET")
     assert isinstance(body, UntilTheEnd)
@@ -185,12 +185,12 @@ def test_a_response_without_a_length_lasts_as_long_as_its_connection():
 
 
 @pytest.mark.parametrize(("status", "method"), [(b"204", "GET"), (b"304", "GET"), (b"200", "HEAD"), (b"100", "GET")])
-def test_some_responses_have_no_body_whatever_they_say(status, method):
+def test_a_response_without_a_body_ignores_its_content_length(status, method):
     body = body_of_response(response_head(b"HTTP/1.1 %b \r\nContent-Length: 5\r\n" % status), method)
     assert body.is_over
 
 
-def test_a_body_that_is_cut_off_is_not_whole():
+def test_a_truncated_body_is_incomplete():
     body = Sized(5)
     assert body.feed(b"abc") == (b"abc", b"")
     assert not body.end()
@@ -198,13 +198,13 @@ def test_a_body_that_is_cut_off_is_not_whole():
     assert body.end()
 
 
-def test_a_connection_is_kept_unless_somebody_says_otherwise():
+def test_a_connection_is_kept_unless_one_side_says_close():
     assert keeps([], is_1_1=True)
     assert not keeps([(b"connection", b"x, Close")], is_1_1=True)
     assert not keeps([(b"connection", b"keep-alive")], is_1_1=False)
 
 
-def test_a_value_does_not_break_out_of_its_line():
+def test_a_header_value_with_a_line_break_is_refused():
     for value in b"a\r\nb: c", b"a\nb", b"a\0":
         with pytest.raises(ValueError, match="line break"):
             head_bytes(b"HTTP/1.1 200 OK\r\n", [(b"x", value)])

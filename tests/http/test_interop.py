@@ -99,7 +99,7 @@ async def test_our_client_with_their_server(peer, way):
 
 
 @pytest.mark.parametrize("way", ["http1", "websocket"])
-async def test_the_end_of_their_server_is_the_end_of_our_link(peer, way):
+async def test_the_end_of_their_server_ends_our_connection(peer, way):
     async with program(peer, peer.peer.agent) as process:
         url = (await process.stdout.readline()).decode().strip()
         async with editor_of(transport_to(url, way)) as editor:

@@ -1,4 +1,4 @@
-"""Streams that break are taken up again, and what cannot be is said."""
+"""Broken streams are resumed; one that cannot be ends the connection with the reason."""
 
 import asyncio
 
@@ -21,7 +21,7 @@ async def cut(server):
 
 
 @pytest.mark.parametrize("http2", [False, True])
-async def test_streams_that_were_cut_bring_everything_once_and_in_order(http2):
+async def test_streams_that_broke_deliver_everything_once_and_in_order(http2):
     async with serving(an_agent()) as server, editor_of(HttpTransport(server.url, http2=http2)) as editor:
         session = await editor.open_session()
         turn = asyncio.create_task(editor.prompt(session, "count 2000"))
@@ -33,7 +33,7 @@ async def test_streams_that_were_cut_bring_everything_once_and_in_order(http2):
         assert editor.text(session) == "".join(f"{number} " for number in range(2000))
 
 
-async def test_what_was_sent_while_nobody_read_arrives_afterwards():
+async def test_messages_sent_while_no_stream_was_open_arrive_later():
     async with serving(an_agent()) as server, editor_of(HttpTransport(server.url)) as editor:
         session = await editor.open_session()
         await editor.prompt(session, "before")
@@ -42,12 +42,12 @@ async def test_what_was_sent_while_nobody_read_arrives_afterwards():
         assert editor.text(session) == "before after "
 
 
-async def test_a_stream_that_missed_too_much_ends_the_link_and_says_so():
+async def test_a_stream_that_cannot_be_resumed_ends_the_connection_with_the_reason():
     async with serving(an_agent()) as server, editor_of(HttpTransport(server.url)) as editor:
         session = await editor.open_session()
         await editor.prompt(session, "before")
         (link,) = server.app._links.values()
-        stream = link.outbound.sessions[session]
+        stream = link.streams.sessions[session]
         stream.dropped = stream.handed_out + 1  # as if more had been sent, and not been kept
         stream.handed_out += 1
         await cut(server)
@@ -57,7 +57,7 @@ async def test_a_stream_that_missed_too_much_ends_the_link_and_says_so():
         assert "no longer kept" in end.detail
 
 
-async def test_a_connection_that_is_gone_ends_the_link():
+async def test_a_connection_that_the_server_forgot_ends_at_the_client():
     async with serving(an_agent()) as server, editor_of(HttpTransport(server.url)) as editor:
         await editor.open_session()
         link = await cut(server)
@@ -67,14 +67,14 @@ async def test_a_connection_that_is_gone_ends_the_link():
 
 
 @pytest.mark.parametrize("http2", [False, True])
-async def test_an_agent_whose_client_does_not_read_waits_and_goes_on(http2):
+async def test_an_agent_whose_client_does_not_read_is_paused_and_resumed(http2):
     """The server keeps no more than the mark for a client that is there but does not take anything."""
     most = 0
 
     class Watched(Streams):
-        def put(self, frame):
+        def put(self, frame, sent):
             nonlocal most
-            put = super().put(frame)
+            put = super().put(frame, sent)
             most = max(most, self.waiting_bytes)
             return put
 
@@ -84,8 +84,8 @@ async def test_an_agent_whose_client_does_not_read_waits_and_goes_on(http2):
             session = await editor.open_session()
             (link,) = server.app._links.values()
             watched = Watched()
-            watched.__dict__.update(link.outbound.__dict__)
-            link.outbound = watched
+            watched.__dict__.update(link.streams.__dict__)
+            link.streams = watched
             transport.pause_reading()
             word = "x" * 100_000
             turn = asyncio.create_task(editor.prompt(session, " ".join([word] * 150)))
@@ -98,7 +98,7 @@ async def test_an_agent_whose_client_does_not_read_waits_and_goes_on(http2):
             assert most < 4 * 1024 * 1024
 
 
-async def test_a_connection_that_nobody_uses_is_given_up():
+async def test_an_unused_connection_is_closed():
     async with serving(an_agent()) as server, editor_of(HttpTransport(server.url, reconnect_within=0)) as editor:
         await editor.open_session()
         (link,) = server.app._links.values()
@@ -110,18 +110,18 @@ async def test_a_connection_that_nobody_uses_is_given_up():
         assert link.end.reason == "unresponsive"
 
 
-async def test_nobody_reading_for_too_long_is_a_problem():
+async def test_a_connection_whose_client_reads_nothing_has_a_problem_after_a_while():
     async with serving(an_agent()) as server, editor_of(HttpTransport(server.url)) as editor:
         session = await editor.open_session()
         await editor.prompt(session, "one")
         (link,) = server.app._links.values()
-        link.outbound.put(b'{"jsonrpc":"2.0","method":"_x/y"}')
+        link.send([b'{"jsonrpc":"2.0","method":"_x/y"}'])
         now = asyncio.get_running_loop().time()
         assert "the client read nothing" in link.problem(now + 10_000)
 
 
 @pytest.mark.requirement("http.cookies-returned")
-async def test_cookies_of_any_answer_come_back_with_everything_that_follows(way):
+async def test_cookies_of_any_response_are_sent_with_later_requests(way):
     asked = []
 
     class Balancer(App):
@@ -151,7 +151,7 @@ async def test_cookies_of_any_answer_come_back_with_everything_that_follows(way)
 
 @pytest.mark.requirement("http.connection-header", "http.session-header", "http.version-header", "http.post.sends-json")
 @pytest.mark.requirement("http.get.accepts-events")
-async def test_the_client_sends_the_headers_that_the_page_wants():
+async def test_the_client_sends_the_headers_of_the_specification():
     seen = []
 
     class Watching(App):

@@ -1,4 +1,4 @@
-"""An agent over WebSocket, HTTP/1.1 and HTTP/2 is the agent that it is over a pipe."""
+"""An agent behaves over WebSocket, HTTP/1.1 and HTTP/2 as it does over a pipe."""
 
 import asyncio
 import sys
@@ -15,7 +15,7 @@ from tests.http.talking import DEADLINE, an_agent, editor_of, nobody_is_connecte
 @pytest.mark.requirement(
     "http.client-speaks-both", "http.lifecycle-kept", "websocket.same-endpoint", "http.version-two"
 )
-async def test_a_prompt_is_answered_after_all_that_was_said(server, way):
+async def test_a_prompt_is_answered_after_its_last_update(server, way):
     async with editor_of(transport_to(server.url, way)) as editor:
         session = await editor.open_session()
         assert (await editor.prompt(session, "one two three")).stop_reason == "end_turn"
@@ -25,7 +25,7 @@ async def test_a_prompt_is_answered_after_all_that_was_said(server, way):
         assert editor.text(session) == "one two three four "
 
 
-async def test_many_updates_arrive_in_order_and_none_is_lost(server, way):
+async def test_many_updates_arrive_in_order_and_complete(server, way):
     async with editor_of(transport_to(server.url, way)) as editor:
         sessions = [await editor.open_session() for _ in range(3)]
         await asyncio.gather(*(editor.prompt(session, "count 500") for session in sessions))
@@ -70,7 +70,7 @@ async def test_a_big_message_passes(server, way):
 
 
 @pytest.mark.requirement("websocket.cleaned-up", "http.delete-ends-connection")
-async def test_nothing_of_a_connection_is_left_when_its_client_has_gone(server, way):
+async def test_a_connection_is_forgotten_when_its_client_has_gone(server, way):
     async with editor_of(transport_to(server.url, way)) as editor:
         session = await editor.open_session()
         turn = asyncio.create_task(editor.prompt(session, "wait"))
@@ -81,7 +81,7 @@ async def test_nothing_of_a_connection_is_left_when_its_client_has_gone(server, 
     await nobody_is_connected(server)
 
 
-async def test_the_end_of_a_server_is_told_to_its_clients(way):
+async def test_clients_are_told_when_their_server_ends(way):
     async with serving(an_agent()) as server:
         transport = transport_to(server.url, way)
         async with editor_of(transport) as editor:
@@ -94,7 +94,7 @@ async def test_the_end_of_a_server_is_told_to_its_clients(way):
             assert (await editor.connection.closed()).reason in ("peer_closed", "broken")
 
 
-async def test_nobody_listening_is_one_clear_error(way):
+async def test_a_refused_tcp_connection_is_one_clear_error(way):
     async with serving(an_agent()) as server:
         url = server.url
     with pytest.raises(accord.ConnectionClosed, match=r"127\.0\.0\.1") as caught:
@@ -103,7 +103,7 @@ async def test_nobody_listening_is_one_clear_error(way):
     assert caught.value.reason == "broken"
 
 
-async def test_a_token_is_wanted_where_there_are_tokens(way):
+async def test_a_server_with_tokens_requires_one(way):
     async with serving(an_agent(), access=Access({"s3cret": "ada"})) as server:
         with pytest.raises(accord.ConnectionClosed, match="401"):
             async with editor_of(transport_to(server.url, way)):
@@ -113,7 +113,7 @@ async def test_a_token_is_wanted_where_there_are_tokens(way):
             assert await editor.open_session()
 
 
-async def test_one_users_sessions_are_nobody_elses(way):
+async def test_a_user_cannot_load_the_sessions_of_another(way):
     async with serving(an_agent(), access=Access({"a": "ada", "b": "bob"})) as server:
         async with editor_of(transport_to(server.url, way, headers={"Authorization": "Bearer a"})) as ada:
             session = await ada.open_session()
@@ -153,7 +153,7 @@ async def test_accord_connect_takes_a_url(server, way):
         assert (await session.prompt("hello you")).text == "hello you "
 
 
-async def test_bad_text_is_answered_and_the_link_lives(server, way):
+async def test_malformed_text_is_answered_and_the_connection_stays_open(server, way):
     async with ScriptedPeer(transport_to(server.url, way), deadline=DEADLINE) as script:
         await script.request("initialize", {"protocolVersion": 1})
         script.send_raw(b'{"jsonrpc":"2.0", oops}')
@@ -161,7 +161,7 @@ async def test_bad_text_is_answered_and_the_link_lives(server, way):
         assert (await script.request("session/new", {"cwd": "/project", "mcpServers": []}))["sessionId"]
 
 
-async def test_a_request_before_initialize_is_refused_and_the_link_lives(server, way):
+async def test_a_request_before_initialize_is_refused_and_the_connection_stays_open(server, way):
     async with ScriptedPeer(transport_to(server.url, way), deadline=DEADLINE) as script:
         early = script.call("session/new", {"cwd": "/project", "mcpServers": []})
         await script.expect_error(early, -32600)
@@ -169,13 +169,13 @@ async def test_a_request_before_initialize_is_refused_and_the_link_lives(server,
         assert (await script.request("session/new", {"cwd": "/project", "mcpServers": []}))["sessionId"]
 
 
-async def test_a_server_off_the_loopback_wants_tokens():
+async def test_a_server_off_the_loopback_requires_tokens():
     with pytest.raises(accord.AccordError, match="token"):
         async with serving(an_agent(), host="0.0.0.0"):
             pass
 
 
-async def test_a_url_that_is_none_is_one_clear_error():
+async def test_an_invalid_url_is_one_clear_error():
     with pytest.raises(accord.AccordError, match="ftp"):
         accord.http.connect_transport("ftp://x")
 

@@ -1,4 +1,4 @@
-"""Many connections at once, agents that are killed, readers that stop, wires that are cut: each touches only itself."""
+"""Load and faults: killed agents, stopped readers and broken TCP connections affect only their own connection."""
 
 import asyncio
 import json
@@ -52,7 +52,7 @@ async def test_many_connections_at_once_lose_nothing():
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of files are Unix's")
-async def test_a_server_allows_itself_more_clients_than_its_shell_does():
+async def test_a_server_raises_its_limit_of_open_files():
     serve = (PYTHON, "-m", "accord", "serve", "--port", "0")
     async with program("sh", "-c", 'ulimit -S -n 64; exec "$@"', "sh", *serve) as server, asyncio.timeout(DEADLINE):
         port = int(re.search(rb"http://127.0.0.1:(\d+)", await server.stdout.readline())[1])
@@ -68,7 +68,7 @@ async def test_a_server_allows_itself_more_clients_than_its_shell_does():
 # Agents that are killed
 
 
-async def test_an_agent_that_is_killed_takes_only_its_own_connection_with_it(way, tmp_path):
+async def test_a_killed_agent_ends_only_its_own_connection(way, tmp_path):
     async with (
         serving([PYTHON, HERE, "agent", str(tmp_path / "progress")]) as server,
         editor_of(transport_to(server.url, way)) as victim,
@@ -96,7 +96,7 @@ async def test_an_agent_that_is_killed_takes_only_its_own_connection_with_it(way
         assert server.app.connections == 1
 
 
-async def test_who_comes_when_the_agent_cannot_be_started_is_told(way, caplog):
+async def test_a_client_is_told_that_the_agent_cannot_be_started(way, caplog):
     async with serving(["/no/such/agent"]) as server:
         with pytest.raises(accord.AccordError, match="the agent could not be started"):
             async with editor_of(transport_to(server.url, way)):
@@ -139,7 +139,7 @@ class Remote:
 
 
 async def until_it_is_held_up(server, other):
-    """Ask until the agent of somebody else gets no further, which must not keep us from being answered."""
+    """Ask until another client's agent is paused; meanwhile we must be answered."""
     session = await other.open_session()
     sent, same = 0, 0
     while same < 50:
@@ -152,7 +152,7 @@ async def until_it_is_held_up(server, other):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads a process's memory from /proc")
-async def test_a_reader_that_stops_holds_up_its_own_agent_only(way, tmp_path, monkeypatch):
+async def test_a_client_that_stops_reading_pauses_only_its_own_agent(way, tmp_path, monkeypatch):
     monkeypatch.setattr(http2, "STREAM_WINDOW", 16 * 1024)  # never acknowledged, while nothing is read
     async with remote(IN_THE_SERVER, tmp_path) as server:
         transport = transport_to(server.url, way)
@@ -170,7 +170,7 @@ async def test_a_reader_that_stops_holds_up_its_own_agent_only(way, tmp_path, mo
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads a process's memory from /proc")
-async def test_a_client_that_is_frozen_holds_up_its_own_agent_only(way, tmp_path):
+async def test_a_frozen_client_pauses_only_its_own_agent(way, tmp_path):
     async with (
         remote(IN_A_PROCESS, tmp_path) as server,
         editor_of(transport_to(server.url, way)) as other,
@@ -193,7 +193,7 @@ async def test_a_client_that_is_frozen_holds_up_its_own_agent_only(way, tmp_path
 
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("http2", [False, True])
-async def test_wires_that_are_cut_lose_nothing_and_bring_nothing_twice(http2, seed):
+async def test_broken_tcp_connections_lose_nothing_and_deliver_nothing_twice(http2, seed):
     """Whatever is on its way then: events, requests of both sides, their answers."""
     async with (
         serving(an_agent()) as server,
@@ -215,7 +215,7 @@ async def test_wires_that_are_cut_lose_nothing_and_bring_nothing_twice(http2, se
 
 
 @pytest.mark.parametrize("seed", range(2))
-async def test_a_socket_that_is_cut_ends_at_a_whole_message(seed):
+async def test_a_websocket_that_is_cut_ends_at_a_whole_message(seed):
     async with (
         serving(an_agent()) as server,
         Cutter.before(server.url, seed) as (cutter, url),

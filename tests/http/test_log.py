@@ -1,4 +1,4 @@
-"""The line for each request and each connection, and what is never in it."""
+"""The access log: one line for each request and connection, without secrets."""
 
 import asyncio
 import json
@@ -67,7 +67,7 @@ async def test_json_has_the_same_fields(tmp_path):
         nothing_secret(lines)
 
 
-async def test_nothing_is_written_if_nothing_is_wanted(tmp_path):
+async def test_no_access_log_is_written_with_log_format_none(tmp_path):
     async with logged("--log-format", "none", tmp_path=tmp_path) as lines:
         assert lines == []
 
@@ -77,7 +77,7 @@ def nothing_secret(lines):
         assert not any(secret in line for line in lines)
 
 
-async def test_in_ones_own_program_it_is_a_logger(caplog, way):
+async def test_a_program_gets_the_access_log_through_a_logger(caplog, way):
     caplog.set_level(logging.INFO, "accord.http.access")
     async with serving(an_agent(), access=Access({"a": "ada"})) as server:
         async with editor_of(transport_to(server.url, way, headers={"Authorization": "Bearer a"})) as editor:
@@ -88,7 +88,7 @@ async def test_in_ones_own_program_it_is_a_logger(caplog, way):
     assert all(exchange.status and exchange.seconds > 0 for exchange in told)
 
 
-def test_no_name_and_no_method_makes_a_second_line():
+def test_line_breaks_in_names_and_methods_are_escaped():
     exchange = AccessRecord("GET\nFORGED")
     exchange.user = "ada\n2026 eve POST 200\x1b[2J"
     exchange.connection = "0123456789abcdef"
@@ -101,13 +101,13 @@ def test_no_name_and_no_method_makes_a_second_line():
     assert json.loads(JsonFormatter().format(record))["user"] == exchange.user
 
 
-def test_other_records_are_lines_too():
+def test_other_log_records_are_formatted_as_lines():
     record = logging.LogRecord("accord.http", logging.WARNING, "", 0, "a %s happened", ("thing",), None)
     assert TextFormatter().format(record).endswith("Z a thing happened")
     assert json.loads(JsonFormatter().format(record))["text"] == "a thing happened"
 
 
-def test_a_line_of_text_holds_no_control_characters():
+def test_control_characters_in_a_line_of_text_are_escaped():
     said = "\x1b]0;EVIL\x07\n2026-11-22T00:00:00.000Z forged \x9b31m \u202e\ud83d é"
     record = logging.LogRecord("accord.http", logging.WARNING, "", 0, "the agent ended: %s", (said,), None)
     line = TextFormatter().format(record)

@@ -1,4 +1,4 @@
-"""Messages that come before those that they follow: what a client holds of them has a bound, and nothing is lost."""
+"""Messages that arrive early: the client holds a bounded amount and loses none."""
 
 import asyncio
 import itertools
@@ -15,8 +15,8 @@ MIB = 1024 * 1024
 LONG = "x" * 100_000
 
 
-async def test_a_server_that_never_sends_its_first_message_is_read_no_further(monkeypatch):
-    monkeypatch.setattr("accord.http.client.transport.MISSING", 1.0)
+async def test_reading_stops_when_the_first_message_never_arrives(monkeypatch):
+    monkeypatch.setattr("accord.http.client.arrivals.MISSING", 1.0)
 
     async def without_the_first(stream, session):
         for number in itertools.count(2):
@@ -27,11 +27,11 @@ async def test_a_server_that_never_sends_its_first_message_is_read_no_further(mo
         async with editor_of(transport) as editor:
             end = await editor.connection.closed()
             assert end.reason == "broken"
-            assert "message 1 has never come" in end.detail
-            assert transport._order.held_bytes < HELD + MIB
+            assert "message 1 is missing" in end.detail
+            assert transport._arrivals._order.held_bytes < HELD + MIB
 
 
-async def test_messages_that_come_far_too_early_arrive_in_order_all_the_same():
+async def test_messages_that_arrive_far_too_early_are_delivered_in_order():
     count, first = 400, asyncio.Event()
 
     async def speak(stream, session):
@@ -47,7 +47,7 @@ async def test_messages_that_come_far_too_early_arrive_in_order_all_the_same():
     async with numbering(speak) as url, asyncio.timeout(DEADLINE):
         transport = HttpTransport(url)
         async with editor_of(transport) as editor:
-            while transport._order.held_bytes <= HELD:  # noqa: ASYNC110 - a transport has no event for it
+            while transport._arrivals._order.held_bytes <= HELD:  # noqa: ASYNC110 - a transport has no event for it
                 await asyncio.sleep(0)
             first.set()
             while len(editor.heard.get("s", [])) < count + 1:
@@ -55,7 +55,7 @@ async def test_messages_that_come_far_too_early_arrive_in_order_all_the_same():
     assert [int(text.split()[0]) for text in editor.heard["s"]] == list(range(1, count + 2))
 
 
-def test_small_messages_that_are_early_have_a_bound_as_well():
+def test_small_early_messages_count_towards_the_bound():
     order = InOrder(room=10 * EACH)
     for number in range(2, 12):
         assert not order.is_too_far(number)
@@ -66,7 +66,7 @@ def test_small_messages_that_are_early_have_a_bound_as_well():
     assert not order.is_too_far(11)
 
 
-async def test_a_server_that_names_sessions_without_end_ends_the_link(monkeypatch):
+async def test_a_server_that_names_too_many_sessions_ends_the_connection(monkeypatch):
     monkeypatch.setattr("accord.http.client.transport.STREAMS", 20)
 
     async def speak(stream, session):
@@ -83,7 +83,7 @@ async def test_a_server_that_names_sessions_without_end_ends_the_link(monkeypatc
 
 
 @pytest.mark.parametrize("number", ["9" * 5000, "\u0661", "-1"])
-async def test_an_id_that_is_no_number_does_not_end_a_stream(number):
+async def test_an_event_id_that_is_not_a_number_does_not_end_a_stream(number):
     async def speak(stream, session):
         await stream.write(f"id: {number}\n".encode() + b"data: " + update("s", "here") + b"\n\n")
         await asyncio.Event().wait()
@@ -93,7 +93,7 @@ async def test_an_id_that_is_no_number_does_not_end_a_stream(number):
         assert editor.text("s") == "here"
 
 
-def test_an_event_of_empty_lines_has_a_bound():
+def test_an_event_of_empty_lines_counts_towards_the_limit():
     reader = EventReader(1000)
     with pytest.raises(TooLong):
         reader.feed(b"data:\n" * 1002)

@@ -1,4 +1,4 @@
-"""Opening a link to a server that takes a connection and says nothing."""
+"""Connecting to a server that accepts a connection and sends nothing."""
 
 import asyncio
 
@@ -41,7 +41,7 @@ async def test_the_deadline_of_accord_run_covers_the_handshake(silent):
 
 
 @pytest.mark.parametrize("scheme", ["ws", "http"])
-async def test_secrets_in_a_url_are_in_no_error(scheme):
+async def test_secrets_in_a_url_are_masked_in_errors(scheme):
     with pytest.raises(accord.AccordError) as refused:
         async with accord.connect(f"{scheme}://ada:pa55word@127.0.0.1:1/acp?token=s3cret"):
             pass
@@ -54,3 +54,14 @@ async def test_an_empty_token_is_not_sent():
     with pytest.raises(accord.AccordError, match="'token' is empty"):
         async with accord.connect("http://127.0.0.1:1/acp", token=" "):
             pass
+
+
+@pytest.mark.parametrize("scheme", ["ws", "http"])
+async def test_a_404_names_the_path_that_was_asked_for_and_the_usual_one(server, scheme):
+    url = server.url.replace("http", scheme, 1).replace("/acp", "/agents/mine")
+    with pytest.raises(accord.ConnectionClosed) as raised:
+        async with accord.connect(url):
+            pass
+    hint = "(no agent is served at the path /agents/mine; agents are usually served at /acp)"
+    assert "the server answered 404" in str(raised.value)
+    assert str(raised.value).endswith(hint)

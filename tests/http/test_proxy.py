@@ -1,4 +1,4 @@
-"""Behind nginx as the documentation configures it: every way, with TLS and HTTP/2 in front of it as well."""
+"""The server behind nginx as the documentation configures it, over every transport, with TLS and HTTP/2."""
 
 import asyncio
 import shutil
@@ -98,7 +98,7 @@ async def way_through(request, certificate, tmp_path):
         await nobody_is_connected(server)
 
 
-async def test_a_conversation_goes_through_a_proxy(way_through):
+async def test_a_conversation_passes_a_proxy(way_through):
     _, transport = way_through
     async with editor_of(transport()) as editor, editor_of(transport()) as other:
         sessions = [await editor.open_session() for _ in range(3)]
@@ -113,7 +113,7 @@ async def test_a_conversation_goes_through_a_proxy(way_through):
         assert editor.text(sessions[0]).endswith("allowed")
 
 
-async def test_words_come_through_as_they_are_said(way_through):
+async def test_updates_pass_a_proxy_without_delay(way_through):
     """A proxy that gathers would keep them until the turn ends, which this one never does by itself."""
     _, transport = way_through
     async with editor_of(transport()) as editor:
@@ -127,7 +127,7 @@ async def test_words_come_through_as_they_are_said(way_through):
             await turn
 
 
-async def test_a_large_prompt_goes_through(way_through):
+async def test_a_large_prompt_passes_a_proxy(way_through):
     _, transport = way_through
     async with editor_of(transport()) as editor:
         session = await editor.open_session()

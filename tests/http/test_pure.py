@@ -1,14 +1,16 @@
-"""What decides is pure: events, order, streams, who may come in."""
+"""The pure modules: events, numbering, calls, streams, validation and access."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from accord.http.client.calls import ClientCalls, News, Route
 from accord.http.headers import session_of
 from accord.http.ordering import MOST_MISSING, InOrder, Once
 from accord.http.server import validation
 from accord.http.server.access import Access, is_loopback, names_of
+from accord.http.server.calls import Calls, Sent
 from accord.http.server.streams import NotKept, Streams
-from accord.http.server.validation import Refusal
+from accord.http.server.validation import AnswersBadly, Ends, Opens, Posts, Reads, Refusal, session_of_posted
 from accord.http.sse import EventReader, TooLong, announcement, event
 from accord.jsonrpc.messages import parse
 
@@ -34,13 +36,20 @@ def answer(number, result=b"{}"):
     return b'{"jsonrpc":"2.0","id":%d,"result":%b}' % (number, result)
 
 
-def frames(outbound, stream):
-    return [message.frame for message in outbound.take(stream, 10**6)]
+def frames(streams, stream):
+    return [message.frame for message in streams.take(stream, 10**6)]
+
+
+def put(streams, *sent, calls=None):
+    """What the agent sends, as a connection puts it into its streams."""
+    calls = calls or Calls()
+    for frame in sent:
+        streams.put(frame, calls.sent(parse(frame)))
 
 
 @unhurried
 @given(st.lists(st.binary(max_size=20).map(lambda it: b'{"a":"%b"}' % it.hex().encode()), max_size=8), st.data())
-def test_events_come_back_whatever_the_pieces_they_are_cut_into(messages, data):
+def test_events_are_decoded_wherever_the_stream_is_cut(messages, data):
     stream = b":\n\n".join(event(number, message) for number, message in enumerate(messages, 1))
     reader, found = EventReader(LIMIT), []
     while stream:
@@ -51,31 +60,31 @@ def test_events_come_back_whatever_the_pieces_they_are_cut_into(messages, data):
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
-def test_lines_of_a_stream_may_end_in_any_way(end):
+def test_lines_of_an_event_stream_may_end_in_lf_crlf_or_cr(end):
     text = end.join([b"\xef\xbb\xbfevent: message", b"id:3", b'data:{"a":', b"data: 1}", b": aside", b"", b""])
     reader = EventReader(LIMIT)
     found = [it for byte in text for it in reader.feed(bytes([byte]))]
     assert [(it.id, it.data) for it in found] == [("3", b'{"a":\n1}')]
 
 
-def test_a_message_with_line_breaks_is_still_one_event():
+def test_a_message_with_line_breaks_is_one_event():
     (found,) = EventReader(LIMIT).feed(event(1, b'{"a":\r\n1}'))
     assert found.data.replace(b" ", b"") == b'{"a":1}'
 
 
-def test_an_event_past_the_limit_is_refused_before_it_ends():
+def test_an_event_over_the_limit_is_refused_before_it_ends():
     with pytest.raises(TooLong):
         EventReader(LIMIT).feed(b"data: " + b"x" * (LIMIT + 100))
 
 
-def test_a_session_is_announced_in_a_comment_whatever_its_name_is():
+def test_any_session_name_can_be_announced_in_a_comment():
     (found,) = EventReader(LIMIT).feed(announcement("a b\nc/é"))
     assert found.session == "a b\nc/é"
 
 
 @unhurried
 @given(st.permutations(range(1, 9)), st.lists(st.integers(1, 8)))
-def test_messages_are_put_in_order_and_those_that_come_twice_are_dropped(arrivals, again):
+def test_messages_are_ordered_and_duplicates_are_dropped(arrivals, again):
     order, delivered = InOrder(), []
     for number in [*arrivals, *again]:
         delivered += order.arrived(number, b"%d" % number)
@@ -86,7 +95,7 @@ def test_messages_are_put_in_order_and_those_that_come_twice_are_dropped(arrival
 
 @unhurried
 @given(st.lists(st.integers(1, 40)))
-def test_a_number_is_taken_once_in_whatever_order_they_come(arrivals):
+def test_each_number_is_taken_once_in_any_order(arrivals):
     once, taken = Once(), []
     for number in arrivals:
         assert once.has(number) == (number in taken)
@@ -95,7 +104,7 @@ def test_a_number_is_taken_once_in_whatever_order_they_come(arrivals):
     assert sorted(taken) == sorted(set(arrivals))
 
 
-def test_numbers_that_never_come_are_not_remembered_for_ever():
+def test_the_memory_of_missing_numbers_is_bounded():
     once = Once()
     assert once.take(10**15)
     assert once.take(10**15 - MOST_MISSING)
@@ -108,76 +117,112 @@ def test_numbers_that_never_come_are_not_remembered_for_ever():
 
 @pytest.mark.requirement("http.stream.session-messages", "http.stream.connection-messages", "http.many-sessions")
 def test_a_message_goes_over_the_stream_of_its_session():
-    outbound = Streams()
-    for frame in (one := update("one")), (two := update("two")), (none := b'{"jsonrpc":"2.0","method":"_x/y"}'):
-        outbound.put(frame)
-    assert frames(outbound, outbound.session("one")) == [one]
-    assert frames(outbound, outbound.session("two")) == [two]
-    assert frames(outbound, outbound.connection) == [none]
+    streams = Streams()
+    one, two, none = update("one"), update("two"), b'{"jsonrpc":"2.0","method":"_x/y"}'
+    put(streams, one, two, none)
+    assert frames(streams, streams.session("one")) == [one]
+    assert frames(streams, streams.session("two")) == [two]
+    assert frames(streams, streams.connection) == [none]
 
 
 @pytest.mark.requirement("http.stream.carries-answers")
-def test_an_answer_goes_where_its_request_belongs():
-    outbound = Streams()
-    outbound.asked(call(1, "session/prompt", "one"), "one")
-    outbound.asked(call(2, "session/load", "two"), "two")
-    outbound.asked(call(3, "session/new"), None)
-    for frame in answer(1), answer(2), answer(3, b'{"sessionId":"three"}'):
-        outbound.put(frame)
-    assert frames(outbound, outbound.session("one")) == [answer(1)]
-    assert frames(outbound, outbound.connection) == [answer(2), answer(3, b'{"sessionId":"three"}')]
-    assert set(outbound.sessions) == {"one", "two", "three"}
+def test_an_answer_goes_over_the_stream_of_its_request():
+    streams, calls = Streams(), Calls()
+    calls.received(call(1, "session/prompt", "one"), "one")
+    calls.received(call(2, "session/load", "two"), "two")
+    calls.received(call(3, "session/new"), None)
+    put(streams, answer(1), answer(2), answer(3, b'{"sessionId":"three"}'), calls=calls)
+    assert frames(streams, streams.session("one")) == [answer(1)]
+    assert frames(streams, streams.connection) == [answer(2), answer(3, b'{"sessionId":"three"}')]
+    assert set(streams.sessions) == {"one", "three"}
+
+
+def test_a_fork_opens_the_session_that_it_makes_and_not_the_one_that_it_copies():
+    calls = Calls(sessions=2)
+    calls.received(call(1, "session/fork", "source"), "source")
+    assert calls.sent(parse(answer(1, b'{"sessionId":"copy"}'))) == Sent("source", "copy", closes=False)
+    calls.received(call(2, "session/load", "copy"), "copy")
+    assert calls.sessions == 1
+    calls.received(call(3, "session/load", "source"), "source")
+    assert calls.sessions == 2
+
+
+def test_a_request_that_is_sent_again_under_its_id_counts_once():
+    calls, idle = Calls(sessions=5), []
+    calls.on_idle = lambda: idle.append(calls.is_busy)
+    for _ in range(2):
+        calls.received(call(1, "session/new"), None)
+        calls.received(call(2, "session/prompt", "one"), "one")
+    assert (calls.sessions, calls.unanswered, calls.is_busy) == (1, 2, True)
+    calls.sent(parse(answer(2)))
+    assert (calls.sessions, calls.unanswered, idle) == (1, 1, [False])
+
+
+def test_a_cancel_waits_in_the_queue_of_the_request_that_it_cancels():
+    calls = ClientCalls()
+    assert calls.sent(call(1, "session/prompt", "one")) == Route("one", "one")
+    cancel = parse(b'{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":1}}')
+    assert calls.sent(cancel) == Route(None, "one")
+    calls.received(parse(answer(1)), "one")
+    assert calls.sent(cancel) == Route(None, None)
+
+
+def test_a_client_learns_from_answers_which_sessions_are_open():
+    calls = ClientCalls()
+    calls.sent(call(1, "session/new"))
+    assert calls.received(parse(answer(1, b'{"sessionId":"one"}')), None) == News(named="one")
+    for number, error in ((2, True), (3, False)):
+        calls.sent(call(number, "session/close", "one"))
+        frame = b'{"jsonrpc":"2.0","id":%d,"error":{"code":-1,"message":""}}' % number if error else answer(number)
+        assert calls.received(parse(frame), "one") == (News() if error else News(closed="one"))
 
 
 def test_messages_are_numbered_across_the_streams():
-    outbound = Streams()
-    for session in "one", "two", "one":
-        outbound.put(update(session))
-    assert [message.number for message in outbound.take(outbound.session("one"), 10**6)] == [1, 3]
-    assert [message.number for message in outbound.take(outbound.session("two"), 10**6)] == [2]
+    streams = Streams()
+    put(streams, update("one"), update("two"), update("one"))
+    assert [message.number for message in streams.take(streams.session("one"), 10**6)] == [1, 3]
+    assert [message.number for message in streams.take(streams.session("two"), 10**6)] == [2]
 
 
 @unhurried
 @given(st.lists(st.sampled_from(["one", "two"]), min_size=1, max_size=30), st.data())
-def test_a_reader_that_comes_back_gets_exactly_what_it_missed(sessions, data):
-    outbound = Streams()
-    for number, session in enumerate(sessions, 1):
-        outbound.put(update(session, str(number)))
-    stream = outbound.session("one")
-    taken = outbound.take(stream, data.draw(st.integers(1, 3000)))
+def test_a_resumed_stream_repeats_exactly_what_was_missed(sessions, data):
+    streams = Streams()
+    put(streams, *(update(session, str(number)) for number, session in enumerate(sessions, 1)))
+    stream = streams.session("one")
+    taken = streams.take(stream, data.draw(st.integers(1, 3000)))
     got = taken[: data.draw(st.integers(0, len(taken)))]
-    outbound.resume(stream, got[-1].number if got else 0)
+    streams.resume(stream, got[-1].number if got else 0)
     again = []
-    while more := outbound.take(stream, 100):
+    while more := streams.take(stream, 100):
         again += more
     assert [it.number for it in [*got, *again]] == [n for n, session in enumerate(sessions, 1) if session == "one"]
-    assert outbound.waiting_bytes == sum(len(update("two", str(n))) for n, it in enumerate(sessions, 1) if it == "two")
+    assert streams.waiting_bytes == sum(len(update("two", str(n))) for n, it in enumerate(sessions, 1) if it == "two")
 
 
-def test_a_reader_that_comes_back_too_late_is_told_so():
-    outbound = Streams(keep=200)
-    for number in range(10):
-        outbound.put(update("one", str(number)))
-    stream = outbound.session("one")
-    last = outbound.take(stream, 10**6)[-1].number
+def test_a_stream_that_is_resumed_too_late_raises_an_error():
+    streams = Streams(keep=200)
+    put(streams, *(update("one", str(number)) for number in range(10)))
+    stream = streams.session("one")
+    last = streams.take(stream, 10**6)[-1].number
     with pytest.raises(NotKept):
-        outbound.resume(stream, 1)
-    outbound.resume(stream, last)
+        streams.resume(stream, 1)
+    streams.resume(stream, last)
     with pytest.raises(NotKept):
-        outbound.resume(stream, last + 1)
+        streams.resume(stream, last + 1)
 
 
-def test_what_is_kept_has_a_bound():
-    outbound = Streams(keep=10_000)
-    stream = outbound.session("one")
+def test_the_bytes_of_kept_messages_are_bounded():
+    streams = Streams(keep=10_000)
+    stream = streams.session("one")
     for _ in range(100):
-        outbound.put(update("one", "x" * 1000))
-        outbound.take(stream, 10**6)
-    assert outbound._kept_bytes <= 10_000
-    assert len(outbound._kept) < 10
+        put(streams, update("one", "x" * 1000))
+        streams.take(stream, 10**6)
+    assert streams._kept_bytes <= 10_000
+    assert len(streams._kept) < 10
 
 
-def test_the_session_of_a_message_is_read_whatever_else_it_holds():
+def test_the_session_of_a_message_is_read_from_its_top_level_only():
     assert session_of(b'{"a":[{"sessionId":"no"}],"sessionId":"yes"}') == "yes"
     assert session_of(b'{"sessionId":7}') is None
     assert session_of(None) is None
@@ -189,39 +234,72 @@ def refused(do, *arguments):
     return caught.value.status
 
 
+def posts(body, session=None):
+    return Posts("connection", parse(body), body, session)
+
+
 @pytest.mark.requirement("http.session-missing")
 def test_a_message_and_its_header_name_the_same_session():
-    outbound = Streams()
-    message = call(1, "session/prompt", "one")
-    assert validation.posted(message, {"acp-session-id": "one"}, outbound).session == "one"
-    assert refused(validation.posted, message, {}, outbound) == 400
-    assert refused(validation.posted, message, {"acp-session-id": "two"}, outbound) == 400
+    calls = Calls()
+    body = b'{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":{"sessionId":"one"}}'
+    assert session_of_posted(posts(body, "one"), calls) == "one"
+    assert refused(session_of_posted, posts(body), calls) == 400
+    assert refused(session_of_posted, posts(body, "two"), calls) == 400
 
 
 def test_the_answer_to_a_sessions_request_names_that_session():
-    outbound = Streams()
-    outbound.put(b'{"jsonrpc":"2.0","id":9,"method":"fs/read_text_file","params":{"sessionId":"one","path":"/x"}}')
-    message = parse(answer(9))
-    assert refused(validation.posted, message, {"acp-session-id": "two"}, outbound) == 400
-    assert validation.posted(message, {"acp-session-id": "one"}, outbound).session == "one"
-    assert validation.posted(message, {}, outbound).session == "one"  # its id says enough
+    calls = Calls()
+    asked = b'{"jsonrpc":"2.0","id":9,"method":"fs/read_text_file","params":{"sessionId":"one","path":"/x"}}'
+    assert calls.sent(parse(asked)) == Sent("one")
+    assert refused(session_of_posted, posts(answer(9), "two"), calls) == 400
+    assert session_of_posted(posts(answer(9), "one"), calls) == "one"
+    assert session_of_posted(posts(answer(9)), calls) == "one"  # its id says enough
+
+
+INITIALIZE = b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}'
+JSON = {"content-type": "application/json"}
+EVENTS = {"accept": "text/event-stream", "acp-connection-id": "c"}
+
+
+async def read(method, headers, body=INITIALIZE):
+    async def whole():
+        return body
+
+    return await validation.read(method, headers, whole)
+
+
+async def refused_read(*arguments):
+    with pytest.raises(Refusal) as caught:
+        await read(*arguments)
+    return caught.value.status
+
+
+async def test_a_request_is_read_as_one_value_that_says_what_it_is():
+    here = {**JSON, "acp-connection-id": "c"}
+    assert await read("POST", JSON) == Opens(parse(INITIALIZE), INITIALIZE)
+    headers = {**here, "acp-session-id": "s", "accord-message": "7"}
+    assert await read("POST", headers, answer(1)) == Posts("c", parse(answer(1)), answer(1), "s", 7)
+    bad = b'{"jsonrpc":"2.0","id":1,"result":{},"error":{}}'
+    assert isinstance(await read("POST", here, bad), AnswersBadly)
+    assert await read("GET", {**EVENTS, "last-event-id": "3"}) == Reads("c", None, 3)
+    assert await read("DELETE", {"acp-connection-id": "c"}) == Ends("c")
 
 
 @pytest.mark.parametrize("given", ["", "application/jsonx", "text/plain", "text/json"])
-def test_only_json_is_taken(given):
-    assert refused(validation.media_type, {"content-type": given}) == 415
+async def test_a_media_type_other_than_json_is_refused(given):
+    assert await refused_read("POST", {"content-type": given}) == 415
 
 
-def test_a_charset_does_no_harm():
-    validation.media_type({"content-type": "Application/JSON; charset=utf-8"})
+async def test_a_charset_in_the_media_type_is_accepted():
+    assert isinstance(await read("POST", {"content-type": "Application/JSON; charset=utf-8"}), Opens)
 
 
 @pytest.mark.parametrize("given", ["-1", "x", "1.5", "٣", "9" * 30])
-def test_a_last_event_that_is_no_number_is_refused(given):
-    assert refused(validation.last_event, {"last-event-id": given}) == 400
+async def test_a_last_event_that_is_not_a_number_is_refused(given):
+    assert await refused_read("GET", {**EVENTS, "last-event-id": given}) == 400
 
 
-def test_tokens_let_in_their_owners_only():
+def test_a_token_gives_access_to_its_owner_only():
     access = Access({"s3cret": "ada", "other": "bob"})
     assert access.owner({"authorization": "Bearer other"}) == "bob"
     assert access.owner({"authorization": "bearer s3cret"}) == "ada"
@@ -230,14 +308,14 @@ def test_tokens_let_in_their_owners_only():
     assert b"s3cret" not in b"".join(access._owners)
 
 
-def test_pages_of_browsers_stay_out_unless_they_are_named():
+def test_pages_of_unlisted_origins_are_refused():
     assert refused(Access().owner, {"origin": "https://evil.example"}) == 403
     assert Access(origins=["https://good.example"]).owner({"origin": "https://good.example"}) == ""
     assert refused(Access(origins=["https://good.example"]).owner, {"origin": "null"}) == 403
 
 
 @pytest.mark.parametrize("host", ["localhost:80", "[::1]:80", "127.0.0.1", "LOCALHOST"])
-def test_a_server_answers_to_its_names(host):
+def test_a_host_header_with_an_allowed_name_is_accepted(host):
     assert Access(hosts=["localhost", "127.0.0.1", "::1"]).owner({"host": host}) == ""
 
 
@@ -259,13 +337,13 @@ def test_a_server_answers_to_its_names(host):
         "",
     ],
 )
-def test_a_server_answers_to_no_other_name_and_to_no_malformed_one(host):
+def test_a_host_header_with_another_or_a_malformed_name_is_refused(host):
     access = Access(hosts=["localhost", "127.0.0.1", "::1", ""])
     assert refused(access.owner, {"host": host}) == 421
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.2", "::1", "0:0:0:0:0:0:0:1"])
-def test_a_server_on_this_machine_answers_to_its_own_address(host):
+def test_a_loopback_server_accepts_its_own_address(host):
     names = names_of(host)
     assert names is not None
     assert host in names
@@ -273,12 +351,12 @@ def test_a_server_on_this_machine_answers_to_its_own_address(host):
 
 
 @pytest.mark.parametrize("host", ["127.evil.example", "0.0.0.0", "::", "192.0.2.1", "localhost.evil.example"])
-def test_what_only_looks_like_this_machine_is_not(host):
+def test_names_that_resemble_the_loopback_are_not_loopback(host):
     assert not is_loopback(host)
     assert names_of(host) is None
 
 
-def test_a_page_of_the_servers_own_origin_may_come_in():
+def test_a_page_of_the_servers_own_origin_is_allowed():
     access = Access(hosts=["localhost"])
     assert access.owner({"host": "localhost:8000", "origin": "http://localhost:8000"}) == ""
     assert refused(access.owner, {"host": "localhost:8000", "origin": "http://localhost:8001"}) == 403
@@ -289,6 +367,6 @@ def test_a_page_of_the_servers_own_origin_may_come_in():
 
 
 @pytest.mark.parametrize("tokens", [[""], [" "], {"\t": "ada"}, [], {}])
-def test_an_empty_token_or_an_empty_set_of_tokens_is_a_mistake(tokens):
+def test_empty_tokens_raise_an_error(tokens):
     with pytest.raises(ValueError, match="'tokens'"):
         Access(tokens)

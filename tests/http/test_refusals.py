@@ -1,4 +1,4 @@
-"""What a client makes of a message that its server refuses: who waits for something is told, and the link lives."""
+"""A refused message fails its request, and the client's connection stays open."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Asking(Host):
 
 
 @pytest.mark.parametrize("http", HTTP)
-async def test_an_initialize_that_fails_opens_nothing_and_may_be_tried_again(http):
+async def test_a_failed_initialize_opens_nothing_and_can_be_repeated(http):
     async with serving(Asking()) as server, ScriptedPeer(transport_to(server.url, http), deadline=DEADLINE) as script:
         info = {"clientInfo": {"name": "x", "version": "1"}}
         first = script.call("initialize", {"protocolVersion": 1} | info)
@@ -64,7 +64,7 @@ async def test_an_initialize_that_fails_opens_nothing_and_may_be_tried_again(htt
 
 
 @pytest.mark.parametrize("http", HTTP)
-async def test_an_answer_that_the_server_does_not_take_fails_the_request_that_it_answers(http):
+async def test_an_answer_that_the_server_refuses_fails_its_request(http):
     async with (
         serving(App(Asking(), limits=ServerLimits(body=10_000))) as server,
         ScriptedPeer(transport_to(server.url, http), deadline=DEADLINE) as script,
@@ -77,7 +77,7 @@ async def test_an_answer_that_the_server_does_not_take_fails_the_request_that_it
 
 
 @pytest.mark.parametrize("http", HTTP)
-async def test_what_is_too_large_for_the_server_is_refused_and_the_link_lives(http):
+async def test_a_message_too_large_for_the_server_fails_and_the_connection_stays_open(http):
     async with (
         serving(App(Asking(), limits=ServerLimits(body=10_000))) as server,
         ScriptedPeer(transport_to(server.url, http), deadline=DEADLINE) as script,
@@ -90,7 +90,7 @@ async def test_what_is_too_large_for_the_server_is_refused_and_the_link_lives(ht
 
 
 @pytest.mark.parametrize("http", HTTP)
-async def test_an_answer_that_makes_no_sense_reaches_whom_it_fails(http):
+async def test_a_malformed_answer_fails_its_request(http):
     async with serving(Asking()) as server, ScriptedPeer(transport_to(server.url, http), deadline=DEADLINE) as script:
         await script.request("initialize", {"protocolVersion": 1})
         asked = script.call("_example.com/ask")
@@ -100,7 +100,7 @@ async def test_an_answer_that_makes_no_sense_reaches_whom_it_fails(http):
         await script.expect_silence()
 
 
-async def test_more_event_streams_than_an_http2_connection_takes_are_read_over_another():
+async def test_event_streams_over_the_limit_of_an_http2_connection_use_another():
     body = b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}'
     async with serving(App(Asking(), limits=ServerLimits(streams=3))) as server:
         requests = Requests(server.url, http2=True)

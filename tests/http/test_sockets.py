@@ -1,4 +1,4 @@
-"""What goes over a WebSocket, seen from the other end with a library of its own."""
+"""WebSocket frames of both our ends, checked with the `websockets` library at the other end."""
 
 import asyncio
 import json
@@ -13,14 +13,16 @@ from tests.http.talking import DEADLINE, Editor
 
 
 @pytest.mark.requirement("websocket.gives-connection-id", "websocket.text-frames", "websocket.binary-ignored")
-async def test_our_server_ignores_binary_frames_and_sends_text(server):
+async def test_our_server_ignores_binary_frames_and_sends_text(server, caplog):
     async with connect(server.url.replace("http", "ws", 1)) as socket, asyncio.timeout(DEADLINE):
         assert socket.response.headers["Acp-Connection-Id"]
         await socket.send(b"\x00\x01")
+        await socket.send(b"\x00\x02")
         await socket.send('{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}')
         answer = await socket.recv()
         assert isinstance(answer, str)
         assert json.loads(answer)["result"]["protocolVersion"] == 1
+    assert caplog.text.count("sent a binary frame, which is ignored; messages must be text frames") == 1
 
 
 @pytest.mark.requirement("websocket.initialize-first", "websocket.text-frames", "websocket.binary-ignored")

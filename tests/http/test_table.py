@@ -1,4 +1,4 @@
-"""The whole table of good and bad requests (`asking`), with curl: HTTP/1.1 and HTTP/2, without TLS and with it."""
+"""The table of valid and invalid requests (`asking`), sent with curl over HTTP/1.1 and HTTP/2, with and without TLS."""
 
 import asyncio
 import json
@@ -75,7 +75,7 @@ class Curl:
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_each_request_gets_the_answer_that_is_documented(way, request, caplog):
+async def test_each_request_of_the_table_gets_its_documented_response(way, request, caplog):
     encrypted = {}
     trusting = ()
     if way.startswith("HTTP/2, agreed") or way.endswith("TLS"):

@@ -1,4 +1,4 @@
-"""Event loops in several threads of one program: each connection gets its own bytes, and nobody else's."""
+"""Event loops in several threads of one program: each connection gets its own bytes only."""
 
 import asyncio
 import importlib.util

@@ -1,4 +1,4 @@
-"""What TLS connections cost the server before and after their handshake, counted from the moment they are accepted."""
+"""The limits of TLS connections, which count from the moment they are accepted."""
 
 import asyncio
 import gc
@@ -57,7 +57,7 @@ async def a_prompt(server, trusting):
 
 
 @pytest.mark.parametrize("begin", [b"", HELLO], ids=["nothing", "a part of the handshake"])
-async def test_idle_tls_connections_count_and_give_way_to_honest_clients(certificate, begin):
+async def test_pending_tls_connections_count_and_give_way_to_new_clients(certificate, begin):
     async with tls_server(certificate, sockets=10, handshake=600.0) as (server, trusting):
         idle = await silent(server, 30, begin)
         async with asyncio.timeout(DEADLINE):
@@ -71,7 +71,7 @@ async def test_idle_tls_connections_count_and_give_way_to_honest_clients(certifi
             writer.close()
 
 
-async def test_finished_tls_connections_do_not_give_way(certificate):
+async def test_tls_connections_after_their_handshake_do_not_give_way(certificate):
     async with tls_server(certificate, sockets=1) as (server, trusting):
         reader, writer = await asyncio.open_connection(*address(server), ssl=trusting)
         [(late, late_writer)] = await silent(server, 1)
@@ -107,7 +107,7 @@ def tls_objects():
     return sum(isinstance(it, ssl.SSLObject) for it in gc.get_objects())
 
 
-async def test_a_tls_connection_is_no_more_than_a_socket_until_its_first_byte(certificate):
+async def test_a_tls_connection_has_no_tls_object_until_its_first_byte(certificate):
     async with tls_server(certificate) as (server, trusting):
         idle = await silent(server, 20)
         before = tls_objects()

@@ -1,4 +1,4 @@
-"""Requests that are refused, cancelled or never answered: what a connection keeps for them has a bound."""
+"""Requests that are refused, cancelled or never answered take bounded memory."""
 
 import asyncio
 import json
@@ -11,10 +11,9 @@ from h2.connection import H2Connection
 from accord.errors import INVALID_REQUEST
 from accord.http import ServerLimits, serving
 from accord.http.server.asgi_websocket import AsgiWebSocket
+from accord.http.server.calls import Calls
 from accord.http.server.connection import HttpConnection
-from accord.http.server.ledger import Ledger
-from accord.http.server.streams import Streams
-from accord.http.server.validation import PostedMessage, Refusal
+from accord.http.server.validation import Posts, Refusal
 from accord.jsonrpc.messages import answer, parse
 from accord.transports.base import Receiver
 from accord.transports.websocket_frames import masking, texts
@@ -43,7 +42,7 @@ def prompt(number, session="s"):
 
 
 class Taken(Receiver):
-    """What an agent was given."""
+    """A receiver that keeps what an agent was given."""
 
     def __init__(self):
         self.frames = []
@@ -64,7 +63,7 @@ class Taken(Receiver):
 # Refusals that are not read
 
 
-async def test_a_websocket_client_that_reads_no_refusals_is_read_no_further():
+async def test_reading_stops_for_a_websocket_client_that_reads_no_refusals():
     async with serving(an_agent(), limits=ServerLimits(sessions=1)) as server, asyncio.timeout(2 * DEADLINE):
         bare = socket.socket()
         bare.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -93,7 +92,7 @@ async def test_a_websocket_client_that_reads_no_refusals_is_read_no_further():
         writer.transport.abort()
 
 
-async def test_an_asgi_websocket_whose_client_reads_no_refusals_is_read_no_further():
+async def test_reading_stops_for_an_asgi_websocket_client_that_reads_no_refusals():
     asked, may_send = 0, asyncio.Event()
 
     async def receive():
@@ -127,31 +126,31 @@ async def test_an_asgi_websocket_whose_client_reads_no_refusals_is_read_no_furth
 async def test_a_cancelled_post_leaves_nothing_and_can_be_sent_again():
     link, agent = HttpConnection("id"), Taken()
     await link.start(agent)
-    link.outbound.session("s")
+    link.streams.session("s")
     link.pause_reading()
     body = prompt(1)
-    posted = PostedMessage(parse(body), "s")
-    waiting = asyncio.create_task(link.deliver(posted, body, 1))
+    posted = Posts("id", parse(body), body, "s", 1)
+    waiting = asyncio.create_task(link.deliver(posted))
     await asyncio.sleep(0)
     assert not waiting.done()
     waiting.cancel()
     await asyncio.wait([waiting])
-    assert not link.ledger.is_busy
-    assert link.outbound.unanswered == 0
+    assert not link.calls.is_busy
+    assert link.calls.unanswered == 0
     link.resume_reading()
-    await link.deliver(posted, body, 1)
-    await link.deliver(posted, body, 1)
+    await link.deliver(posted)
+    await link.deliver(posted)
     assert agent.frames == [body]
-    assert link.ledger.is_busy
+    assert link.calls.is_busy
 
 
-async def test_a_refusal_that_waits_is_sent_once_however_often_its_request_comes():
+async def test_a_waiting_refusal_is_sent_once_for_a_repeated_request():
     link, agent = HttpConnection("id", limits=ServerLimits(sessions=1, unread=1000)), Taken()
     await link.start(agent)
-    await link.deliver(PostedMessage(parse(new(1)), None), new(1))
+    await link.deliver(Posts("id", parse(new(1)), new(1)))
     link.send([call(7, "fs/read_text_file", path="/" * 2000)])
-    body, posted = new(2), PostedMessage(parse(new(2)), None)
-    waiting = [asyncio.create_task(link.deliver(posted, body, 5)) for _ in range(3)]
+    posted = Posts("id", parse(new(2)), new(2), number=5)
+    waiting = [asyncio.create_task(link.deliver(posted)) for _ in range(3)]
     await asyncio.sleep(0)
     waiting[0].cancel()
     await asyncio.wait(waiting[:1])
@@ -165,12 +164,12 @@ async def test_a_refusal_that_waits_is_sent_once_however_often_its_request_comes
 # Requests that wait for an answer
 
 
-async def test_a_connection_has_no_more_unanswered_requests_than_it_may_have():
+async def test_an_unanswered_request_over_the_limit_is_429():
     link = HttpConnection("id", limits=ServerLimits(requests=2))
     await link.start(Taken())
 
     async def post(body):
-        await link.deliver(PostedMessage(parse(body), None), body)
+        await link.deliver(Posts("id", parse(body), body))
 
     await post(call(1, "_x/a"))
     await post(call(2, "_x/b"))
@@ -182,28 +181,28 @@ async def test_a_connection_has_no_more_unanswered_requests_than_it_may_have():
 
 
 def test_unanswered_prompts_and_closes_are_bounded_and_refused_with_an_error():
-    ledger = Ledger(sessions=1, requests=2)
-    assert ledger.hear(parse(prompt(1))) is None
-    assert ledger.hear(parse(call(2, "session/close", sessionId="s"))) is None
-    refusal = json.loads(ledger.hear(parse(prompt(3))))
+    calls = Calls(sessions=1, requests=2)
+    assert calls.websocket_received(prompt(1)) is None
+    assert calls.websocket_received(call(2, "session/close", sessionId="s")) is None
+    refusal = json.loads(calls.websocket_received(prompt(3)))
     assert refusal["error"]["code"] == INVALID_REQUEST
     assert "2 requests" in refusal["error"]["message"]
-    ledger.said(answer(1, b"{}"))
-    assert ledger.hear(parse(prompt(3))) is None
+    calls.websocket_sent(answer(1, b"{}"))
+    assert calls.websocket_received(prompt(3)) is None
 
 
 def test_the_oldest_requests_of_an_agent_are_forgotten_past_the_limit():
-    streams = Streams(requests=2)
+    calls = Calls(requests=2)
     for number in 1, 2, 3:
-        streams.put(call(number, "session/request_permission", sessionId=f"s{number}"))
-    assert [streams.session_of_ours(number) for number in (1, 2, 3)] == [None, "s2", "s3"]
+        calls.sent(parse(call(number, "session/request_permission", sessionId=f"s{number}")))
+    assert [calls.session_of_ours(number) for number in (1, 2, 3)] == [None, "s2", "s3"]
 
 
 # Connections that are cut in the middle of a request
 
 
 @pytest.mark.parametrize("sent", [0, 10], ids=["nothing of the body", "a part of the body"])
-async def test_an_http2_connection_cut_within_a_post_leaves_nothing(server, sent):
+async def test_an_http2_connection_that_is_cut_within_a_post_leaves_no_tasks(server, sent):
     tasks = asyncio.all_tasks()
     _, writer = await asyncio.open_connection("127.0.0.1", int(server.url.split(":")[2].split("/")[0]))
     client = H2Connection(H2Configuration(client_side=True))
@@ -213,8 +212,8 @@ async def test_an_http2_connection_cut_within_a_post_leaves_nothing(server, sent
         client.send_headers(stream, [*head.items(), ("content-type", "application/json"), ("content-length", "1000")])
         client.send_data(stream, b" " * sent)
     writer.write(client.data_to_send())
-    await eventually(lambda: len(asyncio.all_tasks() - tasks) >= 4)
-    await eventually(lambda: server.app._bodies.size == 3 * sent)
+    await eventually(lambda: len(asyncio.all_tasks() - tasks) >= 3)
+    await eventually(lambda: server.app._bodies.size == 3 * 1000)
     writer.transport.abort()
     await eventually(lambda: not asyncio.all_tasks() - tasks)
     assert server.app._bodies.size == 0

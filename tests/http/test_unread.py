@@ -1,4 +1,4 @@
-"""Clients that ask and do not read: what waits for them has a bound, and so has the time that they are waited for."""
+"""Clients that send requests and read no responses are bounded in memory and in time."""
 
 import asyncio
 import contextlib
@@ -38,7 +38,7 @@ async def greedy(request):
 
 
 async def ask_until_cut(writer):
-    """Requests one behind the other; how many were taken before the server cut the connection."""
+    """Send requests; returns how many were accepted before the server cut the connection."""
     asked = 0
     with contextlib.suppress(OSError):
         while True:
@@ -48,7 +48,7 @@ async def ask_until_cut(writer):
     return asked
 
 
-async def test_a_client_that_reads_none_of_its_answers_is_cut(greedy, caplog):
+async def test_a_client_that_reads_no_responses_is_disconnected(greedy, caplog):
     _, writer = greedy
     writer.transport.pause_reading()
     asked = await ask_until_cut(writer)
@@ -57,7 +57,7 @@ async def test_a_client_that_reads_none_of_its_answers_is_cut(greedy, caplog):
     assert answered < asked  # the server stopped answering before the client stopped asking
 
 
-async def test_a_client_that_reads_late_gets_all_of_its_answers(greedy):
+async def test_a_client_that_reads_late_gets_all_responses(greedy):
     reader, writer = greedy
     for _ in range(3):
         writer.write(ASK)

@@ -1,4 +1,4 @@
-"""On uvloop, whose transports are not asyncio's: the same over every way, with TLS and without."""
+"""The server on uvloop, whose transports are not asyncio's: every transport, with and without TLS."""
 
 import asyncio
 import logging
@@ -51,7 +51,7 @@ def test_a_prompt_over_tls(certificate, scheme):
     run(main())
 
 
-def test_answers_for_a_client_that_has_left_are_no_errors(caplog):
+def test_responses_to_a_client_that_has_left_log_no_errors(caplog):
     async def main():
         async with serving(an_agent()) as server:
             where = urlsplit(server.url)

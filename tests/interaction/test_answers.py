@@ -297,11 +297,12 @@ def relaying(handlers, stage):
         return await context.peer.request_raw("_example.com/asked-back")
 
 
-async def test_an_error_of_the_peer_is_never_forwarded_as_ours_by_accident(connect):
+async def test_an_error_of_the_peer_is_told_to_it_in_words_and_never_as_ours(connect):
     async with connect.as_client(relaying) as script:
         asked = script.call("_example.com/relay")
-        script.error(await script.expect("_example.com/asked-back"), -32002, "private", {"path": "/secret"})
-        assert await script.expect_error(asked) == {"code": INTERNAL, "message": "Internal error"}
+        script.error(await script.expect("_example.com/asked-back"), -32002, "no such file", {"path": "/notes"})
+        words = "_example.com/asked-back: no such file [-32002] ({'path': '/notes'})"
+        assert await script.expect_error(asked) == {"code": INTERNAL, "message": words}
 
 
 @pytest.mark.uvloop

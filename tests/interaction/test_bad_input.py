@@ -81,6 +81,11 @@ def asks_back(handlers, stage):
         return {name: getattr(counted, name) for name in ("malformed", "pollution", "strays", "ignored")}
 
 
+def readable_id(value):
+    """The id that an error answer to this value carries: its own where it is one."""
+    return 1 if isinstance(value, dict) and value.get("id") == 1 and value["id"] is not True else None
+
+
 async def lives(script):
     """The link goes on, and nothing was said that nobody has read."""
     await script.expect_silence()
@@ -108,6 +113,19 @@ async def test_a_client_never_answers_what_is_not_json_but_reports_it(connect, f
         assert peer.connection.statistics().pollution == 1
         assert peer.connection.pollution == [frame.decode("utf-8", "replace")]
         assert "wrote a line to standard output that is not JSON" in caplog.text
+
+
+@pytest.mark.parametrize("params", [b"5", b"[]", b'"text"'])
+async def test_an_update_whose_params_are_no_object_never_reaches_a_handler_without_a_class(connect, params):
+    client, seen = Handlers(), []
+    client.on_notification("session/update")(seen.append)
+    async with connect.as_agent(client) as (script, peer):
+        script.send_raw(b'{"jsonrpc":"2.0","method":"session/update","params":' + params + b"}")
+        await script.expect_error(None, INVALID_REQUEST)
+        script.tell("session/update", {"sessionId": "s"})
+        await lives(script)
+        assert seen == [{"sessionId": "s"}]
+        assert peer.connection.statistics().malformed == 1
 
 
 async def test_pollution_is_reported_once_and_kept_in_part(connect, caplog):
@@ -147,7 +165,7 @@ async def test_pollution_between_good_messages_costs_none_of_them(connect):
 async def test_an_agent_answers_what_is_no_message_as_an_invalid_request(connect, value):
     async with connect.as_client(asks_back) as script:
         script.send_raw(json.dumps(value).encode())
-        await script.expect_error(None, INVALID_REQUEST)
+        await script.expect_error(readable_id(value), INVALID_REQUEST)
         await lives(script)
 
 
@@ -156,9 +174,20 @@ async def test_an_agent_answers_what_is_no_message_as_an_invalid_request(connect
 async def test_a_client_answers_what_is_no_message_as_an_invalid_request(connect, value):
     async with connect.as_agent() as (script, peer):
         script.send_raw(json.dumps(value).encode())
-        await script.expect_error(None, INVALID_REQUEST)
+        await script.expect_error(readable_id(value), INVALID_REQUEST)
         await lives(script)
         assert peer.connection.statistics().malformed == 1
+
+
+@pytest.mark.needs("bad text that reaches the agent")
+async def test_a_bad_request_with_the_id_of_an_unanswered_one_does_not_answer_that_one(connect):
+    async with connect.as_client(asks_back) as script:
+        script.send(ask("_example.com/go", 7))
+        asked_back = await script.expect("_example.com/asked-back")
+        script.send({"jsonrpc": "2.0", "id": 7, "method": "_x", "params": [1]})
+        await script.expect_error(None, INVALID_REQUEST)
+        script.answer(asked_back, {"well": True})
+        assert await script.expect_result(7) == {"got": {"well": True}}
 
 
 @pytest.mark.requirement("jsonrpc.error.invalid-request")
@@ -174,12 +203,11 @@ async def test_an_array_gets_one_answer_that_says_there_are_no_batches(connect, 
 @pytest.mark.uvloop
 async def test_an_agent_goes_on_through_everything_bad_at_once(connect):
     async with connect.as_client(asks_back) as script:
-        frames = [
-            *NOT_JSON.values(),
-            *(json.dumps(value).encode() for value in [*NO_MESSAGE.values(), *BATCHES.values()]),
-        ]
+        values = [*NO_MESSAGE.values(), *BATCHES.values()]
+        frames = [*NOT_JSON.values(), *(json.dumps(value).encode() for value in values)]
         script.send_raw(*frames)
-        codes = [(await script.expect_error(None))["code"] for _ in frames]
+        ids = [None] * len(NOT_JSON) + [readable_id(value) for value in values]
+        codes = [(await script.expect_error(request_id))["code"] for request_id in ids]
         assert codes == [PARSE_ERROR] * len(NOT_JSON) + [INVALID_REQUEST] * (len(NO_MESSAGE) + len(BATCHES))
         assert await script.request("_example.com/hello") == {"hello": True}
         counted = await script.request("_example.com/statistics")

@@ -1,4 +1,4 @@
-"""Deadlines for a request: for the whole of it, and for a time without a word."""
+"""Deadlines for a request: for the whole of it, and for a time without a message."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ async def test_updates_keep_an_idle_deadline_from_passing(connect, clock):
         await asking
 
 
-async def test_a_time_without_a_word_fails_the_request_and_cancels_it(connect, clock):
+async def test_a_time_without_a_message_fails_the_request_and_cancels_it(connect, clock):
     async with connect.as_agent(updates()) as (script, peer):
         asking = prompting(peer, timeout=100, idle_timeout=10)
         call = await script.expect("session/prompt")
@@ -109,7 +109,7 @@ async def test_a_time_without_a_word_fails_the_request_and_cancels_it(connect, c
         assert not asking.done()
         await clock.advance(2)
         await asyncio.wait([asking])
-        assert str(asking.exception()) == "session/prompt: no answer after 10 seconds without a word"
+        assert str(asking.exception()) == "session/prompt: no answer after 10 seconds without a message"
         assert (await script.expect("$/cancel_request"))["params"] == {"requestId": call["id"]}
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from accord.engine.handlers import Handlers
 from accord.errors import CapabilityMissing, PeerError, ProtocolError
-from accord.schema import v1
+from accord.schema import v1, v2
 from accord.schema.base import Unknown
 from tests.interaction.staging import ask, declaring, forever, prompt_params, tell
 
@@ -147,6 +147,67 @@ async def test_a_client_has_no_gate(connect):
     client.on_request("_example.com/early")(lambda _: {"fine": True})
     async with connect.as_agent(client, initialize=False) as (script, _):
         assert await script.request("_example.com/early") == {"fine": True}
+
+
+# Without the classes of version 1: as in a proxy, and with version 2
+
+
+def routes_by_method(handlers, stage):
+    @handlers.on_request("initialize")
+    def initialize(params):
+        return {"protocolVersion": 1}
+
+    @handlers.on_other
+    def other(method, params, context):
+        return {"method": method}
+
+
+async def test_a_handler_without_a_class_opens_the_gate_once(connect):
+    async with connect.as_client(routes_by_method, initialize=False) as script:
+        await script.expect_error(script.call("session/new", NEW), INVALID_REQUEST)
+        await script.request("initialize", INITIALIZE)
+        assert await script.request("session/new", NEW) == {"method": "session/new"}
+        await script.expect_error(script.call("initialize", INITIALIZE), INVALID_REQUEST)
+
+
+def routes_as_a_proxy(handlers, stage):
+    @handlers.on_request("proxy/initialize")
+    async def initialize(params):
+        return {"protocolVersion": 1}
+
+    @handlers.on_notification("_example.com/news")
+    def news(params):
+        stage.tell("news", number=params["number"])
+
+
+@pytest.mark.parametrize("method", ["proxy/initialize", "_proxy/initialize"])
+async def test_a_proxy_s_handshake_opens_the_gate_under_each_of_its_names(connect, method):
+    async with connect.as_client(routes_as_a_proxy, initialize=False) as script:
+        script.send(ask(method, 1, **INITIALIZE), tell("_example.com/news", number=1))
+        await script.expect_result(1)
+        assert await script.told("news") == {"number": 1}
+        await script.expect_error(script.call("proxy/initialize", INITIALIZE), INVALID_REQUEST)
+
+
+def speaks_version_2(handlers, stage):
+    @handlers.on(v2.InitializeRequest)
+    def initialize(request, context):
+        has = context.peer.capabilities.has
+        stage.tell("client", auth=has("auth"), fs=has("fs.read_text_file"))
+        return v2.InitializeResponse(2, v2.Implementation("agent", "1"))
+
+
+async def test_the_handshake_of_version_2_opens_the_gate_and_says_what_the_client_can_do(connect):
+    async with connect.as_client(speaks_version_2, initialize=False) as script:
+        info = {"name": "client", "version": "1"}
+        declared = {"auth": {"terminal": {}}}
+        script.send(
+            ask("initialize", 1, protocolVersion=2, info=info, capabilities=declared),
+            ask("_example.com/unknown", 2),
+        )
+        await script.expect_result(1)
+        await script.expect_error(2, -32601)
+        assert await script.told("client") == {"auth": True, "fs": False}
 
 
 # The version

@@ -578,6 +578,25 @@ async def test_an_async_handler_of_session_cancel_acts_past_the_lane_as_well(con
         assert await script.expect_result("p") == {"stopReason": "cancelled"}
 
 
+def stoppable_by_method(handlers, stage):
+    @handlers.on_notification("session/cancel")
+    async def cancel(params):
+        stage.tell("cancel", session=params["sessionId"])
+
+    @handlers.on_notification("_example.com/busy")
+    async def busy(params):
+        stage.tell("busy")
+        await stage.cue("never")
+
+
+async def test_session_cancel_acts_on_arrival_for_a_handler_without_a_class_too(connect):
+    async with connect.as_client(stoppable_by_method) as script:
+        script.tell("_example.com/busy", {"sessionId": "s"})
+        await script.told("busy")
+        script.tell("session/cancel", {"sessionId": "s"})
+        assert await script.told("cancel") == {"session": "s"}
+
+
 @pytest.mark.parametrize("busy", [False, True])
 async def test_session_cancel_finds_the_prompt_that_came_before_it_started(connect, busy):
     async with connect.as_client(stoppable) as script:

@@ -138,7 +138,7 @@ def test_a_session_goes_on_after_its_agent_was_killed(acpx):
     assert after["pid"] != before["pid"]
 
 
-def test_a_session_that_nobody_has_is_not_resumed(acpx):
+def test_an_unknown_session_is_not_resumed(acpx):
     said = acpx("sessions", "new", "--name", "first", "--resume-session", "nobody")
     assert said.code != 0
     assert "nobody" in said.out + said.err

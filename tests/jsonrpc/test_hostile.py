@@ -16,7 +16,7 @@ from msgspec import Raw
 
 from accord.errors import INVALID_REQUEST, PARSE_ERROR
 from accord.jsonrpc import bounds
-from accord.jsonrpc.members import HEAD
+from accord.jsonrpc.members import HEAD, MOST_HALVES
 from accord.jsonrpc.messages import Answer, Call, Malformed, Message, Tell, parse
 
 MIB = 1024 * 1024
@@ -124,6 +124,9 @@ def test_a_message_of_as_many_values_as_are_allowed_is_read() -> None:
     for value in (
         b"[" + b"[]," * (bounds.MOST_CONTAINERS - 4) + b"1]",
         b"[" + b"1," * (bounds.MOST_VALUES - 10) + b"1]",
+        b"{" + b'"a":1,' * (bounds.MOST_MEMBERS - 10) + b'"a":1}',
+        b"[" + (b"9" * bounds.MOST_DIGITS + b",") * 1_000 + b"1]",
+        b"[" + (b"9" * 49 + b",") * 10_000 + b"1]",
     ):
         assert isinstance(message_with(value), Call)
 
@@ -131,18 +134,31 @@ def test_a_message_of_as_many_values_as_are_allowed_is_read() -> None:
 @pytest.mark.parametrize(
     ("value", "problem"),
     [
-        (b"[" + b"[]," * bounds.MOST_CONTAINERS + b"1]", "more than 100,000 arrays and objects in one message"),
-        (b"[" + b"1," * bounds.MOST_VALUES + b"1]", "more than 1,000,000 values in one message"),
+        (
+            b"[" + b"[]," * bounds.MOST_CONTAINERS + b"1]",
+            "more than 50,000 arrays and objects in one message: send fewer",
+        ),
+        (b"[" + b"1," * bounds.MOST_VALUES + b"1]", "more than 400,000 values in one message: send fewer"),
+        (
+            b"{" + b'"a":1,' * bounds.MOST_MEMBERS + b'"a":1}',
+            "more than 200,000 members of objects in one message: send fewer",
+        ),
+        (b"[" + b"1," * 60_000 + b"9" * 450 + b"]", "a number of more than 400 digits: send it as text"),
+        (
+            b'{"\\ud83d":"' + b"\\ud83d" * MOST_HALVES + b'"}',
+            "half an emoji, and more than 200,000 of them in one message: send fewer",
+        ),
     ],
+    ids=["arrays", "values", "members", "digits", "halves"],
 )
 def test_a_message_of_more_values_is_refused_under_its_own_id(value: bytes, problem: str) -> None:
     refused = message_with(value)
-    assert refused == Malformed(INVALID_REQUEST, f"{problem}: send fewer", id=7)
+    assert refused == Malformed(INVALID_REQUEST, problem, id=7)
     answer = parse(b'{"jsonrpc":"2.0","id":7,"result":%b}' % value)
-    assert answer == Malformed(INVALID_REQUEST, f"{problem}: send fewer", answerable=False, pending=7)
+    assert answer == Malformed(INVALID_REQUEST, problem, answerable=False, pending=7)
 
 
-@pytest.mark.parametrize("text", [b"[{,", b'[{,\\"', b"[{,\\\\", b"[{,\\n\xc3\xa4"])
+@pytest.mark.parametrize("text", [b"[{,", b'[{,\\"', b"[{,\\\\", b"[{,\\n\xc3\xa4", b":,", b"1234567890"])
 def test_what_stands_in_strings_does_not_count(text: bytes) -> None:
     text = text * bounds.MOST_VALUES
     assert message_with(b'"%b"' % text) == Call(7, "m", Raw(b'{"a":"%b"}' % text))

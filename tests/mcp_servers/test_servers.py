@@ -13,6 +13,7 @@ import pytest
 
 import accord
 from accord import v1
+from accord.extras import install_command
 from accord.mcp import mcp_capabilities
 from tests.waiting import eventually
 
@@ -305,4 +306,4 @@ async def test_without_the_package_a_server_is_told_as_failed_with_what_to_insta
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     async with session_with(as_process("offering")) as session:
         [failure] = await session.servers.failures()
-        assert "pip install 'accord[mcp]'" in failure.problem
+        assert install_command("mcp") in failure.problem

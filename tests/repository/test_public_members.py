@@ -19,11 +19,13 @@ MEMBERS = {
         on on_request on_notification session serve run
     """,
     "Session": """
-        id agent program cwd roots mcp_servers meta state title set_title client config modes commands permissions
-        resources mcp resolve history tool_call fold send save
+        id agent program cwd roots mcp_servers meta state title set_title client config modes models commands
+        permissions resources mcp resolve history tool_call fold send save
     """,
     "Config": "select switch remove values set",
     "Modes": "offer current set",
+    "Commands": "add remove",
+    "Models": "offer current set",
     "RemoteTerminal": "id is_released output wait kill run_out",
     "Turn": """
         text prompt command arguments meta answer_meta context session client cwd
@@ -48,7 +50,8 @@ async def objects():
             session = turn.session
             terminal = session.client.terminal("true")
             found.update(Session=session, Turn=turn, Tool=tool, RemoteTerminal=terminal)
-            found.update(Config=session.config, Modes=session.modes)
+            found.update(Config=session.config, Modes=session.modes, Models=session.models)
+            found.update(Commands=session.commands)
 
     async with accord.connect(agent) as remote:
         await (await remote.new_session("/")).prompt("go")

@@ -16,13 +16,12 @@ ProcessTransport ProtocolError Request RequestError Spans Statistics StdioTransp
 v1 v2 Agent RemoteClient Session Turn MemoryStore SqliteStore Store StoreError Elicitation Files FormQuestion
 ServedSession LinkQuestion Permissions PermissionPolicy RememberedAnswers Service Terminal TerminalUser Terminals
 ConfigurationError load_mcp_servers Client Outcome PermissionQuestion RemoteAgent RemoteSession Reply Restart
-Restarted connect CommandResult Decision Elicited ElicitedUrl Login RemoteTerminal Tool TurnPlan http
+Restarted ask connect open sync CommandResult Decision Elicited ElicitedUrl Login RemoteTerminal Tool TurnPlan http
 """.split()
 
 EXTRAS = {
     "rich",
     "textual",
-    "hypercorn",
     "h2",
     "h11",
     "websockets",

@@ -40,4 +40,4 @@ def test_the_quickstart_works_when_it_is_followed_literally(tmp_path):
             case "text":
                 assert said == block["body"]
         done += 1
-    assert done == 7
+    assert done == 10

@@ -23,6 +23,10 @@ def test_the_reference_has_no_page_that_is_not_generated():
     assert set(reference.PAGES.glob("*.md")) == PAGES.keys()
 
 
+def test_every_public_member_has_a_docstring():
+    assert [name for name in reference.missing() if not name.startswith("accord.http.")] == []
+
+
 def test_every_topic_of_the_reference_has_names():
     used = {reference.topic_of(name) for name in reference.public_names()}
     assert used == set(reference.TOPICS)

@@ -74,11 +74,11 @@ def as_plan(update):
 
 def started(response):
     options = response.config_options
-    if options is None and response.modes is not None:
-        options = [to_v1(to_v2(response.modes))]
+    if options is None:
+        options = [to_v1(to_v2(older)) for older in (response.modes, response.models) if older is not None]
     if isinstance(response, v1.LoadSessionResponse):
         return v1.ResumeSessionResponse(None, options or None, meta=response.meta)
-    return replace(response, modes=None, config_options=options or None)
+    return replace(response, modes=None, models=None, config_options=options or None)
 
 
 def initialized(response):
@@ -103,6 +103,8 @@ EXCEPTIONS = {
     v1.ForkSessionResponse: started,
     v1.SessionModeState: lambda modes: to_v1(to_v2(modes)),
     v1.SessionMode: to_v2,
+    v1.SessionModelState: lambda models: to_v1(to_v2(models)),
+    v1.ModelInfo: to_v2,
     v1.McpCapabilities: lambda mcp: replace(mcp, sse=False),
     v1.AgentAuthCapabilities: lambda auth: replace(auth, logout=None),
     v1.AgentCapabilities: lambda agent: replace(agent, nes=None, position_encoding=None),
@@ -137,7 +139,7 @@ def test_every_type_of_version_1_comes_back_or_is_refused_by_its_name(name):
         assert is_a_value(there)
         assert to_v1(there) == comes_back_as(value)
     if name in NEVER_IN_V2:
-        with pytest.raises(ConversionError, match=f"^{name} cannot be said in version 2: "):
+        with pytest.raises(ConversionError, match=f"^{name} cannot be expressed in version 2: "):
             to_v2(values[0])
 
 
@@ -149,7 +151,7 @@ def test_every_type_of_version_2_becomes_values_of_version_1_or_is_refused_by_it
     for _, here in accepted:
         assert all(is_a_value(each) and type(each) in V1.values() for each in here)
     if name in NEVER_IN_V1:
-        with pytest.raises(ConversionError, match=f"^{name} cannot be said in version 1: "):
+        with pytest.raises(ConversionError, match=f"^{name} cannot be expressed in version 1: "):
             to_v1(values[0])
 
 
@@ -163,6 +165,7 @@ OF_A_CLIENT_S_FILES_AND_TERMINALS = {
     ),
     "Terminal",
 }
+OF_MODELS = {"SetSessionModelRequest", "SetSessionModelResponse"}
 OF_MODES = {"SetSessionModeRequest", "SetSessionModeResponse", "CurrentModeUpdate"}
 WHAT_A_CLIENT_OF_VERSION_2_ALWAYS_SHOWS = {
     "BooleanConfigOptionCapabilities",
@@ -189,6 +192,7 @@ OLDER_FORMS = {
 
 NEVER_IN_V2 = (
     OF_A_CLIENT_S_FILES_AND_TERMINALS
+    | OF_MODELS
     | OF_MODES
     | WHAT_A_CLIENT_OF_VERSION_2_ALWAYS_SHOWS
     | WHAT_AN_AGENT_OF_VERSION_2_ALWAYS_HAS
@@ -292,7 +296,7 @@ def test_an_unknown_variant_passes_through_with_what_holds_it():
     ],
 )
 def test_an_unknown_variant_takes_on_no_meaning_and_lacks_nothing_there(convert, value):
-    refuses(convert, value, "has no place there")
+    refuses(convert, value, "does not fit")
 
 
 def test_a_plan_is_the_plan_main_and_other_plans_stay_others():
@@ -349,21 +353,42 @@ def test_a_diff_of_two_files_is_two_diffs():
 @pytest.mark.parametrize(
     ("diff", "why"),
     [
-        (v2.Diff([]), "it changes nothing"),
-        (v2.Diff([v2.DiffModify("/a")]), "it needs the files' texts"),
-        (v2.Diff([v2.DiffModify("/a")], v2.DiffPatch("ed", "1d")), "it needs the files' texts"),
+        (v2.Diff([]), "it has no changes"),
+        (v2.Diff([v2.DiffModify("/a")]), "it needs the whole texts"),
+        (v2.Diff([v2.DiffModify("/a")], v2.DiffPatch("ed", "1d")), "it needs the whole texts"),
         (v2.Diff([v2.DiffModify("/a")], v2.DiffPatch("git_patch", "hello")), "not a git patch"),
         (v2.Diff.of("/a", "\n" * 10 + "x", "\n" * 10), "lines are missing"),
-        (replace(v2.Diff.of("/a", "x", "y"), changes=[v2.DiffDelete("/a")]), "before and after"),
-        (replace(v2.Diff.of("/a", "x", "y"), changes=[v2.DiffMove("/b", "/a")]), "before and after"),
-        (replace(v2.Diff.of("/a", "x", "y"), changes=[v2.DiffAdd("/a")]), "another change"),
+        (replace(v2.Diff.of("/a", "x", "y"), changes=[v2.DiffDelete("/a")]), "a different change"),
+        (replace(to_v2(v1.Diff("/a", "", "y", deleted=True)), changes=[v2.DiffModify("/a")]), "a different change"),
+        (replace(v2.Diff.of("/a", "x", "y"), changes=[v2.DiffMove("/b", "/a")]), "deleted file"),
+        (replace(v2.Diff.of("/a", "x", "y"), changes=[v2.DiffAdd("/a")]), "a different change"),
         (replace(v2.Diff.of("/a", "x", "y"), changes=[v2.DiffModify("/a", "symlink")]), "symlink"),
         (replace(v2.Diff.of("/a", "x", "y"), changes=[v2.DiffModify("/a"), v2.DiffModify("/b")]), "once"),
-        (replace(v2.Diff.of("/a", "x", "y"), changes=[Unknown("chmod", {"operation": "chmod"})]), "before and after"),
+        (replace(v2.Diff.of("/a", "x", "y"), changes=[Unknown("chmod", {"operation": "chmod"})]), "deleted file"),
     ],
 )
 def test_a_diff_that_is_not_two_whole_texts_is_refused(diff, why):
     refuses(all_to_v1, diff, why)
+
+
+@pytest.mark.parametrize("old", ["", "one line\n", "no newline at the end", None])
+def test_a_deleted_file_is_deleted_in_both_versions(old):
+    deleted = v1.Diff("/a", "", old, deleted=True)
+    there = to_v2(deleted)
+    assert there.changes == [v2.DiffDelete("/a", "text")]
+    assert to_v1(there) == deleted
+
+
+def test_the_patch_of_a_deleted_file_is_one_that_git_writes():
+    assert to_v2(v1.Diff("/a", "", "x\n", deleted=True)).patch.text == (
+        "diff --git /a /a\ndeleted file mode 100644\n"
+        "index 587be6b4c3f93f93c489c0111bba5596147a26cb..0000000000000000000000000000000000000000\n"
+        "--- /a\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n"
+    )
+
+
+def test_a_deleted_file_with_text_after_is_refused():
+    refuses(to_v2, v1.Diff("/a", "text", "x", deleted=True), "Diff", "no text after")
 
 
 def test_a_chunk_needs_an_id_and_then_is_the_same():
@@ -402,7 +427,7 @@ def test_a_whole_message_is_a_chunk_for_each_block(whole, chunk):
     ],
 )
 def test_a_message_update_that_does_not_only_add_is_refused(message):
-    refuses(to_v1, message, "AgentMessage", "only adding")
+    refuses(to_v1, message, "AgentMessage", "only content can be added")
 
 
 def test_the_question_of_version_1_has_the_title_of_its_tool_call():
@@ -454,7 +479,7 @@ def test_an_error_that_ended_a_turn_is_the_error_that_answers_the_prompt():
     ],
 )
 def test_a_state_that_is_no_answer_to_a_prompt_is_refused(update):
-    refuses(to_v1, update, "cannot be said in version 1")
+    refuses(to_v1, update, "cannot be expressed in version 1")
 
 
 def test_capabilities_are_the_same_in_booleans_and_in_markers():

@@ -14,7 +14,7 @@ import pytest
 
 from accord.schema.describe import json_schema
 from accord.schema.methods import methods
-from accord.schema.v1 import mcp_connections, nes, nes_capabilities
+from accord.schema.v1 import mcp_connections, models, nes, nes_capabilities
 
 HERE = Path(__file__).parent
 specification = importlib.util.spec_from_file_location("schema_facts", HERE.parents[1] / "tools" / "schema_facts.py")
@@ -28,6 +28,7 @@ FLATTENED = (
 )
 NO_NAME_THERE = "the schema writes this variant in place, without a name; a class needs one"
 TAGGED_ALONE = "always written, as a tag; the schema gives it a type of its own"
+PROPOSED = "proposed in diff-delete, in no schema yet, sent by real agents"
 ABSENT_IS_NONE = "absent is None here, and never written"
 
 IN_BOTH_VERSIONS = {
@@ -86,6 +87,11 @@ EXPECTED_V1 = {
     "types.ClientCapabilities.fields: ours has nes": LEGACY,
     "types.ClientCapabilities.fields: ours has positionEncodings": LEGACY,
     "types.AuthMethod.variants: ours has type=env_var": LEGACY,
+    **{f"types.{kind}SessionResponse.fields: ours has models": LEGACY for kind in ("New", "Load", "Resume", "Fork")},
+    "types: ours has SetSessionModelRequest": LEGACY,
+    "types: ours has SetSessionModelResponse": LEGACY,
+    "types.Diff.fields: ours has deleted": PROPOSED,
+    "types.ToolCallContent.variants.type=diff: ours has deleted": PROPOSED,
     "types: ours has AuthEnvVar": LEGACY,
     "types: ours has AuthMethodEnvVar": LEGACY,
 }
@@ -106,7 +112,7 @@ EXPECTED_V2 = {
 ONLY_IN_UNSTABLE = {
     1: (
         "ErrorStopReason", "IdleState", "StateUpdate", "MessageMcp", "nes", "positionEncoding", "AuthEnvVar", "env_var",
-        "EnvVar", "PlanUpdateContent",
+        "EnvVar", "PlanUpdateContent", "ours has models", "SetSessionModel", "ours has deleted",
     ),
     2: ("MessageMcp",),
 }  # fmt: skip
@@ -116,7 +122,7 @@ def legacy_names(version: int) -> set[str]:
     """What the modules of older forms define, types and methods."""
     types = {
         f"types: ours has {name}"
-        for module in ((nes, nes_capabilities, mcp_connections) if version == 1 else ())
+        for module in ((nes, nes_capabilities, mcp_connections, models) if version == 1 else ())
         for name, value in vars(module).items()
         if name[0].isupper() and (getattr(value, "__module__", None) == module.__name__ or not isinstance(value, type))
     }

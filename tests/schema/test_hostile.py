@@ -7,7 +7,8 @@ import pytest
 
 from accord import v1, v2
 from accord.errors import DecodeError
-from accord.schema import codec, tolerant
+from accord.jsonrpc.bounds import DAMAGED, MISFIT
+from accord.schema import tolerant
 from accord.schema.codec import decode
 
 MANY = 60_000
@@ -76,9 +77,20 @@ def test_damaged_text_holds_a_bounded_number_of_values(number):
         return b'{"sessionId":"s","path":"\\ud83d","_meta":{"a":[%b]}}' % b",".join([number] * values)
 
     assert decode(text(1_000), v1.ReadTextFileRequest).path == "\ud83d"
-    calls, error = calls_of(lambda: decode(text(codec.MOST_DAMAGED + 10), v1.ReadTextFileRequest))
+    calls, error = calls_of(lambda: decode(text(DAMAGED.values + 10), v1.ReadTextFileRequest))
     assert "more than 100,000 values in one message: send fewer" in str(error)
     assert calls < 1_000
+
+
+def test_a_message_with_one_error_holds_a_bounded_number_of_objects():
+    def text(objects):
+        blocks = b'{"type":"text","text":"x"},' * objects
+        return b'{"sessionId":"s","prompt":[%b{"type":"text","text":"x","annotations":5}]}' % blocks
+
+    assert len(decode(text(MISFIT.containers // 2), v1.PromptRequest).prompt) == MISFIT.containers // 2 + 1
+    calls, error = calls_of(lambda: decode(text(MISFIT.containers), v1.PromptRequest))
+    assert "not of the expected form, and more than 15,000 arrays and objects in one message: send fewer" in str(error)
+    assert calls < 3_000
 
 
 @pytest.mark.parametrize(

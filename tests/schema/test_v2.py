@@ -15,7 +15,7 @@ from accord.errors import DecodeError
 from accord.schema import codec, v1, v2
 from accord.schema.base import Shape, Unknown
 from accord.schema.hints import fields_of, node_of, second_union
-from accord.schema.methods import methods, row_for
+from accord.schema.methods import message_of, methods, row_for
 from accord.schema.v2 import upserts
 
 HERE = Path(__file__).parent
@@ -202,6 +202,36 @@ def test_a_request_whose_params_are_one_of_several_classes_says_so_by_itself():
 def test_methods_that_version_2_removed_are_unknown_there(removed):
     assert methods(1).request(removed) is not None
     assert methods(2).request(removed) is None
+
+
+def traits(message):
+    names = ("__handshake__", "__immediate__", "__stream__")
+    return {name: getattr(message, name) for name in names if getattr(message, name, False)}
+
+
+def test_a_method_has_the_same_traits_in_both_versions():
+    other = {(row.name, row.kind): traits(row.message) for row in methods(1)}
+    assert {key: traits(row.message) for row in methods(2) if (key := (row.name, row.kind)) in other} == {
+        key: other[key] for row in methods(2) if (key := (row.name, row.kind)) in other
+    }
+    assert not [row for row in methods(2) if (row.name, row.kind) not in other and traits(row.message)]
+
+
+@pytest.mark.parametrize(
+    ("method", "kind", "found"),
+    [
+        ("initialize", "request", {"__handshake__": True}),
+        ("proxy/initialize", "request", {"__handshake__": True}),
+        ("_proxy/initialize", "request", {"__handshake__": True}),
+        ("session/cancel", "notification", {"__immediate__": True}),
+        ("session/update", "notification", {"__stream__": True}),
+        ("initialize", "notification", {}),
+        ("session/prompt", "request", {}),
+        ("_example.com/own", "request", {}),
+    ],
+)
+def test_the_traits_of_a_method_are_found_by_its_name(method, kind, found):
+    assert traits(message_of(method, kind)) == found
 
 
 # Older forms, from the proposals' pages

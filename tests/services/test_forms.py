@@ -241,6 +241,7 @@ import sys
 sys.modules["re2"] = None
 from accord import v1
 from accord.agent.forms import check
+from accord.extras import install_command
 from accord.services.elicitation.form import problems
 from accord.services.elicitation.formats import matches
 schema = v1.ElicitationSchema({"it": v1.StringPropertySchema(pattern="^(a+)+$")})
@@ -249,7 +250,7 @@ assert problems(schema, {"it": "a" * 60 + "!"}) == {}
 try:
     check(schema)
 except ValueError as error:
-    assert "pip install 'accord[patterns]'" in str(error), error
+    assert install_command("patterns") in str(error), error
 else:
     raise SystemExit("the form was sent")
 """

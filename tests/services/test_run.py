@@ -73,7 +73,9 @@ def test_without_a_terminal_nobody_can_be_asked(project):
         timeout=60,
         check=False,
     )
-    assert done.stderr == "accord run: --allow ask needs a terminal; use --allow all, reads or none\n"
+    assert done.stderr == (
+        "accord run: --allow ask needs a terminal; use --allow all, reads or none, or --non-interactive deny\n"
+    )
     assert done.returncode == 2
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from accord import SqliteStore, StoreError
+from accord.folders import data_folder
 from accord.store.base import StoredSession
 from accord.store.database import FORMAT
 from accord.store.journal import CHECKPOINT_AFTER, LONG
-from accord.store.place import data_folder
 from tests.store.stores import all_sessions, all_updates
 
 HERE = Path(__file__).parent

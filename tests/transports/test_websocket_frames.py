@@ -209,3 +209,24 @@ def test_a_message_of_many_small_fragments_costs_its_bytes_and_nothing_for_each_
     assert frames.buffered == 51_001
     assert kept < 2 * 51_001
     assert frames.feed(theirs(0, b"")) == [(TEXT, b"a" * 51_001)]
+
+
+@pytest.mark.parametrize("from_client", [True, False])
+@pytest.mark.parametrize("fragments", [1, 3])
+def test_a_large_message_takes_its_size_in_memory_once(from_client, fragments):
+    part = b'"\xf0\x9f\x98\x80' + b"x" * 8_000_000
+    frames = [theirs(TEXT, part, fin=fragments == 1, mask=from_client)]
+    frames += [theirs(0, part, fin=number == fragments - 1, mask=from_client) for number in range(1, fragments)]
+    data = b"".join(frames)
+    reader = Frames(4 * len(part), masked=from_client)
+    found = []
+    tracemalloc.start()
+    try:
+        for at in range(0, len(data), 256 * 1024):
+            found += reader.feed(data[at : at + 256 * 1024])
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert found == [(TEXT, part * fragments)]
+    # A buffer that grows has an eighth in reserve; the text is checked a mebibyte at a time, four bytes a character.
+    assert peak < fragments * len(part) * 1.15 + 6_500_000

@@ -113,3 +113,20 @@ def fill(question: accord.PermissionQuestion) -> None: ...
 
 accord.Client(permissions=allow)  # error
 accord.Client(elicitation=fill)  # error
+accord.Client(permissions="all")  # error
+accord.Agent("misspelled", remember="sesion")  # error
+
+
+async def connects() -> None:
+    with accord.connect(agent):  # error
+        pass
+
+
+async def waits() -> None:
+    await accord.connect(agent)  # error
+
+
+async def asks(turn: accord.Turn) -> None:
+    await turn.say(5)  # error
+    await turn.plan(["a"])  # error
+    await turn.ask("Push", "sure?")  # error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from typing import assert_type
 
 import accord
@@ -153,3 +154,20 @@ def fill(question: accord.FormQuestion) -> None: ...
 
 
 client = accord.Client(files=True, permissions=allow, elicitation=fill)
+
+
+async def prompts(session: accord.RemoteSession) -> None:
+    assert_type(await session.prompt("Hi").text, str)
+    assert_type((await session.prompt(["Look at", Path("notes.md")], v1.TextContent("now"))).text, str)
+    async for text in session.prompt("Hi").iter_text():
+        assert_type(text, str)
+
+
+async def connects() -> None:
+    async with accord.connect(agent, client) as remote:
+        assert_type(remote, accord.RemoteAgent)
+
+
+async def pushes(turn: accord.Turn) -> None:
+    if await turn.ask("Push", "allow_once", "reject_once"):
+        await turn.say("Pushed.")

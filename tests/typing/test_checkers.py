@@ -15,8 +15,9 @@ ROOT = HERE.parents[1]
 QUICKSTART = ROOT / "docs" / "quickstart.md"
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 ENVIRONMENT = {**os.environ, "MYPYPATH": str(ROOT / "src")}
+PROGRAMS = ("good_handlers.py", "bad_handlers.py", "threads.py")
 SOURCES = {
-    **{path.name: path.read_text() for path in (HERE / "good_handlers.py", HERE / "bad_handlers.py")},
+    **{path.name: path.read_text() for path in map(HERE.joinpath, PROGRAMS)},
     **{f"quickstart_{number}.py": code for number, code in enumerate(BLOCK.findall(QUICKSTART.read_text()), 1)},
 }
 """Programs by file name. Those of the quickstart have to be good as they stand."""

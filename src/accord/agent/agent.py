@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Generic, get_args
+from typing import Generic, cast, get_args
 
 from accord.agent.commands import Command
 from accord.agent.connection import AgentConnection
@@ -17,16 +17,26 @@ from accord.agent.permission import PermissionMemory, Remembered
 from accord.agent.prompt_queue import SecondPrompt
 from accord.agent.session import Session, StateT
 from accord.agent.turn import Turn
-from accord.engine.handlers import Context, MessageT, RawHandlerT, Registrar
+from accord.arguments import (
+    check_callable,
+    check_path,
+    check_sequence,
+    check_text,
+    check_word,
+    registered_once,
+    wrong_type,
+)
+from accord.engine.context import Context
+from accord.engine.handlers import MessageT, RawHandlerT, Registrar
 from accord.engine.limits import Limits
-from accord.running import OWNER, Unwritable, run_until_the_end
+from accord.running import OWNER, Unwritable, explain_at_a_terminal, run_until_the_end
 from accord.schema import v1
 from accord.services.files.files import Files
 from accord.services.local import LocalHost
 from accord.services.service import Service as LentService
 from accord.services.terminals.terminals import Terminals
 from accord.spans import Spans
-from accord.store.base import Store
+from accord.store.base import IN_MEMORY, Store
 from accord.store.memory import MemoryStore
 from accord.transports.base import Transport
 from accord.transports.stdio import StdioTransport
@@ -48,8 +58,8 @@ class Agent(Generic[StateT]):
     `accepts` names what prompts may hold besides text and links: `image`, `audio`, `embedded`. With `local`, files and
     terminals that a client does not lend are those of the machine that the agent runs on. `second_prompt` says
     what becomes of a prompt in a session that works on one. `remember` says how far a user's "always" reaches.
-    `store` keeps the sessions: in memory, unless it is a `Store`, or the path of a file. `state` is the class of
-    `session.state`, which is made without arguments, and kept with the session: `Agent(state=Notes)` is an
+    `store` keeps the sessions: in memory (None or `:memory:`), in a `Store`, or in a file, by its path. `state` is the
+    class of `session.state`, which is made without arguments, and kept with the session: `Agent(state=Notes)` is an
     `Agent[Notes]`, and its functions may take a `Turn[Notes]` and a `Session[Notes]`.
     `capabilities` changes what is declared, which otherwise follows from what is registered. `unstable` lets out what
     is only proposed.
@@ -74,8 +84,12 @@ class Agent(Generic[StateT]):
         limits: Limits | None = None,
         spans: Spans | None = None,
     ) -> None:
-        if second_prompt not in get_args(SecondPrompt):
-            raise ValueError(f"second_prompt must be one of {', '.join(get_args(SecondPrompt))}, got {second_prompt!r}")
+        check_text("Agent(name)", name)
+        check_word("second_prompt", second_prompt, get_args(SecondPrompt))
+        check_word("remember", remember, get_args(Remembered))
+        check_sequence("Agent(accepts=...)", "words", accepts)
+        if state is not None and not isinstance(cast("object", state), type):
+            raise wrong_type("Agent(state=...)", "a class", state)
         self._definition = AgentDefinition(
             info=v1.Implementation(name, version, title),
             accepts=Accepts(accepts),
@@ -94,6 +108,9 @@ class Agent(Generic[StateT]):
         )
         self._serving = 0
 
+    def __repr__(self) -> str:
+        return f"Agent({self.info.name!r}, version={self.info.version!r})"
+
     @property
     def info(self) -> v1.Implementation:
         """The agent's name, version and title."""
@@ -107,11 +124,13 @@ class Agent(Generic[StateT]):
         It may be an `async def`, a `def`, or a generator (`async` or not) of what to say. It returns nothing when all
         is said, or another stop reason than `end_turn`.
         """
+        registered_once("@agent.on_prompt", self._definition.on_prompt, function)
         self._definition.on_prompt = function
         return function
 
     def on_session(self, function: Callable[[Session[StateT]], ResultT]) -> Callable[[Session[StateT]], ResultT]:
         """Call this function with each `Session` that is opened, before the client has it."""
+        registered_once("@agent.on_session", self._definition.on_session, function)
         self._definition.on_session = function
         return function
 
@@ -122,6 +141,7 @@ class Agent(Generic[StateT]):
 
         It may raise `RequestError` to refuse, and change other options.
         """
+        registered_once("@agent.on_config", self._definition.on_config, function)
         self._definition.on_config = function
         return function
 
@@ -130,8 +150,14 @@ class Agent(Generic[StateT]):
 
         A second parameter of the function receives the text after the name. `hint` tells the user what to write there.
         """
+        check_text("@agent.command()", name)
+        if not isinstance(cast("object", description), str):
+            raise wrong_type(f"@agent.command({name!r}, ...)", "a name and a description, as text", description)
 
         def register(function: CommandT) -> CommandT:
+            check_callable(f"@agent.command({name!r}, ...)", function)
+            if any(it.name == name for it in self._definition.commands):
+                raise ValueError(f"the command {name!r} is registered already; each name can be used once")
             self._definition.commands.append(Command(name, description, function, hint))
             return function
 
@@ -253,6 +279,7 @@ class Agent(Generic[StateT]):
         `uvloop` is used if it is installed; True insists on it, False refuses it. What the program prints meanwhile
         goes to standard error.
         """
+        explain_at_a_terminal(self.info.name)
         run_until_the_end(self._serve_standard_streams(), self.info.name, uvloop=uvloop)
 
     async def _serve_standard_streams(self) -> None:
@@ -263,15 +290,18 @@ class Agent(Generic[StateT]):
 
 
 def _local(local: bool | Sequence[LentService]) -> LocalHost | None:
+    if not isinstance(cast("object", local), bool):
+        check_sequence("Agent(local=...)", "services", local)
     services = [Files(), Terminals()] if local is True else local or ()
     return LocalHost(services) if services else None
 
 
 def _store(store: Store | str | Path | None) -> Store:
-    if store is None:
+    if store is None or store == IN_MEMORY:
         return MemoryStore()
     if isinstance(store, Store):
         return store
+    check_path("Agent(store=...)", store)
     from accord.store.sqlite import SqliteStore
 
     return SqliteStore(store)

@@ -1,4 +1,4 @@
-"""Slash commands: what a session offers, and which one a prompt calls."""
+"""Slash commands: those that a session offers, and the one that a prompt calls."""
 
 from __future__ import annotations
 
@@ -16,20 +16,17 @@ class Command(msgspec.Struct, frozen=True):
     """A command and the function that answers a prompt with it."""
 
     name: str
+    """Its name, one word without the slash."""
     description: str
+    """What the command does, for the user."""
     function: Callable[..., Any]
+    """Called with the turn and, if it has a second parameter, the text after the command's name."""
     hint: str | None = None
+    """What the user may write after the name; None if the command takes no text."""
 
     def __post_init__(self) -> None:
         if not self.name or self.name.startswith("/") or any(character.isspace() for character in self.name):
             raise ValueError(f"a command's name must be one word without its slash, got {self.name!r}")
-
-    def call(self, turn: object, arguments: str) -> Any:
-        """Call the function with the turn and, if it has a second parameter, the text after the command's name."""
-        return self.function(turn, arguments) if _takes_two(self.function) else self.function(turn)
-
-    def advertised(self) -> v1.AvailableCommand:
-        return v1.AvailableCommand.of(self.name, self.description, self.hint)
 
 
 class Commands:
@@ -58,22 +55,30 @@ class Commands:
     def __contains__(self, name: str) -> bool:
         return name in self._commands
 
-    def called_by(self, prompt: Sequence[v1.ContentBlock]) -> tuple[Command, str] | None:
-        """The command that a prompt begins with, and the text after its name; None for other prompts."""
-        # slash-commands, Running commands: the prefix is recognized, other content may stand beside it.
-        text = next((block.text for block in prompt if isinstance(block, v1.TextContent)), "").lstrip()
-        if not text.startswith("/"):
-            return None
-        name, *rest = text[1:].split(maxsplit=1) or [""]
-        command = self._commands.get(name)
-        return None if command is None else (command, "".join(rest).strip())
-
-    def update(self) -> v1.AvailableCommandsUpdate:
-        return v1.AvailableCommandsUpdate([command.advertised() for command in self])
-
     async def _tell(self) -> None:
         if self._updates.is_open:
-            await self._updates.send(self.update())
+            await self._updates.send(offered(self))
+
+
+def offered(commands: Commands) -> v1.AvailableCommandsUpdate:
+    """The update that tells the client these commands."""
+    return v1.AvailableCommandsUpdate([v1.AvailableCommand.of(it.name, it.description, it.hint) for it in commands])
+
+
+def called_by(prompt: Sequence[v1.ContentBlock], commands: Commands) -> tuple[Command, str] | None:
+    """The command that a prompt begins with, and the text after its name; None for other prompts."""
+    # slash-commands, Running commands: the prefix is recognized, other content may stand beside it.
+    text = next((block.text for block in prompt if isinstance(block, v1.TextContent)), "").lstrip()
+    if not text.startswith("/"):
+        return None
+    name, *rest = text[1:].split(maxsplit=1) or [""]
+    command = next((it for it in commands if it.name == name), None)
+    return None if command is None else (command, "".join(rest).strip())
+
+
+def call(command: Command, turn: object, arguments: str) -> Any:
+    """Call the function of a command."""
+    return command.function(turn, arguments) if _takes_two(command.function) else command.function(turn)
 
 
 def _takes_two(function: Callable[..., Any]) -> bool:

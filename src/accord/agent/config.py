@@ -1,7 +1,8 @@
-"""What a session lets its user choose: config options, and modes, which are one of them.
+"""What a session lets its user choose: config options, and modes and models, which are two of them.
 
 Only the config options hold values. The modes of the protocol's older pages are a view of the first option of category
-`mode`, so the two cannot differ: the client is told of both whenever one changes.
+`mode`, so the two cannot differ: the client is told of both whenever one changes. In the same way `models` are a view
+of the first option of category `model`, for clients from before config options; the protocol has no update for them.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
-from accord.agent.config_options import MODE, ConfigOptions, Select, Switch
+from accord.agent.config_options import MODE, MODEL, ConfigOptions, Select, Switch
 from accord.schema import v1
 
 CATEGORIES = ("mode", "model", "model_config", "thought_level")
@@ -121,12 +122,36 @@ class Modes:
     @property
     def current(self) -> str | None:
         """The id of the current mode; None if the session has no modes."""
-        mode = self._options.mode()
-        return None if mode is None else mode.value
+        return _current(self._options.of_category(MODE))
 
     async def set(self, mode_id: str) -> None:
         """Change the mode for the agent; the client is told."""
-        await self._options.set(self._options.mode_with(mode_id).id, mode_id)
+        await self._options.set(self._options.option_with(MODE, mode_id).id, mode_id)
+
+
+class Models:
+    """A session's models: the config option of category `model`, which older clients know as `models`."""
+
+    def __init__(self, config: Config, options: ConfigOptions) -> None:
+        self._config = config
+        self._options = options
+
+    async def offer(self, models: Values, *, current: str | None = None, name: str = "Model") -> None:
+        """Offer these models, by heading if there are many; the first is chosen unless `current` names another."""
+        await self._config.select(MODEL, name, models, value=current, category=MODEL)
+
+    @property
+    def current(self) -> str | None:
+        """The id of the current model; None if the session offers no models."""
+        return _current(self._options.of_category(MODEL))
+
+    async def set(self, model_id: str) -> None:
+        """Change the model for the agent; the client is told."""
+        await self._options.set(self._options.option_with(MODEL, model_id).id, model_id)
+
+
+def _current(option: Select | None) -> str | None:
+    return None if option is None else option.value
 
 
 def _check_category(category: str | None) -> None:

@@ -1,6 +1,6 @@
 """`ConfigOptions`: the config options of an open session, their values, and what the client is told of them.
 
-Authors hold its faces, `Config` and `Modes`.
+Authors hold its faces, `Config`, `Modes` and `Models`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ from accord.schema import v1
 
 MODE = "mode"
 """The category of the option that is the session's mode."""
+
+MODEL = "model"
+"""The category of the option that is the session's model."""
 
 
 class Select(msgspec.Struct, frozen=True):
@@ -126,7 +129,11 @@ class ConfigOptions:
 
     async def set_mode_by_client(self, mode_id: str) -> None:
         """Choose this mode for the user."""
-        await self.set_by_client(self.mode_with(mode_id).id, mode_id, answered=False)
+        await self.set_by_client(self.option_with(MODE, mode_id).id, mode_id, answered=False)
+
+    async def set_model_by_client(self, model_id: str) -> None:
+        """Choose this model for the user."""
+        await self.set_by_client(self.option_with(MODEL, model_id).id, model_id, answered=False)
 
     def restore(self, values: Mapping[str, str | bool]) -> None:
         """Choose the values that were saved with the session, if they are still offered."""
@@ -148,24 +155,32 @@ class ConfigOptions:
         """The options that the client can show, with their current values."""
         return [option.option() for option in self.offered.values() if self._is_shown(option)]
 
-    def mode(self) -> Select | None:
-        """The option that is the session's mode, if there is one."""
-        return next((it for it in self.offered.values() if isinstance(it, Select) and it.category == MODE), None)
+    def of_category(self, category: str) -> Select | None:
+        """The first option of this category that has several values, if there is one."""
+        return next((it for it in self.offered.values() if isinstance(it, Select) and it.category == category), None)
 
-    def mode_with(self, mode_id: str) -> Select:
-        """The option that is the session's mode; RequestError if it does not have this value."""
-        mode = self.mode()
-        if mode is None or not mode.takes(mode_id):
-            raise RequestError.invalid_params("unknown mode", modeId=mode_id)
-        return mode
+    def option_with(self, category: str, value: str) -> Select:
+        """The first option of this category; RequestError if it does not have this value."""
+        option = self.of_category(category)
+        if option is None or not option.takes(value):
+            raise RequestError.invalid_params(f"unknown {category}", **{f"{category}Id": value})
+        return option
 
     def mode_state(self) -> v1.SessionModeState | None:
         """The modes and the current one, for the answer that opens a session."""
-        mode = self.mode()
+        mode = self.of_category(MODE)
         if mode is None:
             return None
         available = [v1.SessionMode(v1.SessionModeId(it.value), it.name, it.description) for it in mode.values]
         return v1.SessionModeState(v1.SessionModeId(mode.value), available)
+
+    def model_state(self) -> v1.SessionModelState | None:
+        """The models and the current one, for clients that do not know config options."""
+        model = self.of_category(MODEL)
+        if model is None:
+            return None
+        available = [v1.ModelInfo(v1.ModelId(it.value), it.name, it.description) for it in model.values]
+        return v1.SessionModelState(v1.ModelId(model.value), available)
 
     def _is_shown(self, option: Select | Switch) -> bool:
         # rfd-boolean-config-option: boolean options only where the client declared them.
@@ -174,7 +189,7 @@ class ConfigOptions:
     @asynccontextmanager
     async def _telling(self, *, options: bool = True) -> AsyncGenerator[None]:
         """Tell the client at the end what changed inside the block, unless an answer will tell it."""
-        before, mode = dict(self.offered), self.mode()
+        before, mode = dict(self.offered), self.of_category(MODE)
         self._quiet += 1
         try:
             yield
@@ -185,6 +200,6 @@ class ConfigOptions:
         await self._updates.keep_settings(self.values())
         if options:
             await self._updates.send(v1.ConfigOptionUpdate(self.options()))
-        now = self.mode()
+        now = self.of_category(MODE)
         if now is not None and (mode is None or mode.value != now.value):
             await self._updates.send(v1.CurrentModeUpdate(v1.SessionModeId(now.value)))

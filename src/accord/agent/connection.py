@@ -18,7 +18,8 @@ from accord.agent.running_turn import RunningTurn, meant_by
 from accord.agent.store_errors import told
 from accord.agent.turn import Turn
 from accord.capabilities import Capabilities
-from accord.engine.handlers import Context, Handlers
+from accord.engine.context import Context
+from accord.engine.handlers import Handlers
 from accord.engine.peer import Peer
 from accord.errors import StoreError
 from accord.schema import v1
@@ -91,6 +92,7 @@ class AgentConnection:
         handlers.on(v1.PromptRequest)(self._prompt)
         handlers.on(v1.CancelNotification)(self._cancel)
         handlers.on(v1.SetSessionModeRequest)(self._set_mode)
+        handlers.on(v1.SetSessionModelRequest)(self._set_model)
         handlers.on(v1.SetSessionConfigOptionRequest)(self._set_config_option)
         if self._agent.logins.ways:
             handlers.on(v1.AuthenticateRequest)(self._authenticate)
@@ -122,6 +124,11 @@ class AgentConnection:
         async with self._lifecycle.keeping(session):
             await session.config.set_mode_by_client(request.mode_id)
 
+    async def _set_model(self, request: v1.SetSessionModelRequest) -> None:
+        session = self.session(request.session_id)
+        async with self._lifecycle.keeping(session):
+            await session.config.set_model_by_client(request.model_id)
+
     async def _set_config_option(self, request: v1.SetSessionConfigOptionRequest) -> v1.SetSessionConfigOptionResponse:
         session = self.session(request.session_id)
         async with self._lifecycle.keeping(session):
@@ -136,6 +143,8 @@ class AgentConnection:
         session = self.session(request.session_id)
         check_prompt(request.prompt, self._offers)
         place = session.turns.place()
+        if (task := asyncio.current_task()) is not None:
+            task.set_name(f"session/prompt in session {session.id}")
         running = RunningTurn(session, context, place)
         turn = Turn(running, request)
         context.on_cancel(place.cancel)

@@ -14,7 +14,7 @@ from typing import Any, cast, get_args
 import msgspec
 
 from accord.agent import declared
-from accord.agent.commands import Command
+from accord.agent.commands import Command, call, called_by
 from accord.agent.content import Accepts
 from accord.agent.login import Logins
 from accord.agent.permission import PermissionMemory
@@ -97,11 +97,11 @@ class AgentDefinition(msgspec.Struct, kw_only=True):
 
     async def answer(self, turn: Turn) -> str:
         """Let the author's function work on a prompt, and return the stop reason."""
-        called = turn.session.commands.called_by(turn.prompt)
+        called = called_by(turn.prompt, turn.session.commands)
         if called is not None:
             command, turn.arguments = called
             turn.command = command.name
-            return stop_reason(await _spoken(turn, command.call(turn, turn.arguments)))
+            return stop_reason(await _spoken(turn, call(command, turn, turn.arguments)))
         if self.on_prompt is None:
             names = ", ".join(f"/{command.name}" for command in turn.session.commands)
             await turn.say(f"I know these commands: {names}")

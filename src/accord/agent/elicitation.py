@@ -16,6 +16,7 @@ import msgspec
 
 from accord.agent.forms import Content, check, filled_in, schema_of
 from accord.agent.remote_client import ClientLink
+from accord.consent import Consent
 from accord.schema import v1
 from accord.schema.base import Unknown
 from accord.services.elicitation.url import is_here
@@ -29,8 +30,8 @@ UNAVAILABLE = "unavailable"
 _LINK = re.compile(r"https?://")
 
 
-class Elicited(msgspec.Struct, Generic[T], frozen=True):
-    """What came of a form."""
+class Elicited(Consent, msgspec.Struct, Generic[T], frozen=True):
+    """What came of a form; it is true if the user filled it in."""
 
     action: str
     """`accept`, `decline` or `cancel`, `unavailable` if the client cannot ask, or an action of a newer protocol."""
@@ -42,9 +43,15 @@ class Elicited(msgspec.Struct, Generic[T], frozen=True):
         """Whether the user filled the form in."""
         return self.action == "accept"
 
+    def _agreed(self) -> bool:
+        return self.accepted
 
-class ElicitedUrl:
-    """What came of sending the user to a URL: whether they went. What they do there, only the page knows."""
+
+class ElicitedUrl(Consent):
+    """What came of sending the user to a URL; it is true if they agreed to go.
+
+    What they do there, only the page knows.
+    """
 
     def __init__(self, client: ClientLink, action: str, elicitation_id: v1.ElicitationId) -> None:
         self.action = action
@@ -57,6 +64,12 @@ class ElicitedUrl:
         """Whether the user agreed to go there: it has begun, and is not done."""
         # rfd-elicitation: consent to the URL says nothing of how it went.
         return self.action == "accept"
+
+    def _agreed(self) -> bool:
+        return self.accepted
+
+    def __repr__(self) -> str:
+        return f"ElicitedUrl({self.action!r})"
 
     async def complete(self) -> None:
         """Tell the client that what the user was sent there for is done."""

@@ -14,13 +14,14 @@ import msgspec
 from msgspec import inspect
 
 from accord.errors import ProtocolError
+from accord.extras import install_command
 from accord.schema import v1
 from accord.schema.base import Unknown
 from accord.schema.tolerant import convert_alone
 from accord.schema.v1.elicitation import ElicitationContentValue, ElicitationPropertySchema
 from accord.services.elicitation.form import FormField, asked_for
 from accord.services.elicitation.form_bounds import excess, secrets_in
-from accord.services.elicitation.formats import EXTRA, LONGEST_PATTERN, can_match
+from accord.services.elicitation.formats import LONGEST_PATTERN, can_match
 
 Content = dict[str, ElicitationContentValue]
 
@@ -83,7 +84,8 @@ def check(schema: v1.ElicitationSchema) -> None:
         if isinstance(asked, v1.StringPropertySchema) and asked.pattern is not None and not can_match(asked.pattern):
             raise ValueError(
                 f"{name}: answers cannot be checked against the pattern {asked.pattern[:80]!r}: "
-                f"write it in the syntax of RE2, in at most {LONGEST_PATTERN:,} characters, and install RE2 ({EXTRA})"
+                f"write it in the syntax of RE2, in at most {LONGEST_PATTERN:,} characters, and install RE2 "
+                f"({install_command('patterns')})"
             )
         if isinstance(asked, Unknown) and not asked.tag.startswith("_"):
             raise ValueError(f"{name}: the name of a custom type must begin with an underscore, got {asked.tag!r}")

@@ -26,7 +26,8 @@ from accord.agent.paths import absolute, checked_folders
 from accord.agent.record import Record
 from accord.agent.session import Session
 from accord.agent.store_errors import not_found, telling, told
-from accord.engine.handlers import Context, Handlers
+from accord.engine.context import Context
+from accord.engine.handlers import Handlers
 from accord.errors import RequestError, StoreError
 from accord.schema import v1
 from accord.store.base import Store, StoredSession, now
@@ -234,9 +235,10 @@ class Lifecycle:
                 yield
 
 
-def _choices(session: OpenSession) -> tuple[v1.SessionModeState | None, Options]:
+def _choices(session: OpenSession) -> tuple[v1.SessionModeState | None, Options, v1.SessionModelState | None]:
     """What the user may choose, for the answer that opens a session."""
-    return session.config.mode_state(), session.config.options() or None
+    config = session.config
+    return config.mode_state(), config.options() or None, config.model_state()
 
 
 def _info(stored: StoredSession) -> v1.SessionInfo:

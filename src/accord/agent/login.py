@@ -17,7 +17,8 @@ import msgspec
 from accord.agent.elicitation import Elicits
 from accord.agent.remote_client import ClientLink
 from accord.capabilities import Capabilities
-from accord.engine.handlers import Context
+from accord.consent import Consent
+from accord.engine.context import Context
 from accord.errors import RequestError
 from accord.schema import v1
 
@@ -51,7 +52,9 @@ class Login(Elicits):
 
     def __init__(self, client: ClientLink, method_id: str, context: Context) -> None:
         self.method_id = method_id
+        """The id of the login that the user has chosen."""
         self.context = context
+        """The request that the client sent to log in."""
         self._client = client
         self._scope = {"request_id": context.request_id}
 
@@ -101,7 +104,7 @@ class Authentication:
             login = Login(self._client, request.method_id, context)
             function = way.function
             takes_login = bool(inspect.signature(function).parameters)
-            if await _result(function(login) if takes_login else function()) is False:
+            if _refuses(await _result(function(login) if takes_login else function())):
                 raise RequestError.auth_required("The login did not succeed")
         self._open = True
 
@@ -139,6 +142,11 @@ def _older_terminal_login(method: v1.AuthMethodTerminal) -> v1.AuthMethodAgent:
         "label": method.name,
     }
     return v1.AuthMethodAgent(method.id, method.name, method.description, meta={"terminal-auth": command})
+
+
+def _refuses(result: Any) -> bool:
+    """Whether an author's function says that the user is not logged in: by False, or by an answer of the user."""
+    return result is False or (isinstance(result, Consent) and not result)
 
 
 async def _result(value: Any) -> Any:

@@ -65,7 +65,7 @@ class SessionServers(McpServers):
         """
         found = await self.tool(tool) if isinstance(tool, str) else tool
         async with turn.tool(found.title, kind=found.kind, name=found.qualified_name, raw_input=arguments) as reported:
-            if ask and not (await reported.ask(about=found.qualified_name)).allowed:
+            if ask and not await reported.ask(about=found.qualified_name):
                 return McpResult([v1.TextContent("The user does not allow this.")], failed=True)
 
             async def tell(progress: float, total: float | None, message: str | None) -> None:

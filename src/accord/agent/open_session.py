@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from accord.agent.commands import Command
+from accord.agent.commands import Command, called_by, offered
 from accord.agent.config_options import ConfigOptions
 from accord.agent.connected_client import ConnectedClient, SessionClient
 from accord.agent.content import text_of
@@ -141,7 +141,7 @@ class OpenSession:
         self.known()
         if self.face.commands:
             # slash-commands, Advertising commands: once the session exists.
-            await self.updates.send(self.face.commands.update())
+            await self.updates.send(offered(self.face.commands))
 
     async def tell_usage(self) -> None:
         """Tell a client that resumes the session how full its context is."""
@@ -152,7 +152,7 @@ class OpenSession:
 
     async def begin_turn(self, prompt: Sequence[v1.ContentBlock]) -> None:
         """The user says something. The first that is no command is the title, in a store that the author chose."""
-        wants_title = self.record.title is None and self._titles_itself and not self.face.commands.called_by(prompt)
+        wants_title = self.record.title is None and self._titles_itself and not called_by(prompt, self.face.commands)
         self._prompt_title = title_of(text_of(prompt)) if wants_title else None
         frame = await self.record.keep_prompt(prompt, self._prompt_title)
         if frame is not None and self.updates.tell(frame):

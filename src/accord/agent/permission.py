@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, cast, get_args
 
 import msgspec
 
 from accord.agent.asks import Asks
+from accord.arguments import shown, wrong_type
+from accord.consent import Consent
 from accord.errors import METHOD_NOT_FOUND, PeerError
 from accord.schema import v1
+from accord.schema.sendable import check_sendable
 
 log = logging.getLogger("accord")
 
 Offered: TypeAlias = v1.PermissionOption | v1.PermissionOptionKind
 """An answer to offer: an option, or the usual one of its kind."""
+
+KINDS: tuple[str, ...] = get_args(v1.PermissionOptionKind)
 
 USUAL: tuple[Offered, ...] = ("allow_once", "allow_always", "reject_once")
 
@@ -26,14 +31,23 @@ Subject: TypeAlias = tuple[str, str]
 """What was asked about: the kind of tool, and its title or what the author calls it."""
 
 
-class Decision(msgspec.Struct, frozen=True):
-    """What the user decided."""
+class Decision(Consent, msgspec.Struct, frozen=True):
+    """What the user decided; it is true if the user allowed it.
+
+    >>> async def work(turn):
+    ...     if await turn.ask("Push to the server"):
+    ...         await turn.say("Pushing.")
+    """
 
     allowed: bool
+    """Whether the user allowed it."""
     option: v1.PermissionOption | None = None
     """What they chose of what was offered; None if they chose nothing, or were not asked again."""
     remembered: bool = False
     """Whether they had said "always" before, and were not asked."""
+
+    def _agreed(self) -> bool:
+        return self.allowed
 
 
 class PermissionMemory:
@@ -57,11 +71,26 @@ class PermissionMemory:
 
 def options_of(offered: Sequence[Offered]) -> list[v1.PermissionOption]:
     """These answers as options, each with an id of its own."""
-    options = [v1.PermissionOption.of(it) if isinstance(it, str) else it for it in offered or USUAL]
+    options = [_option(it) for it in offered or USUAL]
     if len({option.option_id for option in options}) < len(options):
         # tool-calls, Permission Options: "Unique identifier for this option".
         raise ValueError("the ids of a permission request's options must differ")
     return options
+
+
+def _option(offered: Offered) -> v1.PermissionOption:
+    """An answer to offer as an option; raises TypeError or ValueError for what is none."""
+    if isinstance(offered, v1.PermissionOption):
+        check_sendable("ask()", offered)
+        return offered
+    if not isinstance(cast("object", offered), str):
+        raise wrong_type("ask()", "options, each a v1.PermissionOption or its kind as text", offered)
+    if offered not in KINDS:
+        raise ValueError(
+            f"ask() takes the answers to offer, each one of {', '.join(map(repr, KINDS))} or a v1.PermissionOption, "
+            f"got {shown(offered)}; the question is the title: turn.ask(title), or turn.tool(title)"
+        )
+    return v1.PermissionOption.of(offered)
 
 
 async def decided(

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
+from typing import Any, cast, get_args
 
 import msgspec
 
+from accord.arguments import check_word, wrong_type
 from accord.schema import v1
+from accord.schema.sendable import check_sendable
 
 
 class TurnPlan:
@@ -23,7 +26,7 @@ class TurnPlan:
         self, send: Callable[[v1.SessionUpdate], Awaitable[None]], entries: Iterable[str | v1.PlanEntry]
     ) -> None:
         self._send = send
-        self.entries = v1.Plan.of(*entries).entries
+        self.entries = [_entry("turn.plan()", it) for it in entries]
         """The steps as they are now."""
 
     async def start(self, step: int | str) -> None:
@@ -35,13 +38,15 @@ class TurnPlan:
         await self.mark(step, "completed")
 
     async def mark(self, step: int | str, status: v1.PlanEntryStatus) -> None:
+        """Give a step, by its place or its words, this status: `pending`, `in_progress` or `completed`."""
+        check_word("status", status, get_args(v1.PlanEntryStatus))
         place = self._place(step)
         self.entries[place] = msgspec.structs.replace(self.entries[place], status=status)
         await self.send()
 
     async def add(self, *entries: str | v1.PlanEntry) -> None:
         """More steps, at the end."""
-        self.entries += v1.Plan.of(*entries).entries
+        self.entries += [_entry("plan.add()", it) for it in entries]
         await self.send()
 
     @asynccontextmanager
@@ -52,13 +57,27 @@ class TurnPlan:
         await self.done(step)
 
     async def send(self) -> None:
+        """Send the whole plan to the client."""
         # agent-plan, Updating Plans: every update holds all entries.
         await self._send(v1.Plan(list(self.entries)))
 
     def _place(self, step: int | str) -> int:
         if isinstance(step, int):
+            if not -len(self.entries) <= step < len(self.entries):
+                raise ValueError(f"step {step} is not in the plan, which has {len(self.entries)} steps; count from 0")
             return step
         for place, entry in enumerate(self.entries):
             if entry.content == step:
                 return place
-        raise ValueError(f"step {step!r} is not in the plan")
+        raise ValueError(f"step {step!r} is not in the plan; its steps are {[it.content for it in self.entries]}")
+
+
+def _entry(call: str, entry: Any) -> v1.PlanEntry:
+    """A step that an author gave; raises TypeError or ValueError for what is none."""
+    if isinstance(entry, str):
+        return v1.PlanEntry.of(entry)
+    if not isinstance(entry, v1.PlanEntry):
+        hint = "pass each step by itself: *steps" if isinstance(entry, list | tuple) else ""
+        raise wrong_type(call, "steps, each text or a PlanEntry", cast("object", entry), hint)
+    check_sendable(call, entry)
+    return entry

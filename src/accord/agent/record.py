@@ -212,7 +212,7 @@ _see = msgspec.json.Decoder(Seen).decode
 
 @functools.cache
 def _needed_by_tag() -> dict[str | None, str]:
-    return {tag_of(cls): path for cls, path in updates_that_need().items()}
+    return {tag_of(cls): path for cls, path in updates_that_need(v1.SessionNotification).items()}
 
 
 def seen(update: bytes) -> Seen:

@@ -16,6 +16,7 @@ from accord.agent.remote_terminal import CommandResult, RemoteTerminal
 from accord.capabilities import Capabilities
 from accord.schema import v1
 from accord.schema.base import Json, Notification, Request
+from accord.schema.sendable import check_sendable
 
 ResultT = TypeVar("ResultT")
 
@@ -44,18 +45,22 @@ class ClientLink:
 
     @property
     def can_write_files(self) -> bool:
+        """Whether files can be written."""
         return self._client.lends("fs.write_text_file")
 
     @property
     def can_run_commands(self) -> bool:
+        """Whether commands can be run."""
         return self._client.lends("terminal")
 
     async def request(self, request: Request[ResultT], *, force: bool = False) -> ResultT:
         """Any request."""
+        check_sendable("client.request()", request)
         return await self._asks.request(request, force=force)
 
     async def notify(self, notification: Notification, *, force: bool = False) -> None:
         """Any notification."""
+        check_sendable("client.notify()", notification)
         await self._client.peer.notify(notification, force=force)
 
     async def request_raw(self, method: str, params: Json = None) -> Json:

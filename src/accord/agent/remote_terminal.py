@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Self
 
@@ -28,9 +29,11 @@ class CommandResult(msgspec.Struct, frozen=True):
     """How a command went."""
 
     output: str
+    """The output of the command, stdout and stderr together."""
     exit_code: int | None
-    """None if a signal ended it."""
+    """Its exit code; None if a signal ended it."""
     signal: str | None = None
+    """The name of the signal that ended it; None if it exited by itself."""
     timed_out: bool = False
     """Whether it was killed for taking too long."""
     truncated: bool = False
@@ -43,6 +46,7 @@ class RemoteTerminal:
     def __init__(self, session: SessionClient, asks: Asks, request: v1.CreateTerminalRequest) -> None:
         self.is_released = False
         """Whether the client has been told to release it."""
+        self._before_release: list[Callable[[], Awaitable[None]]] = []
         self._session = session
         self._asks = asks
         self._request = request
@@ -70,15 +74,17 @@ class RemoteTerminal:
     async def run_out(self, timeout: float | None = None) -> CommandResult:  # noqa: ASYNC109
         """Wait until the command ends, or kill it after `timeout` seconds; returns its output and exit code."""
         # terminals, Building a Timeout: wait and timer race; then kill, read the output, release.
+        status: v1.WaitForTerminalExitResponse | v1.TerminalExitStatus | None = None
         timed_out = False
         try:
             async with asyncio.timeout(timeout):
-                await self.wait()
+                status = await self.wait()
         except TimeoutError:
             timed_out = True
             await self.kill()
         output = await self.output()
-        status = output.exit_status or v1.TerminalExitStatus()
+        # terminals: the status is optional in the output, and some clients tell it only where it was waited for.
+        status = output.exit_status or status or v1.TerminalExitStatus()
         return CommandResult(output.output, status.exit_code, status.signal, timed_out, output.truncated)
 
     async def __aenter__(self) -> Self:
@@ -115,7 +121,14 @@ class RemoteTerminal:
     async def _release(self) -> None:
         # terminals, Executing Commands: the agent must release a terminal that it no longer needs.
         self.is_released = True
+        for call in self._before_release:
+            await call()
         try:
             await self._session.asks.request(v1.ReleaseTerminalRequest(self._session.session_id, self.id))
         except AccordError as error:
             log.info("releasing the terminal %s failed: %s", self.id, error)
+
+
+def before_release(terminal: RemoteTerminal, call: Callable[[], Awaitable[None]]) -> None:
+    """Call this before the terminal is released: something still needs its output."""
+    terminal._before_release.append(call)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]

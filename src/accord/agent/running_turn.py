@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 
 from accord.agent.open_session import OpenSession
 from accord.agent.prompt_queue import QueuedPrompt
-from accord.engine.handlers import Context
+from accord.engine.context import Context
 from accord.errors import RequestError
 from accord.schema import v1
 from accord.schema.base import Json, Request
@@ -75,7 +75,11 @@ class RunningTurn:
 
 def meant_by(group: BaseExceptionGroup[BaseException]) -> BaseException:
     """What an author raised, without what task groups put around it; an answer of his choosing before all else."""
-    return next((error for error in _each(group) if isinstance(error, RequestError)), group.exceptions[0])
+    raised = list(_each(group))
+    chosen = next((error for error in raised if isinstance(error, RequestError)), None)
+    if chosen is not None:
+        return chosen
+    return raised[0] if len(raised) == 1 else group.exceptions[0]
 
 
 def _each(error: BaseException) -> Iterator[BaseException]:

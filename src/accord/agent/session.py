@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import msgspec
 
 from accord.agent.commands import Command, Commands
-from accord.agent.config import Config, Modes
+from accord.agent.config import Config, Models, Modes
 from accord.agent.config_options import ConfigOptions
 from accord.agent.connected_client import SessionClient
 from accord.agent.mcp import SessionServers
@@ -22,6 +22,7 @@ from accord.agent.permission import PermissionMemory
 from accord.agent.record import Record
 from accord.agent.remote_client import RemoteClient
 from accord.agent.updates import SessionUpdates
+from accord.arguments import check_text, check_update
 from accord.schema import v1
 from accord.schema.base import Json
 from accord.services.roots import Roots
@@ -91,6 +92,8 @@ class Session(Generic[StateT]):
         """The options that the user chooses from."""
         self.modes = Modes(self.config, parts.config)
         """The ways of working that the user chooses from."""
+        self.models = Models(self.config, parts.config)
+        """The models that the user chooses from."""
         self.commands = Commands(parts.updates, parts.commands)
         """The slash commands."""
         self.permissions = parts.permissions
@@ -108,6 +111,8 @@ class Session(Generic[StateT]):
 
     async def set_title(self, title: str | None) -> None:
         """Give the session a title, or take it away."""
+        if title is not None:
+            check_text("session.set_title()", title)
         await self.send(v1.SessionInfoUpdate(title=title))
 
     @property
@@ -143,6 +148,7 @@ class Session(Generic[StateT]):
 
         Usually a shorter way is there: `turn.say`, `turn.plan`, `session.set_title` and the like.
         """
+        check_update("session.send()", update)
         await self._updates.send(update)
 
     async def save(self) -> None:

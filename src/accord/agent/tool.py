@@ -15,11 +15,12 @@ produced at last.
 from __future__ import annotations
 
 import asyncio
+import warnings
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from os import PathLike, fspath
 from types import TracebackType
-from typing import Any, Self, TypeAlias, cast
+from typing import Any, Self, TypeAlias
 
 import msgspec
 
@@ -29,10 +30,13 @@ from accord.agent.elicitation import Elicits
 from accord.agent.paths import check_line, with_absolute_paths
 from accord.agent.permission import Decision, Offered, PermissionMemory, decided, options_of
 from accord.agent.remote_client import RemoteClient
-from accord.agent.remote_terminal import RemoteTerminal
-from accord.errors import AccordError, ConnectionClosed
+from accord.agent.remote_terminal import RemoteTerminal, before_release
+from accord.agent.terminal_text import TerminalText
+from accord.arguments import check_text, content_block
+from accord.errors import AccordError, CapabilityMissing, ConnectionClosed
 from accord.schema import v1
 from accord.schema.base import Json
+from accord.schema.sendable import check_sendable
 
 INTERVAL = 0.05
 """Seconds between two updates of one tool's content."""
@@ -92,8 +96,9 @@ class Tool(Elicits):
         self._end_message = surroundings.end_message
         self._send = surroundings.send
         self._name = name
-        self._content: list[v1.ToolCallContent] = []
+        self._content: list[v1.ToolCallContent | TerminalText] = []
         self._text: list[str] = []
+        self._shown_as_text: list[TerminalText] = []
         self._locations = [self._location(it) for it in locations]
         self._raw_input = raw_input
         self._unsent: dict[str, Any] = {}
@@ -107,29 +112,69 @@ class Tool(Elicits):
         """How much of it was sent, all updates together."""
         self._sent_at = -INTERVAL
         self._timer: asyncio.Handle | None = None
+        self._has_begun = False
+        """Whether the block was entered, so that the client knows the tool call."""
+        self._is_misused = False
+        """Whether the author was told that there is no block."""
+
+    def __repr__(self) -> str:
+        return f"Tool({self.title!r}, {self.status}, id={self.id!r})"
+
+    def __del__(self) -> None:
+        if not (getattr(self, "_has_begun", True) or self._is_misused):
+            text = f"turn.tool({self.title!r}) was never entered; {self._how_to_enter()}"
+            warnings.warn(text, RuntimeWarning, stacklevel=2)
+
+    def _how_to_enter(self) -> str:
+        return f"write `async with turn.tool({self.title!r}) as tool:`"
 
     # What it produces
 
     async def text(self, text: str) -> None:
         """More text of its output."""
+        check_text("tool.text()", text)
         self._text.append(text)
         self._grown(len(text))
 
     async def content(self, *content: str | v1.ContentBlock | v1.ToolCallContent) -> None:
         """More content: text, an image, a diff and so on."""
         for it in content:
-            self._add(it if isinstance(it, v1.Content | v1.Diff | v1.Terminal) else v1.Content.of(cast("Any", it)))
+            if isinstance(it, v1.Terminal):
+                await self.terminal(it.terminal_id)
+            elif isinstance(it, v1.Content | v1.Diff):
+                check_sendable("tool.content()", it)
+                self._add(it)
+            else:
+                self._add(v1.Content(content_block("tool.content()", it)))
 
-    async def diff(self, path: str | PathLike[str], old: str | None, new: str) -> None:
-        """A file's change, by its whole text before (None for a new file) and after."""
-        self._add(v1.Diff(self._session.resolve(path), new, old))
+    async def diff(self, path: str | PathLike[str], old: str | None, new: str | None) -> None:
+        """A file's change, by its whole text before (None for a new file) and after (None for a deleted file)."""
+        for name, text in (("old", old), ("new", new)):
+            if text is not None:
+                check_text(f"tool.diff({name})", text)
+        self._add(v1.Diff(self._session.resolve(path), new or "", old, deleted=new is None))
 
     async def terminal(self, terminal: RemoteTerminal | v1.TerminalId) -> None:
-        """Show this terminal's output as it grows."""
+        """Show this terminal's output as it grows: by its id, or as text to a client that has no terminals."""
         if isinstance(terminal, RemoteTerminal) and terminal.is_released:
             raise ValueError("the terminal was already released; show it inside its `async with` block")
-        self._add(v1.Terminal(terminal.id if isinstance(terminal, RemoteTerminal) else terminal))
+        terminal_id = terminal.id if isinstance(terminal, RemoteTerminal) else terminal
+        if self._session.client.capabilities.has("terminal"):
+            self._add(v1.Terminal(terminal_id))
+        else:
+            await self._add_as_text(terminal_id, terminal if isinstance(terminal, RemoteTerminal) else None)
         await self._flush()
+
+    async def _add_as_text(self, terminal_id: v1.TerminalId, terminal: RemoteTerminal | None) -> None:
+        if not self._session.client.lends("terminal"):
+            raise CapabilityMissing("terminal", "showing a terminal")
+        shown = TerminalText(self._session, terminal_id, self._grown)
+        await shown.begin()
+        if terminal is not None:
+            before_release(terminal, shown.end)
+        self._shown_as_text.append(shown)
+        self._end_text()
+        self._content.append(shown)
 
     async def clear(self) -> None:
         """Take back all content so far."""
@@ -152,6 +197,7 @@ class Tool(Elicits):
 
     async def retitle(self, title: str) -> None:
         """Say better what it does."""
+        check_text("tool.retitle()", title)
         self.title = title
         self._change(title=title)
 
@@ -185,6 +231,7 @@ class Tool(Elicits):
     # Its life
 
     async def __aenter__(self) -> Self:
+        self._has_begun = True
         self._end_message()
         call = v1.ToolCall(
             self.id, self.title, self.kind, "pending", [], self._locations, self._raw_input, name=self._name
@@ -198,6 +245,8 @@ class Tool(Elicits):
     ) -> None:
         if self._timer is not None:
             self._timer.cancel()
+        for shown in self._shown_as_text:
+            await shown.end()
         try:
             if self.status != "failed":
                 if kind is None:
@@ -222,7 +271,7 @@ class Tool(Elicits):
 
     def _grown(self, by: int) -> None:
         self._size += by
-        self._produced += by
+        self._produced += max(0, by)  # the beginning of a terminal's output may be dropped
         self._stale = True
         if self._affordable():
             self._send_soon()
@@ -234,8 +283,15 @@ class Tool(Elicits):
     def _affordable(self) -> bool:
         return self._sent + self._size <= FREE + FACTOR * self._produced
 
+    def _require_block(self) -> None:
+        """Raise RuntimeError before the block is entered: the client does not know the tool call yet."""
+        if not self._has_begun:
+            self._is_misused = True
+            raise RuntimeError(f"this tool call has not begun; {self._how_to_enter()}")
+
     def _send_soon(self) -> None:
         """Send when the block waits for something; or a little later, if something was sent just now."""
+        self._require_block()
         if self._timer is None:
             loop = asyncio.get_running_loop()
             wait = self._sent_at + INTERVAL - loop.time()
@@ -252,6 +308,7 @@ class Tool(Elicits):
 
     async def _flush(self, *, everything: bool = False) -> None:
         """Send what has not been sent; content only if it is worth it, unless `everything` is wanted."""
+        self._require_block()
         update, self._unsent = self._unsent, {}
         if self._stale and (everything or self._affordable()):
             self._stale = False
@@ -263,14 +320,15 @@ class Tool(Elicits):
             await self._send(v1.ToolCallProgress(self.id, **update))
 
     def _all_content(self) -> list[v1.ToolCallContent]:
-        if not self._text:
-            return list(self._content)
-        self._text = ["".join(self._text)]
-        return [*self._content, v1.Content.of(self._text[0])]
+        content = [it.content if isinstance(it, TerminalText) else it for it in self._content]
+        if self._text:
+            self._text = ["".join(self._text)]
+            content.append(v1.Content.of(self._text[0]))
+        return content
 
     def _end_text(self) -> None:
         if self._text:
-            self._content = self._all_content()
+            self._content.append(v1.Content.of("".join(self._text)))
             self._text = []
 
     def _as_it_is(self) -> v1.ToolCallUpdate:

@@ -15,8 +15,10 @@ from accord.agent.remote_client import RemoteClient
 from accord.agent.running_turn import RunningTurn
 from accord.agent.session import Session, StateT
 from accord.agent.tool import Location, Tool, ToolSurroundings
+from accord.arguments import check_text, check_update, content_block, shortened, wrong_type
 from accord.schema import v1
 from accord.schema.base import Json
+from accord.schema.sendable import check_sendable
 
 T = TypeVar("T")
 
@@ -54,6 +56,9 @@ class Turn(Elicits, Generic[StateT]):
         self._speaker: type[object] | None = None
         self._message_id = v1.MessageId("")
 
+    def __repr__(self) -> str:
+        return f"Turn({shortened(self.text)!r}, session={self.session.id!r})"
+
     @property
     def text(self) -> str:
         """The prompt's text."""
@@ -71,23 +76,25 @@ class Turn(Elicits, Generic[StateT]):
 
         What is said with nothing between is one message.
         """
+        block = v1.TextContent(content) if isinstance(content, str) else content_block("turn.say()", content)
         if self._speaker is not v1.AgentMessageChunk:
             self._begin_message(v1.AgentMessageChunk)
-        block = v1.TextContent(content) if isinstance(content, str) else content
         # Not an `async def` of its own: a model's answer is thousands of these.
         return self._running.send(v1.AgentMessageChunk(block, self._message_id))
 
     async def think(self, content: str | v1.ContentBlock) -> None:
         """Think aloud."""
+        block = v1.TextContent(content) if isinstance(content, str) else content_block("turn.think()", content)
         if self._speaker is not v1.AgentThoughtChunk:
             self._begin_message(v1.AgentThoughtChunk)
-        await self._running.send(v1.AgentThoughtChunk.of(content, self._message_id))
+        await self._running.send(v1.AgentThoughtChunk(block, self._message_id))
 
     async def say_as_user(self, content: str | v1.ContentBlock) -> None:
         """Say something in the user's name."""
+        block = content_block("turn.say_as_user()", content)
         if self._speaker is not v1.UserMessageChunk:
             self._begin_message(v1.UserMessageChunk)
-        await self._running.send(v1.UserMessageChunk.of(content, self._message_id))
+        await self._running.send(v1.UserMessageChunk(block, self._message_id))
 
     def end_message(self) -> None:
         """What is said next is another message."""
@@ -102,6 +109,7 @@ class Turn(Elicits, Generic[StateT]):
 
     async def send(self, update: v1.SessionUpdate) -> None:
         """Send an update of any kind, such as one that has no method here."""
+        check_update("turn.send()", update)
         await self._running.send(update)
 
     def _begin_message(self, speaker: type[object]) -> None:
@@ -109,11 +117,15 @@ class Turn(Elicits, Generic[StateT]):
         self._speaker = speaker
         self._message_id = v1.MessageId(self._running.new_id("m"))
 
+    async def _send_unchecked(self, update: v1.SessionUpdate) -> None:
+        """Send an update of ours, whose values were checked when they were given."""
+        await self._running.send(update)
+
     # Working
 
     async def plan(self, *steps: str | v1.PlanEntry) -> TurnPlan:
         """Show what you mean to do; what is returned marks its steps."""
-        plan = TurnPlan(self.send, steps)
+        plan = TurnPlan(self._send_unchecked, steps)
         await plan.send()
         return plan
 
@@ -133,6 +145,7 @@ class Turn(Elicits, Generic[StateT]):
         ...     async with turn.tool("Add up", kind="think") as tool:
         ...         await tool.text(str(2 + 2))
         """
+        check_text("turn.tool()", title)
         tool_call_id = v1.ToolCallId(id or self._running.new_id("t"))
         surroundings = ToolSurroundings(
             session=self._running.session.asked,
@@ -140,7 +153,7 @@ class Turn(Elicits, Generic[StateT]):
             asks=self._running,
             permissions=self.session.permissions,
             end_message=self.end_message,
-            send=self.send,
+            send=self._send_unchecked,
         )
         return Tool(surroundings, tool_call_id, title, kind=kind, name=name, locations=locations, raw_input=raw_input)
 
@@ -163,7 +176,9 @@ class Turn(Elicits, Generic[StateT]):
         if not size:
             return False
         price = v1.Cost(cost, currency) if isinstance(cost, float | int) else cost
-        await self._running.send(v1.UsageUpdate(used, size, price))
+        update = v1.UsageUpdate(used, size, price)
+        check_sendable("turn.usage()", update)
+        await self._running.send(update)
         return True
 
     def tokens(self, input: int, output: int, *, total: int | None = None, thought: int | None = None) -> None:  # noqa: A002
@@ -175,4 +190,6 @@ class Turn(Elicits, Generic[StateT]):
 
     def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Do this beside what the turn does. The turn ends only when it is done, and a cancel ends both."""
+        if not asyncio.iscoroutine(work):
+            raise wrong_type("turn.start()", "a coroutine, such as work(turn)", work)
         return self._running.tasks.create_task(work)

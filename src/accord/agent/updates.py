@@ -23,7 +23,7 @@ from accord.state import ToolCallState
 @functools.cache
 def looked_at() -> frozenset[type[Any]]:
     """Updates that cannot simply be sent."""
-    return frozenset((v1.ToolCall, v1.ToolCallProgress, *updates_that_need()))
+    return frozenset((v1.ToolCall, v1.ToolCallProgress, *updates_that_need(v1.SessionNotification)))
 
 
 class SessionUpdates:

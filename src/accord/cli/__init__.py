@@ -5,34 +5,49 @@ from __future__ import annotations
 import argparse
 import sys
 import traceback
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Collection, Sequence
 
 from accord import __version__
-from accord.cli import bridge, demo, login, printing, run, schema, serve, target
+from accord.cli import misplaced, printing, target
+from accord.cli.command import CliCommand, Parser, add_commands, tell_json
 from accord.cli.endings import ENDED_WELL, FAILED, INTERRUPTED, WRONG_USAGE, OutputLost, exit_code, one_line
 from accord.errors import AccordError
 
-if TYPE_CHECKING:
-    from _typeshed import SupportsWrite
-
-
-class CliCommand(NamedTuple):
-    """A command: its summary, its arguments and the function that runs it."""
-
-    summary: str
-    arguments: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace], int]
-
+COMPLETE = "__complete"
+"""What the scripts of `accord completion` call: it is no command for people."""
 
 COMMANDS: dict[str, CliCommand] = {
-    "bridge": CliCommand(bridge.SUMMARY, bridge.arguments, bridge.run),
-    "demo": CliCommand(demo.SUMMARY, demo.arguments, demo.run),
-    "login": CliCommand(login.SUMMARY, login.arguments, login.run),
-    "run": CliCommand(run.SUMMARY, run.arguments, run.run),
-    "schema": CliCommand(schema.SUMMARY, schema.arguments, schema.run),
-    "serve": CliCommand(serve.SUMMARY, serve.arguments, serve.run),
+    "agents": CliCommand.of_module(
+        "accord.cli.agents", "List the agents that have names, add and remove them, and choose the default."
+    ),
+    "bridge": CliCommand.of_module(
+        "accord.cli.bridge", "Make an agent behind a URL a local agent that speaks over standard input and output."
+    ),
+    "completion": CliCommand.of_module(
+        "accord.cli.complete", "Print the script that lets a shell complete accord's commands and options."
+    ),
+    "demo": CliCommand.of_module(
+        "accord.cli.demo", "Run the built-in agent, which shows every feature without a model or a network."
+    ),
+    "doctor": CliCommand.of_module(
+        "accord.cli.doctor", "Check the installation, the configuration and the agents, and say what to do."
+    ),
+    "help": CliCommand.of_module("accord.cli.help_command", "Print the help of a command."),
+    "info": CliCommand.of_module("accord.cli.info", "Show what an agent is and what it offers."),
+    "login": CliCommand.of_module("accord.cli.login", "Log in to an agent with one of the methods that it offers."),
+    "new": CliCommand.of_module("accord.cli.new", "Write a new project."),
+    "run": CliCommand.of_module("accord.cli.run", "Send one prompt to an agent and print its answer."),
+    "schema": CliCommand.of_module(
+        "accord.cli.schema", "Print the JSON Schema of the protocol's types, with their official names."
+    ),
+    "serve": CliCommand.of_module(
+        "accord.cli.serve", "Host an agent over HTTP and WebSocket, with a process for each connection."
+    ),
+    "sessions": CliCommand.of_module(
+        "accord.cli.sessions", "List, show, export and delete the sessions that an agent keeps."
+    ),
 }
+"""Every command and its summary. The module of a command is imported when the command is used."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -58,19 +73,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str]) -> int:
-    parser = _parser()
-    before, agent = target.split(arguments)
-    options = parser.parse_args(before)
-    if agent and not hasattr(options, "agent"):
-        parser.error(f"accord {options.command or 'COMMAND'} takes no agent; remove -- and what follows it")
-    if getattr(options, "agent", None):
-        parser.error(f"unexpected arguments: {' '.join(options.agent)}; put -- before the agent's command")
-    options.agent = agent
+    if arguments[:1] == [COMPLETE]:
+        from accord.cli import complete
+
+        return complete.answer(parser_of(COMMANDS), arguments[1:])
+    options = _options(arguments)
     if options.command is None:
-        parser.print_help()
+        options.parser.print_help()
         return WRONG_USAGE
     try:
-        return COMMANDS[options.command].run(options)
+        code: int = options.run_command(options)
     except OutputLost as error:
         printing.silence()
         printing.complain(f"accord {options.command}: {one_line(error)}")
@@ -80,37 +92,36 @@ def _run(arguments: Sequence[str]) -> int:
             raise
         printing.complain(f"accord {options.command}: {one_line(error)}")
         return exit_code(error)
+    return code
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+def _options(arguments: Sequence[str]) -> argparse.Namespace:
+    """The options that these arguments give; wrong usage ends the program."""
+    before, agent = target.split(arguments)
+    # Only the command that is used needs its arguments; the help command shows those of all.
+    named = next((word for word in before if not word.startswith("-")), None)
+    parser = parser_of(COMMANDS if named == "help" else [name for name in COMMANDS if name == named])
+    if "--json" in before:
+        tell_json(parser)
+    options, unknown = parser.parse_known_args(before)
+    used: argparse.ArgumentParser = getattr(options, "used", parser)
+    if unknown:
+        used.error(misplaced.explained(used, before, unknown, options))
+    if agent and not getattr(options, "takes_agent", False):
+        used.error(f"{used.prog} takes no agent; remove -- and what follows it")
+    options.agent = agent
+    options.parser = parser
+    return options
+
+
+def parser_of(filled: Collection[str]) -> argparse.ArgumentParser:
+    """The parser of every command; those in `filled` have their arguments."""
+    parser = Parser(
         prog="accord",
         description="Use and serve agents of the Agent Client Protocol (ACP).",
-        epilog="Run accord COMMAND --help for the options of a command.",
-        formatter_class=_Formatter,
+        epilog="Run accord COMMAND --help, or accord help COMMAND, for the options of a command.",
     )
     parser.add_argument("--version", action="version", version=f"accord {__version__}", help="print the version")
     parser.add_argument("--debug", action="store_true", help="show a traceback when a command fails")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    for name, command in COMMANDS.items():
-        subparser = commands.add_parser(name, help=command.summary, description=command.summary)
-        command.arguments(subparser)
+    add_commands(parser, COMMANDS, "command", filled)
     return parser
-
-
-class _Parser(argparse.ArgumentParser):
-    """Reports help that could not be written, where argparse would be silent."""
-
-    def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
-        if file is sys.stdout:
-            printing.write_out(message)
-        else:
-            super()._print_message(message, file)
-
-
-class _Formatter(argparse.HelpFormatter):
-    """Lists the commands without a heading line that says only COMMAND."""
-
-    def _format_action(self, action: argparse.Action) -> str:
-        text = super()._format_action(action)
-        return text.partition("\n")[2] if action.nargs == argparse.PARSER else text

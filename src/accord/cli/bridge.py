@@ -5,18 +5,18 @@ from __future__ import annotations
 import argparse
 import asyncio
 import signal
-import ssl
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from accord.cli import printing, tokens
+from accord.cli import printing, remote_options
 from accord.cli.endings import ENDED_WELL, FAILED, WrongUsage, one_line
+from accord.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from accord.configuration.settings import AgentSettings
     from accord.transports.base import Transport
 
-SUMMARY = "Make an agent behind a URL a local agent that speaks over standard input and output."
 EPILOG = """\
 Name it in an editor's settings as the agent's command:
   accord bridge https://agents.example/acp --token-file ~/.agent-token
@@ -28,28 +28,38 @@ is on standard error."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EPILOG
-    parser.add_argument("url", metavar="URL", help="http, https, ws or wss")
-    parser.add_argument("--token-file", metavar="FILE", help=tokens.HELP)
-    parser.add_argument(
-        "--header", action="append", default=[], metavar="'NAME: VALUE'", help="send this header; may be repeated"
-    )
-    parser.add_argument("--ca", metavar="FILE", help="also trust the certificates in this file (PEM)")
+    parser.add_argument("url", metavar="URL", help="http, https, ws or wss; or the name of an agent with a URL")
+    remote_options.arguments(parser.add_argument_group("the agent"))
 
 
 def run(options: argparse.Namespace) -> int:
     from accord.http.client.urls import connect_transport
     from accord.transports.stdio import fill_closed_streams
 
-    far = connect_transport(
-        options.url,
-        token=tokens.token(options.token_file),
-        headers=dict(_header(it) for it in options.header),
-        tls=_tls(options.ca),
-    )
+    settings = _settings(options.url)
+    token, headers, tls = remote_options.read(options, settings)
+    far = connect_transport(settings.url or "", token=token, headers={**settings.headers, **headers}, tls=tls)
     fill_closed_streams()
     return asyncio.run(_bridge(far))
+
+
+def _settings(given: str) -> AgentSettings:
+    """The agent with this URL or name."""
+    from accord.configuration.resolving import UnknownAgent, resolve
+    from accord.configuration.settings import AgentSettings
+
+    if "://" in given:
+        return AgentSettings(url=given)
+    try:
+        settings = resolve(given)
+    except UnknownAgent:
+        raise WrongUsage(f"{given} is neither a URL (http, https, ws, wss) nor the name of an agent") from None
+    except ConfigurationError as error:
+        raise WrongUsage(str(error)) from error
+    if settings.url is None:
+        raise WrongUsage(f"{given} is a command, which an editor can start itself; a bridge is for an agent with a URL")
+    return settings
 
 
 async def _bridge(far: Transport) -> int:
@@ -70,21 +80,3 @@ async def _bridge(far: Transport) -> int:
         return ENDED_WELL
     print(f"accord bridge: {one_line(end.error())}", file=sys.stderr)
     return FAILED
-
-
-def _header(given: str) -> tuple[str, str]:
-    name, colon, value = given.partition(":")
-    if not (name.strip() and colon):
-        raise WrongUsage("--header must be 'NAME: VALUE', with a colon after the name")
-    return name.strip(), value.strip()
-
-
-def _tls(file: str | None) -> ssl.SSLContext | None:
-    if file is None:
-        return None
-    trusted = ssl.create_default_context()
-    try:
-        trusted.load_verify_locations(file)
-    except (OSError, ssl.SSLError) as error:
-        raise WrongUsage(f"cannot read the certificates in {file}: {error.strerror}") from error
-    return trusted

@@ -3,13 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
-
-SUMMARY = "Run the built-in agent, which shows every feature without a model or a network."
-STARTED_BY_HAND = """\
-This is an agent. It waits for a client that speaks the Agent Client Protocol on standard input.
-To talk to it here, use `accord run "Say hello"`. In an editor's settings, enter the command `accord demo`.
-Press Ctrl-D to end it."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,7 +16,5 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     from accord.demo import demo_agent
 
-    if sys.stdin.isatty():
-        print(STARTED_BY_HAND, file=sys.stderr)
     demo_agent(login=options.login, pace=options.pace, store=options.store).run()
     return 0

@@ -6,8 +6,9 @@ from accord.errors import AccordError, PeerError, Timeout
 from accord.masking import mask_urls
 from accord.printable import label
 
-ENDED_WELL, FAILED, WRONG_USAGE, TIMED_OUT, STOPPED, UNWRITABLE, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
-"""`STOPPED`: the turn ended with another stop reason than `end_turn`."""
+ENDED_WELL, FAILED, WRONG_USAGE, TIMED_OUT, STOPPED, UNWRITABLE, REFUSED, INTERRUPTED = 0, 1, 2, 3, 4, 5, 6, 130
+"""`STOPPED`: the turn ended with another stop reason than `end_turn`. `REFUSED`: no user could be asked for permission,
+and `--non-interactive fail` was given."""
 
 LONGEST = 1_000
 """Columns of the line that reports an error."""
@@ -20,7 +21,7 @@ class WrongUsage(AccordError):
 
 
 class OutputLost(AccordError):
-    """Standard output cannot be written, for instance because the disk is full."""
+    """Standard output or standard error cannot be written, for instance because the disk is full."""
 
 
 def exit_code(error: AccordError) -> int:

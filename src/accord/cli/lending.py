@@ -1,13 +1,14 @@
-"""What `accord run` lends to the agent, as `--allow` says.
+"""What `accord run` lends to the agent, as `--allow` and `--policy` say.
 
 | `--allow` | lent | requests for permission |
 |---|---|---|
 | `all` | files and terminals | all are granted |
 | `reads` | files to read | granted if they only read |
-| `ask` | the user's answers: permissions, forms and links at the terminal | the user decides |
+| `ask` | files and terminals, each use asked; forms and links at the terminal | the user decides |
 | `none` | nothing | all are rejected |
 
-The default is `ask` if a user sits at a terminal and can see the question, otherwise `none`.
+The default is `ask` if a user sits at a terminal and can see the question, otherwise `none`. With `--policy`, files and
+terminals are lent whatever `--allow` says: the rules decide about each use first, and `--allow` about the rest.
 """
 
 from __future__ import annotations
@@ -16,45 +17,126 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Generator, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager
-from typing import TYPE_CHECKING, Literal
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from accord.cli import printing
 from accord.cli.endings import WrongUsage
+from accord.cli.refusals import Refusals
+from accord.cli.writes import Writes
+from accord.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from accord.cli.kept_answers import KeptAnswers
+    from accord.cli.view import View
     from accord.client.client import Client
     from accord.client.remote_agent import RemoteAgent
     from accord.schema import v1
+    from accord.services.console.terminal_user import TerminalUser
+    from accord.services.elicitation.elicitation import Elicitation
+    from accord.services.permissions.guarded import Consent
+    from accord.services.permissions.policy import PermissionPolicy
+    from accord.services.permissions.question import Ask
 
 ALLOW = ["all", "reads", "ask", "none"]
+NON_INTERACTIVE = ["deny", "fail"]
+
+Allowed: TypeAlias = Literal["all", "reads", "ask", "none"]
+
+
+class Lent(NamedTuple):
+    """The client for the agent, and what came of it."""
+
+    client: Client
+    writes: Writes
+    """The files that the agent wrote through the client."""
+    refusals: Refusals | None
+    """The requests that were refused without asking a user; None if a user is asked."""
 
 
 @contextmanager
-def lent(
-    options: argparse.Namespace, while_asking: Callable[[], AbstractAsyncContextManager[object]]
-) -> Generator[Client]:
-    """The client that `--allow` describes. `while_asking` is entered while a question is open."""
-    from accord.client.client import Client
-    from accord.services.files.files import Files
+def lent(options: argparse.Namespace, view: View) -> Generator[Lent]:
+    """The client that the options describe. Questions wait for `view`, which shows what happens."""
     from accord.services.permissions.question import ALLOWANCES
 
-    allow: Literal["all", "reads", "ask", "none"] = options.allow or (
-        "ask" if not options.json and has_user() else "none"
-    )
-    if allow != "ask":
-        files = {"all": Files(), "reads": Files(write=False)}.get(allow, False)
-        yield Client(files=files, terminals=allow == "all", permissions=ALLOWANCES[allow])
+    allow, policy = allowed(options), policy_of(options)
+    writes = Writes(options.cwd)
+    if allow == "ask" and options.non_interactive is None:
+        with _user(view) as (user, kept):
+            from accord.services.elicitation.elicitation import Elicitation
+            from accord.services.permissions.guarded import Consent
+
+            consent = Consent(user.permit, policy=policy, remembered=kept, while_deciding=view.catching_up.stopped)
+            yield Lent(_guarded(consent, writes, Elicitation(user.fill, user.visit)), writes, None)
         return
-    from accord.services.console.terminal_user import TerminalUser
-    from accord.services.elicitation.elicitation import Elicitation
+    grants: Ask = ALLOWANCES["none" if allow == "ask" else allow]
+    refusals = Refusals(grants, view.note, fails=options.non_interactive == "fail")
+    try:
+        yield Lent(_without_user(allow, policy, refusals, writes), writes, refusals)
+    finally:
+        refusals.close()
+
+
+def allowed(options: argparse.Namespace) -> Allowed:
+    """What `--allow` says, or its default."""
+    given: Allowed | None = options.allow
+    if given is not None:
+        return given
+    return "ask" if not options.json and options.non_interactive is None and has_user() else "none"
+
+
+def policy_of(options: argparse.Namespace) -> PermissionPolicy | None:
+    """The rules of `--policy FILE`; raises WrongUsage for a file that cannot be read."""
+    if options.policy is None:
+        return None
+    from accord.services.permissions.policy import PermissionPolicy
 
     try:
-        user = TerminalUser(while_asking=while_asking)
+        return PermissionPolicy.load(options.policy)
+    except ConfigurationError as error:
+        raise WrongUsage(f"--policy {error}") from error
+
+
+@contextmanager
+def _user(view: View) -> Generator[tuple[TerminalUser, KeptAnswers]]:
+    """The user at the terminal, and the file of the answers that they want to keep."""
+    from accord.cli.kept_answers import KeptAnswers
+    from accord.services.console.terminal_user import TerminalUser
+
+    kept = KeptAnswers(view.note)
+    try:
+        user = TerminalUser(while_asking=view.asking, keep=kept.keep)
     except OSError as error:
-        raise WrongUsage("--allow ask needs a terminal; use --allow all, reads or none") from error
+        raise WrongUsage(
+            "--allow ask needs a terminal; use --allow all, reads or none, or --non-interactive deny"
+        ) from error
     with user:
-        yield Client(permissions=user.permit, elicitation=Elicitation(user.fill, user.visit))
+        yield user, kept
+
+
+def _without_user(allow: Allowed, policy: PermissionPolicy | None, refusals: Refusals, writes: Writes) -> Client:
+    from accord.client.client import Client
+    from accord.services.files.files import Files
+    from accord.services.permissions.guarded import Consent
+
+    if policy is not None or allow == "ask":
+        return _guarded(Consent(refusals.answer, policy=policy), writes)
+    files = {"all": Files(on_change=writes.add), "reads": Files(write=False)}.get(allow, False)
+    return Client(files=files, terminals=allow == "all", permissions=refusals.answer)
+
+
+def _guarded(consent: Consent, writes: Writes, elicitation: Elicitation | None = None) -> Client:
+    """A client that lends files and terminals, of which each use needs consent."""
+    from accord.client.client import Client
+    from accord.services.files.files import Files
+    from accord.services.permissions.guarded import Guarded
+    from accord.services.terminals.terminals import Terminals
+
+    return Client(
+        files=Guarded(Files(on_change=writes.add), consent),
+        terminals=Guarded(Terminals(), consent),
+        permissions=consent,
+        elicitation=elicitation,
+    )
 
 
 def has_user() -> bool:
@@ -65,7 +147,7 @@ def has_user() -> bool:
         return False
 
 
-def supported(servers: Sequence[v1.McpServer], remote: RemoteAgent) -> list[v1.McpServer]:
+def supported(servers: Sequence[v1.McpServer], remote: RemoteAgent, note: Callable[[str], None]) -> list[v1.McpServer]:
     """The MCP servers that the agent supports. Reports each of the others."""
     usable: list[v1.McpServer] = []
     for server in servers:
@@ -73,5 +155,5 @@ def supported(servers: Sequence[v1.McpServer], remote: RemoteAgent) -> list[v1.M
             usable.append(server)
         else:
             name = getattr(server, "name", "of unknown type")
-            printing.complain(f"accord run: MCP server {name} not used: the agent does not support its transport")
+            note(f"accord run: MCP server {name} not used: the agent does not support its transport")
     return usable

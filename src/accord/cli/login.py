@@ -5,23 +5,31 @@ from __future__ import annotations
 import argparse
 import getpass
 import os
+import shlex
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from accord.cli import printing, target, tokens
-from accord.cli.endings import ENDED_WELL, WrongUsage
+from accord.cli import printing, target
+from accord.cli.endings import ENDED_WELL, WrongUsage, one_line
 from accord.printable import label
 
 if TYPE_CHECKING:
+    from accord.cli.target import ChosenAgent
+    from accord.client.remote_agent import RemoteAgent
     from accord.schema import v1
 
-SUMMARY = "Log in to an agent with one of the methods that it offers."
 EPILOG = """\
 examples:
+  accord login gemini                         an agent that `accord agents` lists
   accord login -- gemini --acp                list the methods and choose one
   accord login --list -- my-agent             only list the methods
   accord login --method api-key -- my-agent   use this method
+
+Afterwards a second process of the agent tells whether the login lasts. If it does not, let `accord run --login METHOD`
+log in before its prompt.
 
 A method may need variables. Those that are not set in the environment are asked
 for, and used for this login only: Accord stores none. To start the agent with
@@ -35,35 +43,73 @@ LONGEST_LINK = 2_000
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EPILOG
-    parser.usage = "accord login [options] [-- AGENT...]"
+    parser.usage = "accord login [options] [AGENT | -- COMMAND...]"
     parser.add_argument("--list", action="store_true", help="list the login methods and exit")
     parser.add_argument("--method", metavar="ID", help="use this login method")
-    parser.add_argument("agent", nargs="*", default=[], metavar="AGENT", help=target.HELP)
+    parser.add_argument(
+        "--no-check", action="store_true", help="do not start the agent again to see whether the login lasts"
+    )
+    target.arguments(parser, is_argument=True)
 
 
 def run(options: argparse.Namespace) -> int:
     from accord.running import run as run_loop
 
-    return run_loop(_login(options))
+    return run_loop(_login(options, target.chosen(options)))
 
 
-async def _login(options: argparse.Namespace) -> int:
+async def _login(options: argparse.Namespace, agent: ChosenAgent) -> int:
     from accord.client import login
     from accord.connecting import connect
-    from accord.schema import v1
 
-    async with connect(target.agent_of(options), token=tokens.token(None)) as remote:
-        methods = [method for method in remote.auth_methods if not isinstance(method, _unknown())]
+    async with connect(agent.target()) as remote:
+        methods = methods_of(remote)
         if options.list or not methods:
             _list(methods, remote.name)
             return ENDED_WELL
         method = login.method_of(methods, options.method or _chosen(methods))
-        variables = _asked(method) if isinstance(method, v1.AuthMethodEnvVar) else {}
-        await remote.login(_id(method), env=variables)
+        await by_method(remote, _id(method))
         printing.say(f"Logged in to {label(remote.name, COLUMNS)}.")
+    if not options.no_check:
+        printing.say(await _how_long(agent, _id(method)))
     return ENDED_WELL
+
+
+def methods_of(remote: RemoteAgent) -> list[v1.AuthMethod]:
+    """The methods of types that we know."""
+    return [method for method in remote.auth_methods if not isinstance(method, _unknown())]
+
+
+async def by_method(remote: RemoteAgent, method_id: str) -> None:
+    """Log in by this method; its variables that are not set are asked for at the terminal."""
+    from accord.client import login
+    from accord.schema import v1
+
+    method = login.method_of(methods_of(remote), method_id)
+    variables = _asked(method) if isinstance(method, v1.AuthMethodEnvVar) else {}
+    await remote.login(method_id, env=variables)
+
+
+async def _how_long(agent: ChosenAgent, method_id: str) -> str:
+    """Whether a second process of the agent needs a login, in words."""
+    from accord.cli.trial_session import trial_session
+    from accord.connecting import connect
+    from accord.errors import AUTH_REQUIRED, AccordError, PeerError
+
+    try:
+        async with connect(agent.target()) as again, trial_session(again):
+            return "The login lasts: the agent opens a session without another one."
+    except PeerError as error:
+        if error.code == AUTH_REQUIRED:
+            return (
+                "The login does not last: it ended with the agent's process. "
+                f"To log in before a prompt, use: accord run --login {shlex.quote(method_id)} PROMPT ..."
+            )
+        why: AccordError = error
+    except AccordError as error:
+        why = error
+    return f"Whether the login lasts is unknown, because a second process of the agent failed: {one_line(why)}"
 
 
 def _unknown() -> type:
@@ -132,7 +178,19 @@ def _asked(method: v1.AuthMethodEnvVar) -> dict[str, str]:
     if missing and method.link:
         printing.say(f"See {label(method.link, LONGEST_LINK)}")
     given = {wanted.name: os.environ[wanted.name] for wanted in method.vars if wanted.name in os.environ}
-    return given | {wanted.name: _typed(wanted) for wanted in missing}
+    with _interruptible():
+        return given | {wanted.name: _typed(wanted) for wanted in missing}
+
+
+@contextmanager
+def _interruptible() -> Generator[None]:
+    """Let Ctrl-C end a question, which blocks the event loop and so every handler of it."""
+    before = signal.getsignal(signal.SIGINT)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _typed(wanted: v1.AuthEnvVar) -> str:

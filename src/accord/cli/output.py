@@ -1,10 +1,14 @@
-"""Standard output that can be slow or closed without blocking the event loop.
+"""Standard output and standard error, either of which can be slow or closed without blocking the event loop.
 
-A thread writes, so that the event loop keeps reading from the agent and reacts to Ctrl-C. `write` waits while more
-than `ENOUGH` bytes are unwritten: so a slow reader of our output slows the agent down.
+A thread writes, so that the event loop keeps reading from the agent and reacts to Ctrl-C. What is written to the two
+streams comes out in the order of the calls, which counts where both are one terminal. `write` waits while more than
+`ENOUGH` bytes are unwritten: so a slow reader of our output slows the agent down.
 
 A terminal gets only characters that do not act on it, and nothing while a question is open there: an agent's text could
 look like a part of the question. That text is kept, within the same bound, and printed after the answer.
+
+Standard output is the result: if it cannot be written, the command ends. Standard error is beside it (`aside`): if it
+cannot be written, the rest of it is dropped, and `problem_aside` says why.
 """
 
 from __future__ import annotations
@@ -16,52 +20,83 @@ import select
 import threading
 from collections import deque
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 from accord.printable import Printable
 
 ENOUGH = 64 * 1024
 """Bytes that may be unwritten before `write` waits."""
+MOST_ASIDE = 1024 * 1024
+"""Bytes that may be unwritten before what is written beside the result is dropped."""
+SOON = 2.0
+"""Seconds that a question waits for output that goes into a pipe or a file."""
 
 
 class Output:
-    """Writes to a descriptor, in the order of the calls of `write`."""
+    """Writes to two descriptors, in the order of the calls of `put` and `aside`."""
 
-    def __init__(self, fd: int) -> None:
+    def __init__(self, fd: int, fd_aside: int | None = None) -> None:
         self.closed = asyncio.Event()
-        """Set when nothing can be written any more; `problem` says why."""
+        """Set when nothing can be written to standard output any more; `problem` says why."""
         self.problem: OSError | None = None
+        self.problem_aside: OSError | None = None
         self.unwritten = 0
         self._fd = fd
-        self._printable = Printable() if os.isatty(fd) else None
+        self._fd_aside = fd_aside
+        self._is_terminal = os.isatty(fd)
+        self._printable = Printable() if self._is_terminal else None
+        self._holds = self._is_terminal or (fd_aside is not None and os.isatty(fd_aside))
         self._held = 0
         self._is_over = False
         self._loop = asyncio.get_running_loop()
-        self._waiting: deque[bytes] = deque()
-        self._work: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._waiting: deque[tuple[int, bytes]] = deque()
+        self._work: queue.SimpleQueue[list[tuple[int, bytes]]] = queue.SimpleQueue()
+        self._given = self._done = 0
+        """Bytes that were given to `put` and `aside`, and bytes that were written or dropped."""
         self._busy = False
-        self._less = asyncio.Event()
+        self._change = asyncio.Event()
         # A daemon: a write that is stuck must not keep the program from ending.
         threading.Thread(target=self._write_all, name="accord output", daemon=True).start()
 
     async def write(self, data: bytes) -> None:
+        """Write to standard output; waits while too much is unwritten."""
+        self.put(data)
+        await self.room()
+
+    def put(self, data: bytes) -> None:
+        """Write to standard output, without waiting; the caller waits for `room` afterwards."""
         if self._printable is not None:
             data = self._printable.add(data.decode("utf-8", "replace")).encode("utf-8", "replace")
-        if not data or self.closed.is_set():
-            return
-        self._waiting.append(data)
-        self.unwritten += len(data)
-        self._hand_over()
+        if data and not self.closed.is_set():
+            self._queue(self._fd, data)
+
+    async def room(self) -> None:
+        """Wait while too much is unwritten."""
         while self.unwritten > ENOUGH and not self.closed.is_set():
-            await self._change()
+            await self._changed()
+
+    def aside(self, data: bytes) -> None:
+        """Write to standard error, without waiting; the caller has made the text safe for a terminal."""
+        if self._fd_aside is not None and self.problem_aside is None and self.unwritten < MOST_ASIDE:
+            self._queue(self._fd_aside, data)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether output is held back."""
+        return self._held > 0
 
     @asynccontextmanager
     async def held(self) -> AsyncGenerator[None]:
-        """Hold output back inside this context. A write to a terminal that is under way is finished first."""
+        """Hold output back inside this context. What was written before is finished first."""
+        before = self._given
+        with suppress(TimeoutError):
+            async with asyncio.timeout(None if self._is_terminal else SOON):
+                while self._done < before and not self.closed.is_set():
+                    await self._changed()
         self._held += 1
         try:
-            while self._printable is not None and self._busy and not self.closed.is_set():
-                await self._change()
+            while self._holds and self._busy and not self.closed.is_set():
+                await self._changed()
             yield
         finally:
             self._held -= 1
@@ -72,46 +107,72 @@ class Output:
         self._is_over = True
         self._hand_over()
         while self.unwritten and not self.closed.is_set():
-            await self._change()
+            await self._changed()
 
-    async def _change(self) -> None:
-        self._less.clear()
-        await self._less.wait()
+    async def _changed(self) -> None:
+        self._change.clear()
+        await self._change.wait()
+
+    def _queue(self, fd: int, data: bytes) -> None:
+        self._waiting.append((fd, data))
+        self.unwritten += len(data)
+        self._given += len(data)
+        self._hand_over()
 
     def _hand_over(self) -> None:
-        if not self._busy and self._waiting and (self._is_over or not self._held):
+        if not self._busy and self._waiting and (self._is_over or not self._held or not self._holds):
             self._busy = True
-            self._work.put(b"".join(self._waiting))
+            self._work.put(_joined(self._waiting))
             self._waiting.clear()
 
     def _write_all(self) -> None:
         while True:
-            data = memoryview(self._work.get())
-            size, problem = len(data), None
+            work = self._work.get()
+            problems: dict[int, OSError] = {}
+            for fd, data in work:
+                if fd in problems:
+                    continue
+                try:
+                    _write(fd, data)
+                except OSError as error:
+                    problems[fd] = error
+                    if fd == self._fd:
+                        break
             try:
-                while data:
-                    data = data[self._write_some(data) :]
-            except OSError as error:
-                problem = error
-            try:
-                self._loop.call_soon_threadsafe(self._written, size, problem)
+                self._loop.call_soon_threadsafe(self._written, sum(len(data) for _, data in work), problems)
             except RuntimeError:  # the loop is closed
                 return
 
-    def _write_some(self, data: memoryview) -> int:
-        try:
-            return os.write(self._fd, data)
-        except BlockingIOError:  # the descriptor is shared with a program that made it non-blocking
-            select.select([], [self._fd], [])
-            return 0
-
-    def _written(self, size: int, problem: OSError | None) -> None:
+    def _written(self, size: int, problems: dict[int, OSError]) -> None:
         self._busy = False
         self.unwritten -= size
-        if problem is not None:
-            self.problem = problem
+        self._done += size
+        if self._fd in problems:
+            self.problem = problems[self._fd]
+            self._done += self.unwritten
             self.unwritten = 0
             self._waiting.clear()
             self.closed.set()
-        self._less.set()
+        self.problem_aside = self.problem_aside or problems.get(-1 if self._fd_aside is None else self._fd_aside)
+        self._change.set()
         self._hand_over()
+
+
+def _joined(waiting: deque[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
+    """What waits, with neighbours for the same descriptor as one write."""
+    joined: list[tuple[int, list[bytes]]] = []
+    for fd, data in waiting:
+        if joined and joined[-1][0] == fd:
+            joined[-1][1].append(data)
+        else:
+            joined.append((fd, [data]))
+    return [(fd, b"".join(parts)) for fd, parts in joined]
+
+
+def _write(fd: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        try:
+            rest = rest[os.write(fd, rest) :]
+        except BlockingIOError:  # the descriptor is shared with a program that made it non-blocking
+            select.select([], [fd], [])

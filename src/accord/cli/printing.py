@@ -41,10 +41,11 @@ def complain(text: str) -> None:
     """Print a line on standard error, with secrets in URLs masked and cleaned for a terminal."""
     with suppress(OSError, OutputLost):  # nowhere is left to report it
         if sys.stderr is not None:
-            _write(_for_people(text) + "\n", sys.stderr)
+            _write(for_people(text) + "\n", sys.stderr)
 
 
-def _for_people(text: str) -> str:
+def for_people(text: str) -> str:
+    """This text with secrets in URLs masked, and safe for a terminal."""
     return printable(mask_urls(text))
 
 
@@ -64,7 +65,7 @@ class PrintableLog(logging.Formatter):
     """Formats log lines so that a peer's text in them cannot act on the terminal."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return _for_people(super().format(record))
+        return for_people(super().format(record))
 
 
 def clean_last_resort() -> None:

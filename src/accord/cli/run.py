@@ -1,10 +1,8 @@
 """`accord run`: one turn with an agent, for people and scripts.
 
-    PROMPT ──▶ connect ──▶ session (new, or resumed) ──▶ mode, config ──▶ Reply ──▶ text, or JSON lines, on stdout
-
-Whatever the agent does, the command ends in bounded time. What arrived is on stdout. What went wrong is one line on
-stderr; a trace that could not be written has a line of its own. The exit code says how the turn went, and no process of
-the agent is left.
+This file owns the options; `one_turn` runs the turn, and a `View` shows it. What arrived is on stdout. What went wrong
+is one line on stderr; a trace that could not be written has a line of its own. The exit code says how the turn went,
+and no process of the agent is left.
 """
 
 from __future__ import annotations
@@ -14,33 +12,46 @@ import asyncio
 import logging
 import os
 import sys
-from collections.abc import AsyncGenerator, Generator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from accord.cli import lending, mcp_file, printing, target, tokens
-from accord.cli.endings import ENDED_WELL, INTERRUPTED, STOPPED, OutputLost, WrongUsage, exit_code, one_line
+from accord.cli import lending, mcp_file, opening, printing
+from accord.cli.endings import ENDED_WELL, INTERRUPTED, UNWRITABLE, OutputLost, WrongUsage
+from accord.errors import AccordError
 
 if TYPE_CHECKING:
-    from accord.cli.interrupts import Interrupts
+    from accord.cli.events import EarlyUpdates
+    from accord.cli.one_turn import OneTurn
     from accord.cli.output import Output
-    from accord.client.client import Client
-    from accord.client.pending_turn import Outcome
-    from accord.client.remote_agent import RemoteAgent
-    from accord.client.remote_session import RemoteSession
-    from accord.client.reply import Reply
-    from accord.trace import TraceFile
+    from accord.cli.view import View
 
-SUMMARY = "Send one prompt to an agent and print its answer."
 EPILOG = """\
 examples:
   accord run "Say hello"                            use the built-in agent
   accord run "What is in here?" -- gemini --acp     start an agent by command
   accord run "Hi" -- https://agents.example/acp     connect to an agent by URL
   git diff | accord run - -- my-agent               read the prompt from a pipe
-  accord run "Go on" --session 3f2a -- my-agent     continue a session
+  accord run "Hi" -a gemini                         use an agent that `accord agents` lists
+  accord run "Hi" -- my_agent.py                    start an agent of a Python file
+  accord run "Go on" --continue                     continue the latest session of this folder
+  accord run "Go on" --session 3f2a -- my-agent     continue a session; the start of its id is enough
   accord run "Fix it" --allow all --json -- my-agent | jq -c .
+
+output:
+  The answer goes to standard output. At a terminal, the work is shown beside it on
+  standard error: tool calls, changes, plans, thoughts, usage. In a pipe, --verbose
+  shows it, too. Text of an agent cannot act on the terminal; pipes get it unchanged.
+  NO_COLOR=1 turns colours off, FORCE_COLOR=1 turns them on.
+
+--allow says what the agent may use and which of its requests are granted:
+  all    read and write files, run commands; grant every request
+  reads  read files; grant only requests that do not change anything
+  ask    read and write files, run commands; ask you at the terminal about each
+         use, each request and each form
+  none   no files, no commands; reject every request
+Files and commands start in the session's folder. --policy FILE has rules that
+answer first; then --allow decides about the rest.
 
 exit codes:
   0    the turn ended normally
@@ -48,41 +59,43 @@ exit codes:
   2    wrong usage
   3    a timeout passed
   4    the turn ended for another reason (max_tokens, refusal, ...)
-  5    standard output could not be written
+  5    standard output or standard error could not be written
+  6    permission was refused, with --non-interactive fail
   130  interrupted
 
---allow says what the agent may use and which of its requests are granted:
-  all    read and write files, run commands; grant every request
-  reads  read files; grant only requests that do not change anything
-  ask    no files, no commands; ask you at the terminal, also to fill in forms
-  none   no files, no commands; reject every request
-
 An agent with a URL gets the variable ACCORD_TOKEN as its bearer token.
-Ctrl-C asks the agent to stop. Press it again to end the agent at once."""
+Ctrl-C asks the agent to stop. Press it again to end the agent at once.
+The guide is docs/command-line.md."""
 
 IDLE = 600.0
 """The default of `--idle-timeout`, in seconds: an agent that hangs must not hang us."""
-
-KEPT = 1024 * 1024
-"""Bytes of the agent's text that are kept: it is printed as it arrives, and not needed again."""
-
-SETUP_WITHIN = 60.0
-STOP_WITHIN = 10.0
-"""Seconds that the agent has to end the turn after Ctrl-C."""
+START = 120.0
+"""The default of `--start-timeout`, in seconds: wrappers such as npx may have to fetch the agent first."""
+FLUSH = 0.5
+"""Seconds that the last output has when the command was interrupted."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EPILOG
-    parser.usage = "accord run [options] PROMPT [-- AGENT...]"
+    parser.usage = "accord run [options] PROMPT [-a NAME | -- COMMAND...]"
     parser.add_argument("prompt", metavar="PROMPT", help="the prompt; - reads it from standard input")
-    parser.add_argument(
-        "--json", action="store_true", help="print one JSON object per line: each update as received, then the result"
+    _session_options(parser.add_argument_group("the session"))
+    _output_options(parser.add_argument_group("output"))
+    _permission_options(parser.add_argument_group("permission"))
+    _limit_options(parser.add_argument_group("limits"))
+    opening.arguments(parser)
+
+
+def _session_options(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
+    group.add_argument("--cwd", metavar="DIR", default=".", help="the session's folder (default: the current folder)")
+    group.add_argument("--session", metavar="ID", help="continue this session; the start of its id is enough")
+    group.add_argument(
+        "--replay", action="store_true", help="with --json: print the past of the continued session first"
     )
-    parser.add_argument("--cwd", metavar="DIR", default=".", help="the session's folder (default: the current folder)")
-    parser.add_argument("--session", metavar="ID", help="continue this session instead of starting one")
-    parser.add_argument("--mode", metavar="MODE", help="set the session's mode")
-    parser.add_argument(
+    group.add_argument("--mode", metavar="MODE", help="set the session's mode")
+    group.add_argument("--model", metavar="MODEL", help="set the session's model; accord info lists the models")
+    group.add_argument(
         "--set",
         metavar="KEY=VALUE",
         action="append",
@@ -90,30 +103,60 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         dest="settings",
         help="set a config option of the session; may be repeated",
     )
-    parser.add_argument("--timeout", metavar="S", type=_seconds, help="stop after this many seconds in total")
-    parser.add_argument(
-        "--idle-timeout",
-        metavar="S",
-        type=_seconds,
-        default=IDLE,
-        help="stop after this many seconds without a message from the agent (default: %(default)g; 0: never)",
+    group.add_argument("--mcp", metavar="FILE", help="a JSON file with MCP servers for the session")
+
+
+def _output_options(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
+    group.add_argument(
+        "--json", action="store_true", help="print one JSON object per line: each update as received, then the result"
     )
-    parser.add_argument(
+    group.add_argument(
+        "-v", "--verbose", action="store_true", help="show the work with its changes and outputs, also in a pipe"
+    )
+    group.add_argument("--stderr", action="store_true", help="show everything that the agent prints on standard error")
+    group.add_argument("-q", "--quiet", action="store_true", help="print only the answer, errors and refusals")
+    group.add_argument("--trace", metavar="FILE", help="record all messages in this file, as JSON lines")
+    group.add_argument("--trace-secrets", action="store_true", help="do not mask secrets in the --trace file")
+
+
+def _permission_options(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
+    group.add_argument(
         "--allow",
         choices=lending.ALLOW,
         help="what the agent may do, see below (default: ask at a terminal, otherwise none)",
     )
-    parser.add_argument("--trace", metavar="FILE", help="record all messages in this file, as JSON lines")
-    parser.add_argument("--trace-secrets", action="store_true", help="do not mask secrets in the --trace file")
-    parser.add_argument("--mcp", metavar="FILE", help="a JSON file with MCP servers for the session")
-    parser.add_argument("agent", nargs="*", default=[], metavar="AGENT", help=target.HELP)
+    group.add_argument("--policy", metavar="FILE", help="a TOML file with rules that answer before --allow does")
+    group.add_argument(
+        "--non-interactive",
+        choices=lending.NON_INTERACTIVE,
+        help="ask no questions; after a refusal go on (deny), or end the turn with exit code 6 (fail)",
+    )
+
+
+def _limit_options(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]
+    group.add_argument("--timeout", metavar="S", type=_seconds, help="stop after this many seconds in total")
+    group.add_argument(
+        "--start-timeout",
+        metavar="S",
+        type=_seconds,
+        default=START,
+        help="stop if the agent has not opened the session after this many seconds (default: %(default)g)",
+    )
+    group.add_argument(
+        "--idle-timeout",
+        metavar="S",
+        type=_seconds,
+        default=IDLE,
+        help="stop after this many seconds without a message from the agent, from its start on "
+        "(default: %(default)g; 0: never)",
+    )
 
 
 def _seconds(text: str) -> float:
-    seconds = float(text)
-    if not 0 <= seconds < float("inf"):
-        raise ValueError(text)
-    return seconds
+    with suppress(ValueError):
+        if 0 <= (seconds := float(text)) < float("inf"):
+            return seconds
+    raise argparse.ArgumentTypeError(f"must be a number of seconds from 0 on, got {text!r}")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -123,7 +166,15 @@ def run(options: argparse.Namespace) -> int:
         # The one line on stderr says what matters; the library's warnings would repeat it.
         logging.getLogger("accord").addHandler(logging.NullHandler())
         logging.getLogger("accord").propagate = False
-    _check(options)
+    try:
+        opening.prepare(options)
+        _check(options)
+    except AccordError as error:
+        if options.json:
+            from accord.cli.events import report
+
+            report(error)
+        raise
     return run_loop(_run(options))
 
 
@@ -134,6 +185,11 @@ def _check(options: argparse.Namespace) -> None:
     for setting in options.settings:
         if "=" not in setting:
             raise WrongUsage(f"--set must be KEY=VALUE, got {setting!r}")
+    if options.replay and not ((options.session or options.continues) and options.json):
+        raise WrongUsage("--replay needs --json, and --session ID or --continue")
+    if options.quiet and options.verbose:
+        raise WrongUsage("--quiet and --verbose exclude each other; leave one out")
+    lending.policy_of(options)
     options.servers = mcp_file.read(options.mcp, options.cwd) if options.mcp else []
     if options.prompt == "-":
         options.prompt = sys.stdin.buffer.read().decode("utf-8", "replace") if sys.stdin is not None else ""
@@ -150,11 +206,13 @@ def _is_folder(path: str) -> bool:
 
 async def _run(options: argparse.Namespace) -> int:
     from accord.cli.interrupts import interrupts
+    from accord.cli.one_turn import OneTurn
     from accord.cli.output import Output
 
     with interrupts() as control:
-        output = Output(_stdout())
-        one_turn = OneTurn(options, output, control)
+        output = Output(_duplicate(1) or os.open(os.devnull, os.O_WRONLY), _duplicate(2))
+        view, early = _view(options, output)
+        one_turn = OneTurn(options, output, view, control, early)
         turn = asyncio.ensure_future(one_turn.play())
         closed = asyncio.ensure_future(output.closed.wait())
         try:
@@ -162,7 +220,7 @@ async def _run(options: argparse.Namespace) -> int:
             problem = None if output.problem is None else printing.lost(output.problem)
             if problem is not None and (not turn.done() or isinstance(problem, OutputLost)):
                 raise problem
-            return turn.result()
+            return _code(turn.result(), output)
         except asyncio.CancelledError:
             if control.count:
                 return INTERRUPTED
@@ -170,6 +228,38 @@ async def _run(options: argparse.Namespace) -> int:
         finally:
             closed.cancel()
             await _end(turn, one_turn)
+            view.stop()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(output.flush(), FLUSH)
+
+
+def _view(options: argparse.Namespace, output: Output) -> tuple[View, EarlyUpdates | None]:
+    """What shows the turn, and for JSON what keeps the updates before the prompt."""
+    if options.json:
+        from accord.cli.events import EarlyUpdates, Events
+
+        early = EarlyUpdates()
+        return Events(output, early), early
+    from accord.cli.display import Display
+    from accord.cli.streams import streams
+
+    both = streams()
+    display = Display(
+        output,
+        both,
+        str(Path(options.cwd).absolute()),
+        shows_work=not options.quiet and (both.aside.is_terminal or options.verbose),
+        details=options.verbose,
+        is_quiet=options.quiet,
+    )
+    return display, None
+
+
+def _code(code: int, output: Output) -> int:
+    """The exit code of the turn; standard error that cannot be written is an error unless its reader has closed it."""
+    if output.problem_aside is None or isinstance(printing.lost(output.problem_aside), BrokenPipeError):
+        return code
+    return UNWRITABLE if code == ENDED_WELL else code
 
 
 async def _end(turn: asyncio.Future[int], one_turn: OneTurn) -> None:
@@ -185,240 +275,9 @@ async def _end(turn: asyncio.Future[int], one_turn: OneTurn) -> None:
             continue
 
 
-def _stdout() -> int:
+def _duplicate(fd: int) -> int | None:
+    """A descriptor of our own for this stream; None if the program that started us has closed it."""
     try:
-        return os.dup(1)
+        return os.dup(fd)
     except OSError:
-        return os.open(os.devnull, os.O_WRONLY)
-
-
-@contextmanager
-def _as_given(option: str) -> Generator[None]:
-    """Report a value that the agent does not offer as wrong usage of this option."""
-    try:
-        yield
-    except ValueError as error:
-        raise WrongUsage(f"{option}: {error}") from None
-
-
-def _value(session: RemoteSession, key: str, text: str) -> str | bool:
-    """A text of the command line as a value of this option."""
-    from accord.schema import v1
-
-    if isinstance(session.state.option(key), v1.SessionConfigBoolean) and text in _BOOLEANS:
-        return _BOOLEANS[text]
-    return text
-
-
-_BOOLEANS = {"true": True, "false": False}
-
-
-class OneTurn:
-    """A turn, from the connection to its exit code."""
-
-    def __init__(self, options: argparse.Namespace, output: Output, control: Interrupts) -> None:
-        self._options = options
-        self._output = output
-        self._control = control
-        self._deadline = None if options.timeout is None else asyncio.get_running_loop().time() + options.timeout
-        self._remote: RemoteAgent | None = None
-        self._said_anything = False
-        control.at_once = self.hurry
-
-    async def play(self) -> int:
-        from accord.errors import AccordError, Timeout
-
-        try:
-            return await self._play()
-        except AccordError as error:
-            if isinstance(error, Timeout) and self._left() == 0:
-                error = Timeout(f"the turn did not end within --timeout {self._options.timeout:g}: {error}")
-            await self._end_line()
-            if self._options.json:
-                await self._print_json(_error(error))
-            await self._output.flush()
-            if not self._options.debug:
-                printing.complain(f"accord run: {one_line(error)}")
-                return exit_code(error)
-            raise error from None
-
-    def hurry(self) -> None:
-        """End the agent without a grace period."""
-        if self._remote is not None:
-            self._remote.kill()
-
-    async def _play(self) -> int:
-        with lending.lent(self._options, self._output.held) as client, self._recording() as trace:
-            return await self._with(client, trace)
-
-    @contextmanager
-    def _recording(self) -> Generator[TraceFile | None]:
-        """The trace file. If writing it fails, the turn continues without it and keeps its exit code."""
-        from accord.errors import AccordError
-        from accord.trace import TraceFile
-
-        options = self._options
-        if options.trace is None:
-            yield None
-            return
-        try:
-            trace = TraceFile(options.trace, role="client", secrets=options.trace_secrets)
-        except AccordError as error:
-            raise WrongUsage(f"--trace: {error}") from error
-        try:
-            yield trace
-        finally:
-            trace.close()
-            if trace.problem is not None:
-                problem = trace.problem.strerror or trace.problem
-                printing.complain(f"accord run: --trace {options.trace} is incomplete: {problem}")
-
-    async def _with(self, client: Client, trace: TraceFile | None) -> int:
-        from accord.connecting import START_WITHIN, connect
-        from accord.engine.limits import Limits
-
-        options = self._options
-        where = target.agent_of(options)
-        start = START_WITHIN if self._left() is None else min(START_WITHIN, self._left() or 0.0)
-        connecting = connect(
-            where, client, token=tokens.token(None), timeout=start, trace=trace, limits=Limits(state=KEPT)
-        )
-        async with connecting as self._remote:
-            async with self._setup():
-                session = await self._session(self._remote)
-                await self._settings(session)
-            outcome = await self._turn(session)
-            await self._output.flush()
-            pollution = self._remote.peer.connection.pollution
-        remarks = [f"the agent printed a line that is not a message: {pollution[0][:200]!r}"] if pollution else []
-        if outcome.stop_reason == "refusal":
-            remarks.append("the agent refused the prompt; the session continues without it and its answer")
-        if remarks:
-            printing.complain(f"accord run: {'; '.join(remarks)}")
-        if self._control.count:
-            return INTERRUPTED
-        return ENDED_WELL if outcome.stop_reason == "end_turn" else STOPPED
-
-    @asynccontextmanager
-    async def _setup(self) -> AsyncGenerator[None]:
-        """A deadline for everything before the prompt."""
-        from accord.errors import Timeout
-
-        left = self._left()
-        limit = SETUP_WITHIN if left is None else min(SETUP_WITHIN, left)
-        try:
-            async with asyncio.timeout(limit):
-                yield
-        except Timeout:
-            raise
-        except TimeoutError:
-            raise Timeout(f"the agent did not open the session within {limit:.3g} seconds") from None
-
-    def _left(self) -> float | None:
-        return None if self._deadline is None else max(0.0, self._deadline - asyncio.get_running_loop().time())
-
-    async def _session(self, remote: RemoteAgent) -> RemoteSession:
-        options = self._options
-        servers = lending.supported(options.servers, remote)
-        if options.session is None:
-            return await remote.new_session(options.cwd, mcp_servers=servers)
-        reopen = remote.resume if remote.capabilities.sessions.resume else remote.load
-        return await reopen(options.session, options.cwd, mcp_servers=servers)
-
-    async def _settings(self, session: RemoteSession) -> None:
-        if (mode := self._options.mode) is not None:
-            with _as_given(f"--mode {mode}"):
-                await session.set_mode(mode)
-        for setting in self._options.settings:
-            key, _, value = setting.partition("=")
-            with _as_given(f"--set {setting}"):
-                await session.set_config(key, _value(session, key, value))
-
-    async def _turn(self, session: RemoteSession) -> Outcome:
-        options = self._options
-        if options.json:
-            await self._print_json({"type": "session", "sessionId": session.id})
-        reply = session.prompt(
-            options.prompt,
-            timeout=self._left(),
-            idle_timeout=options.idle_timeout or None,
-            wire=options.json,
-        )
-        stop_waiting: list[asyncio.TimerHandle] = []
-
-        def politely() -> None:
-            reply.request_cancel()
-            loop = asyncio.get_running_loop()
-            stop_waiting.append(loop.call_later(STOP_WITHIN, self._control.interrupt))
-
-        self._control.politely = politely
-        ending = asyncio.create_task(self._close_questions(session, reply))
-        try:
-            await (self._print_updates(reply) if options.json else self._print_text(reply))
-            outcome = await reply
-            await ending
-        finally:
-            self._control.politely = None
-            ending.cancel()
-            for timer in stop_waiting:
-                timer.cancel()
-        await self._end_line()
-        if options.json:
-            await self._print_json(_result(session, outcome))
-        return outcome
-
-    async def _close_questions(self, session: RemoteSession, reply: Reply) -> None:
-        """Close the turn's open questions when it ends: output waits for them, and their answers no longer count."""
-        from accord.client.remote_session import live_session_of
-        from accord.errors import AccordError
-
-        with suppress(AccordError):  # which the turn itself reports
-            await reply
-        live_session_of(session).close_questions()
-
-    async def _print_text(self, reply: Reply) -> None:
-        async for text in reply.text():
-            self._said_anything = True
-            self._ends_line = text.endswith("\n")
-            await self._output.write(text.encode("utf-8", "replace"))
-
-    async def _print_updates(self, reply: Reply) -> None:
-        async for update in reply.wire():
-            await self._output.write(b'{"type":"update","update":' + update.strip() + b"}\n")
-
-    async def _print_json(self, event: dict[str, Any]) -> None:
-        from accord.schema import codec
-
-        await self._output.write(codec.encode(event) + b"\n")
-
-    _ends_line = True
-
-    async def _end_line(self) -> None:
-        """Start a new line for what is printed next, by us or by a shell."""
-        if not self._ends_line:
-            self._ends_line = True
-            await self._output.write(b"\n")
-
-
-def _result(session: RemoteSession, outcome: Outcome) -> dict[str, Any]:
-    from accord.schema import codec
-
-    usage = {} if outcome.usage is None else {"usage": codec.plain(outcome.usage)}
-    return {"type": "result", "stopReason": outcome.stop_reason, "sessionId": session.id, **usage}
-
-
-def _error(error: BaseException) -> dict[str, Any]:
-    from accord.errors import ConnectionClosed, PeerError
-
-    event: dict[str, Any] = {"type": "error", "message": one_line(error), "exitCode": _code(error)}
-    if isinstance(error, PeerError):
-        event |= {"code": error.code} | ({} if error.data is None else {"data": error.data})
-    if isinstance(error, ConnectionClosed):
-        event |= {"reason": error.reason}
-    return event
-
-
-def _code(error: BaseException) -> int:
-    from accord.errors import AccordError
-
-    return exit_code(error) if isinstance(error, AccordError) else 1
+        return None

@@ -7,8 +7,6 @@ import json
 
 from accord.cli import printing
 
-SUMMARY = "Print the JSON Schema of the protocol's types, with their official names."
-
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--version", type=int, choices=[1, 2], default=1, help="the protocol's version (default: 1)")

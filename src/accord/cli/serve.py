@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import functools
 import logging
 import shutil
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from accord.cli import printing, tokens
+from accord.cli import printing, target, tokens
 from accord.cli.endings import ENDED_WELL, WrongUsage
 
 if TYPE_CHECKING:
+    from accord.configuration.settings import AgentSettings
     from accord.http.server.hosting import Hosted
     from accord.http.server.limits import ServerLimits
     from accord.http.server.serve import Server
 
-SUMMARY = "Host an agent over HTTP and WebSocket, with a process for each connection."
 EPILOG = """\
 examples:
   accord serve                                        the built-in agent, at http://127.0.0.1:8000/acp
   accord serve --port 9000 -- gemini --acp            any agent, by its command
+  accord serve my_agent.py --reload                   an agent of a Python file, while you write it
+  accord serve gemini                                 an agent that `accord agents` lists
   ACCORD_TOKEN=s3cret accord serve --host 0.0.0.0 --certificate tls.pem --key tls.key -- my-agent
   accord serve --limit connections=50 --log-format json -- my-agent
 
@@ -42,13 +47,14 @@ limits and their defaults (sizes in bytes, times in seconds):
 
 LIMITS = {
     "body": "the size of a message",
+    "opening": "the size of a client's first message",
     "sockets": "open TCP connections",
     "connections": "open connections of the protocol",
     "sessions": "open sessions of one connection",
     "requests": "unanswered requests of one connection",
     "processes": "running agent processes, if each connection has its own",
     "owner_processes": "running agent processes of one owner",
-    "bodies": "bodies of all requests that are arriving or waiting",
+    "bodies": "large bodies of all requests that are arriving or waiting",
     "waiting": "bodies that wait on one connection while its agent reads nothing",
     "streams": "event streams of one connection",
     "unread": "what may wait for a client before its agent is paused",
@@ -64,9 +70,8 @@ LIMITS = {
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EPILOG.format(limits="\n".join(_limit_lines()))
-    parser.usage = "accord serve [options] [-- AGENT...]"
+    parser.usage = "accord serve [options] [AGENT | -- COMMAND...]"
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: %(default)s)")
     parser.add_argument("--port", default="8000", help="the port; 0 chooses a free one (default: %(default)s)")
     parser.add_argument(
@@ -94,7 +99,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="the form of the log on standard error (default: %(default)s)",
     )
     parser.add_argument("--verbose", action="store_true", help="log more about connections")
-    parser.set_defaults(agent=None)
+    parser.add_argument(
+        "--reload", action="store_true", help="for a Python file: end the connections when a file beside it changes"
+    )
+    target.arguments(parser, is_argument=True, is_remote=False)
 
 
 def _limit_lines() -> list[str]:
@@ -121,23 +129,50 @@ def run(options: argparse.Namespace) -> int:
     grace = _number("--grace", options.grace)
     limits = _limits(options.limit)
     access = Access(known or None, origins=[_origin(given) for given in options.origin], hosts=names)
-    hosted = _hosted(options.agent)
+    settings = target.settings_of(options)
+    hosted = _hosted(settings)
+    watched = _watched(settings) if options.reload else None
     _log(options.log_format, verbose=options.verbose)
     _allow_files(2 * limits.sockets)
-    asyncio.run(
-        serve(
-            hosted,
-            host=options.host,
-            port=port,
-            access=access,
-            certificate=options.certificate,
-            key=options.key,
-            limits=limits,
-            grace=grace,
-            on_ready=_say_where,
-        )
+    serving = functools.partial(
+        serve,
+        host=options.host,
+        port=port,
+        access=access,
+        certificate=options.certificate,
+        key=options.key,
+        limits=limits,
+        grace=grace,
+        on_ready=_say_where,
     )
+    asyncio.run(serving(hosted) if watched is None else _reloading(hosted, watched, serving))
     return ENDED_WELL
+
+
+async def _reloading(hosted: Hosted, folder: Path, serving: Callable[[Hosted], Coroutine[Any, Any, None]]) -> None:
+    """Serve, and end the connections whenever a file below this folder changes."""
+    from accord.cli.reloading import ReloadingHost, end_on_change, snapshot
+    from accord.http.server.hosting import host_of
+
+    def tell(file: str, ended: int) -> None:
+        printing.complain(f"accord serve: {file} has changed; connections ended: {ended}")
+
+    host = ReloadingHost(host_of(hosted))
+    watching = asyncio.create_task(end_on_change(host, folder, snapshot(folder), tell), name="accord reload")
+    try:
+        await serving(host)
+    finally:
+        watching.cancel()
+        await asyncio.wait([watching])
+
+
+def _watched(settings: AgentSettings | None) -> Path:
+    from accord.configuration.resolving import python_file
+
+    file = None if settings is None else python_file(settings)
+    if file is None:
+        raise WrongUsage("--reload is for an agent of a Python file: accord serve my_agent.py --reload")
+    return file.absolute().parent
 
 
 def _allow_files(wanted: int) -> None:
@@ -196,18 +231,19 @@ def _log(form: str, *, verbose: bool) -> None:
     logging.getLogger("accord.http.access").setLevel(logging.WARNING if form == "none" else logging.INFO)
 
 
-def _hosted(agent: list[str] | None) -> Hosted:
-    if not agent:
+def _hosted(settings: AgentSettings | None) -> Hosted:
+    if settings is None:
         from accord.demo import demo_agent
 
         return demo_agent()
-    if "://" in agent[0]:
-        raise WrongUsage(f"{agent[0]} is a URL; only a command can be served")
-    if shutil.which(agent[0]) is None:
-        raise WrongUsage(f"program not found: {agent[0]}")
+    if settings.url is not None:
+        raise WrongUsage(f"{settings.url} is a URL; only a command can be served")
+    words = settings.words
+    if shutil.which(words[0], path=settings.env.get("PATH")) is None:
+        raise WrongUsage(f"program not found: {words[0]}")
     from accord.http.server.hosting import CommandHost
 
-    return CommandHost(agent)
+    return CommandHost(words, cwd=settings.cwd, env=settings.env)
 
 
 def _say_where(server: Server) -> None:

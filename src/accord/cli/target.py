@@ -1,13 +1,45 @@
-"""AGENT on the command line: a command or URL after `--`, or nothing for the built-in agent."""
+"""AGENT on the command line: a name, a command or URL after `--`, or nothing for the default agent."""
 
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-HELP = "the agent's command or URL, after -- (default: the built-in demo agent)"
+from accord.cli import remote_options
+from accord.cli.endings import WrongUsage
+from accord.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from accord.cli.remote_options import RemoteOptions
+    from accord.client.target import Target
+    from accord.configuration.settings import AgentSettings
+
+ABOUT = """\
+The agent is a command or URL after --, or one of these options. Without any of them it is the default agent that
+`accord agents default` sets, otherwise the built-in demo agent."""
+HELP = "the agent's name in `accord agents`, its URL, or a Python file (FILE.py or FILE.py:NAME)"
+
+
+class ChosenAgent:
+    """The agent that the command line names."""
+
+    def __init__(self, settings: AgentSettings, remote: RemoteOptions, *, is_demo: bool = False) -> None:
+        self.settings = settings
+        self.is_demo = is_demo
+        """Whether the built-in agent is used because the user named no agent."""
+        self._remote = remote
+
+    def target(self, on_stderr: Callable[[str], object] | None = None) -> Target:
+        """What `accord.connect` takes; each call gives a new one, which knows nothing of the logins of another.
+
+        `on_stderr` gets the lines that a command writes to its standard error.
+        """
+        from accord.configuration.resolving import target_of
+
+        remote = self._remote
+        return target_of(self.settings, token=remote.token, headers=remote.headers, tls=remote.tls, on_stderr=on_stderr)
 
 
 def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -18,11 +50,63 @@ def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     return list(arguments[:place]), list(arguments[place + 1 :])
 
 
-def agent_of(options: argparse.Namespace) -> Sequence[str]:
-    """The agent to connect to: a single argument may be a whole command, unless a program has that name."""
-    agent: list[str] = options.agent
-    if not agent:
-        return [sys.executable, "-m", "accord", "demo"]
-    if len(agent) == 1 and shutil.which(agent[0]) is None:
-        return agent[0]
-    return agent
+def arguments(parser: argparse.ArgumentParser, *, is_argument: bool = False, is_remote: bool = True) -> None:
+    """Add the options that choose an agent. With `is_argument`, the command takes its name also as its argument."""
+    group = parser.add_argument_group("the agent", ABOUT)
+    group.add_argument("-a", "--agent", dest="named", metavar="AGENT", help=HELP)
+    if is_argument:
+        group.add_argument("word", nargs="?", metavar="AGENT", help="the same, without -a")
+    if is_remote:
+        remote_options.arguments(group)
+    parser.set_defaults(takes_agent=True, chosen=None)
+
+
+def chosen(options: argparse.Namespace) -> ChosenAgent:
+    """The agent that these options name; the user may be asked whether they trust a project's file."""
+    if options.chosen is None:
+        settings = settings_of(options)
+        is_demo = settings is None
+        settings = settings or demo()
+        options.chosen = ChosenAgent(settings, remote_options.read(options, settings), is_demo=is_demo)
+    found: ChosenAgent = options.chosen
+    return found
+
+
+def settings_of(options: argparse.Namespace) -> AgentSettings | None:
+    """The settings of the agent that these options name; None for the built-in agent by default."""
+    from accord.cli.trusting import ask_for_trust
+    from accord.configuration.resolving import python_file
+    from accord.configuration.trust import NotTrusted
+
+    try:
+        try:
+            settings = _resolved(options)
+        except NotTrusted as error:
+            ask_for_trust(error)
+            settings = _resolved(options)
+    except ConfigurationError as error:
+        raise WrongUsage(str(error)) from error
+    if settings is not None and (file := python_file(settings)) is not None and not file.is_file():
+        raise WrongUsage(f"file not found: {file}")
+    return settings
+
+
+def _resolved(options: argparse.Namespace) -> AgentSettings | None:
+    from accord.configuration.known_agents import KnownAgents
+    from accord.configuration.resolving import resolve, resolve_command
+
+    word: str | None = getattr(options, "word", None)
+    given = [name for name in (options.named, word) if name is not None]
+    if len(given) + bool(options.agent) > 1:
+        raise WrongUsage("name one agent: with -a, as the argument, or as a command after --")
+    if options.agent:
+        return resolve_command(options.agent)
+    name = given[0] if given else KnownAgents.of().default
+    return None if name is None else resolve(name)
+
+
+def demo() -> AgentSettings:
+    """The built-in agent."""
+    from accord.configuration.settings import AgentSettings
+
+    return AgentSettings(command=[sys.executable, "-m", "accord", "demo"])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any, cast
 
+from accord.arguments import check_sequence, check_text, wrong_type
 from accord.client.definition import ClientDefinition
 from accord.engine.handlers import MessageT, RawHandlerT, Registrar
 from accord.schema import v1
@@ -43,14 +45,20 @@ class Client:
         services: Sequence[Service] = (),
         capabilities: Callable[[v1.ClientCapabilities], v1.ClientCapabilities] | None = None,
     ) -> None:
+        check_text("Client(name)", name)
+        check_sequence("Client(services=...)", "services", services)
         lent: list[Service] = [
-            *([Files()] if files is True else _given(files)),
-            *([Terminals()] if terminals is True else _given(terminals)),
+            *([Files()] if files is True else _given("files", files)),
+            *([Terminals()] if terminals is True else _given("terminals", terminals)),
             *([] if elicitation is None else [_elicitation(elicitation)]),
             _permissions(permissions),
-            *services,
+            *(_service("Client(services=...)", it) for it in services),
         ]
         self._definition = ClientDefinition(v1.Implementation(name, version, title), lent, capabilities)
+
+    def __repr__(self) -> str:
+        lent = [type(service).__name__ for service in self._definition.services]
+        return f"Client({self.info.name!r}, lends={lent})"
 
     @property
     def info(self) -> v1.Implementation:
@@ -71,16 +79,30 @@ class Client:
 
 
 def definition_of(client: Client) -> ClientDefinition:
-    """What a client consists of, for its connections."""
+    """What a client consists of, for its connections; raises TypeError for what is no client."""
+    if not isinstance(cast("object", client), Client):
+        raise wrong_type("connect(client)", "a Client", client)
     return client._definition  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 
 
-def _given(service: bool | Service) -> list[Service]:
-    return [] if isinstance(service, bool) else [service]
+def _given(name: str, service: bool | Service) -> list[Service]:
+    return [] if isinstance(service, bool) else [_service(f"Client({name}=...)", service, "True, False or ")]
+
+
+def _service(call: str, service: Any, also: str = "") -> Service:
+    """A service; raises TypeError for what is none, and for a class of services without its parentheses."""
+    if not isinstance(service, Service):
+        hint = "write it with parentheses" if isinstance(service, type) else ""
+        raise wrong_type(call, f"{also}a Service", cast("object", service), hint)
+    return service
 
 
 def _elicitation(elicitation: Fill | Service) -> Service:
-    return elicitation if isinstance(elicitation, Service) else Elicitation(elicitation)
+    if isinstance(elicitation, Service):
+        return elicitation
+    if isinstance(elicitation, type) or not callable(elicitation):
+        raise wrong_type("Client(elicitation=...)", "a function that fills in forms, or a Service", elicitation)
+    return Elicitation(elicitation)
 
 
 def _permissions(permissions: bool | Ask | Service) -> Service:
@@ -88,4 +110,7 @@ def _permissions(permissions: bool | Ask | Service) -> Service:
         return permissions
     if isinstance(permissions, bool):
         return Permissions(allow_all if permissions else refuse)
+    if isinstance(permissions, type) or not callable(permissions):
+        hint = "permissions=True allows everything" if isinstance(cast("object", permissions), str) else ""
+        raise wrong_type("Client(permissions=...)", "True, False, a function or a Service", permissions, hint)
     return Permissions(permissions)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from accord.calling import adapted
 from accord.engine.handlers import Handlers
 from accord.schema import v1
 from accord.services.service import Service, SessionOf
@@ -47,7 +48,8 @@ class ClientDefinition:
         handlers = Handlers()
         for service in self.services:
             service.register(handlers, session_of)
-        handlers.typed.update(self.handlers.typed)
-        handlers.raw.update(self.handlers.raw)
-        handlers.others = self.handlers.others
+        own = self.handlers
+        handlers.typed.update({key: (message, adapted(handler)) for key, (message, handler) in own.typed.items()})
+        handlers.raw.update({key: adapted(handler) for key, handler in own.raw.items()})
+        handlers.others = own.others
         return handlers

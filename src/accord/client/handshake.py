@@ -10,7 +10,8 @@ from accord.client.target import Target
 from accord.engine.handlers import Handlers
 from accord.engine.limits import Limits
 from accord.engine.peer import Peer
-from accord.errors import AccordError, ConnectionClosed, PeerError, ProtocolError, Timeout
+from accord.errors import AccordError, ConnectionClosed, PeerError, ProtocolError, Timeout, keep_stderr
+from accord.last_lines import add_note
 from accord.schema import v1
 from accord.trace import Observer
 
@@ -45,7 +46,8 @@ async def open_link(
         return Handshake(peer, await peer.initialize(request, timeout=left))
     except AccordError as error:
         end = await peer.connection.close()
-        raise _explained(error, target, peer.connection.pollution, end.stderr, timeout) from error
+        explained = _explained(error, target, peer.connection.pollution, end.stderr, timeout)
+        raise explained from explained.__cause__ or error
     except BaseException:
         await peer.close()
         raise
@@ -72,11 +74,17 @@ def _explained(
         case Timeout():
             return Timeout(f"{target.name} did not answer `initialize` within {deadline:g} seconds{said}")
         case PeerError():
-            return PeerError(error.method, error.code, error.message, error.data)
+            refusal = PeerError(error.method, error.code, error.message, error.data)
+            keep_stderr(refusal, stderr)
+            return refusal
         case ConnectionClosed(reason="died_at_start", exit_code=None):
             return error  # it could not be started, and the error says why
         case ConnectionClosed(reason="broken", exit_code=None):
             return error  # it could not be reached, or refused us, and the error says how
+        case ConnectionClosed() if (failure := target.failure) is not None:
+            unable = ConnectionClosed("failed", f"{target.name} cannot serve: {failure}")
+            unable.__cause__ = failure
+            return unable
         case ConnectionClosed():
             code = error.exit_code
             how = "" if code is None else f" (exit code {code})" if code >= 0 else f" (killed by signal {-code})"
@@ -97,6 +105,7 @@ class _Explained(ConnectionClosed):
         self.reason = end.reason
         self.exit_code = end.exit_code
         self.stderr = end.stderr
+        add_note(self, end.stderr)
 
 
 def _said(pollution: Sequence[str], stderr: str) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar, cast
 
+from accord.calling import adapted
 from accord.capabilities import AgentOffers
 from accord.client.definition import ClientDefinition
 from accord.client.handshake import VERSION, open_link
@@ -20,12 +21,13 @@ from accord.client.target import CommandTarget, Target
 from accord.engine.handlers import Handlers, MessageT, Registrar
 from accord.engine.limits import Limits
 from accord.engine.peer import Peer
-from accord.errors import PeerError
+from accord.errors import PeerError, keep_stderr
 from accord.schema import v1
 from accord.schema.base import Json, Notification, Request
 from accord.services.service import Service
 from accord.tasks import Tasks
 from accord.trace import Observer
+from accord.transports.closing import to_the_end
 
 ResultT = TypeVar("ResultT")
 
@@ -57,6 +59,7 @@ class LiveAgent:
         self._handlers = Handlers()
         """The handlers that the caller registered for this agent."""
         self._peer: Peer | None = None
+        self._closing: asyncio.Task[None] | None = None
         self._supervisor = Supervisor(self, restart)
 
     @property
@@ -71,6 +74,11 @@ class LiveAgent:
         return self.target.program
 
     @property
+    def is_here(self) -> bool:
+        """Whether the agent runs on this machine."""
+        return self.target.is_here
+
+    @property
     def services(self) -> Sequence[Service]:
         """What the client lends."""
         return self._client.services
@@ -81,6 +89,11 @@ class LiveAgent:
         if self._peer is None:
             raise RuntimeError("not connected yet: use `async with accord.connect(...) as remote`")
         return self._peer
+
+    @property
+    def stderr(self) -> str:
+        """The end of what the agent's process wrote to its standard error; empty if it is no process of ours."""
+        return self.peer.connection.transport.stderr
 
     @property
     def capabilities(self) -> AgentOffers:
@@ -101,7 +114,15 @@ class LiveAgent:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """End the connection, and the agent's process if it has one, in bounded time."""
+        await self.close()
+
+    async def close(self) -> None:
+        """End the connection, and the agent's process if it has one, in bounded time; works once."""
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._close(), name=f"accord closes {self.name}")
+        await to_the_end(self._closing)
+
+    async def _close(self) -> None:
         await self._supervisor.stop()
         try:
             await self.peer.close()
@@ -136,6 +157,11 @@ class LiveAgent:
         """End the agent, start it again, and resume its sessions where it can."""
         await self._supervisor.restart(why)
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether requests can be sent now, because the agent is not being restarted."""
+        return self._supervisor.is_ready
+
     async def ready(self) -> None:
         """Wait while the agent is being restarted."""
         await self._supervisor.ready()
@@ -159,7 +185,9 @@ class LiveAgent:
             raise
 
     def failed(self, session_id: str, error: Exception) -> None:
-        """Take note of the error that a request for this session was answered with."""
+        """Take note of the error that a request for this session was answered with, and say what the agent wrote."""
+        if isinstance(error, PeerError):
+            keep_stderr(error, self.stderr)
         self.sessions.failed(session_id, error)
 
     async def notify(self, notification: Notification, *, force: bool = False) -> None:
@@ -170,14 +198,18 @@ class LiveAgent:
     async def request_raw(self, method: str, params: Json = None) -> Json:
         """Send a request in plain JSON values when the agent is ready."""
         await self._supervisor.ready()
-        return await self.peer.request_raw(method, params)
+        try:
+            return await self.peer.request_raw(method, params)
+        except PeerError as error:
+            self.failed("", error)
+            raise
 
     def on(self, message: type[MessageT]) -> Registrar[MessageT]:
         """Handle this message from now on, also after a restart."""
         register: Callable[[Callable[..., Any]], object] = cast("Any", self._handlers.on(message))
 
         def register_now(handler: Callable[..., Any]) -> None:
-            register(handler)
+            register(adapted(handler))
             self.peer.handle(self._handlers)
 
         return Registrar(register_now)

@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Raw
 
 from accord.capabilities import AgentOffers
+from accord.client.late_turns import LateTurns
 from accord.client.pending_turn import Outcome, PendingTurn
 from accord.client.unread import Unread
 from accord.engine.limits import Limits
@@ -47,6 +48,8 @@ class SessionAgent(Protocol):
     @property
     def program(self) -> str: ...
     @property
+    def is_here(self) -> bool: ...
+    @property
     def peer(self) -> Peer: ...
     @property
     def capabilities(self) -> AgentOffers: ...
@@ -56,8 +59,10 @@ class SessionAgent(Protocol):
     def services(self) -> Sequence[Service]: ...
     @property
     def tasks(self) -> Tasks: ...
+    @property
+    def is_ready(self) -> bool: ...
     async def ready(self) -> None: ...
-    async def request(self, request: Request[ResultT]) -> ResultT: ...
+    async def request(self, request: Request[ResultT], *, force: bool = False) -> ResultT: ...
     async def restart(self, why: str) -> None: ...
     def failed(self, session_id: str, error: Exception) -> None: ...
 
@@ -84,6 +89,7 @@ class LiveSession:
         """What the session's updates amount to so far."""
         self.is_open = True
         self._turns: deque[PendingTurn] = deque()
+        self._late = LateTurns(remote, self._send)
         self._outside: deque[tuple[v1.SessionUpdate, int]] = deque()
         self._outside_size = 0
         self._listeners: list[Unread] = []
@@ -108,18 +114,24 @@ class LiveSession:
         idle_timeout: float | None = None,
         wire: bool = False,
     ) -> PendingTurn:
-        """Send a prompt now."""
+        """Send a prompt now, or when the agent has been restarted."""
+        turn = PendingTurn(self, blocks, keeps_wire=wire)
+        if self._late.must_wait:
+            self._late.add(turn, timeout, idle_timeout)
+            return turn
+        self._send(turn)
+        if timeout is not None or idle_timeout is not None:
+            self.remote.tasks.start(turn.watch(timeout, idle_timeout), f"deadlines of {self.id}")
+        return turn
+
+    def _send(self, turn: PendingTurn) -> None:
         peer = self.remote.peer
-        posted = peer.post(v1.PromptRequest(self.id, blocks))
-        unread = Unread(peer.connection.intake, self.remote.limits.reply)
-        turn = PendingTurn(self, posted, blocks, unread, keeps_wire=wire)
+        posted = peer.post(v1.PromptRequest(self.id, turn.prompt))
+        turn.sent(posted, Unread(peer.connection.intake, self.remote.limits.reply))
         self._turns.append(turn)
         if len(self._turns) == 1:
             self._begin(turn)
         posted.then(lambda result: self._answered(turn, result))
-        if timeout is not None or idle_timeout is not None:
-            self.remote.tasks.start(turn.watch(timeout, idle_timeout), f"deadlines of {self.id}")
-        return turn
 
     def _begin(self, turn: PendingTurn) -> None:
         self.state.add_prompt(turn.prompt)
@@ -142,17 +154,20 @@ class LiveSession:
 
     @property
     def is_busy(self) -> bool:
-        """Whether the agent works on a prompt."""
-        return bool(self._turns)
+        """Whether the agent works on a prompt, or will when it has been restarted."""
+        return bool(self._turns or self._late.waiting)
 
     async def cancel(self) -> Outcome | None:
         """Cancel the running turn, and wait for its end; None if no turn runs."""
-        return await self._turns[0].cancel(None) if self._turns else None
+        first = next(iter([*self._turns, *self._late.waiting]), None)
+        return None if first is None else await first.cancel(None)
 
     def send_cancel(self) -> None:
         """Tell the agent to stop, and the services not to ask the user about this session any more."""
         if self.remote.peer.connection.is_open:
             self.remote.peer.tell(v1.CancelNotification(self.id))
+        for turn in self._late.take():
+            turn.answered(v1.PromptResponse("cancelled"))
         self.close_questions()
         self.state.cancel_unfinished()
 
@@ -232,12 +247,13 @@ class LiveSession:
         """Take the settings that the agent opened the session with."""
         self.state.set_modes(response.modes)
         self.state.set_config(response.config_options)
+        self.state.set_models(response.models)
         self.is_open = True
 
     async def ended(self) -> None:
         """End here: the session was closed, or its connection has ended for good."""
         self.is_open = False
-        for turn in list(self._turns):
+        for turn in [*self._turns, *self._late.take()]:
             turn.answered(ConnectionClosed("closed", "the session was closed"))
         for listener in list(self._listeners):
             listener.finish()

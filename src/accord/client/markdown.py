@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from accord.schema import v1
 from accord.schema.base import Unknown
@@ -19,6 +19,14 @@ def markdown(state: SessionState) -> str:
     parts += [_message(entry) if isinstance(entry, Message) else _tool_call(entry) for entry in state.timeline]
     if state.plan:
         parts.append("\n".join(["## Plan", "", *map(_step, state.plan)]))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def turn_markdown(tool_calls: Sequence[ToolCallState], text: str, stop_reason: str) -> str:
+    """A turn: its tool calls, what the agent said, and why it stopped if it was not done."""
+    parts = [*map(_tool_call, tool_calls), text]
+    if stop_reason != "end_turn":
+        parts.append(f"*({_escaped(stop_reason)})*")
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -59,6 +67,8 @@ def _result(content: v1.ToolCallContent) -> str:
     match content:
         case v1.Content(content=block):
             return _block(block)
+        case v1.Diff(path=path, deleted=True, old_text=None):
+            return f"*(deleted {_escaped(path)})*"
         case v1.Diff(path=path, new_text=new, old_text=old):
             return fenced("\n".join(_difference(path, old or "", new)), "diff")
         case v1.Terminal(terminal_id=terminal):

@@ -11,6 +11,7 @@ import os
 import re
 from pathlib import Path
 
+from accord.arguments import shown
 from accord.schema import v1
 from accord.services.roots import Roots
 
@@ -21,6 +22,18 @@ MOST_PICTURED = 10 * 1024 * 1024
 """Bytes of the largest image or sound that is sent; a larger one is sent as a link."""
 
 MENTION = re.compile(r"(?<![\w@])@(?:\"([^\"\n]+)\"|([^\s\"@]+))")
+
+
+def given(path: Path, cwd: Path, takes: v1.PromptCapabilities, *, must_exist: bool) -> v1.ContentBlock:
+    """A path of a prompt as a block; raises ValueError for one that does not exist, where it has to."""
+    found = cwd / path
+    if must_exist and not os.path.lexists(found):
+        relative = "" if path.is_absolute() else f", which is relative to the session's folder {cwd}"
+        raise ValueError(
+            f"session.prompt() got {shown(path)}{relative}: there is no such file or folder; for a file that only the "
+            "agent has, pass v1.ResourceLink.to(path)"
+        )
+    return block_for(found, takes)
 
 
 def block_for(path: Path, takes: v1.PromptCapabilities) -> v1.ContentBlock:

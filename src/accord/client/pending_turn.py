@@ -13,11 +13,13 @@ session are answered `cancelled`, unfinished tool calls are marked, and updates 
 from __future__ import annotations
 
 import asyncio
-from contextlib import AbstractContextManager
 from typing import Any, Protocol, cast
 
 import msgspec
 
+from accord.arguments import shortened
+from accord.client.markdown import turn_markdown
+from accord.client.safe_markdown import safe
 from accord.client.unread import Unread
 from accord.engine.peer import Posted
 from accord.errors import AccordError, Overflow, Timeout
@@ -44,6 +46,13 @@ class Outcome(msgspec.Struct, frozen=True):
     meta: dict[str, Json] | None = None
     """The `_meta` of the agent's answer."""
 
+    def __repr__(self) -> str:
+        return f"Outcome({self.stop_reason!r}, text={shortened(self.text)!r}, tool_calls={len(self.tool_calls)})"
+
+    def _repr_markdown_(self) -> str:
+        """What a notebook shows: the tool calls and the text, without raw HTML and images."""
+        return safe(turn_markdown(self.tool_calls, self.text, self.stop_reason))
+
 
 class TurnSession(Protocol):
     """What a turn needs of its session."""
@@ -63,22 +72,24 @@ class PendingTurn:
     def __init__(
         self,
         session: TurnSession,
-        posted: Posted[v1.PromptResponse],
         prompt: list[v1.ContentBlock],
-        unread: Unread,
         *,
         keeps_wire: bool,
     ) -> None:
         self.prompt = prompt
-        """What was sent."""
-        self.unread = unread
-        """The updates that were not read yet."""
+        """What is sent."""
+        self.unread: Unread
+        """The updates that were not read yet, from the moment when the prompt is sent."""
         self.keeps_wire = keeps_wire
         """Whether updates are kept as the JSON that they came as."""
         self.cancelled = False
         """Whether `session/cancel` was sent for it."""
+        self.face: object = None
+        """The session as its caller holds it, which must live as long as the turn (see `ownership`)."""
         self._session = session
-        self._posted = posted
+        self._posted: Posted[v1.PromptResponse] | None = None
+        self._sent_or_done: asyncio.Event | None = None
+        """Made only for a prompt that waits for its agent's restart."""
         self._result: v1.PromptResponse | Exception | None = None
         self._finished = asyncio.Event()
         self._begins_at: int | None = None
@@ -86,6 +97,12 @@ class PendingTurn:
         self._outcome: Outcome | None = None
 
     # What the session reports
+
+    def sent(self, posted: Posted[v1.PromptResponse], unread: Unread) -> None:
+        """The prompt was sent: at once, unless the agent is being restarted."""
+        self._posted, self.unread = posted, unread
+        if self._sent_or_done is not None:
+            self._sent_or_done.set()
 
     def begin(self) -> None:
         """The agent has answered all earlier prompts of the session: updates belong to this turn from now on."""
@@ -101,11 +118,15 @@ class PendingTurn:
         if self._result is None:
             self._result = result
             self._ends_at = len(self._session.state)
-            self.unread.finish()
+            if self._posted is not None:
+                self.unread.finish()
+            if self._sent_or_done is not None:
+                self._sent_or_done.set()
             self._finished.set()
 
     async def watch(self, total: float | None, idle: float | None) -> None:
         """Fail when a deadline passes."""
+        assert self._posted is not None
         try:
             await self._posted.within(total, idle)
         except Timeout as timeout:
@@ -119,10 +140,9 @@ class PendingTurn:
 
     async def next_update(self) -> Any:
         """The next update, as JSON bytes if `keeps_wire`; raises StopAsyncIteration after the last."""
-        unread = self.unread
-        if (update := unread.now()) is None:
+        if self._posted is None or (update := self.unread.now()) is None:
             try:
-                update = await unread.get(self._awaited())
+                update = await self._wait_for_update()
             except asyncio.CancelledError:
                 self.request_cancel()
                 raise
@@ -131,6 +151,18 @@ class PendingTurn:
                     raise self._result
                 raise StopAsyncIteration
         return update
+
+    async def _wait_for_update(self) -> Any:
+        if self._posted is None:
+            await self._until_sent()
+        return None if self._posted is None else await self.unread.get(self._posted.awaited())
+
+    async def _until_sent(self) -> None:
+        """Wait until the prompt is sent, or has failed before."""
+        if self._result is None:
+            if self._sent_or_done is None:
+                self._sent_or_done = asyncio.Event()
+            await self._sent_or_done.wait()
 
     # The end
 
@@ -151,13 +183,12 @@ class PendingTurn:
         return self._made_outcome()
 
     async def _wait_for_end(self) -> None:
-        if self._finished.is_set():
+        if self._posted is None:
+            await self._until_sent()
+        if self._finished.is_set() or self._posted is None:
             return
-        with self._awaited(), self.unread.awaiting_end():
+        with self._posted.awaited(), self.unread.awaiting_end():
             await self._finished.wait()
-
-    def _awaited(self) -> AbstractContextManager[None]:
-        return self._posted.awaited()
 
     def _made_outcome(self) -> Outcome:
         if self._outcome is None:

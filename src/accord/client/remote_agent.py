@@ -5,10 +5,12 @@ It is the face of a `LiveAgent`, which has what the connection does with an agen
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+import weakref
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from accord.arguments import shortened
 from accord.capabilities import AgentOffers
 from accord.client import login
 from accord.client.live_agent import LiveAgent
@@ -17,8 +19,10 @@ from accord.client.sessions import absolute
 from accord.engine.handlers import MessageT, Registrar
 from accord.engine.peer import Peer
 from accord.errors import AccordError
+from accord.last_lines import last_lines
 from accord.schema import v1
 from accord.schema.base import Json, Notification, Request
+from accord.schema.sendable import check_sendable
 
 ResultT = TypeVar("ResultT")
 
@@ -33,7 +37,15 @@ class RemoteAgent:
 
     def __init__(self, live: LiveAgent) -> None:
         self._live = live
+        self._end: Callable[[], Awaitable[None]] = live.close
         self._required_providers: set[str] = set()
+        live.sessions.owner = weakref.ref(self)
+
+    def __repr__(self) -> str:
+        info = self.info
+        # Without a name of its own, an agent is named by its command, whose arguments may be secret.
+        name = self.name.partition(" ")[0] if info is None else f"{info.name} {info.version}".rstrip()
+        return f"RemoteAgent({shortened(name)!r}, sessions={len(self.open_sessions)})"
 
     @property
     def peer(self) -> Peer:
@@ -69,6 +81,14 @@ class RemoteAgent:
     def open_sessions(self) -> Mapping[v1.SessionId, RemoteSession]:
         """The sessions that are open here now, by their ids."""
         return self._live.sessions.faces()
+
+    def stderr_tail(self, lines: int = 20) -> list[str]:
+        """The last lines that the agent's process wrote to its standard error, the latest one last.
+
+        They are as the agent wrote them: pass them through `accord.printable.printable` before you print them to a
+        terminal. The list is empty for an agent that is no process of ours; after a restart it begins again.
+        """
+        return last_lines(self._live.stderr, lines)
 
     # Logins
 
@@ -192,10 +212,12 @@ class RemoteAgent:
         past one of them `Timeout` is raised. `force` sends a request that the agent did not declare a capability for.
         While the agent is being restarted, the request waits.
         """
+        check_sendable("remote.request()", request)
         return await self._live.request(request, timeout=timeout, idle_timeout=idle_timeout, force=force)
 
     async def notify(self, notification: Notification, *, force: bool = False) -> None:
         """Send any notification; `force` sends one that the agent did not declare a capability for."""
+        check_sendable("remote.notify()", notification)
         await self._live.notify(notification, force=force)
 
     async def request_raw(self, method: str, params: Json = None) -> Json:
@@ -206,6 +228,20 @@ class RemoteAgent:
         """Handle this message from now on, also after the agent was restarted."""
         return self._live.on(message)
 
+    # The end
+
+    async def close(self) -> None:
+        """End the connection, and the agent's process if it has one; does nothing the second time.
+
+        Leaving the `connect` block does it as well; after `accord.open`, call it.
+        """
+        await self._end()
+
     def kill(self) -> None:
         """End the agent's process now, without the time that leaving the `connect` block gives it."""
         self._live.kill()
+
+
+def ended_by(remote: RemoteAgent, end: Callable[[], Awaitable[None]]) -> None:
+    """Have `close` call this instead of ending the connection itself."""
+    remote._end = end  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]

@@ -5,15 +5,17 @@ It is the face of a `LiveSession`, which has what the connection and the service
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, cast
 
+from accord.arguments import check_callable, check_text, content_block
 from accord.client import mentions as mentioned
 from accord.client.live_session import LiveSession
 from accord.client.markdown import markdown
 from accord.client.pending_turn import Outcome
 from accord.client.reply import Reply
+from accord.client.safe_markdown import safe
 from accord.schema import v1
 from accord.services.roots import Roots
 from accord.state import Observer, SessionState, ToolCallState, choices_of
@@ -41,9 +43,10 @@ class RemoteSession:
     When a dead agent is restarted and the session resumed, it is still the same object.
     """
 
-    def __init__(self, live: LiveSession, table: SessionTable) -> None:
+    def __init__(self, live: LiveSession, table: SessionTable, owner: object = None) -> None:
         self._live = live
         self._table = table
+        self._owner = owner  # the RemoteAgent, which ends when nothing refers to it (see `ownership`)
         self.id: v1.SessionId = live.id
         """The session's id, which the agent chose."""
         self.cwd: Path = live.cwd
@@ -51,7 +54,7 @@ class RemoteSession:
         self.roots: Roots = live.roots
         """The folders that the session's files should be in: `cwd` and the additional directories."""
         self.state: SessionState = live.state
-        """The conversation so far: messages, tool calls, plan, modes, config options, title, usage."""
+        """The conversation so far: messages, tool calls, plan, modes, models, config options, title, usage."""
 
     @property
     def agent(self) -> str:
@@ -64,13 +67,14 @@ class RemoteSession:
         return self._live.is_open
 
     def __repr__(self) -> str:
-        return f"RemoteSession({self.id!r}, cwd={str(self.cwd)!r})"
+        state = "" if self.is_open else ", closed"
+        return f"RemoteSession({self.id!r}, cwd={str(self.cwd)!r}{state})"
 
     # Turns
 
     def prompt(
         self,
-        *content: Content,
+        *content: Content | Sequence[Content],
         timeout: float | None = None,
         idle_timeout: float | None = None,
         mentions: bool = False,
@@ -78,31 +82,37 @@ class RemoteSession:
     ) -> Reply:
         """Send a prompt now; the `Reply` can be iterated, awaited or ignored.
 
-        A `Path` is sent in the best form that the agent accepts: as an image, as its contents, or as a link. With
-        `mentions`, files of the session's folders that a text names as `@path` are sent too. A block that the agent
-        did not declare raises `CapabilityMissing`. `timeout` limits the whole turn, `idle_timeout` the time without a
-        message from the agent, both in seconds; past one of them the turn is cancelled and the Reply fails with
-        `Timeout`. With `wire`, `reply.wire()` gives the JSON of the updates as it came.
+        It takes texts, paths and blocks, one by one or in a list. A `Path` is sent in the best form that the agent
+        accepts: as an image, as its contents, or as a link. With `mentions`, files of the session's folders that a text
+        names as `@path` are sent too. A block that the agent did not declare raises `CapabilityMissing`. `timeout`
+        limits the whole turn, `idle_timeout` the time without a message from the agent, both in seconds; past one of
+        them the turn is cancelled and the Reply fails with `Timeout`. With `wire`, `reply.wire()` gives the JSON of the
+        updates as it came.
         """
         blocks = self._blocks(content, with_mentions=mentions)
-        return Reply(self._live.prompt(blocks, timeout=timeout, idle_timeout=idle_timeout, wire=wire))
+        turn = self._live.prompt(blocks, timeout=timeout, idle_timeout=idle_timeout, wire=wire)
+        turn.face = self
+        return Reply(turn)
 
-    def _blocks(self, content: Iterable[Content], *, with_mentions: bool) -> list[v1.ContentBlock]:
+    def _blocks(self, content: Iterable[Content | Sequence[Content]], *, with_mentions: bool) -> list[v1.ContentBlock]:
         remote = self._live.remote
         takes = remote.capabilities.prompt
         blocks: list[v1.ContentBlock] = []
-        for part in content:
+        for part in _parts(content):
             if isinstance(part, Path):
-                blocks.append(mentioned.block_for(self.cwd / part, takes))
+                blocks.append(mentioned.given(part, self.cwd, takes, must_exist=remote.is_here))
             elif isinstance(part, str):
                 blocks.append(v1.TextContent(part))
                 if with_mentions:
                     paths = mentioned.files_in(part, self.cwd, self.roots)
                     blocks += [mentioned.block_for(path, takes) for path in paths]
             else:
+                block = content_block("session.prompt()", part)
                 # initialization, Prompt capabilities: an agent that cannot read the block would refuse the prompt.
-                remote.peer.capabilities.require_for(part, f"{part.__class__.__name__} in a prompt")
-                blocks.append(part)
+                remote.peer.capabilities.require_for(block, f"{block.__class__.__name__} in a prompt")
+                blocks.append(block)
+        if not blocks:
+            raise ValueError("session.prompt() takes at least one text, path or block, got nothing")
         return blocks
 
     @property
@@ -125,6 +135,7 @@ class RemoteSession:
 
     def on_change(self, observer: Observer) -> Callable[[], None]:
         """Call `observer` after every change of `state`, with the update or None; call the result to stop it."""
+        check_callable("session.on_change()", observer)
         return self.state.on_change(observer)
 
     def tool_call(self, tool_call_id: v1.ToolCallId) -> ToolCallState | None:
@@ -134,6 +145,10 @@ class RemoteSession:
     def markdown(self) -> str:
         """The conversation as Markdown."""
         return markdown(self.state)
+
+    def _repr_markdown_(self) -> str:
+        """What a notebook shows: `markdown()` without raw HTML and images, which the agent could abuse there."""
+        return safe(self.markdown())
 
     # What the agent can change
 
@@ -151,6 +166,21 @@ class RemoteSession:
         await self._live.remote.request(v1.SetSessionModeRequest(self.id, mode_id))
         self.state.set_mode(mode_id)
 
+    async def set_model(self, model: str) -> None:
+        """Set the model to one of `state.models`, by its id; raises ValueError for an unknown one.
+
+        If the agent has a config option for its model, that option is set; older agents have only models.
+        """
+        if model not in (offered := [it.model_id for it in self.state.models]):
+            raise ValueError(f"the agent has no model {model!r}; it has {', '.join(offered) or 'none'}")
+        if (option := self.state.model_option) is not None:
+            await self.set_config(option.id, model)
+            return
+        model_id = v1.ModelId(model)
+        # The agent declares no capability for it: that it named its models is what allows this request.
+        await self._live.remote.request(v1.SetSessionModelRequest(self.id, model_id), force=True)
+        self.state.set_model(model_id)
+
     async def set_config(self, option: str, value: str | bool) -> None:
         """Set a config option, by its id, to one of its values; afterwards `state.config` has all options as they are.
 
@@ -161,7 +191,8 @@ class RemoteSession:
             known = ", ".join(it.id for it in self.state.config)
             raise ValueError(f"the agent has no config option {option!r}; it has {known or 'none'}")
         values = [it.value for it in choices_of(offered)] if isinstance(offered, v1.SessionConfigSelect) else _SWITCH
-        if not any(value.__class__ is it.__class__ and value == it for it in values):
+        allowed = [*values, offered.current_value]  # agents select values that they do not list, such as a custom model
+        if not any(value.__class__ is it.__class__ and value == it for it in allowed):
             shown = [str(it).lower() if isinstance(it, bool) else it for it in values]
             raise ValueError(f"{option!r} has no value {value!r}; it has {', '.join(shown)}")
         chosen = value if isinstance(value, bool) else v1.SessionConfigValueId(value)
@@ -170,6 +201,7 @@ class RemoteSession:
 
     async def set_title(self, title: str) -> None:
         """Set the session's title; raises `CapabilityMissing` if the agent does not support it."""
+        check_text("session.set_title()", title)
         self.state.title = (await self._live.remote.request(v1.SetSessionTitleRequest(self.id, title))).title
 
     async def fork(self) -> RemoteSession:
@@ -179,6 +211,15 @@ class RemoteSession:
     async def close(self) -> None:
         """Close the session: running turns fail, and the agent frees what it holds for the session, if it can."""
         await self._table.close(self._live)
+
+
+def _parts(content: Iterable[Content | Sequence[Content]]) -> Iterator[Content]:
+    """What a prompt was given, without the lists around it."""
+    for part in content:
+        if isinstance(part, list | tuple):
+            yield from cast("Sequence[Content]", part)
+        else:
+            yield cast("Content", part)
 
 
 def live_session_of(session: RemoteSession) -> LiveSession:

@@ -5,7 +5,7 @@ It is the face of a `PendingTurn`, which does the work.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Generator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Generator, Sequence
 from typing import Any, Self, cast
 
 from accord.client.pending_turn import Outcome, PendingTurn
@@ -13,11 +13,28 @@ from accord.schema import codec, v1
 from accord.text import whole_part
 
 
+class ReplyText(Awaitable[str]):
+    """The text of a reply, which is complete when the turn has ended: await it."""
+
+    def __init__(self, turn: PendingTurn) -> None:
+        self._turn = turn
+
+    def __await__(self) -> Generator[Any, None, str]:
+        """Wait for the end of the turn; raises the error that it failed with."""
+        return self._whole().__await__()
+
+    async def _whole(self) -> str:
+        return (await self._turn.wait()).text
+
+    def __repr__(self) -> str:
+        return "<the text of a reply: write `await reply.text`, or `async for text in reply.iter_text()`>"
+
+
 class Reply:
     """What comes back for one prompt: iterate it for the updates, await it for the `Outcome`.
 
         reply = session.prompt("What is in here?")
-        async for text in reply.text():
+        async for text in reply.iter_text():
             print(text, end="")
         print((await reply).stop_reason)
 
@@ -27,6 +44,11 @@ class Reply:
 
     def __init__(self, turn: PendingTurn) -> None:
         self._turn = turn
+
+    def __repr__(self) -> str:
+        turn = self._turn
+        state = "done" if turn.done else "cancelled" if turn.cancelled else "running"
+        return f"Reply({state})"
 
     @property
     def prompt(self) -> Sequence[v1.ContentBlock]:
@@ -55,7 +77,12 @@ class Reply:
                 return
             yield cast("bytes", update)
 
-    async def text(self) -> AsyncGenerator[str]:
+    @property
+    def text(self) -> ReplyText:
+        """All that the agent says in the turn, once it has ended: `await session.prompt("Hi").text` is a string."""
+        return ReplyText(self._turn)
+
+    async def iter_text(self) -> AsyncGenerator[str]:
         """Iterate over the text that the agent says, as it comes; other updates are skipped.
 
         An emoji that the agent split between two chunks is delivered whole.

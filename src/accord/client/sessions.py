@@ -11,19 +11,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from msgspec import Raw
 
+from accord.arguments import check_path, check_sequence, check_text, wrong_type
 from accord.client.early import Early
 from accord.client.live_session import LiveSession, Reopening, SessionAgent, SessionSetup
 from accord.client.mcp_config import handed_over
 from accord.client.remote_session import RemoteSession
-from accord.errors import INVALID_REQUEST, NOT_FOUND, AccordError, PeerError, RequestError
+from accord.errors import INVALID_REQUEST, METHOD_NOT_FOUND, NOT_FOUND, AccordError, PeerError, RequestError
 from accord.schema import v1
-from accord.schema.base import Request
+from accord.schema.base import Model, Request, Unknown
+from accord.schema.sendable import check_sendable
 
 OpenedT = TypeVar("OpenedT", v1.NewSessionResponse, v1.ForkSessionResponse)
 
@@ -33,17 +36,34 @@ RESUME_WITHIN = 60.0
 """Seconds that resuming or loading one session may take after the agent was restarted."""
 
 
-class OpenSession(NamedTuple):
-    """An open session: `live` for the connection, `face` for the caller."""
+class OpenSession:
+    """An open session: `live` for the connection, `face` for the caller.
 
-    live: LiveSession
-    face: RemoteSession
+    The face refers to its RemoteAgent, which `accord.open` ends when it is collected; so nothing here may hold a face.
+    """
+
+    def __init__(self, live: LiveSession, table: Sessions) -> None:
+        self.live = live
+        self._table = table
+        self._face: weakref.ref[RemoteSession] | None = None
+
+    @property
+    def face(self) -> RemoteSession:
+        """What the caller holds, the same object as long as they do."""
+        face = None if self._face is None else self._face()
+        if face is None:
+            owner = None if self._table.owner is None else self._table.owner()
+            face = RemoteSession(self.live, self._table, owner)
+            self._face = weakref.ref(face)
+        return face
 
 
 class Sessions:
     """The table of the open sessions of one agent, by their ids."""
 
     def __init__(self, remote: SessionAgent) -> None:
+        self.owner: weakref.ref[object] | None = None
+        """The RemoteAgent, which lives as long as a face of a session."""
         self._remote = remote
         self._open: dict[v1.SessionId, OpenSession] = {}
         self._early = Early(remote.limits.early)
@@ -77,6 +97,10 @@ class Sessions:
     ) -> SessionSetup:
         """What a session is opened with; raises CapabilityMissing for what the agent does not accept."""
         folder = absolute(cwd)
+        if self._remote.is_here and folder.exists() and not folder.is_dir():
+            raise ValueError(f"cwd must be a folder, got the file {folder}")
+        check_sequence("mcp_servers", "descriptions of MCP servers", mcp_servers)
+        check_sequence("additional_directories", "paths", additional_directories)
         return SessionSetup(
             folder, self._directories(folder, additional_directories), self._servers(folder, mcp_servers)
         )
@@ -93,6 +117,9 @@ class Sessions:
     def _servers(self, cwd: Path, servers: Sequence[v1.McpServer]) -> list[v1.McpServer]:
         """The MCP servers in the form that is sent to the agent."""
         for server in servers:
+            if not isinstance(cast("object", server), Model | Unknown):
+                raise wrong_type("mcp_servers", "descriptions such as v1.McpServerStdio", server)
+            check_sendable("mcp_servers", server)
             self._remote.peer.capabilities.require_for(server, f"the MCP server {getattr(server, 'name', '')}")
         return [handed_over(server, cwd) for server in servers]
 
@@ -106,6 +133,7 @@ class Sessions:
             if begun.done():
                 return
             if isinstance(result, Exception):
+                self._remote.failed("", result)
                 begun.set_exception(result)
             else:
                 session = self._enter(result.session_id, setup)
@@ -140,6 +168,7 @@ class Sessions:
         additional_directories: Sequence[str | Path],
     ) -> RemoteSession:
         """Open a session whose id is known, by the request of this kind."""
+        check_text(f"{kind.__method__.partition('/')[2]}(session_id)", session_id)
         self._remote.peer.capabilities.require_for(kind, kind.__method__)
         setup = self.setup(cwd, mcp_servers, additional_directories)
         key = v1.SessionId(session_id)
@@ -156,8 +185,7 @@ class Sessions:
         return session.face
 
     def _enter(self, session_id: v1.SessionId, setup: SessionSetup) -> OpenSession:
-        live = LiveSession(self._remote, session_id, setup)
-        session = self._open[session_id] = OpenSession(live, RemoteSession(live, self))
+        session = self._open[session_id] = OpenSession(LiveSession(self._remote, session_id, setup), self)
         return session
 
     def _deliver_early(self, session: LiveSession) -> None:
@@ -167,11 +195,13 @@ class Sessions:
     async def resume_all(self) -> tuple[list[RemoteSession], list[RemoteSession]]:
         """Resume or load every session after the agent was restarted; returns those that go on and those that are lost.
 
-        A session is loaded only if the agent cannot resume it; the replay then replaces the state that was kept.
+        A session is loaded only if the agent cannot resume it, or says so although it declared the method; the replay
+        then replaces the state that was kept.
         """
         kept: list[RemoteSession] = []
         lost: list[RemoteSession] = []
-        for live, face in list(self._open.values()):
+        for session in list(self._open.values()):
+            live, face = session.live, session.face
             try:
                 await self._resume(live)
             except AccordError as error:
@@ -185,25 +215,34 @@ class Sessions:
 
     async def _resume(self, session: LiveSession) -> None:
         offers = self._remote.capabilities.sessions
-        loads = offers.load and not offers.resume
-        if loads:
-            session.state.clear()
-        request = session.reopening(v1.LoadSessionRequest if loads else v1.ResumeSessionRequest)
-        session.opened(await self._remote.peer.request(request, timeout=RESUME_WITHIN))
+        if offers.resume or not offers.load:
+            try:
+                await self._reopen(session, v1.ResumeSessionRequest)
+            except PeerError as error:
+                if error.code != METHOD_NOT_FOUND or not offers.load:
+                    raise
+            else:
+                return
+        session.state.clear()
+        await self._reopen(session, v1.LoadSessionRequest)
+
+    async def _reopen(self, session: LiveSession, kind: Reopening) -> None:
+        session.opened(await self._remote.peer.request(session.reopening(kind), timeout=RESUME_WITHIN))
 
     # Ending
 
     async def close(self, session: LiveSession) -> None:
-        """Close a session, at the agent as well if it can."""
-        if self._remote.capabilities.sessions.close:
-            try:
+        """Close a session, at the agent as well if it can. It ends here also when the agent answers with an error."""
+        try:
+            if self._remote.capabilities.sessions.close:
                 await self._remote.request(v1.CloseSessionRequest(session.id))
-            except PeerError as error:
-                if error.code != NOT_FOUND:  # an agent that does not know the session has closed it
-                    raise
-        if self._is_open(session):
-            del self._open[session.id]
-        await session.ended()
+        except PeerError as error:
+            if error.code != NOT_FOUND:  # an agent that does not know the session has closed it
+                raise
+        finally:
+            if self._is_open(session):
+                del self._open[session.id]
+            await session.ended()
 
     def _is_open(self, session: LiveSession) -> bool:
         open_session = self._open.get(session.id)
@@ -237,4 +276,6 @@ def _was_taken(error: Exception) -> bool:
 
 def absolute(path: str | Path | None) -> Path:
     """This path as an absolute one; the current folder if it is None."""
+    if path is not None:
+        check_path("cwd", path)
     return Path.cwd() if path is None else Path(path).expanduser().absolute()

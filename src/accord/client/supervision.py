@@ -32,8 +32,8 @@ class Restarted:
     """Whether the agent runs again; if not, all of its sessions are lost."""
     attempts: int
     """How many times the agent was started."""
-    taken_up: list[RemoteSession] = field(default_factory=list["RemoteSession"])
-    """The sessions that go on."""
+    resumed: list[RemoteSession] = field(default_factory=list["RemoteSession"])
+    """The sessions that the agent resumed or loaded; they go on."""
     lost: list[RemoteSession] = field(default_factory=list["RemoteSession"])
     """The sessions that the agent could not resume or load; they have ended."""
 
@@ -89,10 +89,22 @@ class Supervisor:
             await asyncio.wait([self._watching])
         self._is_ready.set()
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether requests can be sent now: the agent is not being restarted, and is not about to be."""
+        if self._will_restart():
+            self._is_ready.clear()  # set again when the restart has ended, however it ends
+        return self._is_ready.is_set()
+
     async def ready(self) -> None:
         """Wait while the agent is being restarted."""
-        if not self._is_ready.is_set():
+        while not self.is_ready:
             await self._is_ready.wait()
+
+    def _will_restart(self) -> bool:
+        """Whether the connection has ended and `_watch`, which has yet to notice, will restart the agent."""
+        watching = self._policy is not None and self._watching is not None and not self._watching.done()
+        return watching and not self._remote.peer.connection.is_open
 
     async def restart(self, why: str) -> None:
         """End the agent now and start it again, whatever the policy."""
@@ -132,10 +144,10 @@ class Supervisor:
                 await self._remote.sessions.end_all()
                 self._tell(policy, Restarted(why, False, attempts, [], lost))
                 return False
-            taken_up, lost = await self._remote.sessions.resume_all()
+            resumed, lost = await self._remote.sessions.resume_all()
         finally:
             self._is_ready.set()
-        self._tell(policy, Restarted(why, True, attempts, taken_up, lost))
+        self._tell(policy, Restarted(why, True, attempts, resumed, lost))
         return True
 
     def _tell(self, policy: Restart, event: Restarted) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import shlex
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from accord.transports.base import Transport
 from accord.transports.launch import Inherit, environment
@@ -23,6 +23,9 @@ class Target(ABC):
     name: str
     """The agent's command or address, as errors show it."""
 
+    is_here = True
+    """Whether the agent runs on this machine, so that a path means the same file to it and to us."""
+
     way_out = "standard output"
     """What the agent closes to end a connection, as errors call it."""
 
@@ -30,6 +33,11 @@ class Target(ABC):
     def program(self) -> str:
         """What the agent is, however it calls itself: answers that are remembered for one program hold for no other."""
         return f"{self.__class__.__module__}.{self.__class__.__qualname__} {self.name}"
+
+    @property
+    def failure(self) -> Exception | None:
+        """Why the agent could not serve the last connection, where the target knows it; None otherwise."""
+        return None
 
     @abstractmethod
     def dial(self) -> Transport:
@@ -49,14 +57,16 @@ class CommandTarget(Target):
         cwd: str | Path | None = None,
         env: Mapping[str, str | None] | None = None,
         inherit: Inherit = True,
+        on_stderr: Callable[[str], object] | None = None,
     ) -> None:
-        if not command:
-            raise ValueError("command must not be empty")
-        self.command = list(command)
+        if not command or not all(isinstance(cast("object", word), str | os.PathLike) for word in command):
+            raise ValueError(f"command must be a list of words, the program first, got {list(command)!r}")
+        self.command = [os.fspath(word) for word in command]
         self.name = shlex.join(self.command)
         self.cwd = cwd
         self.env = dict(env or {})
         self.inherit: Inherit = inherit
+        self._on_stderr = on_stderr
 
     @cached_property
     def program(self) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -75,7 +85,9 @@ class CommandTarget(Target):
         return f"{real} {digest[:32]}"
 
     def dial(self) -> Transport:
-        return ProcessTransport(self.command, cwd=self.cwd, env=self.env, inherit_env=self.inherit)
+        return ProcessTransport(
+            self.command, cwd=self.cwd, env=self.env, inherit_env=self.inherit, on_stderr=self._on_stderr
+        )
 
 
 def _resolved(argument: str, folder: str) -> str:

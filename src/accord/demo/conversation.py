@@ -173,6 +173,9 @@ def _rule(pattern: str, answer: Answer) -> tuple[re.Pattern[str], Answer]:
     return re.compile(pattern, re.IGNORECASE | re.DOTALL), answer
 
 
+NUMBER = r"-?\d+(?:\.\d+)?"
+SUM_ENDS = r"(?=[?!.,;=]*(?:\s|$))"
+
 RULES: list[tuple[re.Pattern[str], Answer]] = [
     _rule(r"^\s*(say|repeat|echo)\b[:,]?\s+(?P<what>.+)", repeat),
     _rule(r"^\W*(hi|hello|hey|good (morning|day|evening)|servus|moin)\b[^?]*$", greet),
@@ -186,7 +189,8 @@ RULES: list[tuple[re.Pattern[str], Answer]] = [
         look_around,
     ),
     _rule(r"\bwhat(.s| is) the (time|date)\b|\bwhat time\b|\bwhat day\b", tell_the_time),
-    _rule(r"(?P<left>-?\d+(\.\d+)?)\s*(?P<sign>[-+*/x:])\s*(?P<right>-?\d+(\.\d+)?)", reckon),
+    # A sum stands between blanks: parts of addresses, dates and versions do not count, nor does a time such as 12:30.
+    _rule(rf"(?<!\S)(?P<left>{NUMBER})\s*(?P<sign>[-+*/x]|(?<=\s):(?=\s))\s*(?P<right>{NUMBER}){SUM_ENDS}", reckon),
     _rule(r"\b(what|explain|how|why|tell me|who|define|mean)\b|\?", explain),
     _rule(r"\bhelp\b|\bwhat can (you|i)\b|\bhow do i\b|\bwhat do you do\b", offer_help),
 ]

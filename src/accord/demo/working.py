@@ -77,7 +77,7 @@ async def write(turn: Turn, tool: Tool, path: Path, text: str) -> str:
     mode = turn.session.modes.current
     if mode == "explain":
         return "In the mode `explain` I change nothing. This is what I would write."
-    if mode == "ask" and not (await tool.ask()).allowed:
+    if mode == "ask" and not await tool.ask():
         return "As you wish: I changed nothing."
     if not turn.client.can_write_files:
         return "Your client lends me no files to write. This is what I would have written."
@@ -98,7 +98,7 @@ async def run_line(turn: Turn, tool: Tool, line: str) -> str:
         return f"Your client lends me no terminal. I would have run `{line}`."
     if mode == "explain":
         return f"In the mode `explain` I run nothing. I would run `{line}`."
-    if mode == "ask" and not (await tool.ask()).allowed:
+    if mode == "ask" and not await tool.ask():
         return "As you wish: nothing was run."
     try:
         command, *arguments = shlex.split(line)

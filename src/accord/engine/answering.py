@@ -1,6 +1,11 @@
 """The peer's requests: started in order, cancelled on request, and answered exactly once.
 
-A request is answered whatever its handler does: it may raise, be cancelled, or never start.
+A request starts after all earlier requests, and after the earlier notifications of its session have started. A `def`
+handler is called directly; an `async def` handler runs in a task of its own. A request is answered whatever its handler
+does: it may raise, be cancelled, or never start.
+
+`unstepped` counts tasks that were created but have not had their first step. While there are any, a `def` handler must
+wait a turn of the loop: its code would otherwise run before theirs.
 """
 
 from __future__ import annotations
@@ -9,22 +14,22 @@ import asyncio
 import functools
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
-import msgspec
-from msgspec import Raw
-
 from accord.engine.backlog import Backlog
+from accord.engine.held_requests import EMPTY, HeldRequests
 from accord.engine.lanes import Lanes, inside
 from accord.engine.outbox import Outbox
-from accord.engine.routes import Route, Routes
+from accord.engine.owed import Owed
+from accord.engine.routes import Route
 from accord.errors import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
     REQUEST_CANCELLED,
+    AccordError,
     ConnectionClosed,
     DecodeError,
     RequestError,
@@ -33,162 +38,9 @@ from accord.jsonrpc import messages
 from accord.jsonrpc.endpoint import Endpoint, key_of
 from accord.jsonrpc.frames import RequestId
 from accord.jsonrpc.messages import Call
-from accord.schema.codec import REFUSALS
 from accord.tasks import Tasks, give_up, pass_on
 
 log = logging.getLogger("accord")
-
-EMPTY = Raw(b"{}")
-
-WEIGHT = 1_000
-"""Bytes that a request takes while it is held, its frame aside."""
-
-
-class Owed:
-    """A request of the peer, from its arrival until it is answered."""
-
-    __slots__ = (
-        "_begin",
-        "after_answer",
-        "cancelled",
-        "home",
-        "id",
-        "in_lane",
-        "lane",
-        "method",
-        "on_cancel",
-        "route",
-        "running",
-        "size",
-        "stepped",
-        "task",
-    )
-
-    def __init__(self, request_id: RequestId, method: str, home: Answering, size: int) -> None:
-        self.home = home
-        self.id = request_id
-        self.method = method
-        self.size = size
-        """Bytes of its frame; 0 while it is held."""
-        self.lane: str | None = None
-        self.in_lane = False
-        """Whether notifications that arrived before it have not started yet."""
-        self.running = True
-        self.cancelled = False
-        self.stepped = False
-        """Whether the handler's task has had its first step."""
-        self.task: asyncio.Task[None] | None = None
-        self._begin: Callable[[], None] | None = None
-        self.route: Route | None = None
-        """Makes its answer."""
-        self.on_cancel: Callable[[], None] | None = None
-        """Called instead of cancelling the task, if the handler has asked for that."""
-        self.after_answer: list[Callable[[], Awaitable[Any] | None]] | None = None
-
-    holding_up = None  # a request's handler never holds up an answer
-
-    def will_begin(self, begin: Callable[[], None]) -> None:
-        self._begin = begin
-
-    @property
-    def waits_to_begin(self) -> bool:
-        return self._begin is not None
-
-    def begin(self) -> None:
-        """Start the handler; a second time does nothing."""
-        begin, self._begin = self._begin, None
-        if begin is not None:
-            begin()
-            if self.cancelled:
-                self._cancel_task()
-
-    def cancel(self) -> None:
-        """Cancel the handler. One that has not started is cancelled right after its start."""
-        self.cancelled = True
-        if not self.waits_to_begin:
-            self._cancel_task()
-
-    def _cancel_task(self) -> None:
-        if self.task is not None:
-            # The task's first step is already in the loop's queue; this comes after it.
-            asyncio.get_running_loop().call_soon(self._cancel_now, self.task)
-
-    def _cancel_now(self, task: asyncio.Task[None]) -> None:
-        if self.on_cancel is not None:
-            self.on_cancel()
-        else:
-            task.cancel()
-
-    def after(self, do: Callable[[], Awaitable[Any] | None]) -> None:
-        """Do this once the answer has been sent; now, if it has been."""
-        if self.after_answer is None:
-            self.after_answer = []
-        self.after_answer.append(do)
-        if not self.running:
-            self.home.do_what_comes_after(self)
-
-
-class Held:
-    """Requests that wait for room in the output, in the order of arrival, and by session."""
-
-    __slots__ = ("_backlog", "_in_order", "_of", "count")
-
-    def __init__(self, backlog: Backlog) -> None:
-        self.count = 0
-        self._backlog = backlog
-        self._in_order: deque[tuple[Owed, int]] = deque()
-        """Requests that a cancellation has started early stay here, and are counted, until their turn comes."""
-        self._of: dict[str | None, deque[Owed]] = {}
-
-    def put(self, owed: Owed, message: Call) -> None:
-        size = owed.size + WEIGHT
-        owed.lane, owed.size = _session_of(message), 0
-        self.count += 1
-        self._in_order.append((owed, size))
-        self._of.setdefault(owed.lane, deque()).append(owed)
-        self._backlog.add(size)
-
-    def begun(self, owed: Owed, size: int) -> None:
-        owed.size = size
-        self.count -= 1
-
-    def drop(self) -> None:
-        """Forget all of them."""
-        self.count = 0
-        self._in_order.clear()
-        self._of.clear()
-
-    def take(self) -> Owed | None:
-        """Remove and return the next one; None if none is left."""
-        while self._in_order:
-            owed, size = self._in_order.popleft()
-            self._backlog.remove(size)
-            if owed.size == 0:
-                of_session = self._of[owed.lane]
-                of_session.popleft()
-                if not of_session:
-                    del self._of[owed.lane]
-                return owed
-        return None
-
-    def take_all_of(self, lane: str | None) -> Iterable[Owed]:
-        """Remove and return those of this session."""
-        return self._of.pop(lane, ())
-
-
-class _InSession(msgspec.Struct):
-    session_id: str | None = msgspec.field(default=None, name="sessionId")
-
-
-_in_session = msgspec.json.Decoder(_InSession)
-
-
-def _session_of(message: Call) -> str | None:
-    """The session that a request names; None also for invalid params, which get an error later."""
-    try:
-        return _in_session.decode(message.params or EMPTY).session_id
-    except REFUSALS:
-        return None
 
 
 class Answering:
@@ -197,7 +49,6 @@ class Answering:
     def __init__(
         self,
         endpoint: Endpoint[Any, Owed],
-        routes: Routes,
         outbox: Outbox,
         lanes: Lanes,
         tasks: Tasks,
@@ -205,33 +56,34 @@ class Answering:
         *,
         most: int,
         most_bytes: int,
-        on_answered: Callable[[Owed, bool], None] | None,
         debug: bool,
+        debug_hint: str = "",
     ) -> None:
         self.unstepped = 0
-        """Handlers whose task has not had its first step."""
+        """Tasks of handlers that have not had their first step."""
         self._deferred: deque[tuple[Owed, Route]] = deque()
         """Requests that wait for their turn to begin."""
-        self._held = Held(backlog)
+        self._held = HeldRequests(backlog)
         """Requests that wait for room in the output."""
         self._most = most
         self._most_bytes = most_bytes
         self._bytes = 0
         """Bytes of the requests that are being handled."""
         self._endpoint = endpoint
-        self._routes = routes
         self._outbox = outbox
         self._lanes = lanes
         self._tasks = tasks
-        self.on_answered = on_answered
-        """Called after each answer, with whether it is a result; None if no call is needed."""
         self.link_has_ended = False
         self._debug = debug
+        self._debug_hint = debug_hint
+        """How the log says to send details of errors to the peer."""
         self._loop = asyncio.get_running_loop()
 
-    def called(self, message: Call, size: int) -> bool:
+    def called(
+        self, message: Call, route: Route | None, size: int, on_answered: Callable[[bool], None] | None = None
+    ) -> bool:
         """Handle this request, whose frame has `size` bytes. False if an unanswered request has its id."""
-        owed = Owed(message.id, message.method, self, size)
+        owed = Owed(message, route, self, size, on_answered)
         if not self._endpoint.owe(message.id, owed):
             return False
         if self._outbox.full or self._held.count:
@@ -267,11 +119,10 @@ class Answering:
             if problem is not None:
                 self._answer_error(owed, INVALID_REQUEST, f"Invalid request: {problem}")
                 return
-        route = self._routes.calls.get(message.method) or self._routes.call(message.method)
+        route = owed.route
         if route is None:
             self._answer_error(owed, METHOD_NOT_FOUND, "Method not found", {"method": message.method})
             return
-        owed.route = route
         raw = message.params or EMPTY
         try:
             params = route.read(raw)
@@ -343,16 +194,16 @@ class Answering:
             owed.begin()
 
     def _reached(self, owed: Owed) -> None:
-        """The notifications before it have started."""
+        """The notifications before this request have started."""
         owed.in_lane = False
-        self._begin_who_may()
+        self._begin_those_that_may()
 
     def _begin_deferred(self) -> None:
-        self._begin_who_may()
+        self._begin_those_that_may()
         if self._deferred:
             self._loop.call_soon(self._begin_deferred)
 
-    def _begin_who_may(self) -> None:
+    def _begin_those_that_may(self) -> None:
         """Start deferred requests in the order of arrival, up to one that has to wait.
 
         A request waits for a notification that can start, and not for one whose handler is suspended.
@@ -366,7 +217,7 @@ class Answering:
             self._deferred.popleft()
 
     def _would_overtake(self, route: Route) -> bool:
-        """Whether its handler would run before those of earlier requests, whose tasks have their first step later."""
+        """Whether a handler would run before those of earlier requests: their tasks have their first step later."""
         return self.unstepped > 0 and not route.suspends
 
     def _begin(self, owed: Owed, route: Route, params: Any) -> None:
@@ -426,10 +277,11 @@ class Answering:
 
     def _fail(self, owed: Owed, error: BaseException) -> None:
         chosen = isinstance(error, RequestError) and _makes_sense(error)
+        told = isinstance(error, AccordError) and error.may_be_told(self._endpoint)
         if self.link_has_ended and isinstance(error, ConnectionClosed):
             log.info("the handler of %s ended with its connection: %s", owed.method, error)
         elif not chosen and not isinstance(error, asyncio.CancelledError):
-            log.error("the handler of %s failed", owed.method, exc_info=error)
+            log.error("the handler of %s failed%s", owed.method, self._hidden(told=told), exc_info=error)
         # cancellation: a cancelled request is answered with its result or with this code, whatever its handler raised.
         if owed.cancelled or isinstance(error, asyncio.CancelledError):
             self._answer_error(owed, REQUEST_CANCELLED, "Request cancelled")
@@ -437,7 +289,11 @@ class Answering:
             self._answer_error(owed, error.code, error.message, error.data)
         else:
             data = {"error": _described(error)} if self._debug else None
-            self._answer_error(owed, INTERNAL_ERROR, "Internal error", data)
+            self._answer_error(owed, INTERNAL_ERROR, str(error) if told else "Internal error", data)
+
+    def _hidden(self, *, told: bool) -> str:
+        """What the log says about the answer, if the answer does not say what went wrong."""
+        return "" if told or self._debug else f'; the peer was told only "Internal error"{self._debug_hint}'
 
     def _answer_error(self, owed: Owed, code: int, message: str, data: Any = None) -> None:
         self._answer(owed, messages.error_answer(owed.id, code, message, data), well=False)
@@ -448,19 +304,20 @@ class Answering:
             return
         self._bytes -= owed.size
         self._outbox.answer(frame)
-        if self.on_answered is not None:
-            self.on_answered(owed, well)
+        if owed.on_answered is not None:
+            owed.on_answered(well)
         if owed.after_answer is not None:
             self.do_what_comes_after(owed)
 
     def do_what_comes_after(self, owed: Owed) -> None:
+        """Call the functions that wait until the answer was sent."""
         waiting, owed.after_answer = owed.after_answer or [], None
         for do in waiting:
             self._loop.call_soon(self._tasks.call, do, f"what comes after {owed.method}")
 
 
 def _makes_sense(error: RequestError) -> bool:
-    """Whether it can be written: a handler may have made it of anything."""
+    """Whether this error can be sent: a handler may have put anything into it."""
     code, message = cast("object", error.code), cast("object", error.message)
     return isinstance(code, int) and isinstance(message, str)
 
@@ -468,5 +325,5 @@ def _makes_sense(error: RequestError) -> bool:
 def _described(error: BaseException) -> str:
     try:
         return f"{type(error).__name__}: {error}"
-    except Exception:  # it cannot even be printed
+    except Exception:  # its own __str__ failed
         return type(error).__name__

@@ -1,4 +1,8 @@
-"""Our requests: sent, awaited with deadlines, and cancelled when their callers give up."""
+"""Our requests: sent, awaited with deadlines, and cancelled when their callers are.
+
+A request counts as *patient* if its answer is not needed soon: a prompt, which may take an hour. Reading may pause only
+while all open requests are patient (see `intake`).
+"""
 
 from __future__ import annotations
 
@@ -36,7 +40,7 @@ class Asked:
         self.lane = lane
         self.maker: Inside | None = (maker := inside.get())
         self.holding_up = None if maker is None else maker.holding_up
-        # A request made inside a notification's handler is not: the messages that fill memory wait for that handler.
+        # A request made inside a notification's handler is not patient: the messages that fill memory wait for it.
         self.patient = patient and self.holding_up is None
         """Whether reading may pause while it is open, because its answer is not needed soon."""
         self.future: asyncio.Future[Answer] = loop.create_future()
@@ -46,7 +50,7 @@ class Asked:
 
     @contextmanager
     def awaited(self) -> Generator[None]:
-        """While this lasts, the handler inside which it was made waits for it."""
+        """While this context lasts, the handler inside which the request was made waits for the answer."""
         if self.holding_up is None:
             yield
             return
@@ -57,16 +61,17 @@ class Asked:
             self.holding_up.no_longer_waits(self)
 
     def release(self) -> None:
-        """Give the answer to the caller: all messages that had to be handled before it have been."""
+        """Give the answer to the caller: the messages that had to be handled before it have been handled."""
         if self.answer is not None and not self.future.done():
             self.future.set_result(self.answer)
             if self.then is not None:
                 self.then()
 
     def fail(self, error: Exception) -> None:
+        """Give the caller an error instead of an answer."""
         if not self.future.done():
             self.future.set_exception(error)
-            self.future.exception()  # mark as retrieved: there may be nobody awaiting it
+            self.future.exception()  # mark as retrieved: no caller may be left to await it
             if self.then is not None:
                 self.then()
 
@@ -82,11 +87,11 @@ class Sent:
         asked.future.add_done_callback(lambda _: asking.settle(asked))
 
     def then(self, call: Callable[[], None]) -> None:
-        """Call this when there is a `result`, in the order of arrival. It must be quick, and must not raise."""
+        """Call this when `result` is known, in the order of arrival. It must be quick, and must not raise."""
         self._asked.then = call
 
     def result(self) -> Raw:
-        """The result, after the answer has arrived; raises PeerError for an error, ConnectionClosed for no answer."""
+        """The result, once the answer has arrived; raises PeerError for an error, ConnectionClosed for no answer."""
         return self._asking.result(self._asked, self._asked.future.result())
 
     def abandon(self) -> None:
@@ -99,7 +104,7 @@ class Sent:
         await self._asking.wait_until(self._asked, total, idle)
 
     def awaited(self) -> AbstractContextManager[None]:
-        """While this lasts, the handler inside which it was made waits for it."""
+        """While this context lasts, the handler inside which the request was made waits for the answer."""
         return self._asked.awaited()
 
 
@@ -163,6 +168,7 @@ class Asking:
         total: float | None,
         idle: float | None,
     ) -> Raw:
+        """Send a request and wait for its result; see `Connection.call`."""
         asked = self.send(method, params, lane=lane, patient=patient)
         del params  # a large one is not kept while we wait
         try:
@@ -190,10 +196,10 @@ class Asking:
         if not asked.patient:
             self._intake.impatient -= 1
 
-    @staticmethod
-    def result(asked: Asked, answer: Answer) -> Raw:
-        if answer.error is not None:
-            raise PeerError(asked.method, answer.error.code, answer.error.message, answer.error.data)
+    def result(self, asked: Asked, answer: Answer) -> Raw:
+        """The result in an answer; raises PeerError if the answer is an error."""
+        if (error := answer.error) is not None:
+            raise PeerError(asked.method, error.code, error.message, error.data, said_by=self._endpoint)
         return answer.result  # type: ignore[return-value]  # one of the two is there
 
     async def wait_until(self, asked: Asked, total: float | None, idle: float | None) -> Answer:
@@ -209,7 +215,7 @@ class Asking:
                         # The peer waits for an answer of ours, so it is not idle.
                         owing, silent = self._owes(asked.lane), 0.0
                         self.heard[asked.lane] = now
-                    left.append((idle - silent, f"{idle:g} seconds without a word"))
+                    left.append((idle - silent, f"{idle:g} seconds without a message"))
                 remaining, described = min(left)
                 if remaining <= 0:
                     raise Timeout(f"{asked.method}: no answer after {described}")
@@ -241,7 +247,7 @@ class Asking:
         return any(owed.lane == lane for owed in self._endpoint.owed.values())
 
     def answered(self, answer: Answer) -> bool:
-        """Take an answer; it may have to wait for earlier notifications. False if no open request has its id."""
+        """An answer has arrived; it may have to wait for earlier notifications. False if no open request has its id."""
         asked = self._endpoint.answered(answer.id)
         if asked is None:
             return False
@@ -255,7 +261,7 @@ class Asking:
         return True
 
     def spoiled(self, request_id: RequestId | None, problem: str) -> None:
-        """Fail this request: its answer could not be read, and no other will come."""
+        """Fail this request: its answer could not be read, and there is no second one."""
         asked = None if request_id is None else self._endpoint.answered(request_id)
         if asked is not None:
             asked.fail(ProtocolError(f"{asked.method}: the answer is {problem}"))
@@ -274,5 +280,5 @@ class Asking:
 
     def fail_all(self, end: End) -> None:
         """Fail all open requests."""
-        for asked in self._endpoint.give_up():
+        for asked in self._endpoint.drop_all():
             asked.fail(end.error())

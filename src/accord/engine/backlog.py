@@ -3,17 +3,17 @@
 A sender of ours waits for room. An answer cannot wait: it is made because a request was read, so a peer that sends
 requests and does not read their answers would fill the memory. The rule:
 
-1. While output is full (past the transport's high-water mark), requests that arrive are *held*: kept as they came, in
-   order, and begun once there is room. Everything else is still read and acted on: answers, notifications,
-   cancellations. A request is small and its answer may be large, so holding costs little.
-2. What is held, and what is answered all the same while output is full, is counted. Past `Limits.backlog` reading
-   stops, whatever else is going on, and goes on below a quarter of it.
-3. If reading stays stopped for `Limits.stalled` seconds and nothing of our output was taken, the link ends.
+1. While output is full (past the transport's high-water mark), requests that arrive are *held*: kept unread, in order,
+   and started once there is room. All other messages are still handled: answers, notifications, cancellations. A
+   request is small and its answer may be large, so holding costs little.
+2. The bytes of held requests are counted, and so are those of answers that are finished while output is full. Past
+   `Limits.backlog` reading stops, whatever waits for messages, and resumes below a quarter of it.
+3. If reading stays stopped for `Limits.stalled` seconds and the peer read none of our output, the connection ends.
 
-Why two honest peers do not deadlock: reading stops for this only where more than `backlog` bytes of *requests* wait at
-one side, or that many answers were finished while output was full. As long as one of two peers reads, the output of the
-other drains, and then that one reads as well. For both to stop, each must have sent megabytes of requests without
-taking answers to them. Rule 3 ends such a link and says why.
+Why two honest peers do not deadlock: this rule stops reading only where more than `backlog` bytes of *requests* wait at
+one side, or that many bytes of answers were finished while output was full. As long as one of two peers reads, the
+output of the other drains, and then the other reads as well. For both to stop, each must have sent megabytes of
+requests without reading the answers. Rule 3 ends such a connection and says why.
 
 Messages that wait for `initialize` to be answered are counted here as well.
 """
@@ -26,7 +26,9 @@ from collections.abc import Callable
 from accord.engine.intake import Intake
 
 BACKLOG = 16 * 1024 * 1024
+"""Bytes past which reading stops."""
 STALLED = 60.0
+"""Seconds that reading may stay stopped while the peer reads nothing."""
 
 
 class Backlog:
@@ -67,20 +69,21 @@ class Backlog:
         self._timer: asyncio.TimerHandle | None = None
 
     def add(self, size: int) -> None:
-        """A request waits that takes so many bytes."""
+        """A request of so many bytes begins to wait."""
         self.size += size
         if self.size > self._limit and not self._intake.stopped:
             self._intake.stop()
             self._watch()
 
     def remove(self, size: int) -> None:
-        """A request that took so many bytes waits no longer."""
+        """A request of so many bytes no longer waits."""
         self.size -= size
         if self._intake.stopped and self.size <= self._limit // 4:
             self.end()
             self._intake.go_on()
 
     def answered_while_full(self, size: int) -> None:
+        """An answer of so many bytes was finished while output was full."""
         self._made_while_full += size
         self.add(size)
 
@@ -97,9 +100,9 @@ class Backlog:
             self._timer = None
 
     def _watch(self) -> None:
-        self._timer = self._loop.call_later(self._stalled, self._look, self._taken())
+        self._timer = self._loop.call_later(self._stalled, self._check_progress, self._taken())
 
-    def _look(self, taken_then: int) -> None:
+    def _check_progress(self, taken_then: int) -> None:
         self._timer = None
         if self._taken() == taken_then:
             self._on_stalled()

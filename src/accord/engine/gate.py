@@ -1,14 +1,17 @@
-"""The gate: what an agent does with messages before `initialize`, and with a second `initialize`.
+"""The gate: what an agent does with messages before the handshake, and with a second handshake.
 
-| | before `initialize` | while it is being answered | afterwards |
+The handshake is the request that opens a connection: `initialize`, or `proxy/initialize` for a proxy.
+
+| | before the handshake | while it is being answered | afterwards |
 |---|---|---|---|
-| `initialize` | goes through | -32600 | -32600 |
-| another request | -32600 | waits | goes through |
-| a notification | ignored | waits | goes through |
+| the handshake | passes | -32600 | -32600 |
+| another request | -32600 | waits | passes |
+| a notification | ignored | waits | passes |
 
-What waits is counted by the connection (`backlog`), which stops reading past its limit.
+The messages that wait are counted (see `backlog`): past a limit the connection stops reading.
 
-An `initialize` that was answered with an error leaves the gate as it was before it, and what waited is refused.
+After a handshake that was answered with an error the gate stands as before it, and the messages that waited are refused
+or ignored.
 """
 
 from __future__ import annotations
@@ -20,29 +23,28 @@ from accord.jsonrpc.endpoint import key_of
 from accord.jsonrpc.frames import RequestId
 from accord.jsonrpc.messages import Call, Tell
 
-INITIALIZERS = frozenset({"initialize", "proxy/initialize", "_proxy/initialize"})
-
 Passage = Literal["pass", "wait", "refuse", "ignore"]
 State = Literal["before", "during", "after"]
-Kind = Literal["initialize", "call", "tell"]
+Kind = Literal["handshake", "call", "tell"]
 
 _PASSAGES: dict[tuple[State, Kind], Passage] = {
-    ("before", "initialize"): "pass",
+    ("before", "handshake"): "pass",
     ("before", "call"): "refuse",
     ("before", "tell"): "ignore",
-    ("during", "initialize"): "refuse",
+    ("during", "handshake"): "refuse",
     ("during", "call"): "wait",
     ("during", "tell"): "wait",
-    ("after", "initialize"): "refuse",
+    ("after", "handshake"): "refuse",
     ("after", "call"): "pass",
     ("after", "tell"): "pass",
 }
 
-
-def _kind(message: Call | Tell) -> Kind:
-    if isinstance(message, Tell):
-        return "tell"
-    return "initialize" if message.method in INITIALIZERS else "call"
+_PROBLEMS: dict[State, str] = {
+    "before": "initialize must come before {method}",
+    "during": "another initialize has not been answered yet",
+    "after": "the connection is already initialized",
+}
+"""Why a request is refused."""
 
 
 class Gate:
@@ -56,17 +58,18 @@ class Gate:
         self._calls: set[Hashable] = set()
         """The ids of the calls among them, by `key_of`."""
 
-    def passage(self, message: Call | Tell) -> Passage:
-        kind = _kind(message)
+    def passage(self, message: Call | Tell, *, handshake: bool = False) -> Passage:
+        """What to do with this message; `handshake` is the trait of its class. One that waits is kept here."""
+        kind: Kind = "handshake" if handshake else "tell" if isinstance(message, Tell) else "call"
         passage = _PASSAGES[self.state, kind]
-        if kind == "initialize" and passage == "pass":
+        if handshake and passage == "pass":
             self.state = "during"
         elif passage == "wait":
             self.keep(message)
         return passage
 
     def keep(self, message: Call | Tell) -> None:
-        """Let this message wait for the answer to `initialize`."""
+        """Let this message wait for the answer to the handshake."""
         self.waiting.append(message)
         if isinstance(message, Call):
             self._calls.add(key_of(message.id))
@@ -75,17 +78,12 @@ class Gate:
         """Whether a call with this id waits."""
         return request_id is not None and key_of(request_id) in self._calls
 
-    def initialized(self, *, well: bool) -> list[Call | Tell]:
-        """`initialize` has been answered; what waited, to be looked at again."""
+    def answered(self, *, well: bool) -> list[Call | Tell]:
+        """The handshake has been answered. Returns the messages that waited: each has to ask for its passage again."""
         self.state = "after" if well else "before"
         waiting, self.waiting, self._calls = self.waiting, [], set()
         return waiting
 
     def problem(self, message: Call) -> str:
-        if message.method in INITIALIZERS:
-            return (
-                "the connection is already initialized"
-                if self.state == "after"
-                else "another initialize has not been answered yet"
-            )
-        return f"initialize must come before {message.method}"
+        """Why this request was refused."""
+        return _PROBLEMS[self.state].format(method=message.method)

@@ -1,19 +1,19 @@
 """Decides when to pause reading, so that a slow consumer slows the peer instead of growing our memory.
 
-Messages that wait for their handlers are counted in bytes, and so are the updates that wait in a Reply for its reader.
-Past a mark that is larger than one read, reading pauses; it resumes below a quarter of the mark. A pause must never be
-what everything else waits for, so reading pauses only
+Notifications that wait for their handlers are counted in bytes, and so are the updates that wait in a Reply for its
+reader. Past a mark that is larger than one read, reading pauses; it resumes below a quarter of the mark. If everything
+else waited for what a pause leaves unread, the program would hang. So reading pauses only
 
 - while each open request of ours is *patient* (a prompt, whose updates fill the memory): any other request needs its
-  answer read, and the slow handler may be waiting for that answer;
-- while no reader waits for an update, and no caller for the end of a prompt whose updates are not read: what they wait
-  for may still be unread. Each such reader or caller counts as an impatient request;
+  answer, and the slow handler may be waiting for that answer;
+- while no reader waits for an update, and no caller for the end of a prompt whose updates it does not iterate: what
+  they wait for may still be unread. Each such reader or caller counts as a request that is not patient;
 - while no sender here waits for room: the peer may be waiting as well, and one of the two has to read.
 
-What grows meanwhile is bounded by the hard limits of the lanes and of each Reply.
+When reading cannot pause, the hard limits of the lanes and of each Reply bound the memory.
 
-One thing stops reading in any case: a peer that sends requests and does not read the answers. See `backlog`, which also
-explains why this does not stop two honest peers for good.
+In one case reading stops whatever waits: when a peer sends requests and does not read the answers. `backlog` explains
+this case, and why it does not stop two honest peers for ever.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 MARK = 4 * 1024 * 1024
+"""Bytes past which reading pauses."""
 
 
 class Intake:
@@ -36,7 +37,7 @@ class Intake:
         self.senders = 0
         """Local senders that wait for room."""
         self.unread = 0
-        """Bytes of updates in Replies that their readers have not read."""
+        """Bytes of updates in Replies that have not been read."""
         self.stopped = False
         """Whether reading has stopped until the peer reads its answers."""
         self._size = 0
@@ -44,22 +45,25 @@ class Intake:
         self._resume = resume
 
     def resized(self, size: int) -> None:
+        """The notifications that wait for their handlers take this many bytes now."""
         self._size = size
         if self.paused or size + self.unread > self.mark:
             self.decide()
 
     def unread_resized(self, by: int) -> None:
+        """The unread updates take so many more bytes, or fewer."""
         self.unread += by
         if self.paused or self.unread > self.mark:
             self.decide()
 
     def wait(self) -> None:
-        """A reader waits for what is still unread; `waited` ends it."""
+        """A reader begins to wait for a message that may be unread; `waited` ends this."""
         self.impatient += 1
         if self.paused:
             self.decide()
 
     def waited(self) -> None:
+        """A reader no longer waits."""
         self.impatient -= 1
         if not self.paused and self.unread > self.mark:
             self.decide()
@@ -70,10 +74,12 @@ class Intake:
         self.decide()
 
     def go_on(self) -> None:
+        """Read again after `stop`, unless another reason for a pause holds."""
         self.stopped = False
         self.decide()
 
     def decide(self) -> None:
+        """Pause or resume reading, if one of the counts has made that necessary."""
         may_pause = not self.impatient and not self.senders
         waiting = self._size + self.unread
         if self.paused:

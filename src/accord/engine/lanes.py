@@ -1,23 +1,32 @@
 """Lanes: the order in which messages are handled, without deadlocks.
 
-A lane is a session's queue of notifications; messages that name no session share one more. Lanes do not wait for each
-other. An idle lane does not exist: most notifications are handled where they arrive, and no lane is made for them.
+A lane is a session's queue of notifications; messages that name no session share one more lane. Lanes do not wait for
+each other. An idle lane does not exist: most notifications are handled where they arrive, and no lane is made for them.
 
-What stands in a lane, in the order of arrival:
+A lane holds three kinds of items, in the order of arrival:
 
-- a *notification*, handled alone: the next one starts when this one's handler is done;
-- an *answer*, held back until the notifications that arrived before it are handled, so that who awaits a prompt has
-  seen all of its updates;
+- a *notification*, handled alone: the next one starts when the handler of this one is done;
+- an *answer*, held until the notifications that arrived before it are handled, so that the caller who awaits a prompt
+  has seen all of its updates;
 - a *start*, the place of a request among the notifications: it starts once those before it have started.
 
-**Held answers and handlers that ask.** A handler may make requests of its own, and their answers may stand in its own
-lane, behind the notifications that wait for the very same handler. So an answer is not held while the lane's handler
-itself waits for an answer, if the answer belongs to a request made *inside* some handler that still runs (in this lane,
-in another, or in a request's handler: the chain may lead there through the other side, where we cannot see it), or if
-it is one that the handler waits for. That is looked at when an answer arrives and whenever a handler begins to wait. It
-breaks every circle, because each circle leads through a handler that waits; it never lets an ordinary caller's answer
-overtake a notification. For waits that cannot be seen (a handler awaits an event that needs the answer) there is
-a deadline: a lane that gets nowhere for so long lets its answers go, and says in a warning which handler it was.
+**The danger.** A handler may make requests of its own. The answer to such a request may be held in the handler's own
+lane, after notifications that wait for this very handler. Then the handler waits for the answer, and the answer for the
+handler.
+
+**The rule.** While the lane's handler waits for an answer, two kinds of answers are not held: the one that it waits
+for, and each answer to a request that was made *inside* a handler that still runs. That may be a handler of this lane,
+of another lane, or of a request: the chain of waits may lead through the peer, where we cannot see it. The rule is
+applied when an answer arrives and whenever a handler begins to wait.
+
+**Why it works.** Each circle of waits leads through a handler that waits, so the rule breaks every circle. An answer to
+an ordinary caller, outside any handler, never overtakes a notification.
+
+**The exception.** Some waits cannot be seen: a handler may await an event that needs the answer. So a lane that makes
+no progress until a deadline releases its answers, and a warning names the handler.
+
+`Inside`, `HoldingUp` and `Held` are the views that lanes have of other parts: `Owed` and `_Notification` are handlers
+inside which requests are made, `_Notification` is what holds up a lane, and `Asked` is an answer that may be held.
 """
 
 from __future__ import annotations
@@ -48,21 +57,25 @@ class Inside(Protocol):
 
     @property
     def holding_up(self) -> HoldingUp | None:
-        """What has to know when it waits: notifications wait until it is done."""
+        """What must be told when the handler waits, because notifications wait for it; None if none do."""
         ...
 
     @property
     def home(self) -> object:
-        """What runs it, so that a connection knows its own."""
+        """The part of a connection that runs the handler, so that a connection recognises its own handlers."""
         ...
 
 
 class HoldingUp(Protocol):
-    """The handler of a notification, which the notifications behind it wait for."""
+    """The handler of a notification: later notifications of its lane wait for it."""
 
-    def begins_to_wait(self, answer: Held) -> None: ...
+    def begins_to_wait(self, answer: Held) -> None:
+        """The handler awaits this answer from now on."""
+        ...
 
-    def no_longer_waits(self, answer: Held) -> None: ...
+    def no_longer_waits(self, answer: Held) -> None:
+        """The handler has stopped awaiting this answer."""
+        ...
 
 
 inside: ContextVar[Inside | None] = ContextVar("accord_inside", default=None)
@@ -76,11 +89,11 @@ class Held(Protocol):
     """The handler inside which its request was made."""
 
     def release(self) -> None:
-        """Let the answer go to who awaits it; a second time does nothing."""
+        """Give the answer to its caller; a second time does nothing."""
         ...
 
     def fail(self, error: Exception) -> None:
-        """Let who awaits it have this instead; nothing, if the answer went before."""
+        """Give the caller this error instead; does nothing if the answer was released before."""
         ...
 
 
@@ -95,7 +108,7 @@ class _Notification:
         self.params = params
         self.size = size
         self.begun = begun
-        """What a `def` handler gave that turned out to be awaitable."""
+        """The awaitable that a `def` handler returned; None if the handler has not been called."""
         self.running = True
 
     @property
@@ -106,7 +119,7 @@ class _Notification:
     def holding_up(self) -> HoldingUp:
         return self
 
-    # A task that the handler left behind may wait as long as it likes: that is no longer its lane's affair.
+    # A task that the handler started may wait longer than the handler itself. That does not hold up the lane.
 
     def begins_to_wait(self, answer: Held) -> None:
         if self.running:
@@ -118,6 +131,8 @@ class _Notification:
 
 
 class _Start:
+    """The place of a request among the notifications of its lane."""
+
     __slots__ = ("begin",)
 
     def __init__(self, begin: Callable[[], None]) -> None:
@@ -158,18 +173,21 @@ class Lanes:
         return True
 
     def is_between(self, key: str | None) -> bool:
-        """Whether this lane has something to do and will go on in the next turn of the loop."""
+        """Whether this lane is not empty, runs no handler, and continues in the next turn of the loop."""
         lane = self.busy.get(key)
         return lane is not None and lane.handling is None
 
     def fullest(self) -> Lane:
+        """The lane whose notifications take the most bytes."""
         return max(self.busy.values(), key=lambda lane: lane.size)
 
     def resized(self, by: int) -> None:
+        """The notifications of a lane take so many more bytes, or fewer."""
         self.size += by
         self._on_size(self.size)
 
     def spawn(self, lane: Lane) -> None:
+        """Start the task of this lane."""
         task = asyncio.create_task(lane.run(), name=f"accord lane {lane.key or ''}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -180,9 +198,9 @@ class Lanes:
             await asyncio.wait(self._tasks)
 
     async def cancel(self, because: Callable[[], Exception], *, within: float) -> None:
-        """Drop all that waits in the lanes, and cancel and await their handlers, except the caller's own."""
+        """Empty the lanes, and cancel and await their handlers, except the one that calls this."""
         for lane in list(self.busy.values()):
-            lane.give_up(because)
+            lane.end(because)
         me = asyncio.current_task()
         others = {task for task in self._tasks if task is not me}
         for task in others:
@@ -192,7 +210,7 @@ class Lanes:
 
 
 class Lane:
-    """What waits for one session's handlers, and the task that works it off."""
+    """The messages that wait for one session's handlers, and the task that handles them."""
 
     __slots__ = (
         "_awaited",
@@ -200,7 +218,7 @@ class Lane:
         "_held",
         "_timer",
         "_working",
-        "given_up",
+        "ended",
         "handling",
         "home",
         "key",
@@ -213,11 +231,11 @@ class Lane:
         self.key = key
         self.queue: deque[_Notification | _Start | Held] = deque()
         self.size = 0
-        """Bytes that the notifications take which have not started."""
+        """Bytes of the notifications that have not started."""
         self.handling: str | None = None
         """The method whose handler runs now."""
         self.running = True
-        self.given_up = False
+        self.ended = False
         self.home = lanes
         self._held: dict[Held, None] = {}
         self._awaited: list[Held] = []
@@ -226,7 +244,7 @@ class Lane:
         self._working = False
 
     def notify(self, route: Route, params: Any, size: int, begun: Awaitable[Any] | None = None) -> None:
-        """A notification, handled when all before it are."""
+        """Add a notification: it is handled when all earlier ones are."""
         size += WEIGHT
         self.queue.append(_Notification(self, route, params, size, begun))
         if not self._working:
@@ -235,6 +253,7 @@ class Lane:
         self._resized(size)
 
     def hold(self, answer: Held) -> None:
+        """Add an answer, or release it if it need not wait."""
         if self._may_pass(answer):
             answer.release()
             return
@@ -244,12 +263,13 @@ class Lane:
             self._watch()
 
     def begins_to_wait(self, answer: Held) -> None:
-        """This lane's handler now waits for an answer: others that could be in its way must not wait for it."""
+        """This lane's handler now waits for an answer: release those that must not wait for the handler."""
         self._awaited.append(answer)
         for held in [held for held in self._held if self._may_pass(held)]:
             self._release(held)
 
     def no_longer_waits(self, answer: Held) -> None:
+        """This lane's handler has stopped waiting for this answer."""
         self._awaited.remove(answer)
 
     def _release(self, answer: Held) -> None:
@@ -262,13 +282,13 @@ class Lane:
         return (answer.maker is not None and answer.maker.running) or answer in self._awaited
 
     async def run(self) -> None:
-        """Work the queue off; then the lane is idle, and gone."""
+        """Handle everything in the queue, then remove the lane."""
         task = asyncio.current_task()
         while self.queue:
             item = self.queue.popleft()
             if isinstance(item, _Notification):
                 await self._handle(item)
-                if task is not None and task.cancelling() and not self.given_up:
+                if task is not None and task.cancelling() and not self.ended:
                     # The handler cancelled the task it ran in. Later notifications must still be handled.
                     self.home.spawn(self)
                     return
@@ -289,7 +309,7 @@ class Lane:
             if is_awaitable(result):
                 await result
         except asyncio.CancelledError:
-            if self.given_up:
+            if self.ended:
                 raise
             log.warning("the handler of %s cancelled its own task", notification.route.method)
         except BaseException as error:
@@ -305,7 +325,7 @@ class Lane:
         try:
             await asyncio.sleep(0)
         except asyncio.CancelledError:
-            if self.given_up:
+            if self.ended:
                 raise
             log.warning("a handler of session %s cancelled its task after it had returned", self.key)
 
@@ -317,8 +337,9 @@ class Lane:
         if self.home.busy.get(self.key) is self:
             del self.home.busy[self.key]
 
-    def give_up(self, because: Callable[[], Exception]) -> None:
-        self.given_up = True
+    def end(self, because: Callable[[], Exception]) -> None:
+        """Empty the lane at the end of the connection; its task is cancelled next."""
+        self.ended = True
         self.drop(because)
         self._leave()
 
@@ -338,11 +359,11 @@ class Lane:
         self.home.resized(by)
 
     def _watch(self) -> None:
-        """Look again after the deadline whether this lane has got anywhere."""
+        """Check after the deadline whether this lane has made progress."""
         loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(self.home.stuck_after, self._look_again, self._handled)
+        self._timer = loop.call_later(self.home.stuck_after, self._check_progress, self._handled)
 
-    def _look_again(self, handled_then: int) -> None:
+    def _check_progress(self, handled_then: int) -> None:
         self._timer = None
         if not self._held:
             return

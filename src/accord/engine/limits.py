@@ -16,11 +16,11 @@ class Limits(msgspec.Struct, frozen=True):
     stuck_after: float = 10.0
     """Seconds without progress in a session's handlers, after which the answers that wait for them are released."""
     intake: int = MARK
-    """Bytes of notifications that may wait for their handlers. Past it reading pauses, unless it must go on."""
+    """Bytes of notifications that may wait for their handlers. Past it reading pauses, if it can pause."""
     lane: int = 64 * 1024 * 1024
-    """Bytes that may wait while reading must go on. Past it the notifications of the fullest session are dropped."""
+    """Bytes that may wait when reading cannot pause. Past it the notifications of the fullest session are dropped."""
     reply: int = 64 * 1024 * 1024
-    """Bytes of updates that a Reply keeps for its reader while reading must go on. Past it the Reply fails."""
+    """Bytes of updates that a Reply keeps for its reader when reading cannot pause. Past it the Reply fails."""
     early: int = 16 * 1024 * 1024
     """Bytes of updates that a client keeps for sessions that it does not know yet."""
     state: int = 32 * 1024 * 1024
@@ -43,13 +43,15 @@ class Statistics(msgspec.Struct, frozen=True):
     frames_out: int
     """Messages sent."""
     bytes_in: int
+    """Bytes of the messages received, without what the transport adds to them."""
     bytes_out: int
+    """Bytes of the messages sent, without what the transport adds to them."""
     pending: int
     """Our requests that are not answered yet."""
     handling: int
     """The peer's requests that are not answered yet."""
     queued: int
-    """About how many bytes of memory notifications take that wait for their handlers."""
+    """About how many bytes of memory the notifications take that wait for their handlers."""
     unsent: int
     """Bytes of output that the peer has not read."""
     ignored: int

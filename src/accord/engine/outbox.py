@@ -22,7 +22,7 @@ FLUSH_AT = 64 * 1024
 
 
 class Outbox:
-    """Keeps frames until the end of the turn, and lets senders wait for room."""
+    """Collects frames and writes them, and lets senders wait for room."""
 
     __slots__ = (
         "_askers",
@@ -46,7 +46,9 @@ class Outbox:
     def __init__(self, transport: Transport, intake: Intake, backlog: Backlog, loop: asyncio.AbstractEventLoop) -> None:
         self.frames: list[bytes] = []
         self.corked = False
+        """Whether all frames are collected, because a delivery is being handled."""
         self.full = False
+        """Whether output is past the high-water mark of the transport."""
         self.frames_out = self.bytes_out = 0
         self.watch: Watch | None = None
         self._transport = transport
@@ -84,12 +86,12 @@ class Outbox:
         else:
             self._has_answered = True
             self.put(frame)
-            self.flush()  # what was gathered before it as well
+            self.flush()  # with the frames that were collected before it
         if self.full:
             self._backlog.answered_while_full(len(frame))
 
     def ask(self, frame: bytes) -> bool:
-        """Send the frame of a call. True if there is no room."""
+        """Send the frame of a request. True if there is no room."""
         if self._is_first_request and not (self._due or self.corked):
             self._is_first_request = False
             if self.watch is not None:
@@ -102,6 +104,7 @@ class Outbox:
         return self.full
 
     def flush(self) -> None:
+        """Write the frames that were collected."""
         frames = self.frames
         if frames:
             self.frames = []
@@ -111,6 +114,7 @@ class Outbox:
             self._transport.send(frames)
 
     def uncork(self) -> None:
+        """The delivery was handled: write the frames that were collected meanwhile."""
         self.corked = False
         self._is_first_request = True
         if self.frames:
@@ -140,10 +144,12 @@ class Outbox:
         self._intake.decide()
 
     def filled(self) -> None:
+        """The output is past the high-water mark of the transport."""
         self.full = True
         self._room.clear()
 
     def emptied(self) -> None:
+        """The peer has read most of the output: wake the senders that wait."""
         self.full = False
         self._room.set()
         self._backlog.has_room()

@@ -16,22 +16,23 @@ handled and sent by its method's name, in plain JSON values.
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
-import msgspec
 from msgspec import Raw
 
-from accord.capabilities import Capabilities, CapabilityGuard
+from accord.capabilities import Capabilities, CapabilityGuard, declared_in
 from accord.engine.asking import Sent
-from accord.engine.connection import Connection, Role
-from accord.engine.handlers import Handlers, Incoming, carried, lane_of, may_be_empty, plain_lane
+from accord.engine.connection import Connection
 from accord.engine.limits import Limits
+from accord.engine.receiving import Role
+from accord.engine.routes import Routes, lane_of, plain_lane
+from accord.engine.trace_context import traced
 from accord.errors import ConnectionClosed, DecodeError, ProtocolError
 from accord.jsonrpc import messages
 from accord.jsonrpc.messages import TellFrame
 from accord.schema import codec, legacy, v1
 from accord.schema.base import Json, Notification, Request
-from accord.schema.methods import row_for
+from accord.schema.methods import may_be_empty, row_for
 from accord.spans import Spans
 from accord.transports.base import Transport
 
@@ -41,7 +42,7 @@ _encode = codec.strict_encode
 
 
 class _Outgoing:
-    """How messages of one class are sent; made once for each class."""
+    """The way in which messages of one class are sent; made once for each class."""
 
     __slots__ = ("decode", "empty_result", "guard", "guarded", "is_plain", "lane_of", "method", "patient", "result")
 
@@ -53,7 +54,7 @@ class _Outgoing:
         self.patient = issubclass(cls, Request) and cls.__patient__
         self.decode = codec.strict_decoder(row.result) if row.kind == "request" else None
         self.is_plain = not codec.closed_words(cls)
-        """Whether any value of it that can be encoded is valid: then no check of closed vocabularies is needed."""
+        """Whether every value that can be encoded is valid, so that closed sets of words need no check."""
         self.guard = None if guard.is_open else guard
         self.guarded = guard.updates
         self.lane_of = lane_of(cls)
@@ -81,13 +82,6 @@ def _way_out(cls: type[Any]) -> _Outgoing:
     return made
 
 
-def _traced(request: Any) -> Any:
-    """The request with the trace context of the request that is being handled."""
-    if (trace := carried.get()) is None:
-        return request
-    return msgspec.structs.replace(request, meta={**trace, **(request.meta or {})})
-
-
 class Posted(Generic[ResultT]):
     """A request that was sent."""
 
@@ -95,9 +89,9 @@ class Posted(Generic[ResultT]):
         self, sent: Sent, read: Callable[[Raw], Any], end_span: Callable[[BaseException | None], None] | None
     ) -> None:
         self.awaited = sent.awaited
-        """A context manager: while it lasts, the handler inside which the request was sent waits for it."""
+        """A context manager: while it lasts, the handler inside which the request was sent waits for the answer."""
         self.within = sent.within
-        """Wait for the answer with deadlines, a total and an idle one; raises Timeout. The request stays as it is."""
+        """Wait for the answer with a total and an idle deadline; raises Timeout, and leaves the request open."""
         self.abandon = sent.abandon
         """Cancel the request: its answer is no longer needed."""
         self._sent = sent
@@ -119,6 +113,14 @@ class Posted(Generic[ResultT]):
         self._sent.then(answered)
 
 
+class RouteSource(Protocol):
+    """What a peer's messages are handled by: `Handlers`, or an object of your own that routes without them."""
+
+    def add_routes(self, routes: Routes, peer: Peer) -> None:
+        """Add routes to those of a peer; they replace those of the same methods."""
+        ...
+
+
 class Peer:
     """The other side of a connection, typed: the low level that everything else is built on.
 
@@ -128,7 +130,7 @@ class Peer:
     def __init__(
         self,
         transport: Transport,
-        handlers: Handlers | None = None,
+        handlers: RouteSource | None = None,
         *,
         role: Role,
         unstable: bool = False,
@@ -137,15 +139,19 @@ class Peer:
         spans: Spans | None = None,
     ) -> None:
         self.role: Role = role
+        """The side that this end plays: `agent` or `client`."""
         self.unstable = unstable
         """Whether messages that the protocol only proposes may be sent without a capability for them."""
         self._open_ways: dict[type, _Outgoing] = {}
-        """How messages are sent whose capabilities need no check, or were checked."""
+        """How messages are sent that need no check of capabilities, or were checked before."""
         self.capabilities = Capabilities()
         self.spans = spans
+        """What records a span for each request; None if nothing does."""
         self.home: object = None
-        """What the connection belongs to, for handlers that hold only the peer: the `AgentConnection` of an agent."""
-        self._routes = Incoming(self, handlers or Handlers()).routes()
+        """The owner of the connection, for handlers that hold only the peer: the `AgentConnection` of an agent."""
+        self._routes = Routes()
+        if handlers is not None:
+            handlers.add_routes(self._routes, self)
         self.connection = Connection(transport, self._routes, role=role, limits=limits, debug=debug)
 
     @property
@@ -190,16 +196,16 @@ class Peer:
         end_span: Callable[[BaseException | None], None] | None = None
         if self.spans is not None:
             request, end_span = self.spans.sending(request, self.role)
-        params = _traced(request) if way.is_plain else Raw(codec.encode(_traced(request)))
+        params = traced(request) if way.is_plain else Raw(codec.encode(traced(request)))
         sent = self.connection.ask(way.method, params, lane=way.lane_of(request), patient=way.patient)
         return Posted(sent, way.read, end_span)
 
-    def handle(self, handlers: Handlers) -> None:
+    def handle(self, handlers: RouteSource) -> None:
         """Add these handlers; they replace earlier ones for the same messages."""
-        Incoming(self, handlers).add_to(self._routes)
+        handlers.add_routes(self._routes, self)
 
     def _way(self, message: Request[Any] | Notification, *, force: bool) -> _Outgoing:
-        """How this message goes out, if it may."""
+        """How this message is sent; raises CapabilityMissing if it may not be."""
         cls = message.__class__
         way = _outgoing.get(cls) or _way_out(cls)
         if way.guard is not None and not force:
@@ -211,7 +217,7 @@ class Peer:
     def _call(self, way: _Outgoing, request: Any, total: float | None, idle: float | None) -> Coroutine[Any, Any, Raw]:
         return self.connection.call(
             way.method,
-            _traced(request) if way.is_plain else Raw(codec.encode(_traced(request))),
+            traced(request) if way.is_plain else Raw(codec.encode(traced(request))),
             lane=way.lane_of(request),
             patient=way.patient,
             timeout=total,
@@ -276,7 +282,7 @@ class Peer:
                 f"the agent answered with version {response.protocol_version} of the protocol; "
                 f"only version {request.protocol_version} was offered"
             )
-        self.capabilities = Capabilities(response.agent_capabilities)
+        self.capabilities = Capabilities(declared_in(response))
         return response
 
     async def close(self) -> None:

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any, cast
 
+import msgspec
 from msgspec import Raw
 
 from accord.errors import DecodeError
 from accord.jsonrpc.frames import RequestId
+from accord.jsonrpc.messages import tell_head
+from accord.schema.base import Json
 from accord.schema.codec import REFUSALS
 
 MISFITS = (*REFUSALS, DecodeError)
-"""What `Route.decode` raises: a strict decoder a refusal of msgspec, the one for plain values a DecodeError."""
+"""The errors of `Route.decode`: a strict decoder raises one of msgspec's, the decoder of plain values DecodeError."""
 
 
 class Route:
-    """One method's way from raw params to its handler, and from its result to raw JSON."""
+    """The way of one method: from raw params to its handler, and from the handler's result to raw JSON."""
 
     __slots__ = (
         "answer",
         "arrived",
+        "body",
         "call",
         "decode",
         "decode_tolerantly",
+        "handshake",
+        "head",
         "immediate",
         "lane_of",
         "method",
@@ -42,13 +49,15 @@ class Route:
         tell: Callable[[Any], Any] | None = None,
         call: Callable[[Any, Any], Any] | None = None,
         answer: Callable[[RequestId, Any], bytes] | None = None,
+        handshake: bool = False,
         immediate: bool = False,
+        stream: bool = False,
     ) -> None:
         self.method = method
         self.decode = decode
         """Strict and fast; raises one of `codec.REFUSALS`."""
         self.decode_tolerantly = decode_tolerantly
-        """For what the strict way refused; raises DecodeError."""
+        """For params that the strict decoder refused; raises DecodeError."""
         self.lane_of = lane_of
         """The session that these params belong to."""
         self.suspends = suspends
@@ -59,9 +68,15 @@ class Route:
         self.call = call or _no_handler
         """Takes the params and the request that they belong to (`answering.Owed`)."""
         self.answer = answer or _no_handler
-        """Makes the answer's frame from what the handler returned; raises EncodeError."""
+        """Makes the answer's frame from the handler's result; raises EncodeError."""
+        self.handshake = handshake
+        """Whether this request opens the connection."""
         self.immediate = immediate
-        """Whether it acts on arrival, never through a lane."""
+        """Whether this notification is handled on arrival, never through a lane."""
+        self.head = tell_head(method) if stream else b""
+        """How nearly every frame of a stream begins, up to its params; empty for other messages."""
+        self.body = slice(len(self.head), -1)
+        """Where the params of such a frame are."""
 
     def read(self, raw: bytes | Raw) -> Any:
         """The params in this JSON; raises DecodeError."""
@@ -74,18 +89,29 @@ class Route:
 class Routes:
     """The routes of one connection."""
 
-    __slots__ = ("calls", "makers", "other_call", "other_tell", "tells")
+    __slots__ = ("calls", "makers", "other_call", "other_tell", "stream", "tells")
 
     def __init__(self) -> None:
         self.calls: dict[str, Route] = {}
         """Routes of requests, made when their method first arrives: most connections see few of the methods."""
         self.tells: dict[str, Route] = {}
+        """Routes of notifications; `put_tell` adds one."""
+        self.stream: Route | None = None
+        """The route of the notifications that make up most of the traffic."""
         self.makers: list[Callable[[str], Route | None]] = []
         """Functions that make the routes of requests. The one that was added last is tried first."""
         self.other_call: Callable[[str], Route | None] = _no_route
         """Makes the route of a request that no maker knows."""
         self.other_tell: Callable[[str], Route | None] = _no_route
         """Makes the route of a notification that is not in `tells`."""
+
+    def put_tell(self, method: str, route: Route) -> None:
+        """Handle the notifications of this method by this route, in place of an earlier one."""
+        self.tells[method] = route
+        if route.head:
+            self.stream = route
+        elif self.stream is not None and self.stream.method == method:
+            self.stream = None
 
     def call(self, method: str) -> Route | None:
         """The route of a request whose method arrives for the first time; None if no handler takes it."""
@@ -94,6 +120,29 @@ class Routes:
                 self.calls[method] = route
                 return route
         return self.other_call(method)
+
+
+def lane_of(message: type[msgspec.Struct]) -> Callable[[Any], str | None]:
+    """Returns a function that gives the session which params of this class belong to; None for those without one."""
+    if "session_id" not in message.__struct_fields__:
+        return _no_lane
+    if message.__dict__.get("__params__") is None:
+        return operator.attrgetter("session_id")
+    return _perhaps_lane  # its params may be `Unknown`, which has no fields
+
+
+def plain_lane(params: Json) -> str | None:
+    """The session that params belong to, given as a plain JSON value."""
+    session_id = cast("Mapping[str, Json]", params).get("sessionId") if isinstance(params, dict) else None
+    return session_id if isinstance(session_id, str) else None
+
+
+def _no_lane(_: Any) -> str | None:
+    return None
+
+
+def _perhaps_lane(message: Any) -> str | None:
+    return getattr(message, "session_id", None)
 
 
 def _no_route(_: str) -> Route | None:

@@ -5,8 +5,8 @@
 
     async with accord.connect("https://agents.example/acp") as remote: ...
 
-`server` and `client` share `headers`, `h1`, `sse` and `ordering`, which are pure. On the server, `validation`,
-`streams`, `ledger` and `access` are pure as well; the other modules do I/O and call them.
+`server` and `client` share `headers`, `h1`, `sse` and `ordering`, which are pure. On the server, `validation`, `calls`,
+`streams` and `access` are pure as well; the other modules do I/O and call them.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from http import HTTPStatus
 from typing import NamedTuple
 
 LONGEST = 64 * 1024
@@ -249,6 +250,14 @@ def request_line(method: str, target: str) -> bytes:
     if _REQUEST.fullmatch(line) is None:
         raise ValueError(f"invalid request target {target!r}")
     return line
+
+
+_LINES = {status.value: b"HTTP/1.1 %d %b\r\n" % (status.value, status.phrase.encode()) for status in HTTPStatus}
+
+
+def status_line(status: int) -> bytes:
+    """Build the status line of a response."""
+    return _LINES.get(status) or b"HTTP/1.1 %d \r\n" % status
 
 
 def head_bytes(line: bytes, fields: Sequence[tuple[bytes, bytes]]) -> bytes:

@@ -1,11 +1,20 @@
 """The requests of one connection, both ways: ids, open requests, owed answers, abandoned requests. Pure.
 
-Ids are per direction: the 1 that we send and the 1 that we receive have nothing to do with each other. They are
-type-exact, as Python's dictionaries keep `1` and `"1"` apart (and `parse` lets no boolean or fraction through).
+Each direction has ids of its own: a 1 that we send and a 1 that we receive are two requests. Ids are compared with
+their type: Python's dictionaries keep `1` and `"1"` apart, and `parse` accepts no boolean or fraction as an id.
 
-    ask(note)   -> id           a call of ours goes out         answered(id) -> its note, once; None for a stray
-    abandon(id) -> whether      we no longer want the answer    (it may still come, and is then no stray)
-    owe(id, note) -> whether    a call came in, once an id      pay(id)      -> whether: true once, then never again
+| our requests | |
+|---|---|
+| `ask(note) -> id` | we send a request |
+| `answered(id) -> note` | its answer arrives: its note, once; None if no open request has this id |
+| `abandon(id) -> bool` | we no longer want the answer; if it still arrives, it does not count as a stray |
+
+| the peer's requests | |
+|---|---|
+| `owe(id, note) -> bool` | a request arrives; False if an unanswered one has the same id |
+| `pay(id) -> bool` | we answer it: True once, then False |
+
+A *note* is the object that the engine keeps with an open request.
 """
 
 from __future__ import annotations
@@ -26,12 +35,12 @@ MOST_ABANDONED = 10_000
 def key_of(request_id: RequestId) -> Hashable:
     """A dictionary key for an id that the peer has chosen.
 
-    Python hashes an integer to its remainder modulo 2**61 - 1, so a peer that may choose integers of any size can make
-    them all collide, and each look-up would compare them all. Of those within 64 bits only a few share a hash; larger
-    ones are looked up by their text, whose hash the peer cannot predict.
+    Python hashes an integer to its remainder modulo 2**61 - 1. A peer that may choose integers of any size could make
+    them all collide, and each look-up would compare them all. Of the integers within 64 bits only a few share a hash.
+    Larger ones are looked up by their text, whose hash the peer cannot predict.
     """
     if isinstance(request_id, int) and not _LEAST <= request_id <= _MOST:
-        return (hex(request_id),)  # a tuple, so that it is no other string id
+        return (hex(request_id),)  # a tuple, so that it differs from each id that is a string
     return request_id
 
 
@@ -42,9 +51,11 @@ class Endpoint(Generic[AskedT, OwedT]):
 
     def __init__(self) -> None:
         self.asked: dict[RequestId, AskedT] = {}
+        """Our open requests, by their ids."""
         self.owed: dict[Hashable, OwedT] = {}
-        """What we have to answer, by `key_of` its id."""
+        """The peer's unanswered requests, by the `key_of` their ids."""
         self.strays = 0
+        """How many answers belonged to no request of ours."""
         self._abandoned: OrderedDict[RequestId, None] = OrderedDict()
         self._next_id = 1
 
@@ -56,7 +67,7 @@ class Endpoint(Generic[AskedT, OwedT]):
         return request_id
 
     def answered(self, request_id: RequestId | None) -> AskedT | None:
-        """Take an answer: the request that it belongs to, or None if no open request has this id."""
+        """An answer has arrived: the note of its request, or None if no open request has this id."""
         if request_id is not None:
             note = self.asked.pop(request_id, None)
             if note is not None:
@@ -77,22 +88,26 @@ class Endpoint(Generic[AskedT, OwedT]):
         return True
 
     def owe(self, request_id: RequestId, note: OwedT) -> bool:
-        """Take a request of the peer. False if an unanswered one has the same id."""
+        """A request of the peer has arrived. False if an unanswered one has the same id."""
         key = key_of(request_id)
         if key in self.owed:
             return False
         self.owed[key] = note
         return True
 
+    def owes(self, request_id: RequestId | None) -> bool:
+        """Whether a request with this id is unanswered: an answer with the id would be its answer."""
+        return request_id is not None and key_of(request_id) in self.owed
+
     def pay(self, request_id: RequestId) -> bool:
         """Mark this request as answered. True exactly once: after False, no answer may be sent."""
         return self.owed.pop(key_of(request_id), None) is not None
 
-    def give_up(self) -> Iterator[AskedT]:
-        """Remove and yield all open requests of ours, in the order of asking, at the end of the connection."""
+    def drop_all(self) -> Iterator[AskedT]:
+        """Remove and yield all open requests of ours, oldest first, at the end of the connection."""
         while self.asked:
             for request_id in list(self.asked):
-                # What is done about one may have abandoned another.
+                # The caller's work on one request may have abandoned another.
                 if (note := self.asked.pop(request_id, None)) is not None:
                     yield note
 

@@ -1,17 +1,18 @@
 """Bytes into frames: one JSON text each.
 
     read ──▶ FrameReader.feed ──▶ [frame, frame, ...]     a line is a frame
-                 │ keeps the unfinished line, in parts
+                 │ keeps the unfinished line
                  └ past the limit ──▶ Outline ──▶ Oversized
 
-A frame past the limit is skipped to its end without being kept. Its sender or its receiver must still learn of it: a
-call has to be answered under its own id, and an answer has to fail the request that it belongs to. So an `Outline`
-watches the bytes go by and keeps the top level of the object, without its nested values and long strings. That is
-enough to know the id, and whether there is a method.
+A frame past the limit is skipped to its end without being kept. One of the two sides must still learn of it: a request
+has to be answered under its own id, and an answer has to fail the request that it belongs to. So an `Outline` reads the
+bytes as they pass and keeps the top level of the object, without nested values and long strings. That is enough to know
+the id, and whether there is a method.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from collections.abc import Sequence
@@ -27,16 +28,16 @@ RequestId: TypeAlias = int | str
 
 
 class Oversized(msgspec.Struct, frozen=True):
-    """A frame that was skipped because it went past the limit, and what it was.
+    """A frame that was skipped because it is longer than the limit, and the kind of message that it was.
 
-    | has_method | has_id | it was | what it needs |
+    | has_method | has_id | it was | what is done |
     |---|---|---|---|
-    | yes | yes | a call | an error under `id` |
-    | yes | no | a tell | an error under null, so that the peer learns of the loss |
-    | no | yes | an answer | the request waiting under `id` fails |
-    | no | no | unknown | an error under null |
+    | yes | yes | a request | an error under `id` is sent |
+    | yes | no | a notification | an error under null is sent, so that the peer learns of the loss |
+    | no | yes | an answer | the request with `id` fails |
+    | no | no | unknown | an error under null is sent |
 
-    `length` counts the bytes of its line. An id that is null or no id at all (`true`, `1.5`, far too long) is None.
+    `length` counts the bytes of its line. `id` is None for null and for an invalid id (`true`, `1.5`, far too long).
     """
 
     length: int
@@ -46,7 +47,7 @@ class Oversized(msgspec.Struct, frozen=True):
 
 
 class FrameReader:
-    """Splits what arrives into frames.
+    """Splits the bytes that arrive into frames.
 
     >>> reader = FrameReader()
     >>> reader.feed(b'{"a":1}\\r\\n\\n{"b"')
@@ -57,13 +58,13 @@ class FrameReader:
 
     def __init__(self, limit: int = LIMIT) -> None:
         self._limit = limit
-        self._parts: list[bytes | bytearray] = []
+        self._line = io.BytesIO()  # unlike parts that are joined, it hands out a line without a copy
         self._length = 0
         self._outline: Outline | None = None
 
     @property
     def buffered(self) -> int:
-        """How many bytes of an unfinished line are kept; none while a frame is being skipped."""
+        """The number of bytes of an unfinished line that are kept; 0 while a frame is skipped."""
         return 0 if self._outline else self._length
 
     def feed(self, chunk: bytes) -> Sequence[bytes | Oversized]:
@@ -71,7 +72,7 @@ class FrameReader:
         lines = chunk.split(b"\n")
         rest = lines.pop()
         if lines and not (rest or self._length):
-            # One message a read, as in a dialogue: between its braces there is nothing to tidy.
+            # One message in this read, as in a dialogue. A line from brace to brace needs no tidying.
             if len(lines) == 1 and chunk[:1] == b"{" and chunk[-2:] == b"}\n" and len(chunk) <= self._limit:
                 return lines
             return self._whole_lines(lines, chunk)
@@ -86,14 +87,14 @@ class FrameReader:
         return frames
 
     def finish(self) -> list[bytes | Oversized]:
-        """The frame that the end of the input completes: a last line needs no newline."""
+        """The frame that the end of the input completes; a last line needs no newline."""
         return self._end_line()
 
     def _whole_lines(self, lines: list[bytes], chunk: bytes) -> Sequence[bytes | Oversized]:
         if len(chunk) > self._limit:
             return [frame for line in lines for frame in self._one_line(line)]
-        # Nothing to tidy when no line is blank, starts with a BOM or ends in a carriage return. Comparing lines with
-        # a brace and searching the chunk costs a fifth of looking at each line.
+        # No line needs tidying if none is blank, starts with a BOM or ends in a carriage return. To compare all lines
+        # with a brace and to search the chunk costs a fifth of checking each line.
         if min(lines) >= b"{" and b"\r" not in chunk and (b"\xef" not in chunk or max(lines) < b"|"):
             return lines
         return [frame for line in lines if (frame := _tidy(line))]
@@ -102,28 +103,23 @@ class FrameReader:
         self._keep(line)
         return self._end_line()
 
-    def _keep(self, piece: bytes) -> None:
-        self._length += len(piece)
+    def _keep(self, part: bytes) -> None:
+        self._length += len(part)
         if self._length > self._limit and not self._outline:
             self._outline = Outline()
-            for part in self._parts:
-                self._outline.feed(part)
-            self._parts.clear()
+            self._outline.feed(self._line.getvalue())
+            self._line = io.BytesIO()
         if self._outline:
-            self._outline.feed(piece)
-        elif len(piece) >= _SMALL:
-            self._parts.append(piece)
-        elif self._parts and isinstance(gathered := self._parts[-1], bytearray):
-            gathered += piece
+            self._outline.feed(part)
         else:
-            self._parts.append(bytearray(piece))
+            self._line.write(part)
 
     def _end_line(self) -> list[bytes | Oversized]:
-        parts, length, outline = self._parts, self._length, self._outline
-        self._parts, self._length, self._outline = [], 0, None
+        line, length, outline = self._line, self._length, self._outline
+        self._line, self._length, self._outline = io.BytesIO(), 0, None
         if outline:
             return [_oversized(length, outline.members())]
-        frame = _tidy(b"".join(parts))
+        frame = _tidy(line.getvalue())
         return [frame] if frame else []
 
 
@@ -137,14 +133,14 @@ def joined(frames: Sequence[bytes]) -> bytes:
 
 
 class Outline:
-    """The top level of a JSON object that streams by: nested values emptied, long strings left out.
+    """The top level of a JSON object that is read once and not kept: nested values are emptied, long strings left out.
 
         {"jsonrpc":"2.0","id":7,"result":{"text":"... 60 MB ..."}}   ->   {"jsonrpc":"2.0","id":7,"result":{}}
 
-    It takes its text in pieces cut anywhere, holds a few KB whatever comes, and works in blocks. A block that lies
-    within a nested value, as nearly all of a giant does, is passed as a whole: without its escapes the quotes tell
-    strings from the rest, and of the rest only the brackets matter. The others are halved until they are small, and
-    those that are still not nested are walked from mark to mark.
+    The text may be cut anywhere, and at most a few KB are kept. The outline works in blocks. A block that lies within
+    a nested value, as nearly all of a giant frame does, is passed as a whole: once escapes are removed, quotes separate
+    strings from the rest, and in the rest only brackets matter. Any other block is halved until it is small. Small
+    blocks that are not nested are walked from mark to mark (a quote or a bracket).
     """
 
     def __init__(self) -> None:
@@ -156,6 +152,7 @@ class Outline:
         self._backslash = b""  # the end of the last block, when it is half an escape
 
     def feed(self, text: bytes | bytearray) -> None:
+        """Read the next part of the text."""
         for at in range(0, len(text), _BLOCK):
             if self._full:
                 return
@@ -166,7 +163,7 @@ class Outline:
             self._take(block)
 
     def members(self) -> dict[str, Any]:
-        """The members of the object by name; none when it was no object, or had too many to be kept."""
+        """The members of the object by name; empty if the text is not an object, or has too many members to keep."""
         try:
             members: Any = {} if self._full else json.loads(self._kept.decode("utf-8-sig", "replace"))
         except ValueError:
@@ -174,7 +171,7 @@ class Outline:
         return cast("dict[str, Any]", members) if isinstance(members, dict) else {}
 
     def unfinished(self) -> dict[str, Any]:
-        """The members so far, of an object whose end has not come: the value that was begun last counts as closed."""
+        """The members so far of an object that has not ended; the value that began last counts as complete."""
         kept = self._kept.decode("utf-8-sig", "replace")
         for end in ("}}", "]}", '"}', "}"):
             try:
@@ -185,7 +182,7 @@ class Outline:
         return {}
 
     def _take(self, block: bytes) -> None:
-        """Pass this block, or halve it: only the few bytes around a mark of the top level are walked."""
+        """Pass this block, or halve it, so that only the few bytes around a mark of the top level are walked."""
         if self._full or self._pass_nested(block):
             return
         if len(block) <= _WALKED:
@@ -197,16 +194,16 @@ class Outline:
         self._take(block[middle:])
 
     def _pass_nested(self, block: bytes) -> bool:
-        """Pass this block if all of it is nested; else leave everything as it was."""
+        """Pass this block if all of it is nested; otherwise change nothing."""
         if self._depth < _NESTED:
             return False
-        pieces = _ESCAPE.sub(b"", block).split(b'"')
-        brackets = b"".join(pieces[self._in_string :: 2]).translate(None, _NO_BRACKETS)
+        between_quotes = _ESCAPE.sub(b"", block).split(b'"')
+        brackets = b"".join(between_quotes[self._in_string :: 2]).translate(None, _NO_BRACKETS)
         depths = list(accumulate(map(_STEPS.__getitem__, brackets), initial=self._depth))
         if min(depths) < _NESTED:
             return False
         self._depth = depths[-1]
-        self._in_string ^= len(pieces) % 2 == 0
+        self._in_string ^= len(between_quotes) % 2 == 0
         return True
 
     def _walk(self, block: bytes) -> None:
@@ -246,7 +243,7 @@ class Outline:
         if len(self._kept) - start < _LONG_STRING:
             self._keep(b'"')
         else:
-            # What stands for it is never taken for anything: an object is no id, and "" is the name of nothing.
+            # The substitute has no meaning: an object cannot be an id, and no member that we read is named "".
             self._kept[start:] = b"{}" if self._kept.endswith(b":", 0, start) else b'""'
 
     def _keep(self, text: bytes) -> None:
@@ -266,7 +263,7 @@ def as_id(value: object) -> RequestId | None:
 
 
 def skip(pattern: re.Pattern[AnyStr], text: AnyStr, at: int) -> int:
-    """Where in the text that ends which the pattern describes, and which starts at `at`."""
+    """The place in the text where a match of the pattern that starts at `at` ends; `at` if there is no match."""
     match = pattern.match(text, at)
     return match.end() if match else at
 
@@ -281,26 +278,24 @@ def _tidy(line: bytes) -> bytes:
 
 
 _BOM = b"\xef\xbb\xbf"
-_SMALL = 4096
-"""Bytes below which pieces are gathered in one buffer: as parts of their own they would take many times their size."""
 
 _NESTED = 2
-"""The depth from which on nothing is kept; the object itself is 1."""
+"""The depth from which nothing is kept; the object itself has depth 1."""
 _LONG_STRING = 1024
-"""Bytes from which on a string of the top level is left out."""
+"""Bytes from which a string of the top level is left out."""
 _FULL = 4096
-"""Bytes of top level beyond which this is no message, and is given up."""
+"""Bytes of the top level beyond which the frame is not a message, and the rest is not read."""
 _BLOCK = 64 * 1024
 _WALKED = 512
-"""Bytes that are walked at most without another try to pass them."""
+"""Bytes that are walked at most; a longer block is halved, and each half is tried again."""
 
 _QUOTE = ord('"')
 _SPACE = b" \t\r\n"
 _STEPS = {ord("{"): 1, ord("["): 1, ord("}"): -1, ord("]"): -1}
 _NO_BRACKETS = bytes(set(range(256)) - set(_STEPS))
 
-# Possessive, so that no input makes them go back over what they have passed. An escape counts outside of strings too:
-# JSON has none there, and so both ways through a block agree about text that is no JSON.
+# Possessive, so that no input makes the patterns backtrack. An escape counts outside strings too: JSON has none there,
+# so both ways through a block agree about text that is not JSON.
 _ESCAPE = re.compile(rb"(?s)\\.")
 _UP_TO_QUOTE = re.compile(rb'(?s)[^"\\]*+(?:\\.[^"\\]*+)*+')
 _UP_TO_MARK = re.compile(rb'(?s)[^]["{}\\]*+(?:\\.[^]["{}\\]*+)*+')

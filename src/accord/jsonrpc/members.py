@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 else:
     RawOrNone = Raw  # msgspec keeps a value raw only where the type is Raw alone
 
+MOST_HALVES = 200_000
+"""Escaped halves of emoji that one message may hold if one of them has no other half. Each takes about 50 ns."""
+
 HEAD = 16 * 1024
 """Bytes at the start of an unreadable message that are searched for its id."""
 TAIL = 1024
@@ -90,6 +93,11 @@ def outline(frame: bytes) -> dict[str, Any]:
 def _kind_of(raw: Raw) -> Any:
     first = bytes(memoryview(raw)[:1])
     return {} if first == b"{" else None if first == b"n" else first
+
+
+def has_too_many_halves(frame: bytes) -> bool:
+    """Whether this message has more than `MOST_HALVES`."""
+    return frame.count(b"\\ud") + frame.count(b"\\uD") > MOST_HALVES
 
 
 def _masked(frame: bytes) -> bytes | bytearray:

@@ -5,17 +5,18 @@
                       │                               └───▶ Malformed, which carries its reply
                       └─ past the bounds (see `bounds`) ──▶ Malformed
 
-`parse` takes any bytes, never raises, and looks no further than the envelope: params and results stay raw JSON, as
-views of the frame, until they are decoded to their types. Its work is linear in the bytes, with or without care.
+A `Call` is a request, and a `Tell` is a notification. `parse` takes any bytes, never raises, and reads only the
+envelope: params and results stay raw JSON, as views of the frame, until they are decoded to their types. The work is
+linear in the number of bytes, on both ways.
 
-What is read liberally, because peers send it:
+Some deviations are accepted, because peers send them:
 
-- null `method`, `params` or `error` counts as absent, as does a null `result` beside a method or an error: some
+- A null `method`, `params` or `error` counts as absent, and so does a null `result` beside a method or an error: some
   serialisers write every member they know.
 - An id like `1.0` is the integer 1.
-- An error may lack its code or message or have odd ones, and may be a bare string.
-- An error without an id has the id null: the peer could not read what we sent.
-- A half of an emoji (`"\\ud83d"`), bytes that are no UTF-8 and numbers of any size do not cost the message.
+- An error may lack its code or message, may have one of the wrong type, and may be a string instead of an object.
+- An error without an id has the id null: the peer could not read a message of ours.
+- Half of an emoji (`"\\ud83d"`), invalid UTF-8 and numbers of any size do not make a message malformed.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ from msgspec import UNSET, Raw, UnsetType
 from accord.errors import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR
 from accord.jsonrpc.bounds import SMALL, excess
 from accord.jsonrpc.frames import RequestId, as_id
-from accord.jsonrpc.members import Members, RawOrNone, members_of, outline
+from accord.jsonrpc.members import MOST_HALVES, Members, RawOrNone, has_too_many_halves, members_of, outline
 
 
 class ErrorObject(msgspec.Struct, frozen=True, gc=False):
-    """Why a call failed, as the peer tells it."""
+    """The reason why a request failed, in the peer's words."""
 
     code: int
     message: str = ""
@@ -57,9 +58,9 @@ class Tell(msgspec.Struct, frozen=True, gc=False, tag_field="jsonrpc", tag="2.0"
 
 
 class Answer(msgspec.Struct, frozen=True, gc=False):
-    """What became of a call: a result (the raw JSON `null` is one) or an error.
+    """The answer to a call: a result (the raw JSON `null` is one) or an error.
 
-    An error whose id is None says that the peer could not read something of ours.
+    An error whose id is None says that the peer could not read a message of ours.
     """
 
     id: RequestId | None
@@ -73,17 +74,17 @@ class Malformed(msgspec.Struct, frozen=True, gc=False):
     code: int
     problem: str
     id: RequestId | None = None
-    """What the reply carries as its id."""
+    """The id of the reply."""
     answerable: bool = True
-    """Not so for what was meant as an answer: answering it could go on for ever."""
+    """Whether it gets a reply. An answer gets none: two peers could answer each other for ever."""
     pending: RequestId | None = None
-    """The request of ours that this was meant to answer: it gets no other answer, so it fails."""
+    """The request of ours that this was meant to answer. It gets no other answer, so it fails."""
 
-    def reply(self) -> bytes | None:
-        """The frame to send back, if one may be sent."""
+    def reply(self, *, named: bool = True) -> bytes | None:
+        """The frame to send back, if one may be sent; not `named` where an unanswered request has the same id."""
         if not self.answerable:
             return None
-        return error_answer(self.id, self.code, f"{_TITLES[self.code]}: {self.problem}")
+        return error_answer(self.id if named else None, self.code, f"{_TITLES[self.code]}: {self.problem}")
 
 
 Message: TypeAlias = Call | Tell | Answer
@@ -99,8 +100,8 @@ def parse(frame: bytes) -> Message | Malformed:
     """
     if len(frame) > SMALL and (problem := excess(frame)):
         return _unreadable(frame, problem)
-    # Streams are tells, mostly spelled with the method as their second member: those need no envelope. A call that
-    # starts like one is refused here and read below.
+    # A stream consists of tells, and most peers write the method as the second member. Such a tell is decoded without
+    # an envelope. A call that starts in the same way is refused here, and read below.
     try:
         if frame[_SECOND_NAME] == _M and frame[_END] == _TWO_BRACES:
             return _decode_tell(frame)
@@ -137,6 +138,11 @@ def tell(method: str, params: bytes | Raw | None = None) -> bytes:
     return b"".join((_VERSION, _method(method), _PARAMS, params, b"}"))
 
 
+def tell_head(method: str) -> bytes:
+    """The start of a tell's frame, up to its params, as most peers spell it."""
+    return b"".join((_VERSION, _method(method), _PARAMS))
+
+
 def answer(request_id: RequestId, result: bytes | Raw) -> bytes:
     """The frame of an answer whose result is encoded already."""
     return b"".join((_ID, _json(request_id), _RESULT, result, b"}"))
@@ -170,9 +176,9 @@ def _method(method: str) -> bytes:
     return b',"method":' + _json(method)
 
 
-# Tells are decoded straight into their class: the version is its tag, and one member more makes it something else. But
-# msgspec demands a tag only where it tells the classes of a union apart. This other class has no members, so nothing
-# that ends in an object is ever taken for it.
+# Tells are decoded directly into their class: the version is its tag, and a frame with further members is refused. But
+# msgspec requires a tag only in a union, where tags tell the classes apart. So there is a second class. It has no
+# members, so no frame that ends in an object can be one.
 class _NoTell(msgspec.Struct, tag_field="jsonrpc", tag="", forbid_unknown_fields=True):
     pass
 
@@ -209,6 +215,8 @@ class _Envelope(msgspec.Struct, gc=False, forbid_unknown_fields=True):
 
 
 def _parse_with_care(frame: bytes) -> Message | Malformed:
+    if len(frame) > SMALL and has_too_many_halves(frame):
+        return _unreadable(frame, f"half an emoji, and more than {MOST_HALVES:,} of them in one message: send fewer")
     try:
         members = members_of(frame)
     except RecursionError:
@@ -217,7 +225,7 @@ def _parse_with_care(frame: bytes) -> Message | Malformed:
         return Malformed(PARSE_ERROR, str(error), pending=_pending(outline(frame)))
     if members is None:
         is_batch = frame.removeprefix(_BOM).lstrip()[:1] == b"["
-        return Malformed(INVALID_REQUEST, _NO_BATCHES if is_batch else "a message is an object")
+        return Malformed(INVALID_REQUEST, _NO_BATCHES if is_batch else "a message must be an object")
     values = members.values()
     if _is_answer(values):
         return _read_answer(values, members)
@@ -238,12 +246,14 @@ def _read_request(values: dict[str, Any], members: Members) -> Call | Tell | Mal
     problem = _first_of(
         (values.get("jsonrpc") != "2.0", _WRONG_VERSION),
         (not isinstance(method, str), "method must be a string"),
-        (_has_outcome(values), "a result or an error beside a method"),
+        (_has_outcome(values), "a message with a method must not have a result or an error"),
         (not isinstance(params, dict | None), "params must be an object"),
         ("id" in values and request_id is None, "id must be a string or a whole number"),
     )
     if problem:
-        return Malformed(INVALID_REQUEST, problem, pending=_pending(values))
+        # JSON-RPC, Response object: the id is null only if it could not be read; without it the caller waits for ever.
+        asker = None if _has_outcome(values) else request_id
+        return Malformed(INVALID_REQUEST, problem, id=asker, pending=_pending(values))
     raw = None if params is None else members.params
     return Tell(method, raw) if request_id is None else Call(request_id, method, raw)
 
@@ -254,9 +264,9 @@ def _read_answer(values: dict[str, Any], members: Members) -> Answer | Malformed
     unread = error is not None and values.get("id") is None
     problem = _first_of(
         (values.get("jsonrpc") != "2.0", _WRONG_VERSION),
-        (result is not None and error is not None, "both a result and an error"),
+        (result is not None and error is not None, "both a result and an error; an answer has one of them"),
         ("result" not in values and error is None, "neither a method nor a result nor an error"),
-        (request_id is None and not unread, "an answer needs the id of its request"),
+        (request_id is None and not unread, "an answer must have the id of its request"),
     )
     if problem:
         return Malformed(INVALID_REQUEST, problem, answerable=False, pending=request_id)
@@ -280,7 +290,10 @@ def _error_object(error: Any) -> ErrorObject:
 
 
 def _is_answer(values: dict[str, Any]) -> bool:
-    """Whether this was meant as an answer, however badly: an id alone is one, as JavaScript drops undefined results."""
+    """Whether this was meant as an answer, even if it is malformed.
+
+    An id alone counts as one: JavaScript leaves out a result that is undefined.
+    """
     if values.get("method") is not None:
         return False
     return "result" in values or _has_outcome(values) or ("id" in values and values.get("params") is None)
@@ -305,8 +318,8 @@ _NO_TELL = (*_REFUSALS, IndexError)
 
 _SECOND_NAME = len(b'{"jsonrpc":"2.0","')
 _M = ord("m")
-# A frame that ends in two braces ends in a member that is an object. The decoders know only params, result and error
-# that can be one, so this tells that params are an object for half of what a look at them costs.
+# A frame that ends in two braces ends in a member that is an object. Of the members that the decoders know, only
+# params, result and error can be objects. So this check shows that params are one, for half the cost of reading them.
 _TWO_BRACES = b"}}"
 _END = slice(-2, None)
 _BRACE = ord("{")

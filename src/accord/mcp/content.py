@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from accord.consent import Consent
 from accord.schema import codec, v1
 from accord.schema.base import Json, Unknown
 
@@ -15,15 +16,18 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 
-class McpResult(msgspec.Struct, frozen=True):
-    """The result of a tool."""
+class McpResult(Consent, msgspec.Struct, frozen=True):
+    """The result of a tool; it is true if the tool ran and succeeded, so it is false if the user did not allow it."""
 
     content: list[v1.ContentBlock | Unknown]
     """The result as content blocks, for models and people."""
     structured: Json = None
     """The result as JSON, for programs; None if the server does not give it."""
     failed: bool = False
-    """Whether the tool ran and reported a failure, which `content` describes."""
+    """Whether the tool reported a failure, or the user did not allow it; `content` says which."""
+
+    def _agreed(self) -> bool:
+        return not self.failed
 
     @property
     def text(self) -> str:

@@ -8,14 +8,13 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING
 
 from accord.errors import McpServerError
+from accord.extras import needs_extra
 from accord.mcp.server_stderr import server_stderr
 from accord.schema import v1
 from accord.schema.base import Unknown
 
 if TYPE_CHECKING:
     from mcp.client._transport import Transport, TransportStreams
-
-MISSING = "MCP servers need the package `mcp`: pip install 'accord[mcp]'"
 
 
 def installed() -> bool:
@@ -31,7 +30,7 @@ def mcp_capabilities() -> v1.McpCapabilities:
 def transport_for(server: v1.McpServer | Unknown, roots: Sequence[str]) -> Transport:
     """The transport to this server; it is not started before it is entered. Raises McpServerError."""
     if not installed():
-        raise McpServerError(name_of(server), MISSING)
+        raise McpServerError(name_of(server), needs_extra("mcp", "using an MCP server"))
     match server:
         case v1.McpServerStdio():
             return _process(server, roots[0] if roots else None)

@@ -1,7 +1,7 @@
 """The base classes and marks of the protocol's types.
 
-A type is a frozen `msgspec.Struct`: snake_case here, camelCase on the wire, optional fields left out when they hold
-their default. What the protocol says *about* a field stands beside its type, in the words of these markers:
+A type is a frozen `msgspec.Struct`: snake_case here, camelCase on the wire. Optional fields are left out when they hold
+their default. Rules of the protocol about a field stand in its type, as one of these markers:
 
 | marker | on the wire |
 |---|---|
@@ -12,11 +12,11 @@ their default. What the protocol says *about* a field stands beside its type, in
 | `Unstable[T]` | not in the stable protocol: sent only when negotiated or asked for |
 | `Patch[T]` | three things: left out (`UNSET`: as it was), `null` (cleared), a value (replaced) |
 | `Open[A | B]` | a union by tag; an unknown tag becomes `Unknown` |
-| `every(...)` | what an `Unknown` of an open union has as well, else it is an error |
-| `second_tag(U)` | this field is the tag of U, a union whose variants' fields all stand in this class |
+| `every(...)` | texts that an `Unknown` of an open union must have as well |
+| `second_tag(U)` | this field is the tag of U, a union whose variants' fields are all in this class |
 
-The strict decoder never looks at them: good traffic fits the plain types. They are read by `tolerant`, when the strict
-decoder has refused a value, and by `describe`.
+The strict decoder ignores the markers: good traffic fits the plain types. `tolerant` reads them when the strict decoder
+has refused a value, and so does `describe`.
 """
 
 import enum
@@ -78,21 +78,23 @@ class Words(msgspec.Struct, frozen=True):
 
 
 def words(*known: str) -> Words:
+    """Marks a string type as an open set of these words."""
     return Words(known)
 
 
 class Every(msgspec.Struct, frozen=True):
-    """Texts that every variant of an open union has, by their names on the wire."""
+    """Texts that every variant of an open union has, known or not, by their names on the wire."""
 
     names: tuple[str, ...]
 
 
 def every(*names: str) -> Every:
+    """Marks an open union whose unknown variants must have these texts too."""
     return Every(names)
 
 
 class SecondTag(msgspec.Struct, frozen=True):
-    """Marks a field that is the tag of a second union, of which the class is all variants in one.
+    """Marks a field that is the tag of a second union, whose variants are all in this one class.
 
     A struct has one tag, but some variants on the wire have two: `{"sessionUpdate": "state_update", "state": "idle"}`.
     Such a variant is one flat class. An unknown second tag makes the whole object `Unknown`.
@@ -102,6 +104,7 @@ class SecondTag(msgspec.Struct, frozen=True):
 
 
 def second_tag(union: Any) -> SecondTag:
+    """Marks a field as the tag of this union."""
     return SecondTag(union)
 
 
@@ -124,7 +127,9 @@ class Unknown:
 
     def __init__(self, tag: str, raw: Mapping[str, Json]) -> None:
         self.tag = tag
+        """The tag that names the variant."""
         self.raw = dict(raw)
+        """The whole object, its tag included."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Unknown) and (self.tag, self.raw) == (other.tag, other.raw)
@@ -138,7 +143,7 @@ class Unknown:
 if TYPE_CHECKING:
     Open: TypeAlias = Union[T, Unknown]  # noqa: UP007
 else:
-    # msgspec refuses a union with a class that is no Struct, so `Unknown` is what the tolerant path adds.
+    # msgspec refuses a union with a class that is not a Struct, so only the tolerant reader makes an `Unknown`.
     Open = Annotated[T, Mark.OPEN]
 
 
@@ -146,16 +151,17 @@ if TYPE_CHECKING:
 
     @dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
     class _ShapeMeta(msgspec.StructMeta):
-        """What type checkers need to know: our types are frozen, also those that do not say so again."""
+        """Tells type checkers that all our types are frozen, also those whose class line does not repeat it."""
 else:
     _ShapeMeta = msgspec.StructMeta
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
 class _MessageMeta(_ShapeMeta):
-    """Takes the class keywords of messages that msgspec does not know: `method`, `needs`, `unstable` and traits.
+    """Takes the class keywords of messages that msgspec does not know: `method`, `needs`, `unstable` and the traits.
 
-    The traits are `patient` of a request and `immediate` of a notification.
+    The traits say what the engine does with a message: `patient` and `handshake` of a request, `immediate` and
+    `stream` of a notification. `Request` and `Notification` explain them.
 
     Only messages have it: before Python 3.12 a metaclass that is written in Python makes instances slower to construct.
     """
@@ -170,31 +176,35 @@ class _MessageMeta(_ShapeMeta):
         needs: str | None = None,
         unstable: bool | None = None,
         patient: bool | None = None,
+        handshake: bool | None = None,
         immediate: bool | None = None,
+        stream: bool | None = None,
         **config: Any,
     ) -> "_MessageMeta":
         cls = super().__new__(mcls, name, bases, namespace, **config)
-        if method is not None:
-            cls.__method__ = method  # type: ignore[attr-defined]
-        if needs is not None:
-            cls.__needs__ = needs  # type: ignore[attr-defined]
-        if unstable is not None:
-            cls.__unstable__ = unstable  # type: ignore[attr-defined]
-        if patient is not None:
-            cls.__patient__ = patient  # type: ignore[attr-defined]
-        if immediate is not None:
-            cls.__immediate__ = immediate  # type: ignore[attr-defined]
+        given = {
+            "__method__": method,
+            "__needs__": needs,
+            "__unstable__": unstable,
+            "__patient__": patient,
+            "__handshake__": handshake,
+            "__immediate__": immediate,
+            "__stream__": stream,
+        }
+        for attribute, value in given.items():
+            if value is not None:
+                setattr(cls, attribute, value)
         return cls
 
 
 def unstable(cls: type[ShapeT]) -> type[ShapeT]:
-    """Mark a type that is only proposed. Messages say it in their first line: `class X(Request[Y], unstable=True)`."""
+    """Mark a type that is only proposed. Messages have a class keyword: `class X(Request[Y], unstable=True)`."""
     cls.__unstable__ = True
     return cls
 
 
 def needs(capability: str) -> Callable[[type[ShapeT]], type[ShapeT]]:
-    """Mark a type that may be sent only to who declared this. Messages say it in their first line, as above."""
+    """Mark a type that needs this capability of the other side. Messages have a class keyword: `needs=...`."""
 
     def mark(cls: type[ShapeT]) -> type[ShapeT]:
         cls.__needs__ = capability
@@ -222,9 +232,16 @@ class Shape(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, met
 
 
 class Model(Shape, kw_only=True):
-    """A type of the protocol: fields, and `meta` (`_meta`), where either side may put what the protocol lacks."""
+    """A type of the protocol: fields, and `meta` (`_meta` on the wire), which either side may use for extensions."""
 
     meta: Tolerant[dict[str, Json] | None] = msgspec.field(name="_meta", default=None)
+    """Extensions, by name; None if there are none."""
+
+
+class Upsert(Shape, kw_only=True):
+    """A type whose fields are patches, `meta` among them: left out, `null` and a value are three things."""
+
+    meta: Tolerant[Patch[dict[str, Json]]] = msgspec.field(name="_meta", default=UNSET)
 
 
 class Request(Model, Generic[ResultT], metaclass=_MessageMeta):
@@ -239,6 +256,8 @@ class Request(Model, Generic[ResultT], metaclass=_MessageMeta):
     """The union of its variants, for a message whose params are one of several classes."""
     __patient__: ClassVar[bool] = False
     """Whether its answer may take long without harm: reading may pause while only such requests are open."""
+    __handshake__: ClassVar[bool] = False
+    """Whether it opens the connection: it comes first, and declares what its sender can do."""
 
 
 class Notification(Model, metaclass=_MessageMeta):
@@ -247,12 +266,14 @@ class Notification(Model, metaclass=_MessageMeta):
     __method__: ClassVar[str]
     __immediate__: ClassVar[bool] = False
     """Whether it is handled on arrival, before earlier notifications of its session that wait."""
+    __stream__: ClassVar[bool] = False
+    """Whether it makes up most of a connection's traffic: each brings one `update`, and is read by a shorter way."""
 
 
 class Choice(ABC):
-    """A union whose variants no single tag tells apart, so that a function must choose.
+    """A union whose variants no single tag distinguishes, so that a function must choose.
 
-    Built by `choice`. It is an abstract class with the variants registered, which msgspec hands to our hook.
+    `choice` builds it. It is an abstract class with the variants registered; msgspec passes such a type to our hook.
     """
 
     __variants__: ClassVar[tuple[Any, ...]]
@@ -271,9 +292,9 @@ def choice(
 ) -> type[Choice]:
     """A `Choice` among these types.
 
-    `choose` gives the type that a raw JSON value must have, or None when none can be meant; `unknown` gives what a
-    value is that did not fit the type chosen for it, or None when that is an error. `Any` among the variants stands
-    for plain JSON.
+    `choose` returns the type that a raw JSON value must have, or None if it fits no variant. `unknown` is called with a
+    value that does not fit the chosen type; it returns an `Unknown`, or None if such a value is an error. `Any` among
+    the variants stands for plain JSON.
     """
     made = cast("Any", ABCMeta)(
         name,
@@ -308,12 +329,13 @@ def tagged_or(name: str, tag_field: str, fallback: type[Shape], *tagged: type[Sh
 
 
 def tag_of(cls: type[msgspec.Struct]) -> str | None:
+    """The tag of a class in its union; None if it has no tag."""
     tag = cls.__struct_config__.tag
     return None if tag is None else str(tag)
 
 
 def result_type(request: type[Request[Any]]) -> Any:
-    """What answers this request: the argument that its class gave to `Request`."""
+    """The type of the result of a request: the argument that its class gives to `Request`."""
     for cls in request.__mro__:
         for base in cls.__dict__.get("__orig_bases__", ()):
             if get_origin(base) is Request:
@@ -326,7 +348,7 @@ def result_type(request: type[Request[Any]]) -> Any:
 def _is_default(value: object, default: object) -> bool:
     if value is default:
         return True
-    # In a patch an empty list says something: that there are none now.
+    # In a patch an empty list has a meaning: the list is empty now.
     return default is not UNSET and value in ([], {}) and not isinstance(value, msgspec.Struct)
 
 
@@ -338,8 +360,8 @@ _MOST_BITS = 256
 def _shortened(value: object, depth: int = 0) -> str:
     """A value shortened for a log line: long texts and lists are cut, with their length.
 
-    The deeper a list or an object lies, the less is shown of it, and at last nothing: a peer may nest them a thousand
-    levels deep.
+    The deeper a list or an object is nested, the fewer of its items are shown, and in the end none: a peer may nest
+    them a thousand levels deep.
     """
     if isinstance(value, str):
         if len(value) <= _LONGEST_TEXT:

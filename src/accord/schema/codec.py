@@ -4,8 +4,8 @@
       strict msgspec decoder  ── refused ──▶ tolerant reader       msgspec encoder ── lone surrogate ──▶ json
       (all good traffic)                     (marks, Unknown, halves of emoji)
 
-Whatever the bytes, `decode` returns a value of the type or raises `DecodeError`, which names the place in the wire's
-words. Whatever the value, `encode` returns JSON or raises `EncodeError`.
+For any bytes, `decode` returns a value of the type or raises `DecodeError`, which names the place in the names of the
+wire. For any value, `encode` returns JSON or raises `EncodeError`.
 """
 
 from __future__ import annotations
@@ -18,21 +18,18 @@ from typing import Any, NoReturn, TypeVar, cast, overload
 import msgspec
 
 from accord.errors import DecodeError, EncodeError
-from accord.jsonrpc.bounds import excess
+from accord.jsonrpc.bounds import DAMAGED, MISFIT, excess
 from accord.schema import tolerant
 from accord.schema.base import Json, Unknown
 from accord.schema.hints import OneWord, fields_of
 
 T = TypeVar("T")
 
-MOST_DAMAGED = 100_000
-"""Values that text may hold which msgspec does not take: Python's decoder, which does, is ten times slower."""
-
 ENCODE_REFUSALS = (UnicodeEncodeError, TypeError, ValueError, RecursionError)
-"""What `strict_encode` raises. For the fast path of the engine, which then turns to `encode` itself."""
+"""The errors of `strict_encode`. The engine's fast path catches them, and calls `encode`."""
 
 REFUSALS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What a strict decoder raises. For the fast path of the engine, which then turns to `decode` itself."""
+"""The errors of a strict decoder. The engine's fast path catches them, and calls `decode`."""
 
 _decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
 
@@ -51,6 +48,8 @@ def decode(data: bytes | msgspec.Raw, type: Any) -> Any:
     try:
         return (_decoders.get(type) or _decoder(type)).decode(data)
     except REFUSALS:
+        if problem := excess(bytes(data), MISFIT):
+            raise DecodeError("$", f"not of the expected form, and {problem}") from None
         return convert(loads(data), type)
 
 
@@ -72,13 +71,13 @@ def convert(value: Json, type: Any) -> Any:
 
 
 def loads(data: bytes | msgspec.Raw) -> Json:
-    """Plain values from JSON text, also from text that msgspec does not take: halves of emoji, bytes not of UTF-8."""
+    """Plain values from JSON text, also from text that msgspec refuses: with halves of emoji or invalid UTF-8."""
     try:
         return _plain_decoder.decode(data)
     except REFUSALS:
         pass
     text = bytes(data)
-    if problem := excess(text, MOST_DAMAGED):
+    if problem := excess(text, DAMAGED):
         raise DecodeError("$", f"not JSON, and {problem}")
     try:
         return json.loads(
@@ -86,7 +85,7 @@ def loads(data: bytes | msgspec.Raw) -> Json:
         )
     except RecursionError:
         raise DecodeError("$", "nested too deeply") from None
-    except ValueError as error:  # also an int of more digits than Python converts
+    except ValueError as error:  # also for an integer with more digits than Python converts
         raise DecodeError("$", f"not JSON: {error}") from None
 
 
@@ -120,7 +119,7 @@ def plain(value: Any) -> Json:
 
 
 def strict_decoder(type: Any) -> Callable[[bytes | msgspec.Raw], Any]:
-    """The strict half of `decode` for this type: raises one of `REFUSALS` where `decode` would look again."""
+    """The strict half of `decode` for this type; raises one of `REFUSALS` where `decode` would read tolerantly."""
     return (_decoders.get(type) or _decoder(type)).decode
 
 
@@ -136,7 +135,7 @@ def _encode_special(value: Any) -> Any:
 
 
 def _encode_halves(value: Any) -> bytes:
-    """Half an emoji has no UTF-8, but JSON can name it by its escape."""
+    """Encode a value with half an emoji: UTF-8 cannot express it, but a JSON escape can."""
     try:
         return json.dumps(plain(value), allow_nan=False, separators=(",", ":")).encode("ascii")
     except ValueError as error:
@@ -161,7 +160,7 @@ def _refuse_unknown_words(value: Any, closed: dict[str, tuple[str, ...]]) -> Non
 
 
 strict_encode = msgspec.json.Encoder(enc_hook=_encode_special).encode
-"""The fast half of `encode`: raises one of `ENCODE_REFUSALS` where `encode` would look again or say why."""
+"""The fast half of `encode`; raises one of `ENCODE_REFUSALS` where `encode` would try another way or say why."""
 
 _plain_decoder: msgspec.json.Decoder[Json] = msgspec.json.Decoder()
 _closed_words: dict[Any, dict[str, tuple[str, ...]]] = {}

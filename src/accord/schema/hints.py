@@ -1,7 +1,7 @@
 """Reads a type's annotations into a small tree.
 
-The annotations of `schema` are read in one place, here, and once for each class. Who walks the tree: `tolerant` (values
-that the strict decoder refused), `describe` (JSON Schema), and tests.
+The annotations of `schema` are read only here, and once for each class. Three parts use the tree: `tolerant` (for
+values that the strict decoder refused), `describe` (JSON Schema), and tests.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ NULL = Scalar(NoneType)
 
 
 class Field(msgspec.Struct, frozen=True):
-    """One field of an object, in our words and in the wire's."""
+    """One field of an object, with its name here and its name on the wire."""
 
     name: str
     wire: str
@@ -117,7 +117,7 @@ class Field(msgspec.Struct, frozen=True):
     required: bool
     default: Callable[[], Any] | None
     unset: bool
-    """Absent and null are two things here."""
+    """Whether an absent value and null are different, as in a patch."""
 
 
 @functools.cache
@@ -129,7 +129,7 @@ def fields_of(cls: type[msgspec.Struct]) -> tuple[Field, ...]:
 
 @functools.cache
 def second_union(cls: type[msgspec.Struct]) -> Tagged | None:
-    """The union that this class is all variants of in one, if one of its fields is that union's tag."""
+    """The union whose variants are all in this class, if one of its fields is the tag of that union."""
     for hint in typing.get_type_hints(cls, include_extras=True).values():
         for extra in getattr(hint, "__metadata__", ()):
             if isinstance(extra, SecondTag) and isinstance(union := node_of(extra.union), Tagged):
@@ -159,12 +159,12 @@ def _default(field: msgspec.structs.FieldInfo) -> Callable[[], Any] | None:
 
 
 def node_of(hint: Any) -> Node:
-    """What this annotation means."""
+    """The node for this annotation."""
     return _read(hint)[0]
 
 
 def _read(hint: Any) -> tuple[Node, frozenset[Mark]]:
-    """What this annotation means, and its marks as a field's type."""
+    """The node for this annotation, and its marks as the type of a field."""
     if get_origin(hint) is Annotated:
         return _annotated(*get_args(hint))
     if isinstance(hint, NewType):

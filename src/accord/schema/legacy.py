@@ -1,16 +1,17 @@
 """Older forms of the protocol that peers still use: they are read, and sent only if the other side needs them.
 
-Each row says where it comes from. What a row needs beyond this table (a type, a method) stands with its topic and is
-named here, so that this page is the whole list.
+This table is the whole list. Where a form needs a type or a method of its own, that stands with its topic.
 
 | form | today | read by |
 |---|---|---|
 | `modeId` in `current_mode_update` | `currentModeId` | `rewritten` |
 | `id` of a plan | `planId` | `rewritten` |
 | `diff` in a diff's patch | `text` | `rewritten` |
+| a content block in a tool call's `content` | `{"type": "content", "content": block}` | `wrapped` |
 | a `null` result where all fields are optional | `{}` | `empty_result` |
 | `env_var` auth methods | proposed in auth-methods, not in the pinned schema, sent by real agents | `v1.auth` |
 | `_meta["terminal-auth"]` of an auth method | the `terminal` type | `terminal_auth`; sent to older clients |
+| `models` of a session, `session/set_model` | a config option of category `model` | `v1.models`; sent as well |
 | NES and documents | frozen outside the pinned schema | `v1.nes` |
 | `mcp/connect`, `mcp/disconnect` and their `connectionId` | `mcp/message` by `serverId` | `v1.mcp_connections` |
 | `_proxy/initialize`, `_proxy/successor` | `proxy/...` | `methods` |
@@ -18,6 +19,7 @@ named here, so that this page is the whole list.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, cast
 
 import msgspec
@@ -44,20 +46,32 @@ RENAMED_METHODS: dict[str, str] = {
 
 
 def rewritten(cls: type, raw: dict[str, Json]) -> dict[str, Json]:
-    """This object with the names that its fields have today; a field under its own name is never overwritten."""
+    """An object with the present names of its fields; a field that has its present name is never overwritten."""
     renamed = RENAMED_FIELDS.get(cls.__name__)
     if renamed is None:
         return raw
     return {renamed.get(key, key): value for key, value in raw.items() if renamed.get(key) not in raw}
 
 
+CONTENT_BLOCKS = frozenset(("text", "image", "audio", "resource", "resource_link"))
+"""The types of content blocks that older agents put into a tool call's content without a `content` around them."""
+
+
+def wrapped(tag: str, variants: Mapping[str, type], raw: dict[str, Json]) -> dict[str, Json] | None:
+    """The variant `content` of a union around this block; None if the union or the block is another."""
+    content = variants.get("content")
+    if content is None or content.__name__ != "Content" or tag not in CONTENT_BLOCKS:
+        return None
+    return {"type": "content", "content": raw}
+
+
 def empty_result(data: bytes) -> bytes:
-    """Some agents answer `null` where an object without required fields is meant."""
+    """An empty object for `null`: some agents send null for an object whose fields are all optional."""
     return b"{}" if data == b"null" else data
 
 
 class TerminalAuth(msgspec.Struct, frozen=True):
-    """How an agent wanted to be started for a login at a terminal, before there was a type for it."""
+    """How an agent is started for a login in a terminal, in the older form of `AuthMethodTerminal`."""
 
     command: str
     args: list[str]
@@ -66,7 +80,7 @@ class TerminalAuth(msgspec.Struct, frozen=True):
 
 
 def terminal_auth(meta: dict[str, Json] | None) -> TerminalAuth | None:
-    """What `_meta["terminal-auth"]` of an auth method says, if it is there and makes sense."""
+    """The login in `_meta["terminal-auth"]` of an auth method; None if it is absent or invalid."""
     said = (meta or {}).get("terminal-auth")
     if not isinstance(said, dict):
         return None

@@ -1,7 +1,7 @@
 """Every method of the protocol: who handles it, what it carries, what answers it, and whether it is stable.
 
-A message's class says its method and its answer (`class PromptRequest(Request[PromptResponse], method=...)`). The one
-thing it cannot say is which way it goes: that is this table.
+A message's class gives its method and its result (`class PromptRequest(Request[PromptResponse], method=...)`). It does
+not give the side that handles it: this table does.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from accord.schema import v1
+from accord.schema import legacy, v1
 from accord.schema.base import Notification, Request, Side, result_type
 
 Kind = Literal["request", "notification"]
@@ -36,7 +36,7 @@ Table: TypeAlias = dict[Side, tuple[type[Request[Any] | Notification], ...]]
 
 
 def _v1() -> Table:
-    """Version 1's rows: a function, because looking at them all loads every topic, and few programs need the table."""
+    """The rows of version 1. They are in a function because they load every topic, and few programs need the table."""
     return {
         "agent": (
             v1.InitializeRequest,
@@ -90,6 +90,7 @@ def _v1() -> Table:
 def _v1_legacy() -> Table:
     return {
         "agent": (
+            v1.SetSessionModelRequest,
             v1.StartNesRequest,
             v1.SuggestNesRequest,
             v1.CloseNesRequest,
@@ -109,7 +110,7 @@ def _v1_legacy() -> Table:
 
 
 def _v2() -> Table:
-    """Version 2's rows; a program that uses only version 1 never loads its types."""
+    """The rows of version 2; a program that uses only version 1 never loads its types."""
     from accord.schema import v2
 
     return {
@@ -165,9 +166,11 @@ class Methods:
         return iter(self._rows.values())
 
     def request(self, name: str) -> Method | None:
+        """The row of a request; None if there is no such method."""
         return self._rows.get((name, "request"))
 
     def notification(self, name: str) -> Method | None:
+        """The row of a notification; None if there is no such method."""
         return self._rows.get((name, "notification"))
 
 
@@ -185,8 +188,22 @@ def methods(version: int) -> Methods:
     raise LookupError(f"protocol version must be 1 or 2, got {version!r}")
 
 
+def message_of(method: str, kind: Kind) -> type[Request[Any] | Notification] | None:
+    """The protocol's class for this method or its older name; None for a method that the protocol does not have.
+
+    This is where handlers without classes, such as those of a proxy, find the traits of what they handle. A method has
+    the same traits in both versions.
+    """
+    name = legacy.RENAMED_METHODS.get(method, method)
+    if name.startswith("_"):  # a custom method: the table is large, and need not be loaded for it
+        return None
+    table = methods(1)
+    row = table.request(name) if kind == "request" else table.notification(name)
+    return None if row is None else row.message
+
+
 def row_for(message: type[Request[Any] | Notification], to: Side, *, legacy: bool = False) -> Method:
-    """The row that a message's class makes, built-in or one's own."""
+    """The row for a message class, of the protocol or your own."""
     return Method(
         name=message.__method__,
         kind="request" if issubclass(message, Request) else "notification",
@@ -199,8 +216,15 @@ def row_for(message: type[Request[Any] | Notification], to: Side, *, legacy: boo
     )
 
 
+def may_be_empty(result: Any) -> bool:
+    """Whether a result of this type may be an object without members."""
+    if not (isinstance(result, type) and issubclass(result, msgspec.Struct)):
+        return False
+    return not any(field.required for field in msgspec.structs.fields(result))
+
+
 def _params_of(message: type[Request[Any] | Notification]) -> Any:
-    # The class's own: a variant inherits it, and is no union of variants.
+    # Only the class's own attribute: a variant inherits it, and is not a union.
     return vars(message).get("__params__") or message
 
 

@@ -1,18 +1,18 @@
 """The tolerant reader, for values that the strict decoder refused.
 
-Real peers send fields that are slightly wrong, variants that are newer than we are and emoji cut in two. The protocol
-says for each field what then happens (see the markers in `base`), and this is where it does:
+Real peers send fields that are slightly wrong, variants that are newer than this version of Accord, and emoji cut in
+two. The protocol says for each field what to do then (see the markers in `base`). This module follows these rules:
 
-1. The items of lists and maps are first tried whole by msgspec, so that a long list with one bad item costs little.
-   What holds them is walked field by field: something in it is bad, or we would not be here.
-2. A bad field with `Tolerant` takes its default, a bad item of `ValidItems` is dropped, `null` for `NullAsDefault` is
-   the default; any other bad field is a `Misfit`, which collects its path on the way out.
-3. An unknown tag of an open union becomes `Unknown`, a second tag included. A known tag with a bad payload stays a
-   `Misfit`. A union that has one variant so far is read without its tag too, as msgspec does.
-4. `1.0` is an integer; an unknown word of a `ReadOpen` set is kept.
+1. An object that was refused is read field by field, because one of its fields is bad. The items of its lists and maps
+   are first read strictly by msgspec, so a long list with one bad item costs little.
+2. A bad field with `Tolerant` takes its default, a bad item of `ValidItems` is dropped, and `null` for `NullAsDefault`
+   is the default. Any other bad field is a `Misfit`, which collects the path of the field while it is raised.
+3. An unknown tag of an open union becomes `Unknown`, and so does an unknown second tag. A known tag with a bad payload
+   is a `Misfit`. A union that has a single variant so far is also read without its tag, as msgspec does.
+4. `1.0` is an integer. An unknown word of a `ReadOpen` set is kept.
 
-The work is bounded: a reader never goes deeper than the types do, looks at each value once for each list above it, and
-gives up a message in which `MOST_REPAIRS` values are damaged or unknown.
+The work is bounded: a reader never goes deeper than the types do, reads each value once for each list above it, and
+refuses a message in which more than `MOST_REPAIRS` values are damaged or unknown.
 """
 
 from __future__ import annotations
@@ -47,16 +47,18 @@ from accord.schema.hints import (
 )
 
 MOST_REPAIRS = 10_000
-"""Values of one message that may be damaged, or of a variant that is not known here. Each takes about 5 us."""
+"""The most values of one message that may be damaged or unknown. Each takes about 5 us."""
 
 Reader: TypeAlias = Callable[[Json], Any]
 
 
 class TooManyRepairs(Exception):
-    """So much of a message is damaged that reading the rest of it is not worth the time."""
+    """More values of a message are damaged or unknown than are read."""
 
 
 class _Repairs(threading.local):
+    """The repairs that the message being read may still need."""
+
     left = MOST_REPAIRS
 
     def one_more(self) -> None:
@@ -66,7 +68,7 @@ class _Repairs(threading.local):
 
 
 class Misfit(Exception):
-    """A value does not fit its type; each level that it leaves adds its step to the path."""
+    """A value does not fit its type; each level that the error passes adds its step to the path."""
 
     def __init__(self, problem: str, *steps: str) -> None:
         super().__init__(problem)
@@ -75,13 +77,14 @@ class Misfit(Exception):
         self.steps = list(steps)
 
     def path(self) -> str:
+        """The place of the value: `$.update.content.text`."""
         return "$" + "".join(
             step if len(step) <= _LONGEST_STEP else f"{step[:_LONGEST_STEP]}…" for step in self.steps[::-1]
         )
 
 
 def read(hint: Any, value: Json) -> Any:
-    """This value as that type; raises Misfit, TooManyRepairs or RecursionError."""
+    """Read a plain value as this type; raises Misfit, TooManyRepairs or RecursionError."""
     _repairs.left = MOST_REPAIRS
     return reader(hint)(value)
 
@@ -93,20 +96,20 @@ def reader(hint: Any) -> Reader:
 
 
 def strictly(choice: type[Any], value: Json) -> Any:
-    """msgspec's hook for a choice: the chosen variant, read strictly; the tolerant way follows if that fails."""
+    """The hook that msgspec calls for a choice: reads the chosen variant strictly."""
     if not issubclass(choice, Choice):
         raise NotImplementedError
     chosen = choice.__choose__(value)
     if chosen is None:
-        raise ValueError("no variant is meant")
+        raise ValueError(f"the value fits no variant of {choice.__name__}")
     return _convert(value, chosen)
 
 
 def decoder_of(type: Any) -> msgspec.json.Decoder[Any]:
-    """A strict decoder for this type; for one type at a time, whichever thread asks.
+    """A strict decoder for this type; only one thread at a time makes one.
 
-    msgspec notes on a class what it finds out about it, and begins to do so before it is done. A second thread that
-    comes in between uses the unfinished note and crashes the interpreter. What is noted once is only read.
+    msgspec keeps its knowledge about a class on the class, and puts it there before it is complete. A second thread
+    that then uses the class crashes the interpreter. Complete knowledge is only read, so it is safe to use.
     """
     with _one_at_a_time:
         made = msgspec.json.Decoder(type, dec_hook=strictly)
@@ -115,9 +118,9 @@ def decoder_of(type: Any) -> msgspec.json.Decoder[Any]:
 
 
 def convert_alone(value: Json, type: Any) -> Any:
-    """This value as a type of an author's, read by msgspec; one at a time, for the reason that `decoder_of` has.
+    """Read a plain value as a type of an author's, by msgspec; only one thread at a time, like `decoder_of`.
 
-    The type is not kept, as a program may make a new class for each value.
+    The type is not kept, because a program may make a new class for each value.
     """
     with _one_at_a_time:
         return msgspec.convert(value, type, str_keys=True)
@@ -155,7 +158,7 @@ def _reader(node: Node, *, whole: bool = False) -> Reader:
         case Chosen(cls):
             return functools.partial(_chosen, cls)
         case AnyOf(options) if any(isinstance(option, Anything) for option in options):
-            return _anything  # as msgspec reads it; the other options are there for people
+            return _anything  # as msgspec does: the other options only document the type
         case AnyOf(options):
             inner = [_reader(option, whole=whole) for option in options if option != NULL]
             if len(inner) == 1 and NULL in options:
@@ -281,8 +284,8 @@ def _object_reader(cls: type[msgspec.Struct]) -> Reader:
 
     def read(value: Json) -> Any:
         raw = _object(value)
-        if not readers:  # made at first need: a type may hold itself
-            readers[:] = [(field, _reader(field.node)) for field in fields_of(cls)]  # at once: threads share it
+        if not readers:  # made when first needed: a type may contain itself
+            readers[:] = [(field, _reader(field.node)) for field in fields_of(cls)]  # in one step: threads share it
         raw = legacy.rewritten(cls, raw)
         values: dict[str, Any] = {}
         for field, read_field in readers:
@@ -302,7 +305,7 @@ def _object_reader(cls: type[msgspec.Struct]) -> Reader:
                     _put_default(field, values)
         try:
             return cls(**values)
-        except ValueError as error:  # what __post_init__ says
+        except ValueError as error:  # from __post_init__
             raise Misfit(str(error)) from None
 
     return read
@@ -343,6 +346,7 @@ class _Variants:
     def __init__(self, union: Tagged, *, whole: bool) -> None:
         self.union = union
         make = _whole_object_reader if whole else _object_reader
+        self.classes = dict(union.variants)
         self.readers = {tag: make(cls) for tag, cls in union.variants}
         self.second = {
             tag: second
@@ -362,6 +366,8 @@ def _tagged(variants: _Variants, value: Json) -> Any:
         raise Misfit(f"expected a string, got {kind(tag)}", f".{union.tag_field}")
     if (read := variants.readers.get(tag)) is not None:
         return Unknown(tag, raw) if _has_newer_second_tag(variants.second.get(tag), raw) else read(raw)
+    if (content := legacy.wrapped(tag, variants.classes, raw)) is not None:
+        return variants.readers["content"](content)
     if union.open:
         return _unknown(union, tag, raw)
     known_tags = ", ".join(repr(known) for known, _ in union.variants)
@@ -416,7 +422,7 @@ def _any_of(readers: list[Reader], expected: str, nullable: bool, value: Json) -
     raise Misfit(f"expected {expected}, got {kind(value)}")
 
 
-# Words for people
+# Types and values in the words of error texts
 
 _KINDS: dict[Any, str] = {
     str: "a string",
@@ -435,7 +441,7 @@ def _brief(number: float) -> str:
 
 
 def kind(value: Json) -> str:
-    """What this is, in JSON's words."""
+    """The kind of a JSON value, for an error text: `a string`, `null`."""
     return _KINDS.get(type(value), type(value).__name__)
 
 

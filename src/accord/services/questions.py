@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
+from accord.calling import adapted
 from accord.services.service import ServedSession
 
 Q = TypeVar("Q")
@@ -58,7 +59,7 @@ class OpenQuestions:
 
 
 async def _answer(function: Callable[[Q], A | Awaitable[A]], question: Q) -> A:
-    answer = function(question)
+    answer: A | Awaitable[A] = adapted(function)(question)
     if inspect.isawaitable(answer):
         return await answer
     return answer

@@ -35,6 +35,9 @@ Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 Clock: TypeAlias = Callable[[], datetime]
 
+IN_MEMORY = ":memory:"
+"""The name that stands for a store in memory, as in SQLite."""
+
 PAGE_OF_SESSIONS = 100
 """Sessions on a page by default."""
 

@@ -84,6 +84,9 @@ class MemoryStore(Store):
         self._listed: list[_Kept] | None = None
         """All sessions in the order of a list; None after a change."""
 
+    def __repr__(self) -> str:
+        return f"MemoryStore(sessions={len(self._kept)})"
+
     async def open(self) -> None:
         pass
 

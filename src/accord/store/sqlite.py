@@ -11,11 +11,14 @@ import sqlite3
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, get_args
 
+from accord.arguments import check_path, check_word
 from accord.errors import StoreError
+from accord.folders import data_folder
 from accord.store import database, queries
 from accord.store.base import (
+    IN_MEMORY,
     NOTHING,
     PAGE_OF_SESSIONS,
     Changes,
@@ -28,7 +31,6 @@ from accord.store.base import (
 )
 from accord.store.database import Safety
 from accord.store.journal import WriteJournal
-from accord.store.place import data_folder
 
 T = TypeVar("T")
 
@@ -53,12 +55,24 @@ class SqliteStore(Store):
         patience: float = database.PATIENCE,
         clock: Clock = now,
     ) -> None:
+        if path == IN_MEMORY:
+            raise ValueError(
+                "SqliteStore(path) takes the path of a file, got ':memory:'; use accord.MemoryStore(), or pass "
+                "store=':memory:' to the Agent"
+            )
+        if path is not None:
+            check_path("SqliteStore(path)", path)
+        check_word("survives", survives, get_args(Safety))
         self.path = data_folder() / f"{name}.sqlite3" if path is None else Path(path)
+        """The file of the store."""
         self._survives: Safety = survives
         self._patience = patience
         self._clock = clock
         self._opening = asyncio.Lock()
         self._open: _Open | None = None
+
+    def __repr__(self) -> str:
+        return f"SqliteStore({str(self.path)!r})"
 
     async def open(self) -> None:
         async with self._opening:

@@ -83,6 +83,11 @@ class Transport(ABC):
     async def flush(self) -> None:
         """Wait until all output is written, or can no longer be written."""
 
+    @property
+    def stderr(self) -> str:
+        """The end of what the other side wrote to standard error until now; empty unless it is a process of ours."""
+        return ""
+
     @abstractmethod
     def pause_reading(self) -> None:
         """Stop reading, so that the other side must wait. Frames that were read already still arrive."""

@@ -10,6 +10,7 @@ sends a ping after a time of silence, and answers the peer's pings.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
 
 from accord.transports.base import HIGH_WATER, End, Receiver, Transport
@@ -17,6 +18,7 @@ from accord.transports.closing import to_the_end, within
 from accord.transports.received import Received
 from accord.transports.websocket_frames import (
     ABNORMAL,
+    BINARY,
     CLOSE,
     GOING_AWAY,
     INTERNAL_ERROR,
@@ -35,6 +37,8 @@ from accord.transports.websocket_frames import (
     masking,
     texts,
 )
+
+log = logging.getLogger("accord")
 
 LINGERING = 1.0
 """The least seconds for the peer to send its close frame, and to read ours."""
@@ -64,7 +68,14 @@ class Framed(Received, Transport):
     name = "websocket"
 
     def __init__(
-        self, *, limit: int, is_client: bool, ping_every: float | None, pings: int = 1, high_water: int = HIGH_WATER
+        self,
+        *,
+        limit: int,
+        is_client: bool,
+        ping_every: float | None,
+        pings: int = 1,
+        high_water: int = HIGH_WATER,
+        first: int | None = None,
     ) -> None:
         self.code = 0
         """The close code, or 0 while the connection is open."""
@@ -73,7 +84,7 @@ class Framed(Received, Transport):
         self._pings = pings
         """How many pings in a row may stay unanswered."""
         self._high_water = high_water
-        self._frames = Frames(limit, masked=not is_client)
+        self._frames = Frames(limit, masked=not is_client, first=first)
         self._mask = masking() if is_client else None
         self._receiver: Receiver | None = None
         self._end: End | None = None
@@ -84,6 +95,7 @@ class Framed(Received, Transport):
         """Set when the socket is closed."""
         self._closing: asyncio.Task[None] | None = None
         self._sent_close: int | None = None
+        self._has_ignored = False
         self._got_close = asyncio.Event()
         self._alive = True
         """Whether anything was received since the last check."""
@@ -203,10 +215,18 @@ class Framed(Received, Transport):
         for kind, payload in arrived:
             if kind == PING:
                 ping = payload
+            elif kind == BINARY:
+                self._ignored_binary()
             elif kind == CLOSE and not self._got_close.is_set():
                 self._closed_by_peer(*closed_with(payload))
         if ping is not None and self._sent_close is None:
             self._answer_ping(ping)
+
+    def _ignored_binary(self) -> None:
+        # In silence, the author of a peer that sends all messages as binary frames would never learn why none counts.
+        if not self._has_ignored:
+            self._has_ignored = True
+            log.warning("%s sent a binary frame, which is ignored; messages must be text frames", self.name)
 
     def _closed_by_peer(self, code: int, reason: str) -> None:
         self._got_close.set()
@@ -234,7 +254,7 @@ class Framed(Received, Transport):
     def _fail(self, violation: Violation) -> None:
         self._send_close(violation.code, str(violation))
         if violation.code == TOO_BIG:
-            self._finish(End("broken", f"{self.name} sent a message of more than {self._limit:,} bytes"))
+            self._finish(End("broken", f"{self.name} sent a message of more than {self._frames.limit:,} bytes"))
         else:
             self._finish(End("broken", f"{self.name} broke the WebSocket protocol: {violation}"))
         # Do not close at once: unread input would reset the connection before the peer reads our close frame.

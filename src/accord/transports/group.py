@@ -2,7 +2,7 @@
 
 Agents are often started by a wrapper (npx, uvx, a shell script). Ending the wrapper alone would leave the agent
 running, so this module ends the group that the wrapper leads. A process that leaves the group on purpose (a daemon) is
-not followed.
+not followed here; see `strays`.
 
 The kernel reuses a group's number only after all members have ended and are reaped. So a group that was once seen empty
 is never signalled again, nor is one whose number another process has by now.

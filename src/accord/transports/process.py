@@ -10,7 +10,8 @@ it closes its stdout, or it no longer reads its stdin. Then the task delivers ev
 and ends the process: close stdin, wait, SIGTERM to the group, wait, SIGKILL to the group. Each step has a deadline, so
 closing takes a bounded time whatever the agent does. If our own process is killed, the guard (`guard`) ends the group.
 
-Children that leave the agent's group on purpose (daemons) are not followed. Windows has neither such groups nor a
+Children that leave the agent's group on purpose (daemons) are found by a mark in their environment and ended as well,
+on Linux and while our process lives (`strays`). Windows has neither such groups nor a
 guard: there, only the process itself is ended, not what it started.
 """
 
@@ -30,6 +31,7 @@ from accord.transports.guard import Ward
 from accord.transports.launch import Environment, Inherit, Pipes, environment, launch
 from accord.transports.reading import Reader, open_reader
 from accord.transports.stderr import StderrTail
+from accord.transports.strays import Strays
 from accord.transports.writing import Writer, open_writer
 
 if TYPE_CHECKING:
@@ -55,7 +57,7 @@ class ProcessTransport(Transport):
         limit: int = LIMIT,
         high_water: int = HIGH_WATER,
         stderr_tail: int = 64 * 1024,
-        on_stderr: Callable[[str], None] | None = None,
+        on_stderr: Callable[[str], object] | None = None,
         grace: float = 2.0,
     ) -> None:
         if isinstance(command, str) or not command:
@@ -65,7 +67,8 @@ class ProcessTransport(Transport):
         """The id of the command's process; None before the start."""
         self._command = list(command)
         self._cwd = cwd
-        self._env = environment(env, inherit_env)
+        self._strays = Strays()
+        self._env = self._strays.marked(environment(env, inherit_env))
         self._frames = FrameReader(limit)
         self._high_water = high_water
         self._stderr_tail = StderrTail(stderr_tail, on_stderr)
@@ -104,6 +107,12 @@ class ProcessTransport(Transport):
     async def flush(self) -> None:
         await self._stdin.flush()
 
+    @property
+    def stderr(self) -> str:
+        if self._life is not None and not self._stderr_tail.is_telling:
+            self._stderr.drain()  # what the agent wrote before an answer is part of it when the answer is here
+        return self._stderr_tail.text
+
     def pause_reading(self) -> None:
         if not self._why.done():
             self._stdout.pause()
@@ -115,6 +124,8 @@ class ProcessTransport(Transport):
         if self._life is not None:
             if grace is not None and not self._why.done():
                 self._grace = grace
+            elif grace == 0.0:
+                self._group.kill()  # closing has begun, with a grace that the caller no longer gives
             self._because("closed")
             await to_the_end(self._life)
         return self._end or End("closed")
@@ -132,9 +143,11 @@ class ProcessTransport(Transport):
         try:
             reason = await self._why
             await (self._close_and_end() if reason == "closed" else self._end_after(reason))
+            await self._strays.end(self._grace)
             await self._ward.release()
         except BaseException:
             self._group.abandon()
+            self._strays.kill()
             raise
         finally:
             self._release()

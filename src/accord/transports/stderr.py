@@ -14,9 +14,11 @@ _log = logging.getLogger("accord.transports")
 class StderrTail:
     """Keeps the last `size` bytes and calls `on_line` with each line."""
 
-    def __init__(self, size: int, on_line: Callable[[str], None] | None) -> None:
+    def __init__(self, size: int, on_line: Callable[[str], object] | None) -> None:
         self._size = size
         self._on_line = on_line
+        self.is_telling = False
+        """Whether `on_line` is being called; a chunk that came now would overtake lines before it."""
         self._tail = bytearray()
         self._line = b""
 
@@ -46,7 +48,10 @@ class StderrTail:
 
     def _say(self, line: bytes) -> None:
         assert self._on_line is not None
+        self.is_telling = True
         try:
             self._on_line(line.rstrip(b"\r").decode(errors="replace"))
         except Exception:  # stderr must be read on, whatever the callback does
             _log.exception("the on_stderr callback failed")
+        finally:
+            self.is_telling = False

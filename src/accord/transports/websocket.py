@@ -13,18 +13,18 @@ import ssl
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
-from accord.errors import AccordError, ConnectionClosed
+from accord.errors import ConnectionClosed
+from accord.extras import missing_extra
 from accord.jsonrpc.frames import LIMIT
 from accord.masking import mask_urls
 from accord.transports.base import HIGH_WATER, Receiver
 from accord.transports.cookies import Cookies
 from accord.transports.framed import Framed
 from accord.transports.received import Received
+from accord.transports.unreachable import no_answer, not_found, without_tls
 
 if TYPE_CHECKING:
     from websockets.client import ClientProtocol
-
-EXTRA_MISSING = "connecting to a URL requires the extra 'http': pip install 'accord[http]'"
 
 
 class WebSocketTransport(Framed):
@@ -64,7 +64,7 @@ class WebSocketTransport(Framed):
         try:
             from websockets.exceptions import InvalidStatus, WebSocketException
         except ImportError:
-            raise AccordError(EXTRA_MISSING) from None
+            raise missing_extra("http", "connecting to a URL") from None
         try:
             async with asyncio.timeout(self._open_within):
                 handshake = await self._handshake()
@@ -72,9 +72,10 @@ class WebSocketTransport(Framed):
             self._cookies.keep(refused.response.headers.get_all("Set-Cookie"))
             status, text = refused.response.status_code, (refused.response.body or b"")[:300]
             detail = f"{self.name}: the server answered {status} {text.decode('utf-8', 'replace')}".rstrip()
+            detail += not_found(self._url, status)
             raise ConnectionClosed("broken", detail) from refused
         except (OSError, TimeoutError, WebSocketException, ValueError) as error:
-            raise ConnectionClosed("broken", f"{self.name} cannot be reached: {mask_urls(_reason(error))}") from error
+            raise ConnectionClosed("broken", f"{self.name} cannot be reached: {_explained(error)}") from error
         self._cookies.keep(handshake.cookies)
         return handshake.socket, handshake.rest
 
@@ -144,8 +145,11 @@ class _Handshake(Received):
         self._look()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._protocol.receive_eof()
-        self._look(exc or ConnectionResetError("the server closed the connection before it answered"))
+        hint = no_answer(self._head, tls=self._protocol.uri.secure)
+        closed = ConnectionResetError(f"the server closed the connection before it answered{hint}")
+        if not hint:  # else the library would only say that this is not HTTP
+            self._protocol.receive_eof()
+        self._look(exc or closed)
 
     def _look(self, otherwise: Exception | None = None) -> None:
         if self.done.done():
@@ -165,6 +169,10 @@ class _Handshake(Received):
 SWITCHING = b"HTTP/1.1 101"
 
 _LONGEST_HEAD = 64 * 1024
+
+
+def _explained(error: Exception) -> str:
+    return without_tls(error) or mask_urls(_reason(error))
 
 
 def _reason(error: Exception) -> str:

@@ -9,6 +9,8 @@ bits are errors (5.2).
 
 from __future__ import annotations
 
+import codecs
+import io
 import os
 from collections.abc import Callable, Sequence
 
@@ -30,6 +32,10 @@ INTERNAL_ERROR = KEEPALIVE_FAILED
 
 _FIN, _MASKED, _LENGTH = 0x80, 0x80, 0x7F
 _MOST_IN_CONTROL = 125
+_LARGE = 64 * 1024
+"""Bytes of payload from which on a frame goes into the message as it arrives."""
+_BLOCK = 1024 * 1024
+"""Bytes of text that are checked at once: as a string, they may take four times as much memory."""
 
 Masking = Callable[[bytes, bytes], bytes]
 
@@ -47,20 +53,31 @@ class Violation(Exception):
 class Frames:
     """Parses frames from bytes cut anywhere. Fragments are joined; control frames may come between them.
 
+    Large frames and fragments are gathered in one buffer, without their masks, and handed out without a copy: a
+    message of any shape takes its size once.
+
     >>> Frames(1000, masked=False).feed(bytes([0x81, 2]) + b"hi" + bytes([0x89, 0]))
     [(1, b'hi'), (9, b'')]
     """
 
-    def __init__(self, limit: int, *, masked: bool) -> None:
-        self._limit = limit
+    def __init__(self, limit: int, *, masked: bool, first: int | None = None) -> None:
+        self._most = limit
+        self.limit = limit if first is None else first
+        """Bytes that the next message may have: `first` before there was one."""
         self._mask_bit = _MASKED if masked else 0
         """5.1: a client must mask its frames, and a server must not."""
         self._mask = masking()
         self._rest = bytearray()
         self._needed = 0
         """The size of the unfinished frame in `_rest`; it is not parsed again before that many bytes have arrived."""
-        self._fragments = bytearray()
-        """The message so far, in one buffer, so that tiny fragments take no extra memory."""
+        self._message = io.BytesIO()
+        """The message so far, if it is large or in fragments. Tiny fragments take no extra memory in one buffer."""
+        self._first = 0
+        """The first byte of the frame that is being gathered."""
+        self._missing = 0
+        """How many bytes of its payload are still to come."""
+        self._key = b""
+        """What masks its next bytes."""
         self._fragments_of: int | None = None
         self._is_closed = False
         """Whether a close frame was received, or `drop` was called: what follows is no longer data (1.4)."""
@@ -68,13 +85,17 @@ class Frames:
     @property
     def buffered(self) -> int:
         """How many bytes of an unfinished frame or message are kept."""
-        return len(self._rest) + len(self._fragments)
+        return len(self._rest) + self._message.tell()
 
     def drop(self) -> None:
         """Drop all buffered bytes and ignore further ones."""
         self._rest = bytearray()
-        self._fragments = bytearray()
+        self._message = io.BytesIO()
         self._is_closed = True
+
+    def opened(self) -> None:
+        """Take messages up to the limit from now on: the first has been read."""
+        self.limit = self._most
 
     def feed(self, data: bytes) -> Sequence[tuple[int, bytes]]:
         """Add bytes; returns the messages and control frames they complete. Raises Violation, which is final."""
@@ -89,6 +110,8 @@ class Frames:
     def _feed(self, data: bytes, found: list[tuple[int, bytes]]) -> None:
         if self._is_closed:
             return
+        if self._missing:
+            data = self._gather(data, found)
         if self._rest:
             self._rest += data
             if len(self._rest) < self._needed:
@@ -110,14 +133,21 @@ class Frames:
                 length = int.from_bytes(data[position + 2 : start], "big")
                 if length < (126 if start - position == 4 else 1 << 16):
                     raise Violation(PROTOCOL_ERROR, "5.2: a length must take as few bytes as possible")
-            if first != _FIN | TEXT or length > self._limit or self._fragments_of is not None:
+            if first != _FIN | TEXT or length > self.limit or self._fragments_of is not None:
+                if any(kind == TEXT for kind, _ in found):
+                    self.opened()
                 self._check(first, length)
             key = start
             if self._mask_bit:
                 start += 4
             stop = start + length
             if stop > end:
-                self._needed = stop - position
+                if length < _LARGE or start > end:
+                    self._needed = stop - position
+                else:
+                    self._first, self._missing, self._key = first, length, data[key:start]
+                    self._gather(data[start:], found)
+                    position = end
                 break
             payload = data[start:stop]
             if self._mask_bit:
@@ -147,20 +177,38 @@ class Frames:
             raise Violation(
                 PROTOCOL_ERROR, "5.4: a continuation frame must follow, and only follow, an unfinished message"
             )
-        if length + len(self._fragments) > self._limit:
-            raise Violation(TOO_BIG, f"message too large: at most {self._limit:,} bytes are allowed")
+        if length + self._message.tell() > self.limit:
+            which = "" if self.limit == self._most else " for the first one"
+            raise Violation(TOO_BIG, f"message too large: at most {self.limit:,} bytes are allowed{which}")
 
     def _take(self, first: int, payload: bytes, found: list[tuple[int, bytes]]) -> None:
         kind = first & 0x0F
         if kind in (CLOSE, PING, PONG):
             found.append((kind, payload))
             return
-        if kind != CONTINUATION:
-            self._fragments_of = kind
-        self._fragments += payload
+        self._message.write(payload)
+        self._end_frame(first, found)
+
+    def _gather(self, data: bytes, found: list[tuple[int, bytes]]) -> bytes:
+        """Add to the message what belongs to its unfinished frame; returns the rest."""
+        part = data[: self._missing]
+        if self._key:
+            self._message.write(self._mask(part, self._key))
+            turned = len(part) % len(self._key)
+            self._key = self._key[turned:] + self._key[:turned]
+        else:
+            self._message.write(part)
+        self._missing -= len(part)
+        if not self._missing:
+            self._end_frame(self._first, found)
+        return data[len(part) :]
+
+    def _end_frame(self, first: int, found: list[tuple[int, bytes]]) -> None:
+        if first & 0x0F != CONTINUATION:
+            self._fragments_of = first & 0x0F
         if first & _FIN:
-            kind, whole = self._fragments_of or TEXT, bytes(self._fragments)
-            self._fragments, self._fragments_of = bytearray(), None
+            kind, whole = self._fragments_of or TEXT, self._message.getvalue()
+            self._message, self._fragments_of = io.BytesIO(), None
             found.append((kind, _checked_text(whole) if kind == TEXT else whole))
 
 
@@ -168,10 +216,20 @@ def _checked_text(payload: bytes) -> bytes:
     # 8.1: invalid UTF-8 fails the connection.
     if not payload.isascii():
         try:
-            payload.decode()
+            _decode(payload)
         except UnicodeDecodeError:
             raise Violation(NOT_UTF8, "8.1: a text message must be UTF-8") from None
     return payload
+
+
+def _decode(text: bytes) -> None:
+    if len(text) <= _BLOCK:
+        text.decode()
+        return
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    for at in range(0, len(text), _BLOCK):
+        decoder.decode(text[at : at + _BLOCK])
+    decoder.decode(b"", final=True)
 
 
 def texts(messages: Sequence[bytes], mask: Masking | None = None) -> bytes:
@@ -185,7 +243,7 @@ def texts(messages: Sequence[bytes], mask: Masking | None = None) -> bytes:
 def _made_text(message: bytes) -> bytes:
     """Replace invalid UTF-8, which would end the connection; the reader then reports a strange message."""
     try:
-        message.decode()
+        _decode(message)
     except UnicodeDecodeError:
         return message.decode("utf-8", "replace").encode()
     return message

@@ -120,7 +120,7 @@ def waiting_bodies(attacker: Attacker) -> None:
         session = client.session(stream := client.stream())
         connections += [client.connection, stream]
         client.post(prompt(session, f"deaf {attacker.left + 2}", 2), session)
-        for _ in range(50):
+        for _ in range(100):
             connections.append(connected(client.port))
             connections[-1].sendall(post(body, f"Acp-Connection-Id: {client.id}"))
             attacker.sent += len(body)

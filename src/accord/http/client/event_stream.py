@@ -2,7 +2,7 @@
 
 open ──▶ refused ──┬──▶ try later (409, 503, ...; 404 for a session that the server does not know yet)
   ▲                └──▶ the connection ends
-  │──▶ read ──▶ transport.arrived
+  │──▶ read ──▶ StreamShell.arrived
   └── broken, ended, silent
 """
 
@@ -11,15 +11,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Protocol
 
 from accord.http.client.socket import Broken, Response
-from accord.http.sse import EventReader, TooLong
+from accord.http.sse import EventReader, ServerSentEvent, TooLong
 from accord.jsonrpc.messages import Answer, parse
 from accord.transports.base import End
-
-if TYPE_CHECKING:
-    from accord.http.client.transport import HttpTransport
 
 SILENCE = 45.0
 """Seconds of silence after which a stream counts as broken; our server sends a comment every 15 seconds."""
@@ -47,10 +45,52 @@ class Patience:
         return True
 
 
+class StreamShell(Protocol):
+    """What an event stream needs from its transport."""
+
+    name: str
+    reconnect_within: float
+    """Seconds in which a broken stream is resumed."""
+    limit: int
+    """The most bytes of a message."""
+    may_read: asyncio.Event
+    """Cleared while the receiver takes no messages."""
+
+    @property
+    def numbered(self) -> bool:
+        """Whether the server numbers its messages."""
+        ...
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the connection has ended, so that nothing is resumed."""
+        ...
+
+    async def open_stream(self, key: str | None, last: str | None) -> Response:
+        """Send the GET for a stream, resuming after the event id `last` if given; raises Broken."""
+        ...
+
+    def arrived(self, events: Sequence[ServerSentEvent], key: str | None) -> None:
+        """Handle events from the stream of this session."""
+        ...
+
+    async def room(self, last: str | None) -> None:
+        """Wait while the stream whose last event this was is too far ahead of the others."""
+        ...
+
+    def gone(self, why: str) -> None:
+        """End the connection that the server no longer knows."""
+        ...
+
+    def finish(self, end: End) -> None:
+        """End the connection; idempotent."""
+        ...
+
+
 class EventStream:
     """One event stream, of a session or of the connection (`key` is None)."""
 
-    def __init__(self, transport: HttpTransport, key: str | None) -> None:
+    def __init__(self, transport: StreamShell, key: str | None) -> None:
         self.task: asyncio.Task[None] | None = None
         self.ready = asyncio.Event()
         """Set when the stream is open, or the server must learn of the session before it opens one."""

@@ -17,6 +17,7 @@ from accord.http.h1 import (
     request_line,
     response_head,
 )
+from accord.transports.unreachable import no_answer
 
 IDLE = 3.0
 """Seconds after which an idle connection is not reused. Many servers close idle connections after 5 seconds, and a
@@ -34,6 +35,8 @@ class Http1:
         self._clock = asyncio.get_running_loop().time
         self._idle_since = self._clock()
         self._keep = True
+        self._answered = False
+        """Whether the server has answered here, so that it is no question whether it speaks TLS."""
         self._rest = b""
         """Bytes received after the headers of a response."""
 
@@ -76,13 +79,15 @@ class Http1:
             if end < 0:
                 if len(data) > LONGEST:
                     raise Bad(f"response headers too long: at most {LONGEST:,} bytes are allowed")
-                data += await self._more("the server closed the connection before it answered")
+                hint = no_answer(data, tls=self._answered or self._socket.is_encrypted)
+                data += await self._more(f"the server closed the connection before it answered{hint}")
                 continue
             head, data = response_head(data[: end + 2]), data[end + 4 :]
             if head.status == CHANGES_PROTOCOL:
                 raise Bad("unexpected 101 Switching Protocols")
             if head.status >= 200:  # 1xx are interim responses
                 self._rest = data
+                self._answered = True
                 return head
 
     async def _more(self, otherwise: str) -> bytes:

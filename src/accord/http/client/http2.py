@@ -1,7 +1,7 @@
 """HTTP/2 as a client: many exchanges at a time on one connection. h2 knows the protocol.
 
-One task reads and hands events to the exchanges. What a stream brings counts against its window until it is taken, so
-a reader that stops makes the server stop, and the other streams go on.
+One task reads and hands events to the exchanges. Received data counts against the window of its stream until it is
+taken, so a reader that stops makes the server stop, and the other streams go on.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from accord.http.client.socket import Broken, ClientSocket, Response
 
 STREAM_WINDOW = 1024 * 1024
 CONNECTION_WINDOW = 2**31 - 1
-"""What all streams together may bring unread. Each has a bound of its own: one that stops must not stop the others."""
+"""Bytes that may arrive unread on one stream, and on all together. Only the first is a bound: a stream that is not read
+must not stop the others."""
 
 
 class _Exchange:
-    """One request and what has come of its answer."""
+    """One request, and what has arrived of its response."""
 
     def __init__(self) -> None:
         self.status: int | None = None
@@ -105,9 +106,9 @@ class Http2:
     async def _send(self, number: int, exchange: _Exchange, body: bytes) -> None:
         rest = memoryview(body)
         while rest:
-            self._check(exchange)
             if exchange.over or exchange.status is not None:
-                return  # answered before the body was sent, probably with a refusal
+                return  # answered before the body was sent, probably with a refusal; a reset may follow
+            self._check(exchange)
             room = min(self._http.local_flow_control_window(number), self._http.max_outbound_frame_size, len(rest))
             if room <= 0:
                 await exchange.wait()

@@ -1,17 +1,24 @@
 """The client's queued POSTs, and the JSON-RPC answers for POSTs that were refused.
 
-Posting ──▶ its lane ──▶ waits for `initialize` ──▶ POST ──▶ refused ──▶ instead_of
+Posting ──▶ its queue ──▶ waits for `initialize` ──▶ POST ──▶ refused ──▶ instead_of
+
+Messages of one session are posted one at a time, in the order in which they were sent; sessions do not wait for each
+other.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
 from accord.errors import INTERNAL_ERROR, INVALID_REQUEST, DecodeError
 from accord.jsonrpc.frames import RequestId
 from accord.jsonrpc.messages import Answer, Call, Malformed, Message, Tell, error_answer, parse
 from accord.schema import codec, v1
+from accord.tasks import Tasks
+from accord.transports.outgoing import Level
 
 Parsed: TypeAlias = Message | Malformed
 
@@ -61,6 +68,50 @@ class Posting:
         """Whether this replaces an answer that was refused."""
 
 
+class Queues:
+    """The messages that wait to be posted: a queue for each session, and one for the rest.
+
+    `post` posts one message. `level` counts the bytes that wait. A queue exists, with its task, while it has messages.
+    """
+
+    def __init__(self, post: Callable[[Posting], Awaitable[None]], tasks: Tasks, level: Level) -> None:
+        self._post = post
+        self._tasks = tasks
+        self._level = level
+        self._queues: dict[str | None, deque[Posting]] = {}
+        self._is_over = False
+
+    def add(self, key: str | None, posting: Posting) -> None:
+        """Append this to the queue with this key."""
+        self._level.add(len(posting.frame))
+        queue = self._queues.get(key)
+        if queue is None:
+            queue = self._queues[key] = deque([posting])
+            self._tasks.start(self._post_all(key, queue), f"accord posts {key or ''}")
+        else:
+            queue.append(posting)
+
+    def add_next(self, key: str | None, posting: Posting) -> None:
+        """Insert this into the queue with this key, after the message that is being posted now."""
+        self._level.add(len(posting.frame))
+        self._queues[key].insert(1, posting)
+
+    def end(self) -> None:
+        """Post no more messages."""
+        self._is_over = True
+
+    async def _post_all(self, key: str | None, queue: deque[Posting]) -> None:
+        while queue and not self._is_over:
+            out = queue[0]
+            try:
+                await self._post(out)
+            finally:
+                queue.popleft()
+                self._level.written(len(out.frame))
+        if self._queues.get(key) is queue:
+            del self._queues[key]
+
+
 def opens(message: Parsed) -> bool:
     """Whether this message is `initialize`, which opens a connection."""
     return isinstance(message, Call) and message.method == "initialize"
@@ -79,9 +130,9 @@ def instead_of(message: Parsed, status: int, body: bytes, why: str) -> bytes | N
         return None
     if isinstance(message, Answer):
         return error_answer(message.id, INTERNAL_ERROR, f"the answer could not be sent: {why}")
-    asked = message.id if isinstance(message, Call) else None
-    told = parse(body)
-    if isinstance(told, Answer) and told.error is not None and told.id == asked:
+    asked = message.id if isinstance(message, Call | Malformed) else None
+    given = parse(body)
+    if isinstance(given, Answer) and given.error is not None and given.id == asked:
         return body
     return error_answer(asked, INTERNAL_ERROR if status >= INTERNAL_FROM else INVALID_REQUEST, why)
 

@@ -10,6 +10,7 @@ from typing import cast
 from accord.errors import AccordError
 from accord.transports.closing import within
 from accord.transports.received import Received
+from accord.transports.unreachable import without_tls
 
 UNREAD = 256 * 1024
 """Received bytes that may wait before reading from the socket stops."""
@@ -47,6 +48,7 @@ class ClientSocket(Received):
         except (OSError, TimeoutError, ValueError) as error:
             # asyncio's own text lists every address it tried; the operating system's text is shorter
             reason = "it did not answer in time" if isinstance(error, TimeoutError) else _reason(error)
+            reason = without_tls(error) or reason
             raise Broken(f"{host}:{port} cannot be reached: {reason}", was_sent=False) from error
         return opened
 
@@ -55,6 +57,11 @@ class ClientSocket(Received):
         """The protocol negotiated by ALPN, or None."""
         encrypted = self._transport.get_extra_info("ssl_object")
         return None if encrypted is None else encrypted.selected_alpn_protocol()
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether it is a TLS connection."""
+        return self._transport.get_extra_info("ssl_object") is not None
 
     @property
     def is_open(self) -> bool:

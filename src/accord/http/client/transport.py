@@ -1,7 +1,7 @@
 """The client's transport over Streamable HTTP: sends POSTs and reads event streams (extra `http`).
 
-    send ──▶ the lane of its session ──▶ POST, one at a time in each lane
-    GET, one stream for the connection and one for each session ──▶ InOrder ──▶ receiver
+    send ──▶ ClientCalls ──▶ Queues ──▶ POST, one at a time for each session
+    GET, one stream for the connection and one for each session ──▶ ClientCalls, Arrivals ──▶ receiver
 
 A session's stream is opened before the first message of that session is posted, or when the server first mentions the
 session. A broken stream is resumed after the last message received, if the server numbers its messages. If it does not,
@@ -16,13 +16,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from collections import deque
 from collections.abc import Mapping, Sequence
 
 from accord.errors import EndReason
+from accord.http.client.arrivals import Arrivals
+from accord.http.client.calls import ClientCalls
 from accord.http.client.event_stream import EventStream, Patience, shown
 from accord.http.client.pool import Requests
-from accord.http.client.posting import Opening, Parsed, Posting, cancelled_by, instead_of, opens, unsent_answer
+from accord.http.client.posting import Opening, Parsed, Posting, Queues, instead_of, opens, unsent_answer
 from accord.http.client.socket import Broken, Response
 from accord.http.headers import (
     CONNECTION_ID,
@@ -34,24 +35,17 @@ from accord.http.headers import (
     PROTOCOL_VERSION,
     SESSION_ID,
     protocol_version_of,
-    session_of,
 )
-from accord.http.ordering import InOrder
 from accord.http.sse import ServerSentEvent
-from accord.jsonrpc.frames import LIMIT, RequestId
-from accord.jsonrpc.messages import Answer, Call, Tell, parse
+from accord.jsonrpc.frames import LIMIT
+from accord.jsonrpc.messages import Answer, Call, parse
 from accord.masking import mask_urls
 from accord.tasks import Tasks
 from accord.transports.base import HIGH_WATER, End, Receiver, Transport
 from accord.transports.closing import to_the_end, within
 from accord.transports.cookies import Cookies
 from accord.transports.outgoing import Level
-
-MISSING = 30.0
-"""Seconds that a message may be missing while later ones have arrived."""
-
-DIGITS = 18
-"""The most digits of a message number."""
+from accord.transports.unreachable import not_found
 
 STREAMS = 10_000
 """The most sessions that a server may name on one connection. Each has a stream, and a socket over HTTP/1.1."""
@@ -85,37 +79,38 @@ class HttpTransport(Transport):
     ) -> None:
         self.name = mask_urls(url)
         self.reconnect_within = reconnect_within
+        """Seconds in which a broken stream is resumed, or a POST repeated."""
         self.limit = limit
+        """The most bytes of a message."""
         self.may_read = asyncio.Event()
         self.may_read.set()
-        self.numbered = False
-        """Whether the server numbers its messages, and takes each numbered POST only once."""
         self._posted = 0
         self._requests = Requests(url, tls=tls, http2=http2)
         self._headers = [(name.lower(), value) for name, value in (headers or {}).items()]
         self._cookies = cookies or Cookies()
         self._level = Level(high_water)
-        self._lanes: dict[str | None, deque[Posting]] = {}
-        self._lane_of_call: dict[RequestId, str | None] = {}
-        self._closing_calls: dict[RequestId, str] = {}
-        self._session_of_theirs: dict[RequestId, str | None] = {}
+        self._calls = ClientCalls()
+        self._arrivals = Arrivals(self._is_missing, self.may_read.is_set)
         self._streams: dict[str | None, EventStream] = {}
-        self._order = InOrder()
-        self._advanced = asyncio.Event()
-        """Set when a missing message has arrived."""
         self._connection_id: str | None = None
         self._version: str | None = None
         self._opening: Opening | None = None
         self._reading_out: asyncio.Task[None] | None = None
-        self._missing: asyncio.TimerHandle | None = None
         self._end: End | None = None
         self._closing: asyncio.Task[None] | None = None
 
     async def start(self, receiver: Receiver) -> None:
+        """Begin to work; the connection is opened by `initialize`."""
         self._receiver = receiver
         self._level.start(receiver)
         self._loop = asyncio.get_running_loop()
         self._tasks = Tasks(self._loop)
+        self._queues = Queues(self._post, self._tasks, self._level)
+
+    @property
+    def numbered(self) -> bool:
+        """Whether the server numbers its messages, and takes each numbered POST only once."""
+        return self._arrivals.numbered
 
     @property
     def is_over(self) -> bool:
@@ -124,20 +119,25 @@ class HttpTransport(Transport):
 
     @property
     def unsent(self) -> int:
+        """Bytes of messages that wait to be posted."""
         return self._level.size
 
     async def flush(self) -> None:
+        """Wait until all messages are posted."""
         await self._level.flush()
 
     def pause_reading(self) -> None:
+        """Stop reading the event streams."""
         self.may_read.clear()
 
     def resume_reading(self) -> None:
+        """Continue to read the event streams."""
         self.may_read.set()
 
     # Out
 
     def send(self, frames: Sequence[bytes]) -> None:
+        """Queue these messages to be posted, each in the queue of its session."""
         if self._end is not None:
             return
         for frame in frames:
@@ -152,15 +152,8 @@ class HttpTransport(Transport):
                 continue
             else:
                 self._opening.hold(message)
-            session = self._session_for(message)
-            self._level.add(len(frame))
-            lane = self._lanes.get(key := self._lane_for(message, session))
-            if lane is None:
-                lane = self._lanes[key] = deque()
-                lane.append(Posting(frame, message, session, self._opening))
-                self._tasks.start(self._post_all(key, lane), f"accord posts {key or ''}")
-            else:
-                lane.append(Posting(frame, message, session, self._opening))
+            session, queue = self._calls.sent(message)
+            self._queues.add(queue, Posting(frame, message, session, self._opening))
 
     def _refuse(self, message: Parsed, why: str) -> None:
         if (refusal := unsent_answer(message, why)) is not None:
@@ -169,37 +162,6 @@ class HttpTransport(Transport):
     def _receive(self, frames: Sequence[bytes]) -> None:
         if self._end is None:
             self._receiver.received(frames)
-
-    def _session_for(self, message: Parsed) -> str | None:
-        match message:
-            case Call() | Tell():
-                return session_of(message.params)
-            case Answer() if message.id is not None:
-                return self._session_of_theirs.pop(message.id, None)
-            case _:
-                return None
-
-    def _lane_for(self, message: Parsed, session: str | None) -> str | None:
-        if isinstance(message, Call):
-            self._lane_of_call[message.id] = session
-            if session is not None and message.method in ("session/close", "session/delete"):
-                self._closing_calls[message.id] = session
-        elif isinstance(message, Tell) and message.method == "$/cancel_request":
-            # After the request that it cancels, in the same lane.
-            cancelled = cancelled_by(message)
-            return session if cancelled is None else self._lane_of_call.get(cancelled, session)
-        return session
-
-    async def _post_all(self, key: str | None, lane: deque[Posting]) -> None:
-        while lane and self._end is None:
-            out = lane[0]
-            try:
-                await self._post(out)
-            finally:
-                lane.popleft()
-                self._level.written(len(out.frame))
-        if self._lanes.get(key) is lane:
-            del self._lanes[key]
 
     async def _post(self, out: Posting) -> None:
         if not opens(out.message) and not await out.opening.has_succeeded():
@@ -248,7 +210,7 @@ class HttpTransport(Transport):
                 self._tasks.start(self._delete(connection_id), "accord leaves what was not opened")
         elif isinstance(message, Answer) and is_answer and response.status == 200 and connection_id:
             self._connection_id = connection_id
-            self.numbered = response.header(NUMBERED) == "connection"
+            self._arrivals.numbered = response.header(NUMBERED) == "connection"
             self._version = protocol_version_of(message.result)
             self.stream(None)
             out.opening.settle(succeeded=True)
@@ -256,7 +218,8 @@ class HttpTransport(Transport):
         else:
             if is_answer:
                 self._receiver.received([body])
-            self._finish("broken", f"{self.name}: {shown(response.status, body)}")
+            nothing = not_found(self.name, response.status)
+            self._finish("broken", f"{self.name}: {shown(response.status, body)}{nothing}")
 
     def _refused(self, out: Posting, status: int, body: bytes) -> None:
         why = shown(status, body)
@@ -270,9 +233,8 @@ class HttpTransport(Transport):
             if instead is None:
                 return
             if isinstance(out.message, Answer):
-                self._level.add(len(instead))
                 substitute = Posting(instead, parse(instead), out.session, out.opening, is_substitute=True)
-                self._lanes[out.session].insert(1, substitute)  # after the message that is being posted now
+                self._queues.add_next(out.session, substitute)
             else:
                 self._receiver.received([instead])
 
@@ -301,39 +263,21 @@ class HttpTransport(Transport):
                 self._named(event.session)
                 continue
             self._look_at(event.data, key)
-            number = self._number(event.id)
-            frames += [event.data] if number is None else self._order.arrived(number, event.data)
-        if frames:
-            self._advanced.set()
-        self._watch_for_missing()
+            frames += self._arrivals.add(event.id, event.data)
+        self._arrivals.watch()
         if frames and self._end is None:
             self._receiver.received(frames)
 
-    def _number(self, event_id: str | None) -> int | None:
-        """The number in an event id, or None if the server does not number messages."""
-        is_number = event_id is not None and event_id.isascii() and event_id.isdecimal() and len(event_id) <= DIGITS
-        return int(event_id) if self.numbered and is_number and event_id is not None else None
-
     async def room(self, last: str | None) -> None:
         """Wait while the stream whose last event this was is too far ahead of the others."""
-        number = self._number(last)
-        while number is not None and self._order.is_too_far(number):
-            self._advanced.clear()
-            await self._advanced.wait()
+        await self._arrivals.room(last)
 
     def _look_at(self, frame: bytes, key: str | None) -> None:
-        message = parse(frame)
-        if isinstance(message, Call):
-            self._session_of_theirs[message.id] = key if key is not None else session_of(message.params)
-        elif isinstance(message, Answer) and message.id is not None:
-            self._lane_of_call.pop(message.id, None)
-            closed = self._closing_calls.pop(message.id, None)
-            if message.error is not None:
-                return
-            if closed is not None and (stream := self._streams.pop(closed, None)) is not None:
-                stream.leave()
-            elif (session := session_of(message.result)) is not None:
-                self._named(session)
+        named, closed = self._calls.received(parse(frame), key)
+        if closed is not None and (stream := self._streams.pop(closed, None)) is not None:
+            stream.leave()
+        elif named is not None:
+            self._named(named)
 
     def _named(self, session: str) -> None:
         """Open the stream of a session that the server has named."""
@@ -342,21 +286,8 @@ class HttpTransport(Transport):
         elif self._end is None:
             self.stream(session)
 
-    def _watch_for_missing(self) -> None:
-        if not self._order.is_waiting:
-            if self._missing is not None:
-                self._missing.cancel()
-                self._missing = None
-        elif self._missing is None:
-            awaited = self._order.next
-            self._missing = self._loop.call_later(MISSING, self._check_missing, awaited)
-
-    def _check_missing(self, awaited: int) -> None:
-        self._missing = None
-        if self._order.is_waiting and self._order.next == awaited and self.may_read.is_set():
-            self._finish("broken", f"{self.name}: message {awaited} has never come, though later ones have")
-        else:
-            self._watch_for_missing()
+    def _is_missing(self, number: int) -> None:
+        self._finish("broken", f"{self.name}: message {number} is missing, though later ones have arrived")
 
     # Both
 
@@ -381,7 +312,7 @@ class HttpTransport(Transport):
         """End the connection that the server no longer knows, after reading what it sent before."""
         if self._reading_out is None:
             end = End("peer_closed", f"{self.name}: {why}")
-            self._reading_out = self._tasks.start(self._read_out(end), "accord reads what was said before the end")
+            self._reading_out = self._tasks.start(self._read_out(end), "accord reads what was sent before the end")
 
     async def _read_out(self, end: End) -> None:
         reading = [stream.task for stream in self._streams.values() if stream.task is not None and stream.is_read]
@@ -397,11 +328,12 @@ class HttpTransport(Transport):
         if self._end is None:
             self._end = end
             self._level.give_up()
-            if self._missing is not None:
-                self._missing.cancel()
+            self._queues.end()
+            self._arrivals.close()
             self._receiver.ended(end)
 
     async def close(self, grace: float = 2.0) -> End:
+        """Post what waits for up to `grace` seconds, end the connection with a DELETE, and return how it ended."""
         self._closing = self._closing or asyncio.create_task(self._close(grace), name=f"close {self.name}")
         await to_the_end(self._closing)
         return self._end or End("closed")

@@ -10,10 +10,11 @@ from urllib.parse import urlsplit
 
 from accord.client.target import Target
 from accord.errors import AccordError
+from accord.extras import missing_extra
 from accord.masking import mask_urls
 from accord.transports.base import Transport
 from accord.transports.cookies import Cookies
-from accord.transports.websocket import EXTRA_MISSING, WebSocketTransport
+from accord.transports.websocket import WebSocketTransport
 
 SCHEMES = ("http", "https", "ws", "wss")
 
@@ -59,7 +60,7 @@ def _checked(url: str) -> str:
             + ", ".join(f"{it}://" for it in SCHEMES)
         )
     if find_spec("h2") is None or find_spec("websockets") is None:
-        raise AccordError(EXTRA_MISSING)
+        raise missing_extra("http", "connecting to a URL")
     return parts.scheme
 
 
@@ -70,6 +71,7 @@ class UrlTarget(Target):
     async with accord.connect(target) as remote: ...
     """
 
+    is_here = False
     way_out = "end of the link"
 
     def __init__(
@@ -92,6 +94,7 @@ class UrlTarget(Target):
         return f"{parts.scheme}://{parts.hostname}:{port}"
 
     def dial(self) -> Transport:
+        """Create a transport for one connection."""
         return connect_transport(
             self._url, token=self._token, headers=self._headers, cookies=self._cookies, **self._options
         )

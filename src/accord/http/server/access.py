@@ -14,11 +14,17 @@ from __future__ import annotations
 import hashlib
 import hmac
 import ipaddress
+import logging
 import re
-from collections.abc import Collection, Mapping
-from typing import cast
+from collections.abc import Callable, Collection, Mapping
+from typing import TypeAlias, cast
 
 from accord.http.server.validation import Headers, Refusal
+
+OwnerOf: TypeAlias = Callable[[str], str | None]
+"""Returns the owner of a bearer token, or None if the token is not good."""
+
+log = logging.getLogger("accord")
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
@@ -29,8 +35,10 @@ class Access:
     """The access rules of one server.
 
     `tokens` maps bearer tokens to their owners, or is a collection of tokens if there is one owner. Only hashes are
-    kept. None allows everyone; an empty collection raises ValueError, because it usually failed to load. `origins` are
-    the origins of browser pages that are allowed. `hosts` are the names allowed in the `Host` header; None allows any.
+    kept. It may also be a function, for an application with users of its own: it takes the bearer token of a request
+    and returns its owner, or None to refuse it; it is called for each request, so it must be quick. None allows
+    everyone; an empty collection raises ValueError, because it usually failed to load. `origins` are the origins of
+    browser pages that are allowed. `hosts` are the names allowed in the `Host` header; None allows any.
 
     >>> access = Access(tokens={"s3cret": "ada"})
     >>> access.owner({"authorization": "Bearer s3cret"})
@@ -39,13 +47,16 @@ class Access:
 
     def __init__(
         self,
-        tokens: Mapping[str, str] | Collection[str] | None = None,
+        tokens: Mapping[str, str] | Collection[str] | OwnerOf | None = None,
         *,
         origins: Collection[str] = (),
         hosts: Collection[str] | None = None,
     ) -> None:
         if isinstance(tokens, str):
             raise TypeError("'tokens' must be a collection of strings or a mapping from token to owner, got a string")
+        self._owner_of: OwnerOf | None = None
+        if callable(tokens):
+            self._owner_of, tokens = tokens, None
         owners = cast("Mapping[str, str]", tokens) if isinstance(tokens, Mapping) else dict.fromkeys(tokens or (), "")
         if tokens is not None and not owners:
             raise ValueError("'tokens' is empty, which would allow everyone: pass None if you want that")
@@ -58,7 +69,7 @@ class Access:
     @property
     def is_open(self) -> bool:
         """Whether no token is required."""
-        return not self._owners
+        return self._owner_of is None and not self._owners
 
     def owner(self, headers: Headers) -> str:
         """The owner of this request; raises Refusal if access is denied."""
@@ -79,12 +90,28 @@ class Access:
         if self.is_open:
             return ""
         scheme, _, token = authorization.partition(" ")
-        given = _hash(token.strip())
+        owner = self._known(token.strip()) if scheme.lower() == "bearer" else None
+        if owner is None:
+            raise Refusal(401, "missing or wrong bearer token")
+        return owner
+
+    def _known(self, token: str) -> str | None:
+        """The owner of a token; None if there is none."""
+        if self._owner_of is not None:
+            return _asked(self._owner_of, token) if token else None
+        given = _hash(token)
         # Every token is compared, each in constant time, so that timing reveals nothing.
         found = [owner for kept, owner in self._owners.items() if hmac.compare_digest(kept, given)]
-        if scheme.lower() != "bearer" or not found:
-            raise Refusal(401, "missing or wrong bearer token")
-        return found[0]
+        return found[0] if found else None
+
+
+def _asked(owner_of: OwnerOf, token: str) -> str | None:
+    try:
+        # An owner without a name would share the sessions of a server without tokens.
+        return owner_of(token) or None
+    except Exception as error:
+        log.exception("the function that knows the owners of tokens failed; the request is refused")
+        raise Refusal(500, "the token could not be checked") from error
 
 
 def is_loopback(host: str) -> bool:

@@ -77,9 +77,9 @@ class JsonFormatter(logging.Formatter):
     """Each record as a line of JSON: an `AccessRecord` with its fields, anything else with level and text."""
 
     def format(self, record: logging.LogRecord) -> str:
-        told = record.args[0] if isinstance(record.args, tuple) and record.args else None
-        if isinstance(told, AccessRecord):
-            fields = told.fields
+        logged = record.args[0] if isinstance(record.args, tuple) and record.args else None
+        if isinstance(logged, AccessRecord):
+            fields = logged.fields
         else:
             fields = {
                 "time": _moment(record.created),

@@ -1,12 +1,13 @@
 """The server: an ASGI application with one endpoint, for Streamable HTTP and WebSocket.
 
-    request ──▶ Access ──▶ validation ──┬──▶ HttpConnection.deliver          POST
-                                        ├──▶ StreamReader.next, repeatedly   GET, until either side leaves
-                                        ├──▶ ServerSocket or AsgiWebSocket   GET that is upgraded
-                                        └──▶ HttpConnection.finish           DELETE
+    request ──▶ Access ──▶ validation.read ──┬─ Opens ──▶ HttpConnection.initialize
+                                             ├─ Posts ──▶ HttpConnection.deliver
+                                             ├─ Reads ──▶ StreamReader.next, repeatedly, until either side leaves
+                                             └─ Ends ───▶ HttpConnection.finish
+    WebSocket ──▶ Access ──▶ ServerSocket or AsgiWebSocket
 
-Decisions are made in `validation` and `streams`; this module only calls them. The app has a task for each connection,
-which serves its agent, and one task that closes unused connections.
+Decisions are made in `validation`, `calls` and `streams`; this module only acts on them. The app has a task for each
+connection, which serves its agent, and one task that closes unused connections.
 """
 
 from __future__ import annotations
@@ -14,35 +15,31 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from collections.abc import Awaitable, Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from accord.errors import INTERNAL_ERROR, ConnectionClosed
-from accord.http.headers import CONNECTION_ID, EVENTS, JSON, NUMBERED, SESSION_ID
+from accord.http.headers import CONNECTION_ID, JSON, NUMBERED
 from accord.http.server import validation
 from accord.http.server.access import Access
 from accord.http.server.access_log import AccessRecord
+from accord.http.server.asgi import OWN_SOCKET, Receive, Scope, Send, header_pairs, headers_of, path_of
 from accord.http.server.asgi_websocket import AsgiWebSocket
-from accord.http.server.connection import HttpConnection, StreamReader
+from accord.http.server.connection import HttpConnection
 from accord.http.server.hosting import Hosted, host_of
 from accord.http.server.limits import ServerLimits
-from accord.http.server.quota import Bytes, Processes
+from accord.http.server.quota import Processes
 from accord.http.server.request_body import RequestBody
-from accord.http.server.validation import Headers, Refusal
-from accord.jsonrpc.messages import Answer, Call, Malformed, error_answer, parse
+from accord.http.server.responder import Responder
+from accord.http.server.room import Bodies
+from accord.http.server.validation import AnswersBadly, Ends, Headers, Opens, Posts, Reads, Refusal
+from accord.jsonrpc.messages import Answer, error_answer, parse
 from accord.tasks import Tasks
 from accord.transports.base import End, Transport
 from accord.transports.closing import first_of
 
 if TYPE_CHECKING:
     from accord.http.server.websocket import ServerSocket
-
-Scope: TypeAlias = MutableMapping[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-
-OWN_SOCKET = "accord.socket"
-"""The ASGI extension with which our own server hands over the socket itself, instead of an event for each frame."""
 
 LOOK_EVERY = 5.0
 """Seconds between two checks for unused connections."""
@@ -89,11 +86,14 @@ class App:
         limits: ServerLimits | None = None,
     ) -> None:
         self.host = host_of(hosted)
+        """What serves each connection: the agent, or the command that starts one."""
         self.path = path
+        """The endpoint."""
         self._access = access or Access()
         self.limits = limits or ServerLimits()
+        """The limits on sizes, counts and times."""
         self._processes = Processes(self.limits.processes, self.limits.owner_processes)
-        self._bodies = Bytes(self.limits.bodies)
+        self._bodies = Bodies(self.limits.bodies)
         self._links: dict[str, HttpConnection] = {}
         self._ended: dict[tuple[str, str], str] = {}
         """Why the latest agents ended by themselves, by the owner and the id of their connection."""
@@ -104,6 +104,7 @@ class App:
         self._hurried = asyncio.Event()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, serve one WebSocket, or follow the server's life, as ASGI asks."""
         match scope["type"]:
             case "http":
                 await self._http(scope, receive, send)
@@ -146,9 +147,9 @@ class App:
         return [*self._links.values(), *self._sockets]
 
     async def _end(self, link: HttpConnection | ServerSocket | AsgiWebSocket, grace: float) -> None:
-        if link.ledger.is_busy:
+        if link.calls.is_busy:
             idle = asyncio.Event()
-            link.ledger.on_idle = idle.set
+            link.calls.on_idle = idle.set
             await self._unless_hurried(idle.wait(), grace)
         await self._unless_hurried(link.flush(), min(grace, ENDING))
         link.finish(End("closed"), going_away=True)
@@ -165,116 +166,100 @@ class App:
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
         record = AccessRecord(scope["method"])
-        headers = _headers(scope)
+        responder = Responder(record, send)
+        headers = headers_of(scope)
         body = RequestBody(headers, receive, self.limits, self._bodies)
         try:
-            if _path(scope) == "/healthz":
-                await self._tell_health(record, send)
+            if path_of(scope) == "/healthz":
+                await self._tell_health(responder)
                 return
             self._check_path(scope)
-            record.user = owner = self._access.owner(headers)
-            match validation.method(scope["method"]):
-                case "POST":
-                    await self._post(record, headers, body, receive, send)
-                case "GET":
-                    await self._get(record, headers, receive, send)
-                case _:
-                    self._delete(record, headers, owner)
-                    await _respond(record, send, 202)
+            record.user = self._access.owner(headers)
+            match await validation.read(scope["method"], headers, lambda: self._read_body(headers, body, record)):
+                case Opens() as request:
+                    await self._initialize(request, body, responder, receive)
+                case Posts() as request:
+                    await self._deliver(request, body, responder, receive)
+                case AnswersBadly() as request:
+                    link = self._link(request.connection, record)
+                    await body.held_during(link.deliver_wrong_answer(request))
+                    raise request.refusal
+                case Reads() as request:
+                    await self._read(request, responder, receive)
+                case Ends() as request:
+                    await self._delete(request, responder)
         except Refusal as refusal:
-            await _refuse(record, send, refusal, body)
+            await responder.refuse(refusal, body)
         finally:
             body.release()
             record.received = body.size
             record.end()
 
-    async def _tell_health(self, record: AccessRecord, send: Send) -> None:
-        if record.method not in ("GET", "HEAD"):
+    async def _tell_health(self, responder: Responder) -> None:
+        if responder.record.method not in ("GET", "HEAD"):
             raise Refusal(405, "method not allowed; use GET or HEAD")
         if self._closed:
             raise Refusal(503, "the server is shutting down")
-        await _respond(record, send, 200, b"ok")
+        await responder.respond(200, b"ok")
 
     def _check_path(self, scope: Scope) -> None:
-        if _path(scope).rstrip("/") != self.path.rstrip("/"):
+        if path_of(scope).rstrip("/") != self.path.rstrip("/"):
             raise Refusal(404, f"not found; the endpoint is {self.path}")
 
-    async def _post(
-        self, record: AccessRecord, headers: Headers, body: RequestBody, receive: Receive, send: Send
-    ) -> None:
-        validation.media_type(headers)
-        data = await body.read()
-        message = parse(data)
-        if isinstance(message, Malformed):
-            if not message.answerable and headers.get(CONNECTION_ID):
-                await self._link(record, headers, record.user).deliver_wrong_answer(message, data)
-            raise validation.malformed(message)
-        if validation.opens(message, headers):
-            assert isinstance(message, Call)
-            await self._initialize(record, message, data, receive, send)
-            return
-        link = self._link(record, headers, record.user)
-        number = validation.number(headers)
-        if number is None or not link.once.has(number):  # otherwise the client repeats it because our answer was lost
-            posted = validation.posted(message, headers, link.outbound)
-            if link.takes_now:
-                await link.deliver(posted, data, number)
-            else:
-                await _unless_gone(receive, link.deliver(posted, data, number))
-        await _respond(record, send, 202)
+    async def _read_body(self, headers: Headers, body: RequestBody, record: AccessRecord) -> bytes:
+        if connection := headers.get(CONNECTION_ID):
+            self._link(connection, record)  # a body for no connection is not read into memory
+        return await body.read()
 
-    async def _initialize(self, record: AccessRecord, call: Call, data: bytes, receive: Receive, send: Send) -> None:
+    async def _initialize(self, request: Opens, body: RequestBody, responder: Responder, receive: Receive) -> None:
+        record = responder.record
         link = HttpConnection(self._new_id(record.user), record.user, self.limits)
         record.connection = link.id
         self._links[link.id] = link
         self._serve(link, link.owner, link.id)
         try:
-            answer = await _unless_gone(receive, link.initialize(call, data))
+            answer = await _unless_gone(receive, body.held_during(link.initialize(request)))
         except Refusal as refusal:
             link.finish(End("peer_closed"))
-            problem = error_answer(call.id, INTERNAL_ERROR, refusal.problem)
+            problem = error_answer(request.call.id, INTERNAL_ERROR, refusal.problem)
             raise Refusal(refusal.status, refusal.problem, problem) from None
         except BaseException:
             link.finish(End("peer_closed"))
             raise
         if _is_error(answer):
             link.finish(End("closed"))  # nothing was opened; the client may send another `initialize`
-            await _respond(record, send, 200, answer, media_type=JSON)
+            await responder.respond(200, answer, media_type=JSON)
             return
-        told = (CONNECTION_ID, link.id), (NUMBERED, "connection")
-        await _respond(record, send, 200, answer, *told, media_type=JSON)
+        headers = (CONNECTION_ID, link.id), (NUMBERED, "connection")
+        await responder.respond(200, answer, *headers, media_type=JSON)
 
-    async def _get(self, record: AccessRecord, headers: Headers, receive: Receive, send: Send) -> None:
-        validation.accepts_events(headers)
-        link = self._link(record, headers, record.user)
-        reader = link.read(headers.get(SESSION_ID) or None, validation.last_event(headers))
-        record.status = 200
+    async def _deliver(self, request: Posts, body: RequestBody, responder: Responder, receive: Receive) -> None:
+        link = self._link(request.connection, responder.record)
+        if not link.has_taken(request):
+            if link.takes_now:
+                await link.deliver(request)
+            else:
+                await _unless_gone(receive, body.held_during(link.deliver(request)))
+        await responder.respond(202)
+
+    async def _read(self, request: Reads, responder: Responder, receive: Receive) -> None:
+        reader = self._link(request.connection, responder.record).read(request.session, request.last)
         try:
-            await first_of(self._write(record, reader, send), _gone(receive))
+            await first_of(responder.stream(reader, self.limits.keepalive), _gone(receive))
         finally:
             reader.leave()
 
-    async def _write(self, record: AccessRecord, reader: StreamReader, send: Send) -> None:
-        # X-Accel-Buffering turns off the buffering of nginx, which would hold the stream until it ends.
-        headers = _pairs(("content-type", EVENTS), ("cache-control", "no-cache"), ("x-accel-buffering", "no"))
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
-        # Many servers send the headers only with the first bytes of the body.
-        await send({"type": "http.response.body", "body": b":\n\n", "more_body": True})
-        while (written := await reader.next(self.limits.keepalive)) is not None:
-            await send({"type": "http.response.body", "body": written, "more_body": True})
-            record.sent += len(written)
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-    def _delete(self, record: AccessRecord, headers: Headers, owner: str) -> None:
-        link = self._link(record, headers, owner)
+    async def _delete(self, request: Ends, responder: Responder) -> None:
+        link = self._link(request.connection, responder.record)
         del self._links[link.id]
         link.finish(End("peer_closed"))
+        await responder.respond(202)
 
-    def _link(self, record: AccessRecord, headers: Headers, owner: str) -> HttpConnection:
-        connection_id = validation.connection_id(headers)
-        link = self._links.get(connection_id)
-        if link is None or link.owner != owner or link.end is not None:
-            raise Refusal(404, self._ended.get((owner, connection_id), "no such connection"))
+    def _link(self, connection: str, record: AccessRecord) -> HttpConnection:
+        """The open connection with this id, if it belongs to the request's user; raises Refusal."""
+        link = self._links.get(connection)
+        if link is None or link.owner != record.user or link.end is not None:
+            raise Refusal(404, self._ended.get((record.user, connection), "no such connection"))
         record.connection = link.id
         return link
 
@@ -285,14 +270,14 @@ class App:
         await receive()  # websocket.connect
         try:
             self._check_path(scope)
-            record.user = owner = self._access.owner(_headers(scope))
+            record.user = owner = self._access.owner(headers_of(scope))
             record.connection = self._new_id(owner)
         except Refusal as refusal:
             record.status = refusal.status
             record.end()
             await _refuse_socket(scope, send, refusal)
             return
-        accepted = {"type": "websocket.accept", "headers": _pairs((CONNECTION_ID, record.connection))}
+        accepted = {"type": "websocket.accept", "headers": header_pairs((CONNECTION_ID, record.connection))}
         await send(accepted)
         take = scope.get("extensions", {}).get(OWN_SOCKET)
         link: ServerSocket | AsgiWebSocket
@@ -362,29 +347,6 @@ class App:
                 link.finish(End("unresponsive", problem))
 
 
-def _headers(scope: Scope) -> dict[str, str]:
-    """The headers with names in lower case.
-
-    Repeated headers are joined (RFC 9110, 5.3), so that no proxy in front of us can see another value than we do.
-    """
-    found: dict[str, str] = {}
-    for name, value in scope["headers"]:
-        key, text = name.decode("latin-1").lower(), value.decode("utf-8", "replace")
-        found[key] = f"{found[key]}, {text}" if key in found else text
-    return found
-
-
-def _path(scope: Scope) -> str:
-    """The path relative to the mount point."""
-    path: str = scope["path"]
-    root: str = scope.get("root_path", "")
-    return path[len(root) :] if root and path.startswith(root) else path
-
-
-def _pairs(*headers: tuple[str, str]) -> list[tuple[bytes, bytes]]:
-    return [(name.encode(), value.encode()) for name, value in headers]
-
-
 def _is_error(answer: bytes) -> bool:
     message = parse(answer)
     return isinstance(message, Answer) and message.error is not None
@@ -398,50 +360,18 @@ async def _gone(receive: Receive) -> None:
 async def _unless_gone(receive: Receive, work: Coroutine[Any, Any, Result]) -> Result:
     """Await `work`, but cancel it when the client disconnects."""
     doing = asyncio.ensure_future(work)
-    await first_of(doing, _gone(receive))
-    if doing.cancelled():
-        raise Refusal(400, "the client closed the connection")
-    return doing.result()
-
-
-async def _respond(
-    record: AccessRecord,
-    send: Send,
-    status: int,
-    body: bytes = b"",
-    *headers: tuple[str, str],
-    media_type: str = "text/plain",
-    before_its_end: Callable[[], Awaitable[None]] | None = None,
-) -> None:
-    told = [*headers, ("content-length", str(len(body)))]
-    if body:
-        told.append(("content-type", media_type))
-    record.status, record.sent = status, len(body)
-    await send({"type": "http.response.start", "status": status, "headers": _pairs(*told)})
-    if before_its_end is not None:
-        await send({"type": "http.response.body", "body": body, "more_body": True})
-        await before_its_end()
-        body = b""
-    await send({"type": "http.response.body", "body": body})
-
-
-async def _refuse(record: AccessRecord, send: Send, refusal: Refusal, body: RequestBody) -> None:
-    log.info("%s refused: %s %s", record.method, refusal.status, refusal.problem)
-    more: list[tuple[str, str]] = []
-    if refusal.status == 401:
-        more.append(("www-authenticate", "Bearer"))
-    if refusal.status == 405:
-        more.append(("allow", "POST, GET, DELETE"))
-    if refusal.status in (429, 503):
-        more.append(("retry-after", "5"))
-    told, media_type = (refusal.problem.encode(), "text/plain") if refusal.body is None else (refusal.body, JSON)
-    unread = None if body.is_over or record.method != "POST" else body.pass_over
-    await _respond(record, send, refusal.status, told, *more, media_type=media_type, before_its_end=unread)
+    try:
+        await first_of(doing, _gone(receive))
+        if doing.cancelled():
+            raise Refusal(400, "the client closed the connection")
+        return doing.result()
+    finally:
+        del doing  # its error refers to this frame: the cycle would keep the body until the next garbage collection
 
 
 async def _refuse_socket(scope: Scope, send: Send, refusal: Refusal) -> None:
     if "websocket.http.response" in scope.get("extensions", {}):
-        headers = _pairs(("content-type", "text/plain"))
+        headers = header_pairs(("content-type", "text/plain"))
         await send({"type": "websocket.http.response.start", "status": refusal.status, "headers": headers})
         await send({"type": "websocket.http.response.body", "body": refusal.problem.encode()})
     else:

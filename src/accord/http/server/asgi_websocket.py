@@ -9,13 +9,12 @@ import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any
 
-from accord.http.server.ledger import Ledger
+from accord.http.server.calls import Calls
 from accord.http.server.limits import ServerLimits
-from accord.jsonrpc.messages import parse
 from accord.transports.base import End, Receiver, Transport
 from accord.transports.closing import first_of, within
 from accord.transports.outgoing import Outgoing
-from accord.transports.websocket_frames import ABNORMAL, GOING_AWAY, INTERNAL_ERROR, NORMAL
+from accord.transports.websocket_frames import ABNORMAL, GOING_AWAY, INTERNAL_ERROR, NORMAL, TOO_BIG
 
 
 class AsgiWebSocket(Transport):
@@ -30,7 +29,7 @@ class AsgiWebSocket(Transport):
         limits: ServerLimits | None = None,
     ) -> None:
         self.limits = limits or ServerLimits()
-        self.ledger = Ledger(self.limits.sessions, self.limits.requests)
+        self.calls = Calls(self.limits.sessions, self.limits.requests)
         self.received = self.sent = 0
         """Bytes of messages."""
         self.code = 0
@@ -60,7 +59,7 @@ class AsgiWebSocket(Transport):
         if not self._outgoing.size:
             self._taken = asyncio.get_running_loop().time()
         for frame in frames:
-            self.ledger.said(frame)
+            self.calls.websocket_sent(frame)
         self._outgoing.put(frames)
 
     @property
@@ -99,7 +98,8 @@ class AsgiWebSocket(Transport):
         try:
             await first_of(self._read(), self._write(), self._over.wait())
             if not self._gone:
-                self.code = GOING_AWAY if self._going_away else INTERNAL_ERROR if self.why else NORMAL
+                if not self.code:
+                    self.code = GOING_AWAY if self._going_away else INTERNAL_ERROR if self.why else NORMAL
                 closing = {"type": "websocket.close", "code": self.code, "reason": self.why}
                 await within(1.0, self._send_event(closing))
         finally:
@@ -122,8 +122,12 @@ class AsgiWebSocket(Transport):
                 await self._received(text.encode("utf-8", "surrogatepass"), self._receiver)
 
     async def _received(self, frame: bytes, receiver: Receiver) -> None:
+        if not self.received and len(frame) > self.limits.first:
+            self.code = TOO_BIG
+            self.finish(End("broken", f"the client's first message had {len(frame):,} bytes"))
+            return
         self.received += len(frame)
-        if (refusal := self.ledger.hear(parse(frame))) is None:
+        if (refusal := self.calls.websocket_received(frame)) is None:
             receiver.received([frame])
         else:
             if self.unsent > self.limits.unread:  # a client that reads no refusals gets no more of them

@@ -15,15 +15,15 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 from accord.errors import ProtocolError
+from accord.http.headers import MAKES_SESSION_KNOWN
 from accord.http.ordering import Once
-from accord.http.server.ledger import Ledger
+from accord.http.server.calls import Calls, Sent
 from accord.http.server.limits import ServerLimits
 from accord.http.server.quota import Bytes
 from accord.http.server.streams import NotKept, Stream, Streams
-from accord.http.server.validation import PostedMessage, Refusal
+from accord.http.server.validation import AnswersBadly, Opens, Posts, Refusal, session_of_posted
 from accord.http.sse import ALIVE, announcement, event
-from accord.jsonrpc.frames import RequestId
-from accord.jsonrpc.messages import Answer, Call, Malformed, parse
+from accord.jsonrpc.messages import Answer, Call, Malformed, Message, parse
 from accord.schema import codec, v1
 from accord.transports.base import End, Receiver, Transport
 from accord.transports.closing import within
@@ -41,8 +41,8 @@ class HttpConnection(Transport):
         self.id = connection_id
         self.owner = owner
         self.limits = limits or ServerLimits()
-        self.outbound = Streams(self.limits.kept, self.limits.requests)
-        self.ledger = Ledger(self.limits.sessions, self.limits.requests)
+        self.streams = Streams(self.limits.kept)
+        self.calls = Calls(self.limits.sessions, self.limits.requests)
         self.once = Once()
         """The numbers of POSTs that were taken."""
         self.ended: asyncio.Event = asyncio.Event()
@@ -60,7 +60,6 @@ class HttpConnection(Transport):
         self._has_room.set()
         self._drained = asyncio.Event()
         self._drained.set()
-        self._initializing: RequestId | None = None
         self._initialized: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         self._readers: dict[str | None, StreamReader] = {}
         self._requests = 0
@@ -77,11 +76,15 @@ class HttpConnection(Transport):
     def send(self, frames: Sequence[bytes]) -> None:
         if self.ended.is_set():
             return
-        was_empty = self.outbound.waiting_bytes == 0
+        was_empty = self.streams.waiting_bytes == 0
         for frame in frames:
-            self.ledger.said(frame)
-            if not self._is_first_answer(frame):
-                self._put(frame)
+            message = parse(frame)
+            sent = self.calls.sent(message)
+            if sent.opens_connection and not self._initialized.done():
+                # Adds an HTTP Transport: `initialize` is answered in the response to its POST.
+                self._opened(message, frame)
+            else:
+                self._put(frame, sent)
         if was_empty:
             self._taken = self._loop.time()
         if not self._full and self.unsent > self._high_water and self._receiver is not None:
@@ -89,8 +92,12 @@ class HttpConnection(Transport):
             self._has_room.clear()
             self._receiver.paused()
 
-    def _put(self, frame: bytes) -> None:
-        stream, is_new = self.outbound.put(frame)
+    def _opened(self, message: Message | Malformed, frame: bytes) -> None:
+        self.can_load = isinstance(message, Answer) and _can_load(message)
+        self._initialized.set_result(frame)
+
+    def _put(self, frame: bytes, sent: Sent) -> None:
+        stream, is_new = self.streams.put(frame, sent)
         self._drained.clear()
         if (reader := self._readers.get(stream.key)) is not None:
             reader.wake.set()
@@ -98,20 +105,9 @@ class HttpConnection(Transport):
             reader.announced.append(stream.key)
             reader.wake.set()
 
-    def _is_first_answer(self, frame: bytes) -> bool:
-        # Adds an HTTP Transport: `initialize` is answered in the response to its POST.
-        if self._initialized.done():
-            return False
-        message = parse(frame)
-        if not (isinstance(message, Answer) and message.id == self._initializing):
-            return False
-        self.can_load = _can_load(message)
-        self._initialized.set_result(frame)
-        return True
-
     @property
     def unsent(self) -> int:
-        return self.outbound.waiting_bytes
+        return self.streams.waiting_bytes
 
     async def flush(self) -> None:
         await self._drained.wait()
@@ -154,7 +150,7 @@ class HttpConnection(Transport):
     def _drop_unreadable(self) -> None:
         """Drop messages that no reader can fetch: an ended connection accepts no new streams."""
         if self.end is not None and (self.client_has_left or not self._readers):
-            self.outbound = Streams(self.limits.kept, self.limits.requests)
+            self.streams = Streams(self.limits.kept)
 
     def _too_late(self) -> Refusal:
         if self._initialized.cancelled():
@@ -163,11 +159,11 @@ class HttpConnection(Transport):
 
     # The client's side: requests
 
-    async def initialize(self, call: Call, body: bytes) -> bytes:
+    async def initialize(self, request: Opens) -> bytes:
         """Deliver this `initialize` and wait for its answer; raises Refusal if the agent ends first."""
-        self._initializing = call.id
+        self.calls.received(request.call, None)
         with self._counted():
-            (await self._taking(body)).received([body])
+            (await self._taking(request.body)).received([request.body])
         try:
             return await asyncio.shield(self._initialized)
         except asyncio.CancelledError:
@@ -175,42 +171,52 @@ class HttpConnection(Transport):
                 raise self._too_late() from None
             raise
 
-    async def deliver(self, posted: PostedMessage, body: bytes, number: int | None = None) -> None:
+    def has_taken(self, posts: Posts) -> bool:
+        """Whether this message was taken before: the client repeats it because our response was lost."""
+        return posts.number is not None and self.once.has(posts.number)
+
+    async def deliver(self, posts: Posts) -> None:
         """Hand a message to the agent; waits while the agent takes none. Raises Refusal.
 
         Nothing is recorded before the message can be handed over, so a POST that is cancelled leaves nothing.
         """
-        self._check_waiting(body)
+        session = session_of_posted(posts, self.calls)
+        self._check_waiting(posts.body)
         with self._counted():
-            receiver = await self._taking(body)
-            if number is not None and self.once.has(number):
+            receiver = await self._taking(posts.body)
+            if self.has_taken(posts):
                 return
-            if (refusal := self._refusal_of(posted)) is not None:
+            if (refusal := self._refusal_of(posts, session)) is not None:
                 await self._has_room.wait()  # a client that reads no refusals gets no more of them
                 self._check_open()
-            if number is not None and not self.once.take(number):
+            if posts.number is not None and not self.once.take(posts.number):
                 return
-            if isinstance(posted.message, Call):
-                self.outbound.asked(posted.message, posted.session)
-            elif isinstance(posted.message, Answer):
-                self.outbound.answered(posted.message.id)
+            self._record(posts, session, is_refused=refusal is not None)
             if refusal is None:
-                receiver.received([body])
+                receiver.received([posts.body])
             else:
                 self.send([refusal])
 
-    def _refusal_of(self, posted: PostedMessage) -> bytes | None:
+    def _record(self, posts: Posts, session: str | None, *, is_refused: bool) -> None:
+        if isinstance(posts.message, Call):
+            self.calls.received(posts.message, session, is_refused=is_refused)
+            if session is not None and posts.message.method in MAKES_SESSION_KNOWN:
+                self.streams.session(session)
+        elif isinstance(posts.message, Answer):
+            self.calls.answered(posts.message.id)
+
+    def _refusal_of(self, posts: Posts, session: str | None) -> bytes | None:
         """The error to answer this with, if it would open one session too many. Raises Refusal for other limits."""
-        if not isinstance(posted.message, Call):
+        if not isinstance(posts.message, Call):
             return None
-        self._check_streams(posted.session)
-        if self.outbound.unanswered >= self.limits.requests:
+        self._check_streams(session)
+        if not self.calls.has_room_for(posts.message):
             raise Refusal(
                 429,
-                f"{self.outbound.unanswered:,} requests of this connection are unanswered, at most "
+                f"{self.calls.unanswered:,} requests of this connection are unanswered, at most "
                 f"{self.limits.requests:,} are allowed: try again later",
             )
-        return self.ledger.hear(posted.message)
+        return self.calls.refusal(posts.message, session)
 
     def _check_waiting(self, body: bytes) -> None:
         if not (self.takes_now or self._waiting.has_room(len(body))):
@@ -218,8 +224,8 @@ class HttpConnection(Transport):
             raise Refusal(429, f"the agent is not reading, and at most {most:,} bytes may wait for it: try again later")
 
     def _check_streams(self, session: str | None) -> None:
-        is_new = session is not None and session not in self.outbound.sessions
-        if is_new and len(self.outbound.sessions) >= self.limits.streams:
+        is_new = session is not None and session not in self.streams.sessions
+        if is_new and len(self.streams.sessions) >= self.limits.streams:
             raise Refusal(429, f"too many streams: a connection has at most {self.limits.streams:,}; close a session")
 
     @property
@@ -227,13 +233,13 @@ class HttpConnection(Transport):
         """Whether the agent takes a message without waiting."""
         return self._started.is_set() and self._may_deliver.is_set()
 
-    async def deliver_wrong_answer(self, answer: Malformed, body: bytes) -> None:
+    async def deliver_wrong_answer(self, request: AnswersBadly) -> None:
         """Hand over a malformed answer, so that the request it answers fails."""
-        self._check_waiting(body)
+        self._check_waiting(request.body)
         with self._counted():
-            receiver = await self._taking(body)
-            self.outbound.answered(answer.pending)
-            receiver.received([body])
+            receiver = await self._taking(request.body)
+            self.calls.answered(request.answer.pending)
+            receiver.received([request.body])
 
     @contextmanager
     def _counted(self) -> Generator[None]:
@@ -276,30 +282,30 @@ class HttpConnection(Transport):
             earlier.leave()  # the client noticed the broken connection before we did
         if last is not None:
             try:
-                self.outbound.resume(stream, last)
+                self.streams.resume(stream, last)
             except NotKept as gone:
                 raise Refusal(410, str(gone)) from None
         reader = self._readers[key] = StreamReader(self, stream)
         stream.open = True
         if key is None:
-            reader.announced += self.outbound.sessions
+            reader.announced += self.streams.sessions
         return reader
 
     def _stream(self, key: str | None) -> Stream:
         if key is None:
-            return self.outbound.connection
+            return self.streams.connection
         # Resume Session Flow: a client opens a session's stream, waits for its headers, and then loads the session.
-        if key not in self.outbound.sessions and not self.can_load:
+        if key not in self.streams.sessions and not self.can_load:
             raise Refusal(404, "session not found")
         self._check_streams(key)
-        return self.outbound.expect(key)
+        return self.streams.expect(key)
 
     def leave(self, reader: StreamReader) -> None:
         """Forget this reader: its GET has ended."""
         if self._readers.get(reader.stream.key) is reader:
             del self._readers[reader.stream.key]
             reader.stream.open = False
-            self.outbound.forget(reader.stream)
+            self.streams.forget(reader.stream)
             self._seen = self._loop.time()
             self._drop_unreadable()
 
@@ -359,7 +365,7 @@ class StreamReader:
     def _ready(self) -> bytes:
         parts = [announcement(key) for key in self.announced]
         self.announced.clear()
-        taken = self._link.outbound.take(self.stream, JOIN)
+        taken = self._link.streams.take(self.stream, JOIN)
         if taken:
             self._link.took()
         return b"".join((*parts, *(event(number, frame) for number, frame in taken)))
@@ -370,7 +376,7 @@ def _can_load(answer: Answer) -> bool:
     if answer.result is None:
         return False
     try:
-        told = codec.decode(answer.result, v1.InitializeResponse).agent_capabilities
+        declared = codec.decode(answer.result, v1.InitializeResponse).agent_capabilities
     except ProtocolError:
         return False
-    return told.load_session or told.session_capabilities.resume is not None
+    return declared.load_session or declared.session_capabilities.resume is not None

@@ -1,22 +1,18 @@
 """HTTP/1.1 connections on the server's side: passes requests to an ASGI application.
 
-    bytes ──▶ h1 ──▶ RequestInProgress ──▶ application      one request at a time; later ones wait
-    application ──▶ RequestInProgress.send ──▶ one write for each event
+    bytes ──▶ h1 ──▶ Http1Request ──▶ application      one request at a time; later ones wait
+    application ──▶ Http1Request.send ──▶ one write for each event
 
-A connection that starts with the HTTP/2 preface is handed over, and a request for a WebSocket goes to
-`Listener.upgrade`. All buffers are bounded: headers, received body, unsent response. While a client does not read its
-responses, its next request is not begun; after `ServerLimits.stalled` seconds its connection is closed.
+A connection that negotiates HTTP/2, or starts with its preface, becomes an `Http2Connection`. A request for a WebSocket
+goes to `Supervisor.upgrade`. All buffers are bounded: headers, received body, unsent response. While a client does not
+read its responses, its next request is not begun; after `ServerLimits.stalled` seconds its connection is closed.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, MutableMapping
-from email.utils import formatdate
-from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
-from urllib.parse import unquote
+from typing import cast
 
 from accord.http.h1 import (
     LONGEST,
@@ -29,27 +25,28 @@ from accord.http.h1 import (
     head_bytes,
     keeps,
     request_head,
+    status_line,
     values,
 )
+from accord.http.server.asgi import Scope, scope_of
+from accord.http.server.asgi_request import AsgiRequest, date
+from accord.http.server.lingering import close_after_reading
+from accord.http.server.supervisor import Supervisor
 from accord.transports.framed import DrainProgress
 from accord.transports.received import Received
-
-if TYPE_CHECKING:
-    from accord.http.server.listener import Listener
-
-Event: TypeAlias = MutableMapping[str, Any]
+from accord.transports.unreachable import HANDSHAKE
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 """The first bytes of a client that speaks HTTP/2 with prior knowledge (RFC 9113, 3.4)."""
 
-WAITING = 256 * 1024
+WAITING = 32 * 1024
 """Bytes of a request body that may wait for the application before reading stops."""
+
+FIRST = 64 * 1024
+"""The most bytes of one read before a body: they are in memory before the application decides about them."""
 
 LOOK_EVERY = 1.0
 """The least number of seconds between two checks of a connection."""
-
-LINGERING = 1.0
-"""Seconds that a refused client has to read the response."""
 
 log = logging.getLogger("accord.http")
 
@@ -59,14 +56,15 @@ class Http1Connection(Received):
 
     _transport: asyncio.Transport
 
-    def __init__(self, listener: Listener) -> None:
-        self._listener = listener
+    def __init__(self, supervisor: Supervisor) -> None:
+        self._supervisor = supervisor
+        self._limits = supervisor.limits
         self._loop = asyncio.get_running_loop()
         self._first = True
         self._rest = b""
         self._body: BodyReader | None = None
         """The body that is being received."""
-        self._answering: RequestInProgress | None = None
+        self._answering: Http1Request | None = None
         """The request that the application is handling."""
         self._room = asyncio.Event()
         self._room.set()
@@ -82,14 +80,14 @@ class Http1Connection(Received):
         self._transport = transport = cast(
             "asyncio.Transport", transport
         )  # uvloop's transports do not inherit from asyncio.Transport
-        if not self._listener.takes(self):
+        if not self._supervisor.takes(self):
             self._is_leaving = True
             transport.abort()
             return
         tls = transport.get_extra_info("ssl_object")
         if tls is not None and tls.selected_alpn_protocol() == "h2":
             self._is_leaving = True
-            self._listener.hand_over(self, transport, b"")
+            self._supervisor.speak_http2(self, transport, b"")
             return
         self._watch()
 
@@ -101,31 +99,35 @@ class Http1Connection(Received):
 
     def _forget(self) -> None:
         """Stop watching this connection: it has ended or was handed over."""
-        self._listener.forget(self)
+        self._supervisor.forget(self)
         if self._patience is not None:
             self._patience.cancel()
 
     def _watch(self) -> None:
         now = self._loop.time()
-        left = self._waits_since + self._listener.idle - now
+        left = self._waits_since + self._limits.idle - now
         if self._is_stalled(now):
             log.info(
-                "a client read none of its responses for %g seconds: its connection is closed", self._listener.stalled
+                "a client read none of its responses for %g seconds: its connection is closed", self._limits.stalled
             )
             self._transport.abort()
         elif self._answering is None and left <= 0 and self._room.is_set():
             self._transport.close()
         else:
-            soon = min(left, self._reads_since + self._listener.stalled - now)
+            soon = min(left, self._reads_since + self._limits.stalled - now)
             self._patience = self._loop.call_later(max(soon, LOOK_EVERY), self._watch)
 
     def _is_stalled(self, now: float) -> bool:
         unread = self._transport.get_write_buffer_size()
         if not unread or self._reading.look(self._written, unread):
             self._reads_since = now
-        return now - self._reads_since > self._listener.stalled
+        return now - self._reads_since > self._limits.stalled
 
     # In
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        whole = super().get_buffer(sizehint)
+        return whole[:FIRST] if self._body is None else whole
 
     def data_received(self, data: bytes) -> None:
         if self._is_leaving:
@@ -138,9 +140,13 @@ class Http1Connection(Received):
                 if len(data) >= len(PREFACE):
                     self._forget()
                     self._is_leaving = True
-                    self._listener.hand_over(self, self._transport, data)
+                    self._supervisor.speak_http2(self, self._transport, data)
                 return
             self._first = False
+            if data.startswith(HANDSHAKE):
+                # Answered at once and in plain text: a TLS client would wait for its whole timeout otherwise.
+                self._refuse(Bad("this server does not speak TLS"))
+                return
         try:
             self._take(data)
         except Bad as bad:
@@ -177,21 +183,21 @@ class Http1Connection(Received):
             if head.method == b"GET" and b"websocket" in values(head.fields, b"upgrade"):
                 self._forget()
                 self._is_leaving = True
-                self._listener.upgrade(self, self._transport, head, data)
+                self._supervisor.upgrade(self, self._transport, head, data)
                 return
             self._begin(head)
 
     def _begin(self, head: RequestHead) -> None:
         body = body_of_request(head)
-        self._answering = RequestInProgress(self, head, has_body=not body.is_over)
+        self._answering = Http1Request(self, head, has_body=not body.is_over)
         self._body = None if body.is_over else body
         if self._body is not None and b"100-continue" in values(head.fields, b"expect"):
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        self._listener.start_task(self._answer(self._answering, scope_of(head, self._transport, "http")))
+        self._supervisor.start_task(self._answer(self._answering, scope_of_head(head, self._transport, "http")))
 
-    async def _answer(self, answering: RequestInProgress, scope: Event) -> None:
+    async def _answer(self, answering: Http1Request, scope: Scope) -> None:
         try:
-            await self._listener.app(scope, answering.receive, answering.send)
+            await self._supervisor.app(scope, answering.receive, answering.send)
         except Exception:
             log.exception("serving a request failed")
         finally:
@@ -210,7 +216,7 @@ class Http1Connection(Received):
         self._waits_since = self._loop.time()
         if not keep or self._body is not None:
             self._leave()
-        elif self._listener.is_ending:
+        elif self._supervisor.is_ending:
             self._transport.close()
         else:
             self._next()
@@ -260,15 +266,11 @@ class Http1Connection(Received):
         self._leave()
 
     def _leave(self) -> None:
-        """Close after a delay: closing with unread input would reset the connection before the response is read."""
+        """Ignore what arrives, and close."""
         self._is_leaving = True
         self._body = None
         self.go_on()
-        if self._transport.can_write_eof():
-            self._transport.write_eof()
-            self._loop.call_later(LINGERING, self._transport.close)
-        else:
-            self._transport.close()
+        close_after_reading(self._transport)
 
     def end(self) -> None:
         """Close the connection if no request is in progress."""
@@ -280,65 +282,23 @@ class Http1Connection(Received):
         self._transport.abort()
 
 
-class RequestInProgress:
-    """One request and its response, as ASGI's `receive` and `send`."""
+class Http1Request(AsgiRequest):
+    """One request over HTTP/1.1, and its response."""
 
     def __init__(self, connection: Http1Connection, head: RequestHead, *, has_body: bool) -> None:
-        self.is_answered = False
+        super().__init__(has_body=has_body)
         self._connection = connection
         self._is_head = head.method == b"HEAD"
         self._chunks = head.is_1_1
         self._keep = keeps(head.fields, is_1_1=head.is_1_1)
-        self._parts: list[bytes] = []
-        self._size = 0
-        self._is_whole = not has_body
-        self._told_whole = False
-        self._gone = False
-        self._waiter: asyncio.Future[None] | None = None
-        self._start: Event | None = None
         self._begun = False
         self._in_chunks = False
 
-    def got(self, part: bytes, *, is_over: bool) -> int:
-        """Add a part of the body; returns how many bytes wait for the application."""
-        self._parts.append(part)
-        self._size += len(part)
-        self._is_whole = is_over
-        self._wake()
-        return self._size
+    def _taken(self, size: int) -> None:
+        if size > WAITING:
+            self._connection.go_on()
 
-    def leave(self) -> None:
-        """End the exchange: the client has left, or the response is complete."""
-        self._gone = True
-        self._wake()
-
-    def _wake(self) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
-
-    async def receive(self) -> Event:
-        while True:
-            if not self._told_whole and (self._parts or self._is_whole):
-                body = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
-                self._parts.clear()
-                if self._size > WAITING:
-                    self._connection.go_on()
-                self._size = 0
-                self._told_whole = self._is_whole
-                return {"type": "http.request", "body": body, "more_body": not self._is_whole}
-            if self._gone:
-                return {"type": "http.disconnect"}
-            self._waiter = asyncio.get_running_loop().create_future()
-            await self._waiter
-
-    async def send(self, event: Event) -> None:
-        if self._gone:
-            return
-        if event["type"] == "http.response.start":
-            self._start = event  # written together with the first part of the body
-            return
-        body: bytes = event.get("body", b"")
-        more: bool = event.get("more_body", False)
+    async def _respond(self, body: bytes, *, more: bool) -> None:
         data = self._encoded(body, more=more)
         if not more:
             self.is_answered = True
@@ -375,60 +335,10 @@ class RequestInProgress:
         self._keep = self._keep and self._connection.whole
         if not self._keep:
             fields.append((b"connection", b"close"))
-        fields.append((b"date", _date()))
+        fields.append((b"date", date()))
         return head_bytes(status_line(self._start["status"]), fields)
 
 
-def scope_of(head: RequestHead, transport: asyncio.Transport, kind: str) -> Event:
-    """The ASGI scope of a request."""
-    target, _, query = head.target.partition(b"?")
-    if not target.startswith(b"/"):  # RFC 9112, 3.2.2: absolute form, as sent to proxies
-        target = b"/" + target.partition(b"://")[2].partition(b"/")[2]
-    return {
-        "type": kind,
-        "asgi": {"version": "3.0", "spec_version": "2.4"},
-        "http_version": "1.1" if head.is_1_1 else "1.0",
-        "method": head.method.decode(),
-        "scheme": ("ws" if kind == "websocket" else "http") + ("s" if transport.get_extra_info("ssl_object") else ""),
-        "path": unquote(target.decode("latin-1")),
-        "raw_path": target,
-        "query_string": query,
-        "root_path": "",
-        "headers": head.fields,
-        "client": _address(transport.get_extra_info("peername")),
-        "server": _address(transport.get_extra_info("sockname")),
-        "extensions": {},
-    }
-
-
-def _address(address: Any) -> tuple[str, int] | None:
-    return (str(address[0]), int(address[1])) if address else None
-
-
-_LINES = {status.value: b"HTTP/1.1 %d %b\r\n" % (status.value, status.phrase.encode()) for status in HTTPStatus}
-
-
-def status_line(status: int) -> bytes:
-    """The status line of a response."""
-    return _LINES.get(status) or b"HTTP/1.1 %d \r\n" % status
-
-
-class _Clock:
-    """The Date header, computed once a second."""
-
-    def __init__(self) -> None:
-        self.until = 0.0
-        self.text = b""
-
-
-_clock = _Clock()
-
-
-def _date() -> bytes:
-    now = asyncio.get_running_loop().time()
-    if now >= _clock.until:
-        _clock.text, _clock.until = formatdate(usegmt=True).encode(), now + 1.0
-    return _clock.text
-
-
-App: TypeAlias = Callable[[Event, Callable[[], Awaitable[Event]], Callable[[Event], Awaitable[None]]], Awaitable[None]]
+def scope_of_head(head: RequestHead, transport: asyncio.Transport, kind: str) -> Scope:
+    """The scope of a request over HTTP/1.1; `kind` is `http` or `websocket`."""
+    return scope_of(kind, "1.1" if head.is_1_1 else "1.0", head.method, head.target, head.fields, transport)

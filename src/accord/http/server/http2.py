@@ -1,373 +1,371 @@
-"""HTTP/2 on the server's side: hypercorn 0.18 with our fixes, which are all in this module and in `listener`.
+"""HTTP/2 connections on the server's side: `h2` knows the protocol, this module moves the bytes.
 
-What hypercorn does, and the class that fixes it:
+    bytes ──▶ h2 ──▶ Http2Request ──▶ application                many requests at a time
+    application ──▶ Http2Request.send ──▶ flow control ──▶ bytes
 
-- A client that stops reading an HTTP/2 stream does not stop the sender, so memory grows: `Buffer`.
-- Body bytes that arrive after the response end the connection with an error, or fill the queue of an application that
-  has returned and block the connection for ever: `BoundedHttp2`, `Inbox`.
-- A response that waits for its connection when the connection breaks waits for ever, with its memory: `BoundedHttp2`.
-- Errors of the application are not logged, and errors from a client's bytes go to asyncio's log: `Applications`,
-  `Http2Connection`.
-- Three kinds of connections stay open too long: one that is closed while its client does not read, one with HTTP/2 by
-  prior knowledge and no request, and one that is cut while requests are in progress: `Http2Connection`.
-- WebSockets: pings are sent but answers are ignored, and a closed connection stays for one interval. A message over
-  the limit is still collected, and is counted in characters. Invalid UTF-8 and malformed frames get no close code.
-  Bytes before the handshake's response leave the application waiting for ever, and a malformed handshake leaves its
-  connection open. Compression cannot be turned off, so a small frame can become gigabytes: `Socket`.
+A response waits in its request until the client's windows and the socket have room; its application waits with it, so
+each request holds one part of its response at most. A body counts against the client's window until the application has
+taken it. `Allowance` bounds frames that cost work and bring nothing. There is no Extended CONNECT (RFC 8441):
+WebSockets use HTTP/1.1.
 """
-
-# hypercorn and h2 are annotated only in part.
-# pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownVariableType=false
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
-from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import cast
 
+import h2.config
+import h2.connection
 import h2.events
-import hypercorn.asyncio.tcp_server
-import hypercorn.protocol
+import h2.exceptions
 from h2.errors import ErrorCodes
-from hypercorn.asyncio.task_group import TaskGroup
-from hypercorn.asyncio.tcp_server import TCPServer
-from hypercorn.config import Config
-from hypercorn.events import Closed, RawData, Updated
-from hypercorn.protocol import h2 as hypercorn_h2
-from hypercorn.protocol.events import Body, Data, Event, Request, StreamClosed
-from hypercorn.protocol.h2 import H2Protocol, StreamBuffer
-from hypercorn.protocol.ws_stream import ASGIWebsocketState, WSStream
-from wsproto.connection import ConnectionState
-from wsproto.events import BytesMessage, CloseConnection, Ping, TextMessage
-from wsproto.frame_protocol import CloseReason
-from wsproto.utilities import LocalProtocolError
+from h2.settings import SettingCodes, Settings
 
-from accord.transports.closing import within
+from accord.http.h1 import Fields
+from accord.http.server.allowance import Allowance
+from accord.http.server.asgi import Scope, scope_of
+from accord.http.server.http2_request import Http2Request
+from accord.http.server.lingering import close_after_reading
+from accord.http.server.supervisor import Supervisor
+from accord.transports.framed import DrainProgress
+from accord.transports.received import Received
 
-Json = dict[str, Any]
+STREAM_WINDOW = 64 * 1024
+CONNECTION_WINDOW = 256 * 1024
+"""Bytes of bodies that a client may send before applications take them: of one request, and of all together."""
 
-LINGER = 1.0
-"""Seconds that a client has to read the last bytes, and to answer a close frame."""
+SLICE = 64 * 1024
+"""Bytes of one response that are written before others have their turn."""
 
-SILENCES = 3
-"""Silent intervals after which a WebSocket is closed; a ping is sent in all but the first."""
+MOST_UNREAD = 1024 * 1024
+"""Bytes that may wait in the socket. Responses stop long before; what remains are answers to the client's frames."""
+
+LOOK_EVERY = 1.0
+"""The least number of seconds between two checks of a connection."""
+
+# The application's names are in lower case, and only our own application runs here, so the checks of what we send are
+# off: they take a tenth of a turn. Whatever the client sends is checked.
+CONFIG = h2.config.H2Configuration(
+    client_side=False, validate_outbound_headers=False, normalize_outbound_headers=False, header_encoding=None
+)
 
 log = logging.getLogger("accord.http")
 
 
-class Settings(Config):
-    """hypercorn's configuration with a setting of ours."""
-
-    heartbeat: float = 20.0
-    """Seconds between two pings on a WebSocket."""
-
-
-def mend() -> None:
-    """Replace hypercorn's classes with ours in its modules, where it looks them up by name.
-
-    This affects every hypercorn server in this process, so ours behave like the originals there.
-    """
-    for module, name, ours in (
-        (hypercorn.asyncio.tcp_server, "TaskGroup", Applications),
-        (hypercorn.protocol, "H2Protocol", BoundedHttp2),
-        (hypercorn_h2, "WSStream", Socket),
-        (hypercorn_h2, "StreamBuffer", Buffer),
-    ):
-        setattr(module, name, ours)
-
-
-class Http2Connection(TCPServer):
+class Http2Connection(Received):
     """One TCP connection that speaks HTTP/2."""
 
-    _has_ended = False
-    """Whether its client has left, so that its idle time must not be measured any more."""
+    _transport: asyncio.Transport
 
-    async def run(self) -> None:
-        try:
-            await super().run()
-        except Exception as error:
-            # The client sent something that hypercorn does not expect; other connections are not affected.
-            log.info("an HTTP/2 connection was closed: %r", _first(error))
+    def __init__(self, supervisor: Supervisor) -> None:
+        self._supervisor = supervisor
+        self._limits = supervisor.limits
+        self._loop = asyncio.get_running_loop()
+        self._http = h2.connection.H2Connection(CONFIG)
+        self._requests: dict[int, Http2Request] = {}
+        """The requests whose response is not complete."""
+        self._waiting: dict[int, Http2Request] = {}
+        """Those of them whose response waits for room, in the order of their turns."""
+        self._running = 0
+        """How many applications run. A request that was cancelled can still have one."""
+        self._allowance = Allowance(self._loop.time)
+        self._has_room = True
+        self._may_go_on = False
+        """Whether the client has enlarged a window, so that waiting responses may go on."""
+        self._is_leaving = False
+        self._idle_since = self._reads_since = self._loop.time()
+        self._written = 0
+        self._progress = DrainProgress()
+        self._look: asyncio.TimerHandle | None = None
 
-    async def _read_data(self) -> None:
-        protocol = self.protocol
-        handle = protocol.handle
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        self._http.local_settings = Settings(
+            client=False,
+            initial_values={
+                SettingCodes.MAX_CONCURRENT_STREAMS: self._limits.streams,
+                SettingCodes.INITIAL_WINDOW_SIZE: STREAM_WINDOW,
+                SettingCodes.MAX_HEADER_LIST_SIZE: self._http.DEFAULT_MAX_HEADER_LIST_SIZE,
+            },
+        )
+        self._http.initiate_connection()
+        self._http.increment_flow_control_window(CONNECTION_WINDOW - 65_535)
+        self._flush()
+        self._watch()
 
-        async def handled(event: Any) -> None:
-            await handle(event)
-            # With prior knowledge, hypercorn does not start the idle timer.
-            speaks = protocol.protocol
-            if isinstance(event, RawData) and isinstance(speaks, H2Protocol) and speaks.idle and not self._is_watched:
-                await self.idle_task.restart(self._task_group, self._idle_timeout)
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+        self._is_leaving = True
+        self._supervisor.forget(self)
+        if self._look is not None:
+            self._look.cancel()
+        self._drop_all()
 
-        protocol.handle = handled  # type: ignore[method-assign]
-        await super()._read_data()
-        self._has_ended = True
-        await self.idle_task.stop()
+    # In
 
-    @property
-    def _is_watched(self) -> bool:
-        return self.idle_task._handle is not None  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-
-    async def protocol_send(self, event: Any) -> None:
-        if self._has_ended and isinstance(event, Updated):
-            return  # a request that ends only now would keep the connection for as long as an idle one
-        if isinstance(event, RawData) and self.writer.transport.is_closing():
-            await self.protocol.handle(Closed())  # the client has left; asyncio would log a warning for each write
-            await asyncio.sleep(0)
+    def data_received(self, data: bytes) -> None:
+        if self._is_leaving:
             return
-        await super().protocol_send(event)
-
-    async def _close(self) -> None:
-        # Closing waits until all is written, which a client that does not read can delay for ever.
-        giving_up = self.loop.call_later(LINGER, self.writer.transport.abort)
         try:
-            await super()._close()
-        except OSError:
-            pass
+            for event in self._http.receive_data(data):
+                self._handle(event)
+        except h2.exceptions.ProtocolError as error:
+            log.info("an HTTP/2 connection was closed: %s", error)
+            self._leave()
+            return
+        if self._may_go_on:  # once for all frames of a read: there may be thousands of them
+            self._may_go_on = False
+            self._go_on()
+        self._flush()
+
+    def _handle(self, event: h2.events.Event) -> None:
+        match event:
+            case h2.events.RequestReceived():
+                self._begin(event)
+            case h2.events.DataReceived():
+                self._got(event)
+            case h2.events.StreamEnded(stream_id=number):
+                if (request := self._requests.get(number or 0)) is not None:
+                    request.got(b"", is_over=True)
+            case h2.events.StreamReset(stream_id=number):
+                self._was_reset(number or 0)
+            case h2.events.WindowUpdated():
+                self._may_go_on = True
+            case h2.events.RemoteSettingsChanged():
+                self._may_go_on = True
+                self._spend()
+            case h2.events.ConnectionTerminated():
+                self._leave()
+            case h2.events.PingReceived() | h2.events.PriorityUpdated() | h2.events.UnknownFrameReceived():
+                self._spend()
+            case _:
+                pass
+
+    def _spend(self) -> None:
+        """Count a frame that costs work and brings nothing; too many of them end the connection."""
+        if not self._is_leaving and not self._allowance.spend():
+            log.info("an HTTP/2 connection was closed: too many frames without a purpose")
+            self._say_goodbye(ErrorCodes.ENHANCE_YOUR_CALM)
+
+    def _begin(self, event: h2.events.RequestReceived) -> None:
+        number = event.stream_id or 0
+        method, target, fields = _request_of(event)
+        if self._is_leaving:
+            return
+        if self._running >= self._limits.streams:
+            self._spend()
+            self._reset(number, ErrorCodes.REFUSED_STREAM)
+        elif not (method.isascii() and method and target.isascii() and target):
+            self._reset(number, ErrorCodes.PROTOCOL_ERROR)
+        else:
+            request = Http2Request(self, number, is_head=method == b"HEAD", has_body=event.stream_ended is None)
+            self._requests[number] = request
+            self._running += 1
+            scope = scope_of("http", "2", method, target, fields, self._transport)
+            self._supervisor.start_task(self._answer(request, scope))
+
+    def _got(self, event: h2.events.DataReceived) -> None:
+        number, data, counted = event.stream_id or 0, event.data or b"", event.flow_controlled_length or 0
+        if not data and event.stream_ended is None:
+            self._spend()
+        if (request := self._requests.get(number)) is None:
+            self.acknowledge(number, counted)  # its response is complete, or it was refused
+        else:
+            request.count(counted)
+            request.got(data, is_over=False)
+
+    def acknowledge(self, number: int, counted: int) -> None:
+        """Let the client send as much again: these bytes of a body, as flow control counts them, were taken."""
+        if counted and not self._is_leaving:
+            self._http.acknowledge_received_data(counted, number)
+            self._flush()
+
+    def _was_reset(self, number: int) -> None:
+        self._waiting.pop(number, None)
+        if (request := self._requests.pop(number, None)) is None:
+            return
+        if not request.has_begun:
+            # RFC 9113, 10.5: a client that cancels what it has just asked for makes us work and waits for nothing.
+            self._spend()
+        request.leave()
+        self._note_idle()
+
+    async def _answer(self, request: Http2Request, scope: Scope) -> None:
+        try:
+            await self._supervisor.app(scope, request.receive, request.send)
+        except Exception:
+            log.exception("serving a request failed")
         finally:
-            giving_up.cancel()
+            self._running -= 1
+            if not request.is_answered:
+                self._drop(request, ErrorCodes.INTERNAL_ERROR)
+            self._note_idle()
 
+    # Out
 
-def _first(error: BaseException) -> BaseException:
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
-
-
-class Applications(TaskGroup):
-    """Runs the application, once for each request of a TCP connection."""
-
-    async def spawn_app(
-        self, app: Any, config: Config, scope: Any, send: Callable[[Any], Awaitable[None]]
-    ) -> Callable[[Any], Awaitable[None]]:
-        if not isinstance(config, Settings):  # another hypercorn server in this process
-            return await super().spawn_app(app, config, scope, send)
-        inbox = Inbox(config.max_app_queue_size)
-        self.spawn(_run, app, scope, inbox, send)
-        return inbox.put
-
-
-async def _run(app: Any, scope: Any, inbox: Inbox, send: Callable[[Any], Awaitable[None]]) -> None:
-    try:
-        await app(scope, inbox.get, send)
-    except Exception:
-        log.exception("serving a request failed")
-    finally:
-        inbox.close()
-        await send(None)
-
-
-class Inbox:
-    """Events that wait for an application; dropped when it has returned."""
-
-    def __init__(self, most: int) -> None:
-        self._events: deque[Json] = deque()
-        self._most = most
-        self._room = asyncio.Event()
-        self._filled = asyncio.Event()
-        self._is_over = False
-
-    async def put(self, event: Json) -> None:
-        while len(self._events) >= self._most and not self._is_over:
-            self._room.clear()
-            await self._room.wait()
-        if not self._is_over:
-            self._events.append(event)
-            self._filled.set()
-
-    async def get(self) -> Json:
-        while not self._events:
-            self._filled.clear()
-            await self._filled.wait()
-        event = self._events.popleft()
-        self._room.set()
-        return event
-
-    def close(self) -> None:
-        """Drop all events from now on: the application has returned."""
-        self._is_over = True
-        self._events.clear()
-        self._room.set()
-
-
-class BoundedHttp2(H2Protocol):
-    """The HTTP/2 protocol of one connection, with bounded buffers."""
-
-    async def handle(self, event: Any) -> None:
-        await super().handle(event)
-        if isinstance(event, Closed):
-            # Tasks that wait for a buffer to become empty would wait for ever.
-            for buffer in list(self.stream_buffers.values()):
-                await buffer.close()
-
-    async def _handle_events(self, events: list[h2.events.Event]) -> None:
-        for event in events:
-            if isinstance(event, h2.events.DataReceived) and event.stream_id not in self.streams:
-                # The request was answered before all of its body had come.
-                self.connection.acknowledge_received_data(event.flow_controlled_length or 0, event.stream_id)
-            elif isinstance(event, h2.events.RequestReceived) and not _can_be_read(event):
-                self.connection.reset_stream(event.stream_id, ErrorCodes.PROTOCOL_ERROR)
-            else:
-                await super()._handle_events([event])
-        await self._flush()
-
-
-def _can_be_read(request: h2.events.RequestReceived) -> bool:
-    named = {bytes(name): bytes(value) for name, value in request.headers or ()}
-    return all(named.get(name, b"").isascii() and named.get(name) for name in (b":method", b":path"))
-
-
-class Buffer(StreamBuffer):
-    """The send buffer of an HTTP/2 stream.
-
-    hypercorn's own wakes the sender after every attempt to write, even if nothing was written because the flow-control
-    window is closed, so each attempt lets in another message. This one wakes the sender only when there is room.
-    """
-
-    async def push(self, data: bytes) -> None:
-        # Append before waiting: the sending task is woken earlier and does not check again.
-        if self._complete:
-            raise hypercorn_h2.BufferCompleteError
-        self.buffer.extend(data)
-        await self._is_empty.clear()
-        while len(self.buffer) >= hypercorn_h2.BUFFER_HIGH_WATER and not self._complete:
-            await self._paused.clear()
-            await self._paused.wait()
-
-    async def pop(self, max_length: int) -> bytes:
-        length = min(len(self.buffer), max_length)
-        data = bytes(self.buffer[:length])
-        del self.buffer[:length]
-        if len(self.buffer) < hypercorn_h2.BUFFER_LOW_WATER:
-            await self._paused.set()
-        if not self.buffer:
-            await self._is_empty.set()
-        return data
-
-
-class Socket(WSStream):
-    """One WebSocket over HTTP/2."""
-
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self._parts: list[Any] = []
-        self._size = 0
-        self._was_heard = False
-        self._is_handling = False
-        self._has_closed = False
-        """Whether we sent a close frame first."""
-        self._ended: Json = {"type": "websocket.disconnect", "code": int(CloseReason.ABNORMAL_CLOSURE)}
-        self._over = asyncio.Event()
-
-    async def handle(self, event: Event) -> None:
-        if isinstance(event, StreamClosed):
-            await self._is_closed()
-            return
-        if isinstance(event, Body | Data) and not self.closed and not self.handshake.accepted:
-            await self._send_error_response(400)  # a client must wait for the handshake's response
-            await self.send(StreamClosed(stream_id=self.stream_id))
-            return
-        self._was_heard = self._is_handling = True
+    def write(self, request: Http2Request) -> None:
+        """Write as much of this response as there is room for; the rest waits for its turn."""
+        self._waiting.pop(request.number, None)
         try:
-            await super().handle(event)
-        finally:
-            self._is_handling = False
-        if isinstance(event, Request) and self.closed:  # it was not a valid handshake
-            await self.send(StreamClosed(stream_id=self.stream_id))
-
-    async def _is_closed(self) -> None:
-        if not self.closed:
-            self.closed = True
-            self._over.set()
-            if self.app_put is not None:
-                await self.app_put(self._ended)
-
-    async def app_send(self, message: Any) -> None:
-        if message is None and self.state == ASGIWebsocketState.CLOSED:
-            await within(LINGER, self._over.wait())  # for the other side's close
-        await super().app_send(message)
-
-    async def _accept(self, message: Any) -> None:
-        self.handshake.extensions = None  # compression is the only one
-        await super()._accept(message)
-        if isinstance(self.config, Settings):
-            self.task_group.spawn(self._watch, self.config.heartbeat)
-
-    # Received frames
-
-    async def _handle_events(self) -> None:
-        for event in self.connection.events():
-            if isinstance(event, CloseConnection):
-                await self._close_came(event)
-            elif self._has_closed:
-                continue
-            elif isinstance(event, TextMessage | BytesMessage):
-                await self._part_came(event)
-            elif isinstance(event, Ping):
-                await self._send_wsproto_event(event.response())
-
-    async def _part_came(self, part: TextMessage | BytesMessage) -> None:
-        self._size += len(part.data.encode() if isinstance(part, TextMessage) else part.data)
-        if self._size > self.config.websocket_max_message_size:
-            await self._close(CloseReason.MESSAGE_TOO_BIG, "the message is too big")
+            while self._has_room and not self._is_leaving and request.has_output:
+                if not self._write_slice(request):
+                    break
+        except h2.exceptions.ProtocolError as error:
+            log.info("a response over HTTP/2 could not be sent: %s", error)
+            self._drop(request, ErrorCodes.INTERNAL_ERROR)
             return
-        self._parts.append(part.data)
-        if part.message_finished:
-            parts, self._parts, self._size = self._parts, [], 0
-            whole = {"text": "".join(parts)} if isinstance(part, TextMessage) else {"bytes": b"".join(parts)}
-            await self._put({"type": "websocket.receive", **whole})
+        if request.is_sent:
+            self._complete(request)
+        elif request.has_output and not self._is_leaving:
+            self._waiting[request.number] = request
 
-    async def _put(self, event: Json) -> None:
-        if self.app_put is not None:
-            await self.app_put(event)
+    def _write_slice(self, request: Http2Request) -> bool:
+        """Write some of a response; False if the client's window is full."""
+        number, http = request.number, self._http
+        if (head := request.take_head()) is not None:
+            http.send_headers(number, head, end_stream=request.is_sent)
+        left = SLICE
+        while request.waiting and left > 0:
+            size = min(http.local_flow_control_window(number), http.max_outbound_frame_size, left)
+            if size <= 0:
+                break
+            data = request.take(size)
+            http.send_data(number, data, end_stream=request.is_sent)
+            left -= len(data)
+        if request.needs_end:
+            request.take_end()
+            http.end_stream(number)
+        self._flush()
+        return left <= 0
 
-    async def _close_came(self, event: CloseConnection) -> None:
-        if self.connection.state is ConnectionState.OPEN:  # a malformed frame, or invalid UTF-8
-            await self._close(CloseReason(event.code), event.reason or "")
-            return
-        self._ended["code"] = int(event.code or CloseReason.NO_STATUS_RCVD)
-        if self.connection.state is ConnectionState.REMOTE_CLOSING:
-            await self._send_wsproto_event(event.response())
-        await self.send(StreamClosed(stream_id=self.stream_id))
+    def _complete(self, request: Http2Request) -> None:
+        self._requests.pop(request.number, None)
+        if not request.is_whole and not self._is_leaving:
+            # RFC 9113, 8.1: the response is complete, so the client need not send the rest of the body.
+            self._reset(request.number, ErrorCodes.NO_ERROR)
+            self._flush()
+        request.leave()
+        self._note_idle()
 
-    async def _close(self, code: CloseReason, reason: str) -> None:
-        """Close after an error of the client, which has `LINGER` seconds to read the close frame."""
-        self._has_closed = True
-        self._parts.clear()
-        self._ended |= {"code": int(code), "reason": reason}
-        await self._send_wsproto_event(CloseConnection(code=code, reason=reason))
-        await self._put(self._ended)
-        self.task_group.spawn(self._linger)
-
-    async def _linger(self) -> None:
-        if not await within(LINGER, self._over.wait()):
-            await self.send(StreamClosed(stream_id=self.stream_id))
-
-    # Keep-alive
-
-    async def _watch(self, every: float) -> None:
-        silent = 0
-        while silent < SILENCES:
-            self._was_heard = False
-            # A ping can wait behind unread output; it must not stop the counting.
-            ping = asyncio.ensure_future(self._send_wsproto_event(Ping())) if silent else None
-            is_over = await within(every, self._over.wait())
-            if ping is not None:
-                ping.cancel()
-            if is_over:
+    def _go_on(self) -> None:
+        for request in list(self._waiting.values()):
+            if not self._has_room:
                 return
-            # While the application takes nothing, nothing is read, so a pong would not be seen.
-            silent = 0 if self._was_heard or self._is_handling else silent + 1
-        log.info("a WebSocket client answered no ping: its connection is closed")
-        self._ended["reason"] = "the client answered no ping"
-        await self.send(StreamClosed(stream_id=self.stream_id))
+            self.write(request)
 
-    async def _send_wsproto_event(self, event: Any) -> None:
-        try:
-            data = self.connection.send(event)
-        except LocalProtocolError:
+    def _flush(self) -> None:
+        data = self._http.data_to_send()
+        if (
+            not data or self._is_leaving or self._transport.is_closing()
+        ):  # uvloop raises for it, and asyncio only counts it
             return
-        await self.send(Data(stream_id=self.stream_id, data=data))
+        self._written += len(data)
+        self._transport.write(data)
+        if self._transport.get_write_buffer_size() > MOST_UNREAD:
+            log.info("a client reads none of the answers to its frames: its connection is closed")
+            self._transport.abort()
+
+    def pause_writing(self) -> None:
+        self._has_room = False
+
+    def resume_writing(self) -> None:
+        self._has_room = True
+        self._go_on()
+
+    # The end
+
+    def _drop(self, request: Http2Request, code: ErrorCodes) -> None:
+        """End this request without the rest of its response."""
+        self._waiting.pop(request.number, None)
+        if self._requests.pop(request.number, None) is not None and not self._is_leaving:
+            self._reset(request.number, code)
+            self._flush()
+        request.leave()
+        self._note_idle()
+
+    def _reset(self, number: int, code: ErrorCodes) -> None:
+        try:
+            self._http.reset_stream(number, code)
+        except h2.exceptions.ProtocolError:
+            return  # the stream has ended
+
+    def _drop_all(self) -> None:
+        requests = list(self._requests.values())
+        self._requests.clear()
+        self._waiting.clear()
+        for request in requests:
+            request.leave()
+
+    def _note_idle(self) -> None:
+        if self._requests or self._is_leaving:
+            return
+        self._idle_since = self._loop.time()
+        if self._supervisor.is_ending:
+            self._say_goodbye(ErrorCodes.NO_ERROR)
+
+    def _watch(self) -> None:
+        """Close the connection if it is idle or stalled, and cancel responses that the client does not take."""
+        now = self._loop.time()
+        if self._is_stalled(now):
+            log.info(
+                "a client read none of its responses for %g seconds: its connection is closed", self._limits.stalled
+            )
+            self._transport.abort()
+            return
+        for request in list(self._waiting.values()):
+            if now - request.waits_since > self._limits.stalled and self._has_room:
+                log.info("a response was cancelled: its window was full for %g seconds", self._limits.stalled)
+                self._drop(request, ErrorCodes.CANCEL)
+        left = self._idle_since + self._limits.idle - now
+        if not self._requests and left <= 0 and not self._is_leaving:
+            self._say_goodbye(ErrorCodes.NO_ERROR)
+        soon = min(left if left > 0 else self._limits.idle, self._limits.stalled)
+        self._look = self._loop.call_later(max(soon, LOOK_EVERY), self._watch)
+
+    def _is_stalled(self, now: float) -> bool:
+        unread = self._transport.get_write_buffer_size()
+        if not unread or self._progress.look(self._written, unread):
+            self._reads_since = now
+        return now - self._reads_since > self._limits.stalled
+
+    def _say_goodbye(self, code: ErrorCodes) -> None:
+        """Send GOAWAY and close."""
+        self._http.close_connection(code)
+        self._leave()
+
+    def _leave(self) -> None:
+        """Send what is ready, ignore what arrives, and close."""
+        self._flush()
+        self._is_leaving = True
+        self._drop_all()
+        close_after_reading(self._transport)
+
+    def end(self) -> None:
+        """Close the connection if no request is in progress, and otherwise after the last response."""
+        if not self._is_leaving:
+            self._note_idle()
+
+    def abort(self) -> None:
+        """Close the connection at once."""
+        self._transport.abort()
+
+
+def _request_of(event: h2.events.RequestReceived) -> tuple[bytes, bytes, Fields]:
+    """The method, the target and the header fields of a request, with `:authority` as `host`."""
+    method = target = authority = b""
+    fields: Fields = []
+    for name, value in cast("Fields", event.headers or []):
+        match name:
+            case b":method":
+                method = value
+            case b":path":
+                target = value
+            case b":authority":
+                authority = value
+            case _ if not name.startswith(b":"):
+                fields.append((name, value))
+            case _:
+                pass
+    if authority:  # h2 has checked that a Host header is the same
+        fields = [(b"host", authority), *(field for field in fields if field[0] != b"host")]
+    return method, target, fields

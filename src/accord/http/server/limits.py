@@ -19,6 +19,9 @@ class ServerLimits:
     body: int = 16 * MIB
     """Bytes of one message: a POST body (413 if larger) or a WebSocket message (close code 1009)."""
 
+    opening: int = MIB
+    """Bytes of a client's first message, `initialize`. A larger one is refused like one larger than `body`."""
+
     sockets: int = 20_000
     """Open TCP connections, including those in a TLS handshake. Further ones are closed at once; with TLS, the oldest
     connection with an unfinished handshake is closed instead."""
@@ -38,10 +41,12 @@ class ServerLimits:
     owner_processes: int = 100
     """Running agent processes of one owner. A further connection is answered with 429."""
 
-    bodies: int = 256 * MIB
-    """Bytes of all POST bodies that are arriving or waiting. Further ones are answered with 503."""
+    bodies: int = 32 * MIB
+    """Bytes of all large POST bodies that are arriving or waiting for their agents; small ones, up to 64 KiB, may take
+    half as much again. A further body waits, unread, for `arrival` seconds; then it is answered with 503. A body that
+    others wait for is refused after five seconds."""
 
-    waiting: int = 32 * MIB
+    waiting: int = 16 * MIB
     """Bytes of POST bodies that wait on one connection while its agent reads nothing. Further ones get 429."""
 
     streams: int = 1_000
@@ -78,3 +83,8 @@ class ServerLimits:
         for field in fields(self):
             if getattr(self, field.name) <= 0:
                 raise ValueError(f"limit {field.name!r} must be positive, got {getattr(self, field.name)}")
+
+    @property
+    def first(self) -> int:
+        """Bytes that a client's first message may have."""
+        return min(self.opening, self.body)

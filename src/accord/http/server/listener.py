@@ -4,7 +4,7 @@ with TLS: TlsAcceptor ──┐
                         ▼
 a connection ──▶ Http1Connection ──┬──▶ the application      HTTP/1.1, our own
                                    ├──▶ Upgrade              a WebSocket, our own
-                                   └──▶ Http2Connection      HTTP/2 (hypercorn), by ALPN or by its preface
+                                   └──▶ Http2Connection      HTTP/2, by ALPN or by its preface
 
 end ──▶ accept no more, close idle connections, wait a moment for the rest, then abort all that are left
 """
@@ -17,12 +17,12 @@ import ssl
 from collections.abc import Coroutine
 from typing import Any
 
-from hypercorn.asyncio.worker_context import WorkerContext
-
 from accord.http.h1 import RequestHead
 from accord.http.server.app import App
 from accord.http.server.http1 import Http1Connection
-from accord.http.server.http2 import Http2Connection, Settings, mend
+from accord.http.server.http2 import Http2Connection
+from accord.http.server.limits import ServerLimits
+from accord.http.server.supervisor import Supervised
 from accord.http.server.tls import BACKLOG, TlsAcceptor
 from accord.http.server.websocket import Upgrade
 from accord.tasks import Tasks
@@ -48,27 +48,19 @@ class Listener:
                 protocol=lambda: Http1Connection(self),
                 has_room=lambda: self._has_room,
             )
-        self._settings = _settings(app)
         self._tasks = Tasks(asyncio.get_running_loop())
-        self._connections: set[Http1Connection] = set()
-        """The connections that speak HTTP/1.1."""
+        self._connections: set[Supervised] = set()
+        """The connections that speak HTTP."""
         self._sockets: set[asyncio.Transport] = set()
-        """The connections that became a WebSocket or HTTP/2."""
+        """The connections that became a WebSocket."""
 
     @property
-    def idle(self) -> float:
-        """Seconds that a connection stays open without a request."""
-        return self.app.limits.idle
-
-    @property
-    def stalled(self) -> float:
-        """Seconds that responses may wait without the client reading any of them."""
-        return self.app.limits.stalled
+    def limits(self) -> ServerLimits:
+        """The server's limits."""
+        return self.app.limits
 
     async def start(self) -> None:
         """Begin to accept connections."""
-        mend()
-        self._context = WorkerContext(None)
         if self._acceptor is not None:
             self._acceptor.start()
         else:
@@ -86,7 +78,7 @@ class Listener:
     def _has_room(self) -> bool:
         return self.open < self.app.limits.sockets
 
-    def takes(self, connection: Http1Connection) -> bool:
+    def takes(self, connection: Supervised) -> bool:
         """Count this connection, unless the server ends or has `ServerLimits.sockets` of them; whether it was."""
         if self._acceptor is not None:
             self._acceptor.made(connection)
@@ -95,7 +87,7 @@ class Listener:
         self._connections.add(connection)
         return True
 
-    def forget(self, connection: Http1Connection) -> None:
+    def forget(self, connection: Supervised) -> None:
         """Count this connection no longer: it has ended, or became a WebSocket or HTTP/2."""
         self._connections.discard(connection)
 
@@ -103,32 +95,11 @@ class Listener:
         """Run this for a request; `end` waits for it."""
         self._tasks.start(work, "accord http request")
 
-    def upgrade(
-        self, connection: Http1Connection, transport: asyncio.Transport, head: RequestHead, rest: bytes
-    ) -> None:
-        """Make this connection a WebSocket, if the application accepts it."""
+    def upgrade(self, connection: Supervised, transport: asyncio.Transport, head: RequestHead, rest: bytes) -> None:
+        """Make this connection a WebSocket, if the application accepts it; `rest` is what follows the request."""
         self.forget(connection)
-        self._start_counted(transport, Upgrade(transport, head, rest).answer(self.app))
-
-    def hand_over(self, connection: Http1Connection, transport: asyncio.Transport, data: bytes) -> None:
-        """Speak HTTP/2 on this connection; `data` is what has been received of it."""
-        self.forget(connection)
-        loop = asyncio.get_running_loop()
-
-        def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            app: Any = self.app
-            speaking = Http2Connection(app, loop, self._settings, self._context, {}, reader, writer)
-            self._start_counted(transport, speaking.run())
-
-        protocol = asyncio.StreamReaderProtocol(asyncio.StreamReader(loop=loop), connected, loop=loop)
-        transport.set_protocol(protocol)
-        protocol.connection_made(transport)
-        if data:
-            protocol.data_received(data)
-
-    def _start_counted(self, transport: asyncio.Transport, work: Coroutine[Any, Any, None]) -> None:
         self._sockets.add(transport)  # before the task's first step, or the connection would not count until then
-        self.start_task(self._counted(transport, work))
+        self.start_task(self._counted(transport, Upgrade(transport, head, rest).answer(self.app)))
 
     async def _counted(self, transport: asyncio.Transport, work: Coroutine[Any, Any, None]) -> None:
         try:
@@ -136,13 +107,22 @@ class Listener:
         finally:
             self._sockets.discard(transport)
 
+    def speak_http2(self, connection: Supervised, transport: asyncio.Transport, data: bytes) -> None:
+        """Speak HTTP/2 on this connection; `data` is what has been received of it."""
+        self.forget(connection)
+        speaking = Http2Connection(self)
+        self._connections.add(speaking)
+        transport.set_protocol(speaking)
+        speaking.connection_made(transport)
+        if data:
+            speaking.data_received(data)
+
     async def end(self) -> None:
         """Accept no more, and abort the connections that do not end by themselves.
 
         The application must have ended its streams before.
         """
         self.is_ending = True
-        await self._context.terminated.set()
         if self._server is not None:
             self._server.close()
         if self._acceptor is not None:
@@ -158,15 +138,3 @@ class Listener:
         if self._tasks.running:
             await asyncio.wait(set(self._tasks.running), timeout=ENDING)
         await self._tasks.end(ENDING)
-
-
-def _settings(app: App) -> Settings:
-    settings = Settings()
-    settings.accesslog = settings.errorlog = None
-    settings.keep_alive_max_requests = 2**31
-    settings.keep_alive_timeout = app.limits.idle
-    settings.h2_max_concurrent_streams = app.limits.streams
-    settings.websocket_max_message_size = app.limits.body
-    settings.heartbeat = app.limits.heartbeat
-    settings.include_server_header = False
-    return settings

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
+from mmap import mmap
+from typing import Any, TypeVar
 
+from accord.http.headers import CONNECTION_ID
 from accord.http.server.limits import ServerLimits
-from accord.http.server.quota import Bytes
+from accord.http.server.room import Bodies
 from accord.http.server.validation import Headers, Refusal
 from accord.transports.closing import within
 
@@ -20,6 +22,8 @@ PASSING = 2.0
 DIGITS = 18
 """The most digits of a Content-Length."""
 
+Result = TypeVar("Result")
+
 
 class RequestBody:
     """One request body from an ASGI server."""
@@ -29,36 +33,65 @@ class RequestBody:
         headers: Headers,
         receive: Callable[[], Awaitable[MutableMapping[str, Any]]],
         limits: ServerLimits,
-        together: Bytes,
+        bodies: Bodies,
     ) -> None:
         self.size = 0
         """Bytes that have arrived."""
-        self._declared = headers.get("content-length", "")
+        self._most = limits.body if headers.get(CONNECTION_ID) else limits.first
+        declared = headers.get("content-length", "")
+        is_declared = declared.isdecimal()
+        self._is_too_large = is_declared and (len(declared) > DIGITS or int(declared) > self._most)
         self._receive = receive
         self._limits = limits
         self._is_over = False
-        self._together = together
-        """Counts the bodies of all requests together."""
-        self._kept = 0
+        self._share = bodies.share(int(declared) if is_declared and not self._is_too_large else self._most)
 
     async def read(self) -> bytes:
         """Read the whole body; raises Refusal."""
-        if self._declared.isdecimal() and (len(self._declared) > DIGITS or int(self._declared) > self._limits.body):
+        if self._is_too_large:
             raise self._too_large()
-        parts: list[bytes] = []
-        loop = asyncio.get_running_loop()
-        latest = loop.time() + self._limits.arrival
+        if not self._share.take_now():
+            await self._wait_for_room()
+        latest = asyncio.get_running_loop().time() + self._limits.arrival
         try:
-            async with asyncio.timeout_at(latest) as patience:
-                while not self._is_over:
-                    parts.append(part := await self._next())
-                    self._keep(part)
-                    if self.size > self._limits.body:
-                        raise self._too_large()
-                    patience.reschedule(latest + self.size / SLOWEST)
+            data = await self._share.during(self._whole(latest), latest)
         except TimeoutError:
             raise Refusal(408, f"the body did not arrive in time: only {self.size:,} bytes were received") from None
-        return b"".join(parts)
+        self._share.shrink(self.size)
+        return data
+
+    async def _wait_for_room(self) -> None:
+        latest = asyncio.get_running_loop().time() + self._limits.arrival
+        try:
+            await self._share.during(self._share.wait(), latest)
+        except TimeoutError:
+            raise Refusal(503, f"other request bodies take {self._limits.bodies:,} bytes: try again later") from None
+
+    async def _whole(self, latest: float) -> bytes:
+        first = await self._part()
+        return first if self._is_over else await self._gathered(first, latest)
+
+    async def _gathered(self, first: bytes, latest: float) -> bytes:
+        # What the allocator gives for a growing buffer stays ours for long. This memory goes back at once, whatever
+        # becomes of the request, and takes no more of it than has arrived.
+        with mmap(-1, max(1, self._share.size)) as kept:
+            kept.write(first)
+            while not self._is_over:
+                self._share.put_off(latest + self.size / SLOWEST)
+                kept.write(await self._part())
+            return kept[: self.size]
+
+    async def _part(self) -> bytes:
+        part = await self._next()
+        if self.size > self._most:
+            raise self._too_large()
+        if self.size > self._share.size:
+            raise Refusal(400, f"the body is longer than its Content-Length of {self._share.size:,} bytes")
+        return part
+
+    async def held_during(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Await this while the body is in memory; raises Refusal if others need its room."""
+        return await self._share.during(work)
 
     async def _next(self) -> bytes:
         message = await self._receive()
@@ -70,19 +103,13 @@ class RequestBody:
         self.size += len(part)
         return part
 
-    def _keep(self, part: bytes) -> None:
-        if not self._together.has_room(len(part)):
-            raise Refusal(503, f"request bodies together exceed {self._limits.bodies:,} bytes: try again later")
-        self._kept += len(part)
-        self._together.add(len(part))
-
     def release(self) -> None:
-        """Stop counting this body: its request has ended."""
-        self._together.remove(self._kept)
-        self._kept = 0
+        """Give back the room of this body: its request has ended."""
+        self._share.release()
 
     def _too_large(self) -> Refusal:
-        return Refusal(413, f"message too large: at most {self._limits.body:,} bytes are allowed")
+        first = "" if self._most == self._limits.body else " for the first message of a connection"
+        return Refusal(413, f"message too large: at most {self._most:,} bytes are allowed{first}")
 
     @property
     def is_over(self) -> bool:

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from accord.errors import AccordError
+from accord.extras import missing_extra
 from accord.http.server.access import Access, is_loopback, names_of
 from accord.http.server.app import App
 from accord.http.server.hosting import Hosted
 from accord.http.server.limits import ServerLimits
 from accord.transports.closing import to_the_end
-from accord.transports.websocket import EXTRA_MISSING
 
 if TYPE_CHECKING:
     from accord.http.server.listener import Listener
@@ -56,11 +56,11 @@ async def serve(
     it ends at once.
     """
     ending = asyncio.Event()
-    with _Signals() as told:
+    with _Signals() as signals:
         async with serving(
             hosted, host=host, port=port, access=access, certificate=certificate, key=key, limits=limits
         ) as server:
-            told.call(lambda: server.app.hurry() if ending.is_set() else ending.set())
+            signals.call(lambda: server.app.hurry() if ending.is_set() else ending.set())
             if on_ready is not None:
                 on_ready(server)
             await ending.wait()
@@ -131,7 +131,7 @@ def _listener(app: App, listening: socket.socket, tls: ssl.SSLContext | None) ->
         from accord.http.server.listener import Listener
     except ImportError:
         listening.close()
-        raise AccordError(EXTRA_MISSING) from None
+        raise missing_extra("http", "serving over HTTP") from None
     return Listener(app, listening, tls)
 
 

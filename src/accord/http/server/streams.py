@@ -1,13 +1,13 @@
-"""The event streams of one connection: numbers messages, routes them, and keeps them to be sent again. PURE.
+"""The event streams of one connection: numbers messages, and keeps them to be sent again. PURE.
 
-    put(frame) ──▶ number ──▶ its stream ──▶ take ──▶ kept, until the limit is reached
-                                  ▲                     │
-                                  └──── resume(last) ◀──┘
+    put(frame, where it belongs) ──▶ number ──▶ its stream ──▶ take ──▶ kept, until the limit is reached
+                                                    ▲                     │
+                                                    └──── resume(last) ◀──┘
 
-A message of a session (its params name the session, or it answers a request that did) goes over that session's stream,
-all others over the connection's stream. A message waits here, and is counted, until the client reads its stream. After
-that it is kept for a client that resumes the stream; past the limit, the oldest messages are dropped. A client that
-resumes too late gets an error: missed messages are never skipped silently.
+A message of a session goes over that session's stream, all others over the connection's stream; `calls` decides which.
+A message waits here, and is counted, until the client reads its stream. After that it is kept for a client that resumes
+the stream; past the limit, the oldest messages are dropped. A client that resumes too late gets an error: missed
+messages are never skipped silently.
 """
 
 from __future__ import annotations
@@ -16,10 +16,8 @@ from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from accord.http.headers import MAKES_SESSION_KNOWN, SESSION_ANSWERED_ON_CONNECTION, session_of
+from accord.http.server.calls import Sent
 from accord.http.server.limits import ServerLimits
-from accord.jsonrpc.frames import RequestId
-from accord.jsonrpc.messages import Answer, Call, Malformed, Message, Tell, parse
 
 
 class Numbered(NamedTuple):
@@ -52,85 +50,30 @@ class Stream:
 
 
 class Streams:
-    """The streams of one connection.
+    """The streams of one connection. `keep` is how many bytes of sent messages are kept."""
 
-    `keep` is how many bytes of sent messages are kept, `requests` how many requests of the agent are remembered.
-    """
-
-    def __init__(self, keep: int = ServerLimits().kept, requests: int = ServerLimits().requests) -> None:
+    def __init__(self, keep: int = ServerLimits().kept) -> None:
         self.waiting_bytes = 0
         self.connection = Stream(None)
         self.sessions: dict[str, Stream] = {}
         """The streams of the sessions that this connection knows."""
         self._numbers = 0
         self._keep = keep
-        self._most_requests = requests
         self._kept: deque[tuple[Stream, Numbered]] = deque()
         self._kept_bytes = 0
-        self._theirs: dict[RequestId, _Asked] = {}
-        """The client's requests that wait for an answer."""
-        self._ours: dict[RequestId, str | None] = {}
-        """The agent's requests that wait for an answer, oldest first, and the session of each."""
 
-    # What the client sent decides where its answer goes
-
-    @property
-    def unanswered(self) -> int:
-        """How many requests of the client wait for an answer."""
-        return len(self._theirs)
-
-    def asked(self, call: Call, session: str | None) -> None:
-        """Note that the client has sent this request; its answer goes over the session's stream."""
-        if session is not None and call.method in MAKES_SESSION_KNOWN:
-            self.session(session)
-        self._theirs[call.id] = _Asked(call.method, session)
-
-    def session_of_ours(self, request_id: RequestId | None) -> str | None:
-        """The session of an agent's request that the client has not answered."""
-        return None if request_id is None else self._ours.get(request_id)
-
-    def answered(self, request_id: RequestId | None) -> None:
-        """Note that the client has answered this request of the agent."""
-        if request_id is not None:
-            self._ours.pop(request_id, None)
-
-    # What the agent sends
-
-    def put(self, frame: bytes) -> tuple[Stream, bool]:
-        """Number and route this message; returns its stream, and whether that stream is new."""
+    def put(self, frame: bytes, sent: Sent) -> tuple[Stream, bool]:
+        """Number this message and add it to its stream; returns that stream, and whether a stream is new."""
         known = len(self.sessions)
-        stream = self._stream_of(parse(frame))
+        if sent.made is not None:
+            self.session(sent.made)
+        stream = self.connection if sent.session is None else self.session(sent.session)
+        if sent.closes is not None:
+            stream.over = sent.closes
         self._numbers += 1
         stream.waiting.append(Numbered(self._numbers, frame))
         self.waiting_bytes += len(frame)
         return stream, len(self.sessions) > known
-
-    def _stream_of(self, message: Message | Malformed) -> Stream:
-        match message:
-            case Answer():
-                return self._stream_of_answer(message)
-            case Call() | Tell():
-                session = session_of(message.params)
-                if isinstance(message, Call):
-                    self._ask(message.id, session)
-                return self.connection if session is None else self.session(session)
-            case _:  # malformed: its reader reports that
-                return self.connection
-
-    def _ask(self, request_id: RequestId, session: str | None) -> None:
-        self._ours[request_id] = session
-        if len(self._ours) > self._most_requests:  # an answer to the oldest is still delivered, its header unchecked
-            del self._ours[next(iter(self._ours))]
-
-    def _stream_of_answer(self, answer: Answer) -> Stream:
-        asked = None if answer.id is None else self._theirs.pop(answer.id, None)
-        if answer.error is None and (made := session_of(answer.result)) is not None:
-            self.session(made)
-        if asked is None or asked.session is None or asked.method in SESSION_ANSWERED_ON_CONNECTION:
-            return self.connection
-        stream = self.session(asked.session)
-        stream.over = answer.error is None and asked.method in ("session/close", "session/delete")
-        return stream
 
     def session(self, key: str) -> Stream:
         """The stream of a session that a message has named."""
@@ -195,8 +138,3 @@ class Streams:
             del self.sessions[stream.key]
             self._kept_bytes -= sum(len(message.frame) for message in self._kept_of(stream))
             self._kept = deque(kept for kept in self._kept if kept[0] is not stream)
-
-
-class _Asked(NamedTuple):
-    method: str
-    session: str | None

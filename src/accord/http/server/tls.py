@@ -17,12 +17,8 @@ import socket
 import ssl
 from asyncio.sslproto import SSLProtocol
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from accord.tasks import Tasks
-
-if TYPE_CHECKING:
-    from accord.http.server.http1 import Http1Connection
 
 BACKLOG = 1024
 """Connections that the system keeps for us until they are accepted."""
@@ -52,7 +48,7 @@ class TlsAcceptor:
         tls: ssl.SSLContext,
         *,
         deadline: float,
-        protocol: Callable[[], Http1Connection],
+        protocol: Callable[[], asyncio.BaseProtocol],
         has_room: Callable[[], bool],
     ) -> None:
         self._listening = listening
@@ -64,7 +60,8 @@ class TlsAcceptor:
         self._tasks = Tasks(self._loop)
         self._pending: dict[socket.socket, asyncio.Task[None]] = {}
         """The connections with an unfinished handshake, oldest first, and the task of each."""
-        self._sockets: dict[Http1Connection, socket.socket] = {}
+        self._sockets: dict[object, socket.socket] = {}
+        """The sockets of connections in a handshake, by the protocol that each will have."""
 
     @property
     def pending(self) -> int:
@@ -76,7 +73,7 @@ class TlsAcceptor:
         self._listening.listen(BACKLOG)
         self._accepting = asyncio.create_task(self._accept(), name="accord http: accept TLS connections")
 
-    def made(self, connection: Http1Connection) -> None:
+    def made(self, connection: object) -> None:
         """Note that the handshake of this connection is done, so that it is no longer pending."""
         if (accepted := self._sockets.pop(connection, None)) is not None:
             self._pending.pop(accepted, None)
@@ -150,7 +147,7 @@ class TlsAcceptor:
         finally:
             self._sockets.pop(connection, None)
 
-    async def _handshake_of_asyncio(self, accepted: socket.socket, connection: Http1Connection) -> None:
+    async def _handshake_of_asyncio(self, accepted: socket.socket, connection: asyncio.BaseProtocol) -> None:
         done = self._loop.create_future()
         transport, _ = await self._loop.connect_accepted_socket(
             lambda: TlsProtocol(

@@ -1,4 +1,8 @@
-"""Validates requests by their headers and body, and decides the status of a refusal. PURE.
+"""Validates requests: reads one as a value that says what it is, or refuses it with a status. PURE.
+
+    method, headers, body ──▶ read ──▶ Opens | Posts | AnswersBadly | Reads | Ends
+                                └────▶ Refusal
+    Posts, the connection's calls ──▶ session_of_posted
 
 | request | answer |
 |---|---|
@@ -14,13 +18,14 @@
 | GET that resumes after a message that is no longer kept | 410 |
 | any other method | 405 |
 
-The specification has 501 for a batch; the TypeScript SDK and others answer 400, and so do we.
+The specification has 501 for a batch; the TypeScript SDK and others answer 400, and so do we. What depends on the state
+of a connection or a stream (404, 409, 410) is refused by `app` and `connection`, which know it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from typing import NamedTuple, TypeAlias
 
 from accord.http.headers import (
     CONNECTION_ID,
@@ -32,11 +37,14 @@ from accord.http.headers import (
     SESSION_ID,
     session_of,
 )
-from accord.http.server.streams import Streams
-from accord.jsonrpc.messages import Answer, Call, Malformed, Tell
+from accord.http.server.calls import INITIALIZE, Calls
+from accord.jsonrpc.messages import Answer, Call, Malformed, Tell, parse
 
 Headers = Mapping[str, str]
 """Names in lower case."""
+
+DIGITS = 18
+"""The most digits of a number in a header."""
 
 
 class Refusal(Exception):
@@ -49,60 +57,126 @@ class Refusal(Exception):
         self.body = body
 
 
-@dataclass(frozen=True, slots=True)
-class PostedMessage:
-    """A posted message and the session it belongs to."""
+class Opens(NamedTuple):
+    """A POST of `initialize`, which opens a connection."""
 
+    call: Call
+    body: bytes
+
+
+class Posts(NamedTuple):
+    """A POST of a message on a connection."""
+
+    connection: str
     message: Call | Tell | Answer
+    body: bytes
+    session: str | None = None
+    """The session in its header, which may be missing."""
+    number: int | None = None
+    """The number that the client gave it, so that a repeated POST is taken once."""
+
+
+class AnswersBadly(NamedTuple):
+    """A POST of a malformed answer, which fails the request that it answers."""
+
+    connection: str
+    answer: Malformed
+    body: bytes
+
+    @property
+    def refusal(self) -> Refusal:
+        """The response to it."""
+        return _malformed(self.answer)
+
+
+class Reads(NamedTuple):
+    """A GET: reads the stream of a session, or of the connection if `session` is None."""
+
+    connection: str
     session: str | None
+    last: int | None
+    """The number of the last message that a resuming client has received."""
 
 
-def method(given: str) -> str:
-    """Check the method: POST, GET or DELETE."""
-    if given not in ("POST", "GET", "DELETE"):
-        raise Refusal(405, "method not allowed; use POST, GET or DELETE")
-    return given
+class Ends(NamedTuple):
+    """A DELETE, which ends a connection."""
+
+    connection: str
 
 
-def media_type(headers: Headers) -> None:
-    """Refuse a POST whose Content-Type is not JSON."""
-    given = headers.get("content-type", "").partition(";")[0].strip().lower()
-    if given != JSON:
+Request: TypeAlias = Opens | Posts | AnswersBadly | Reads | Ends
+
+
+async def read(method: str, headers: Headers, body: Callable[[], Awaitable[bytes]]) -> Request:
+    """Read a request; `body` is awaited for a POST of JSON only. Raises Refusal."""
+    match method:
+        case "POST":
+            _check_media_type(headers)
+            return posted(headers, await body())
+        case "GET":
+            _check_accept(headers)
+            last = _number(headers, LAST_EVENT_ID, "Last-Event-ID must be an event id of this server")
+            return Reads(_connection(headers), headers.get(SESSION_ID) or None, last)
+        case "DELETE":
+            return Ends(_connection(headers))
+        case _:
+            raise Refusal(405, "method not allowed; use POST, GET or DELETE")
+
+
+def _check_media_type(headers: Headers) -> None:
+    if headers.get("content-type", "").partition(";")[0].strip().lower() != JSON:
         raise Refusal(415, f"Content-Type must be {JSON}")
 
 
-def malformed(message: Malformed) -> Refusal:
-    """The refusal of a body that is not a valid message."""
-    return Refusal(400, message.problem, message.reply())
+def _check_accept(headers: Headers) -> None:
+    # A missing Accept header or `*/*` is refused: the specification requires it to be explicit.
+    if EVENTS not in headers.get("accept", "").lower():
+        raise Refusal(406, f"Accept must include {EVENTS}")
 
 
-def opens(message: Call | Tell | Answer, headers: Headers) -> bool:
-    """Whether this POST opens a connection; refuses one that does not and names no connection."""
-    is_initialize = isinstance(message, Call) and message.method == "initialize"
-    has_connection = bool(headers.get(CONNECTION_ID))
-    if is_initialize and has_connection:
-        raise Refusal(400, "`initialize` opens a connection: send it without Acp-Connection-Id")
-    if not is_initialize and not has_connection:
-        raise Refusal(400, "missing header Acp-Connection-Id")
-    return is_initialize
-
-
-def connection_id(headers: Headers) -> str:
-    """The id of the connection that a request names."""
+def _connection(headers: Headers) -> str:
     if not (given := headers.get(CONNECTION_ID)):
         raise Refusal(400, "missing header Acp-Connection-Id")
     return given
 
 
-def posted(message: Call | Tell | Answer, headers: Headers, outbound: Streams) -> PostedMessage:
-    """The message with its session; refuses it if the header names another one."""
-    session = outbound.session_of_ours(message.id) if isinstance(message, Answer) else session_of(message.params)
-    given = headers.get(SESSION_ID)
-    if session is not None and not given and not _says_enough(message):
+def posted(headers: Headers, body: bytes) -> Opens | Posts | AnswersBadly:
+    """Read a POST of JSON; raises Refusal."""
+    message = parse(body)
+    if isinstance(message, Malformed):
+        if message.answerable or not headers.get(CONNECTION_ID):
+            raise _malformed(message)
+        return AnswersBadly(_connection(headers), message, body)
+    if isinstance(message, Call) and message.method == INITIALIZE:
+        if headers.get(CONNECTION_ID):
+            raise Refusal(400, "`initialize` opens a connection: send it without Acp-Connection-Id")
+        return Opens(message, body)
+    number = _number(headers, MESSAGE, "Accord-Message must be a decimal number")
+    return Posts(_connection(headers), message, body, headers.get(SESSION_ID) or None, number)
+
+
+def _malformed(message: Malformed) -> Refusal:
+    return Refusal(400, message.problem, message.reply())
+
+
+def _number(headers: Headers, name: str, problem: str) -> int | None:
+    given = headers.get(name)
+    if given is None:
+        return None
+    if not (given.isascii() and given.isdecimal() and len(given) <= DIGITS):
+        raise Refusal(400, problem)
+    return int(given)
+
+
+def session_of_posted(posts: Posts, calls: Calls) -> str | None:
+    """The session that a posted message belongs to; raises Refusal if its header names another one."""
+    message = posts.message
+    session = calls.session_of_ours(message.id) if isinstance(message, Answer) else session_of(message.params)
+    if session is not None and not posts.session and not _says_enough(message):
         raise Refusal(400, "missing header Acp-Session-Id")
-    if session is not None and given and given != session:
+    if session is not None and posts.session and posts.session != session:
         raise Refusal(400, "Acp-Session-Id does not match the message's session")
-    return PostedMessage(message, session)
+    return session
 
 
 def _says_enough(message: Call | Tell | Answer) -> bool:
@@ -111,34 +185,3 @@ def _says_enough(message: Call | Tell | Answer) -> bool:
     An answer is found by its id, and a client that opens a session may have no stream of it yet.
     """
     return isinstance(message, Answer) or message.method in MAKES_SESSION_KNOWN or message.method == "session/fork"
-
-
-def accepts_events(headers: Headers) -> None:
-    """Refuse a GET that does not accept event streams.
-
-    A missing Accept header or `*/*` is refused: the specification requires it to be explicit.
-    """
-    if EVENTS not in headers.get("accept", "").lower():
-        raise Refusal(406, f"Accept must include {EVENTS}")
-
-
-def last_event(headers: Headers) -> int | None:
-    """The number in Last-Event-ID: the last message that a resuming client has received, or None."""
-    return _number(headers, LAST_EVENT_ID, "Last-Event-ID must be an event id of this server")
-
-
-def number(headers: Headers) -> int | None:
-    """The number that the client gave this POST, or None."""
-    return _number(headers, MESSAGE, "Accord-Message must be a decimal number")
-
-
-def _number(headers: Headers, name: str, problem: str) -> int | None:
-    given = headers.get(name)
-    if given is None:
-        return None
-    if not (given.isascii() and given.isdecimal() and len(given) < _DIGITS):
-        raise Refusal(400, problem)
-    return int(given)
-
-
-_DIGITS = 19

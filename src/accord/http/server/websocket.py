@@ -2,7 +2,7 @@
 
 `websockets` validates the handshake and computes the response; the application decides on access. The application then
 takes the socket itself, by an ASGI extension of ours, so that a frame needs no event, no queue and no task. With other
-servers, and over HTTP/2, it uses ASGI events (`asgi_websocket`).
+servers it uses ASGI events (`asgi_websocket`).
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ from collections.abc import Sequence
 from websockets.http11 import Request
 from websockets.server import ServerProtocol
 
-from accord.http.h1 import Fields, RequestHead, head_bytes
-from accord.http.server.app import OWN_SOCKET
-from accord.http.server.http1 import App, Event, scope_of, status_line
-from accord.http.server.ledger import Ledger
+from accord.http.h1 import Fields, RequestHead, head_bytes, status_line
+from accord.http.server.asgi import OWN_SOCKET, Application, Event
+from accord.http.server.calls import Calls
+from accord.http.server.http1 import scope_of_head
 from accord.http.server.limits import ServerLimits
-from accord.jsonrpc.messages import parse
 from accord.transports.base import End, Receiver
 from accord.transports.framed import DrainProgress, Framed
 from accord.transports.websocket_frames import GOING_AWAY, NORMAL
@@ -40,9 +39,10 @@ class ServerSocket(Framed):
             ping_every=limits.heartbeat,
             pings=SILENT_PINGS,
             high_water=limits.unread,
+            first=limits.first,
         )
         self.limits = limits
-        self.ledger = Ledger(limits.sessions, limits.requests)
+        self.calls = Calls(limits.sessions, limits.requests)
         self.received = self.sent = 0
         """Bytes of messages."""
         self._waits_since = asyncio.get_running_loop().time()
@@ -54,14 +54,16 @@ class ServerSocket(Framed):
     def send(self, frames: Sequence[bytes]) -> None:
         super().send(frames)
         for frame in frames:
-            self.ledger.said(frame)
+            self.calls.websocket_sent(frame)
             self.sent += len(frame)
 
     def _deliver(self, messages: Sequence[bytes], receiver: Receiver) -> None:
+        if not self.received:
+            self._frames.opened()
         passed: list[bytes] = []
         for frame in messages:
             self.received += len(frame)
-            if (refusal := self.ledger.hear(parse(frame))) is None:
+            if (refusal := self.calls.websocket_received(frame)) is None:
                 passed.append(frame)
             else:
                 self.send([refusal])
@@ -129,7 +131,7 @@ class Upgrade:
         self.link: ServerSocket | None = None
         socket.pause_reading()
 
-    async def answer(self, app: App) -> None:
+    async def answer(self, app: Application) -> None:
         """Run the application, which accepts or refuses the handshake and serves the connection."""
         protocol = ServerProtocol()
         protocol.receive_data(_encoded(self._head))
@@ -145,7 +147,7 @@ class Upgrade:
             return
 
         self._accepting = [(name.encode(), value.encode()) for name, value in response.headers.raw_items()]
-        scope = scope_of(self._head, self._socket, "websocket")
+        scope = scope_of_head(self._head, self._socket, "websocket")
         scope["subprotocols"] = []
         scope["extensions"] = {"websocket.http.response": {}, OWN_SOCKET: self._take}
         try:

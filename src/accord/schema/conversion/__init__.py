@@ -1,40 +1,42 @@
-"""Values of version 1 in version 2, and back, as far as the proposals say how.
+"""Converts values of version 1 to version 2, and back, as far as the proposals say how.
 
-    to_v2(value)                  to_v1(value)                  all_to_v1(value)
-      a value of version 1          a value of version 2          the same, as a list: a whole message is a chunk for
-      in version 2                  in version 1                  each block, a diff of two files is two diffs
+| function | converts |
+|---|---|
+| `to_v2(value)` | a value of version 1 to version 2 |
+| `to_v1(value)` | a value of version 2 to version 1 |
+| `all_to_v1(value)` | the same, to a list: a message becomes a chunk for each block, a diff of two files two diffs |
 
-Pure: each value is looked at by itself. What the other version cannot say is refused with a `ConversionError` that
-names it; nothing is dropped in silence. A value that is not of a version (a string, a user's own message, an
-`Unknown`) is the same in both, but an `Unknown` does not take on a meaning there.
+Pure: each value is converted by itself. A value that the other version cannot express is refused with a
+`ConversionError` that names it; nothing is dropped silently. A value that belongs to no version (a string, a message of
+the user's own, an `Unknown`) stays the same. An `Unknown` whose tag has a meaning in the other version is refused.
 
-**Promised.** `to_v1(to_v2(value)) == value`, wherever `to_v2` accepts the value, but for these:
+**The promise.** `to_v1(to_v2(value)) == value` wherever `to_v2` accepts the value, with these exceptions:
 
 | of version 1 | comes back as |
 |---|---|
 | `ToolCall` | `ToolCallProgress`: version 2 has one upsert for both |
 | `LoadSessionResponse` | `ResumeSessionResponse`, which is the same on the wire |
 | `PlanUpdate` of the plan `main` | `Plan` |
-| `modes` of a session | gone where there were config options, which are the same in newer words; else an option |
+| `modes` and `models` of a session | dropped if there are config options, which mean the same; else a config option |
 | empty `config_options` of a session | None |
 | `McpCapabilities.sse`, `nes`, `position_encoding`, `auth.logout` without methods | not offered |
-| `ClientCapabilities` | without files and terminals; with what every client of version 2 shows |
+| `ClientCapabilities` | without files and terminals; with all that every client of version 2 can display |
 | an unknown stop reason or word | refused |
 
-**Needs context**, which a caller adds to the value first, or keeps:
+**Context.** Some values need facts that they do not hold. The caller adds them to the value, or keeps them:
 
 | value | what it needs |
 |---|---|
-| message chunks without `message_id` | an id: version 2 names every message |
-| `InitializeRequest` and its answer | `client_info`, `agent_info`; the version that is spoken there |
-| `AgentCapabilities` of version 1 | load, list, resume and close; and `auth.logout`, if there are auth methods |
-| `RequestPermissionRequest` | the title of its tool call, if it says none |
-| `SetSessionModeRequest`, `CurrentModeUpdate` | which config option is the mode, and all options |
-| `PromptResponse` | of version 1: it is an idle state update; of version 2: it is not said, the end of the turn is |
-| state updates | the prompt: idle is its answer (or its error), the others are not said |
-| whole messages | that no chunk of the message came before: version 1 cannot replace |
+| message chunks without `message_id` | an id: in version 2 every message has one |
+| `InitializeRequest` and its answer | `client_info`, `agent_info`, and the other version's number |
+| `AgentCapabilities` of version 1 | load, list, resume and close; and `auth.logout` if there are auth methods |
+| `RequestPermissionRequest` | the title of its tool call, if it has none |
+| `SetSessionModeRequest`, `CurrentModeUpdate` | the config option that is the mode, and all options |
+| `PromptResponse` | version 1: becomes an idle state update; version 2: has no counterpart, the end of the turn has |
+| state updates | the prompt: an idle update becomes its answer or its error, the others have no counterpart |
+| whole messages | no earlier chunk of the message: version 1 cannot replace content |
 | `ToolCallContentChunk` | the content so far: version 1 replaces it |
-| clearing a title, a name or raw values | a whole new tool call: version 1 has no null there |
+| clearing a title, a name or raw values | a whole new tool call: version 1 has no null for them |
 """
 
 from __future__ import annotations
@@ -45,11 +47,11 @@ from accord.schema.conversion import capabilities, sessions, tools, turns
 from accord.schema.conversion.rows import DOWN, UP
 
 TOPICS = (capabilities, sessions, tools, turns)
-"""Each of these puts its steps beside the rows."""
+"""The modules whose conversions are more than a row of the table."""
 
 
 def to_v2(value: Any) -> Any:
-    """This value of version 1 in version 2.
+    """Convert a value of version 1 to version 2.
 
     >>> from accord.schema import v1
     >>> to_v2(v1.Plan.of("Read", "Write")).plan.plan_id
@@ -59,7 +61,7 @@ def to_v2(value: Any) -> Any:
 
 
 def to_v1(value: Any) -> Any:
-    """This value of version 2 in version 1, where it is one value.
+    """Convert a value of version 2 to one value of version 1.
 
     >>> from accord.schema import v2
     >>> to_v1(v2.AgentMessage.of(v2.MessageId("m"), "Hello"))
@@ -69,7 +71,7 @@ def to_v1(value: Any) -> Any:
 
 
 def all_to_v1(value: Any) -> list[Any]:
-    """Everything that this value of version 2 is in version 1, in order."""
+    """Convert a value of version 2 to the values of version 1 that it takes, in order."""
     return DOWN.all(value)
 
 

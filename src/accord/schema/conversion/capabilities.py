@@ -1,4 +1,4 @@
-"""Capabilities: a boolean in version 1, a marker in version 2, there or not. What one of them lacks is not offered."""
+"""Capabilities: booleans in version 1, marker objects in version 2. One that the target version lacks is dropped."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def _marker(cls: type[Shape], offered: bool) -> Any:
 
 def _offered(marker: Any) -> bool:
     if marker is not None and marker.meta is not None:
-        DOWN.refuse(f"{type(marker).__name__}._meta", "a boolean stands for it there")
+        DOWN.refuse(f"{type(marker).__name__}._meta", "the capability is a boolean there, which has no _meta")
     return marker is not None
 
 
 def _refuse_meta(marker: Any) -> None:
     if marker is not None and marker.meta is not None:
-        UP.refuse(f"{type(marker).__name__}._meta", "there is no such marker")
+        UP.refuse(f"{type(marker).__name__}._meta", "every agent has the capability there, without a marker")
 
 
 def _unless_empty(capabilities: Any) -> Any:
@@ -53,7 +53,7 @@ def _prompt_capabilities_down(value: v2.PromptCapabilities) -> v1.PromptCapabili
 @UP.step(v1.McpCapabilities)
 def _mcp_capabilities_up(value: v1.McpCapabilities) -> v2.McpCapabilities:
     return v2.McpCapabilities(
-        stdio=v2.McpStdioCapabilities(),  # version 1: every agent can
+        stdio=v2.McpStdioCapabilities(),  # in version 1 every agent can start MCP servers
         http=_marker(v2.McpHttpCapabilities, value.http),
         acp=_marker(v2.McpAcpCapabilities, value.acp),
         meta=value.meta,
@@ -63,7 +63,7 @@ def _mcp_capabilities_up(value: v1.McpCapabilities) -> v2.McpCapabilities:
 @DOWN.step(v2.McpCapabilities)
 def _mcp_capabilities_down(value: v2.McpCapabilities) -> v1.McpCapabilities:
     if not _offered(value.stdio):
-        DOWN.refuse("McpCapabilities without stdio", "every agent starts MCP servers there")
+        DOWN.refuse("McpCapabilities without stdio", "every agent must be able to start MCP servers")
     return v1.McpCapabilities(http=_offered(value.http), acp=_offered(value.acp), meta=value.meta)
 
 
@@ -90,7 +90,7 @@ def _client_capabilities_up(value: v1.ClientCapabilities) -> v2.ClientCapabiliti
 
 @DOWN.step(v2.ClientCapabilities)
 def _client_capabilities_down(value: v2.ClientCapabilities) -> v1.ClientCapabilities:
-    shown = v1.ClientSessionCapabilities(  # by every client of version 2
+    shown = v1.ClientSessionCapabilities(  # every client of version 2 can display these
         compaction=v1.CompactionCapabilities(),
         config_options=v1.SessionConfigOptionsCapabilities(boolean=v1.BooleanConfigOptionCapabilities()),
         notices=v1.NoticeCapabilities(),
@@ -105,7 +105,7 @@ def _agent_capabilities_up(value: v1.AgentCapabilities) -> v2.AgentCapabilities:
     always = {"list": sessions.list, "resume": sessions.resume, "close": sessions.close}
     missing = [name for name, marker in {"load": value.load_session or None, **always}.items() if marker is None]
     if missing:
-        UP.refuse("AgentCapabilities", f"every agent with sessions has {', '.join(missing)}")
+        UP.refuse("AgentCapabilities", f"every agent with sessions must offer {', '.join(missing)}")
     for marker in always.values():
         _refuse_meta(marker)
     session = UP.carry(
@@ -122,7 +122,7 @@ def _agent_capabilities_up(value: v1.AgentCapabilities) -> v2.AgentCapabilities:
 @DOWN.step(v2.AgentCapabilities)
 def _agent_capabilities_down(value: v2.AgentCapabilities) -> v1.AgentCapabilities:
     if value.session is None:
-        DOWN.refuse("AgentCapabilities without session", "every agent has sessions there")
+        DOWN.refuse("AgentCapabilities without session", "every agent must have sessions")
     sessions = DOWN.carry(
         value.session,
         v1.SessionCapabilities,
@@ -142,13 +142,13 @@ def _agent_capabilities_down(value: v2.AgentCapabilities) -> v1.AgentCapabilitie
     )
 
 
-# The first call: in version 2 logging out comes with having authentication methods
+# initialize: in version 2 an agent with authentication methods always offers logout
 
 
 @UP.step(v1.InitializeResponse, v1.InitializeProxyResponse)
 def _initialize_response_up(value: v1.InitializeResponse) -> Any:
     if value.auth_methods and value.agent_capabilities.auth.logout is None:
-        UP.refuse("InitializeResponse.authMethods", "an agent with authentication methods has logout, too")
+        UP.refuse("InitializeResponse.authMethods", "an agent with authentication methods must offer logout")
     return UP.carry(value, getattr(v2, type(value).__name__))
 
 

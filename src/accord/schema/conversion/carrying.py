@@ -1,10 +1,10 @@
-"""Carrying a value over into another version's class, field by field, so that nothing is lost on the way.
+"""Converts a value to the class of another version, field by field, so that nothing is lost.
 
-A field goes to the field of the same name (or of the one that a table gives), and what it holds goes the same way.
-What has no place there, or does not fit the type of its place, is refused. The one thing that two fields may see
-differently is nothing:
+A field's value goes to the field of the same name, or of the name that a table gives, and is converted in the same way.
+A value is refused if the target has no such field, or if it does not fit the type of the field. Only an absent value
+may be written differently:
 
-| here | there: a patch | there: a list | there: anything else |
+| source | target: a patch | target: a list | target: any other field |
 |---|---|---|---|
 | left out (`UNSET`, or None where that is the same) | left out | left out | left out |
 | `null` in a patch: cleared | `null` | an empty list | refused |
@@ -41,20 +41,20 @@ Step = Callable[[Any], Any]
 
 
 class Several(list[Any]):
-    """What one value becomes where the other version needs several, in their order."""
+    """The values that one value becomes, in order, where the other version needs several."""
 
 
 class Way:
-    """The way into one version: a table says for each class of the other one what becomes of its values."""
+    """The conversion to one version: a table with a function for each class of the other version."""
 
     def __init__(self, version: int) -> None:
         self.version = version
         self.steps: dict[type, Step] = {}
         self.names: dict[type, Mapping[str, str]] = {}
-        """For some classes: the names that fields have there, and those here."""
+        """For some classes: the names of fields in the target, each with the name in the source."""
 
     def step(self, *classes: type) -> Callable[[Step], Step]:
-        """Puts a function into the table."""
+        """Convert values of these classes with the decorated function."""
 
         def add(function: Step) -> Step:
             self.steps.update(dict.fromkeys(classes, function))
@@ -63,28 +63,30 @@ class Way:
         return add
 
     def refusal(self, cls: type, reason: str) -> None:
+        """Refuse values of this class, for this reason."""
         self.steps[cls] = lambda _: self.refuse(cls.__name__, reason)
 
     def pair(self, cls: type, target: type) -> None:
-        """Values of these two classes are the same by other names."""
+        """Convert values of this class field by field: they differ from the target's by names only."""
         self.steps[cls] = lambda value: self.carry(value, target)
 
     def refuse(self, what: str, reason: str) -> NoReturn:
+        """Raise the error that says what cannot be converted, and why."""
         raise ConversionError(what, self.version, reason)
 
     # Values
 
     def one(self, value: Any) -> Any:
-        """This value over there; a value that is not of a version is the same there."""
+        """Convert a value that becomes one value; a value that belongs to no version stays the same."""
         found = self.all(value)
         if isinstance(value, list):
             return found
         if len(found) != 1:
-            self.refuse(type(value).__name__, f"it becomes {len(found)} values there")
+            self.refuse(type(value).__name__, f"it becomes {len(found)} values, and one is needed")
         return found[0]
 
     def all(self, value: Any) -> list[Any]:
-        """This value over there, or all of a list's, where each may be any number of values."""
+        """Convert a value, or each value of a list; each may become any number of values."""
         kind: type = value.__class__
         if kind is list:
             return [each for item in value for each in self.all(item)]
@@ -93,7 +95,7 @@ class Way:
         return found if isinstance(found, Several) else [found]
 
     def carry(self, value: msgspec.Struct, target: type, used: tuple[str, ...] = (), **given: Any) -> Any:
-        """The value's fields in the target's; some are `given`, for which others of the value were `used`."""
+        """Convert a value field by field; the fields that were `used` are skipped, and those `given` are taken over."""
         left = {field.name: field for field in fields_of(type(value)) if field.name not in used}
         made = {name: said for name, said in given.items() if said is not UNSET}
         names = self.names.get(type(value), {})
@@ -104,13 +106,13 @@ class Way:
             if field.name in made:
                 self._check(f"{type(value).__name__}.{(source or field).wire}", field, made[field.name])
             elif field.required:
-                self.refuse(type(value).__name__, f"it needs {field.wire} there")
+                self.refuse(type(value).__name__, f"it needs {field.wire}, which the value lacks")
         for source in left.values():
             if getattr(value, source.name) not in (None, UNSET, [], {}):
-                self.refuse(f"{type(value).__name__}.{source.wire}", "there is no such field")
+                self.refuse(f"{type(value).__name__}.{source.wire}", "it has no such field")
         try:
             return target(**made)
-        except ValueError as error:  # what the class says of its fields as a whole
+        except ValueError as error:  # the class checks its fields together
             self.refuse(type(value).__name__, str(error))
 
     def _carry_field(self, value: msgspec.Struct, source: Field, field: Field, made: dict[str, Any]) -> None:
@@ -125,14 +127,14 @@ class Way:
 
     def _check(self, what: str, field: Field, said: Any) -> None:
         if not fits(field.node, said):
-            self.refuse(what, f"{said!r:.60} has no place there")
+            self.refuse(what, f"{said!r:.60} does not fit the type of the field")
 
     def _cleared(self, what: str, field: Field) -> Any:
         if field.unset:
             return None
         if _is_list(field.node):
             return []
-        return self.refuse(what, "it cannot be cleared there")
+        return self.refuse(what, "the field cannot be cleared")
 
     def _inside(self, node: Node, said: Any) -> Any:
         match _bare(node):
@@ -145,7 +147,7 @@ class Way:
 
 
 def fits(node: Node, value: Any) -> bool:
-    """Whether this value may stand at a place of this type. An open set's word does, a closed set's must be known."""
+    """Whether a value fits this type. Any word fits an open set; a closed set must have it."""
     match node:
         case Named(_, inner):
             return fits(inner, value)
@@ -179,7 +181,7 @@ def _scalar_fits(scalar: Scalar, value: Any) -> bool:
 
 
 def _is_unknown_there(union: Tagged | Chosen, value: Unknown) -> bool:
-    """An unknown variant of one version must not get a meaning in the other."""
+    """Whether an unknown variant is unknown to this union too: it must not get a meaning by the conversion."""
     if isinstance(union, Tagged):
         return (
             union.open
@@ -194,7 +196,7 @@ def _is_list(node: Node) -> bool:
 
 
 def _bare(node: Node) -> Node:
-    """The type that a value has, where null and names are not counted."""
+    """The type without its name, and without null as an option."""
     match node:
         case Named(_, inner):
             return _bare(inner)

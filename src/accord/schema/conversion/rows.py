@@ -1,4 +1,4 @@
-"""What becomes of each type: for most of them a name is all that differs, and for some nothing in the other version."""
+"""The table of conversions: most types differ only in names, and some have no counterpart in the other version."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from accord.schema.base import Shape
 from accord.schema.conversion.carrying import Way
 
 UP, DOWN = Way(2), Way(1)
-"""Into version 2, and into version 1."""
+"""The conversions to version 2 and to version 1."""
 
 _Classes: TypeAlias = dict[type[Shape], type[Shape]]
 
@@ -24,7 +24,7 @@ _RENAMED: _Classes = {
     v1.AvailableCommand: v2.Command,
     v1.UnstructuredCommandInput: v2.TextCommandInput,
 }
-"""Types with another name in version 2. Others of one name are paired by it."""
+"""Types that have another name in version 2. All others are paired by their name."""
 
 _RENAMED_FIELDS: dict[type[Shape], dict[str, str]] = {
     v1.AuthMethodAgent: {"id": "method_id"},
@@ -40,10 +40,11 @@ _RENAMED_FIELDS: dict[type[Shape], dict[str, str]] = {
 """Fields with another name in version 2."""
 
 _THEIR_OWN = "agents of version 2 use files and terminals of their own"
-_NO_MODES = "a mode is a config option there: give all options, or the id of the one that is the mode"
-_WRAPPED = "convert the message that it wraps"
-_WITHIN = "convert the AgentCapabilities that hold it"
-_NO_CLIENT_TERMINAL = "a client's terminal is not the agent's own"
+_NO_MODES = "a mode is a config option: convert a message about that option instead"
+_NO_MODELS = "a model is a config option: convert a message about that option instead"
+_WRAPPED = "convert the wrapped message instead"
+_WITHIN = "convert the AgentCapabilities that hold it instead"
+_NO_CLIENT_TERMINAL = "terminals belong to the client in version 1, and to the agent in version 2"
 
 _NOT_IN_V2: dict[type[Shape], str] = {
     v1.FileSystemCapabilities: _THEIR_OWN,
@@ -65,7 +66,9 @@ _NOT_IN_V2: dict[type[Shape], str] = {
     v1.SetSessionModeRequest: _NO_MODES,
     v1.SetSessionModeResponse: _NO_MODES,
     v1.CurrentModeUpdate: _NO_MODES,
-    v1.McpServerSse: "MCP over server-sent events is gone",
+    v1.SetSessionModelRequest: _NO_MODELS,
+    v1.SetSessionModelResponse: _NO_MODELS,
+    v1.McpServerSse: "it has no MCP servers over server-sent events",
     v1.SessionCapabilities: _WITHIN,
     v1.ProxySuccessorRequest: _WRAPPED,
     v1.ProxySuccessorNotification: _WRAPPED,
@@ -75,8 +78,8 @@ _NOT_IN_V1: dict[type[Shape], str] = {
     v2.Terminal: _NO_CLIENT_TERMINAL,
     v2.TerminalUpdate: _NO_CLIENT_TERMINAL,
     v2.TerminalOutputChunk: _NO_CLIENT_TERMINAL,
-    v2.ToolCallContentChunk: "content replaces there: send all of it",
-    v2.PromptResponse: "a prompt is answered there when the work is done: by an idle state update",
+    v2.ToolCallContentChunk: "an update replaces all content: send the whole content",
+    v2.PromptResponse: "a prompt is answered at the end of its turn: convert the idle state update instead",
     v2.SessionCapabilities: _WITHIN,
     v2.ProxySuccessorRequest: _WRAPPED,
     v2.ProxySuccessorNotification: _WRAPPED,
@@ -84,13 +87,13 @@ _NOT_IN_V1: dict[type[Shape], str] = {
 
 
 def _fill(way: Way, here: ModuleType, there: ModuleType, renamed: _Classes, missing: dict[type[Shape], str]) -> None:
-    """A row for each class of a version that is not the same in both."""
+    """Add a row for each class of a version that is not shared by both."""
     for name, cls in _classes(here).items():
         target = renamed.get(cls) or _classes(there).get(name)
         if cls in missing:
             way.refusal(cls, missing[cls])
         elif target is None:
-            way.refusal(cls, f"there is no {name}")
+            way.refusal(cls, f"it has no {name}")
         elif target is not cls:
             way.pair(cls, target)
 

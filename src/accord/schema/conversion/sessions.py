@@ -1,4 +1,4 @@
-"""Sessions: taking them up, their options and modes, and how a user logs in to have them."""
+"""Sessions: opening them, their options and modes, and logging in."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from accord.schema import v1, v2
 from accord.schema.conversion.rows import DOWN, UP
 
 MODE_OPTION = v2.SessionConfigId("mode")
-"""session-config-options: the id, and the category, of the option that stands for modes."""
+"""session-config-options: the id, and the category, of the option that replaces modes."""
+
+MODEL_OPTION = v2.SessionConfigId("model")
+"""session-config-options: the category of the option for the model, and the id of one that stands for `models`."""
 
 _Started = v1.NewSessionResponse | v1.LoadSessionResponse | v1.ResumeSessionResponse | v1.ForkSessionResponse
 
 
-# Taking up: `session/load` is `session/resume` with a replay from the start
+# Resuming: `session/load` is `session/resume` with a replay from the start
 
 
 @UP.step(v1.LoadSessionRequest)
@@ -30,7 +33,9 @@ def _resume_request(value: v2.ResumeSessionRequest) -> Any:
         case v2.ReplayFromStart(meta=None):
             return DOWN.carry(value, v1.LoadSessionRequest, used=("replay_from",))
         case other:
-            return DOWN.refuse("ResumeSessionRequest.replayFrom", f"session/load replays all, not {other!r:.60}")
+            return DOWN.refuse(
+                "ResumeSessionRequest.replayFrom", f"session/load replays from the start only, not from {other!r:.60}"
+            )
 
 
 _ANSWERS: dict[type, type] = {
@@ -44,15 +49,15 @@ _ANSWERS: dict[type, type] = {
 @UP.step(*_ANSWERS)
 def _started_up(value: _Started) -> Any:
     target = _ANSWERS[type(value)]
-    return UP.carry(value, target, used=("modes", "config_options"), config_options=_options_of(value))
+    return UP.carry(value, target, used=("modes", "models", "config_options"), config_options=_options_of(value))
 
 
 def _options_of(value: _Started) -> list[v2.SessionConfigOption]:
-    # session-config-options: a client that takes the options ignores the modes, which say the same.
+    # session-config-options: a client that reads the options ignores the modes and models, which repeat two of them.
     if value.config_options is not None:
         options: list[v2.SessionConfigOption] = UP.one(value.config_options)
         return options
-    return [] if value.modes is None else [UP.one(value.modes)]
+    return [UP.one(older) for older in (value.modes, value.models) if older is not None]
 
 
 @DOWN.step(v2.NewSessionResponse, v2.ResumeSessionResponse, v2.ForkSessionResponse)
@@ -83,6 +88,25 @@ def _mode(value: v1.SessionMode) -> v2.SessionConfigSelectOption:
     )
 
 
+@UP.step(v1.SessionModelState)
+def _models(value: v1.SessionModelState) -> v2.SessionConfigSelect:
+    return v2.SessionConfigSelect(
+        config_id=MODEL_OPTION,
+        name="Model",
+        current_value=v2.SessionConfigValueId(value.current_model_id),
+        options=UP.one(value.available_models),
+        category="model",
+        meta=value.meta,
+    )
+
+
+@UP.step(v1.ModelInfo)
+def _model(value: v1.ModelInfo) -> v2.SessionConfigSelectOption:
+    return v2.SessionConfigSelectOption(
+        v2.SessionConfigValueId(value.model_id), value.name, value.description, meta=value.meta
+    )
+
+
 @UP.step(v1.SetSessionConfigOptionRequest)
 def _set_option_up(value: v1.SetSessionConfigOptionRequest) -> v2.SetSessionConfigOption:
     if isinstance(value.value, bool):
@@ -98,7 +122,7 @@ def _set_option_down(
     return v1.SetSessionConfigOptionRequest(value.session_id, value.config_id, value.value, kind, meta=value.meta)
 
 
-# Logging in at a terminal: variables by name, or in a list
+# Login in a terminal: environment variables by name in version 1, in a list in version 2
 
 
 @UP.step(v1.AuthMethodTerminal)
@@ -111,5 +135,5 @@ def _terminal_login_up(value: v1.AuthMethodTerminal) -> Any:
 def _terminal_login_down(value: v2.AuthMethodTerminal) -> Any:
     variables = {variable.name: variable.value for variable in value.env}
     if len(variables) < len(value.env) or any(variable.meta is not None for variable in value.env):
-        DOWN.refuse("AuthMethodTerminal.env", "a variable has one value there, and no _meta")
+        DOWN.refuse("AuthMethodTerminal.env", "a variable must have one value, and cannot have _meta")
     return DOWN.carry(value, v1.AuthMethodTerminal, env=variables)

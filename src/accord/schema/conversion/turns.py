@@ -1,4 +1,4 @@
-"""Turns: messages, plans, permissions, errors, and how a turn ends."""
+"""Turns: messages, plans, permissions, errors, and the end of a turn."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from accord.schema.conversion.carrying import Several
 from accord.schema.conversion.rows import DOWN, UP
 
 MAIN_PLAN = v2.PlanId("main")
-"""plan-variants: the id of version 1's one plan."""
+"""plan-variants: the id of the only plan of version 1."""
 
-# message-updates: a whole message is a chunk for each of its blocks, if there are any
+# message-updates: a whole message becomes a chunk for each of its blocks
 
 _CHUNKS: dict[type, type] = {
     v2.UserMessage: v1.UserMessageChunk,
@@ -27,7 +27,7 @@ _CHUNKS: dict[type, type] = {
 def _message(value: v2.UserMessage | v2.AgentMessage | v2.AgentThought) -> Several:
     what = type(value).__name__
     if not value.content or value.meta is None:
-        DOWN.refuse(what, "only adding content can be said there")
+        DOWN.refuse(what, "only content can be added to a message: it cannot be replaced or cleared")
     return Several(DOWN.carry(value, _CHUNKS[type(value)], content=block) for block in DOWN.one(value.content))
 
 
@@ -36,7 +36,7 @@ def _notification(value: v2.UpdateSessionNotification) -> Several:
     return Several(DOWN.carry(value, v1.SessionNotification, update=update) for update in DOWN.all(value.update))
 
 
-# plan-variants: version 1's one plan is the plan `main`
+# plan-variants: the only plan of version 1 is the plan `main` of version 2
 
 
 @UP.step(v1.Plan)
@@ -53,13 +53,13 @@ def _plan_down(value: v2.PlanUpdate) -> Any:
             return DOWN.carry(value, v1.PlanUpdate)
 
 
-# permission-requests: the question's title is the tool call's in version 1
+# permission-requests: in version 1 the title of the question is the title of its tool call
 
 
 @UP.step(v1.RequestPermissionRequest)
 def _permission_up(value: v1.RequestPermissionRequest) -> Any:
     if value.tool_call.title is None:
-        UP.refuse("RequestPermissionRequest", "the question needs a title: give its tool call the one that it has")
+        UP.refuse("RequestPermissionRequest", "it needs a title: set the title of its tool call")
     subject = v2.ToolCallPermissionSubject(UP.one(value.tool_call))
     return UP.carry(
         value, v2.RequestPermissionRequest, used=("tool_call",), title=value.tool_call.title, subject=subject
@@ -69,10 +69,10 @@ def _permission_up(value: v1.RequestPermissionRequest) -> Any:
 @DOWN.step(v2.RequestPermissionRequest)
 def _permission_down(value: v2.RequestPermissionRequest) -> Any:
     if not isinstance(value.subject, v2.ToolCallPermissionSubject) or value.subject.meta is not None:
-        DOWN.refuse("RequestPermissionRequest.subject", "a question is about a tool call there")
+        DOWN.refuse("RequestPermissionRequest.subject", "the subject must be a tool call without _meta")
     tool_call = value.subject.tool_call
     if tool_call.title not in (UNSET, value.title):
-        DOWN.refuse("RequestPermissionRequest.title", "a question has the title of its tool call there")
+        DOWN.refuse("RequestPermissionRequest.title", "the title must be that of its tool call")
     return DOWN.carry(
         value,
         v1.RequestPermissionRequest,
@@ -81,7 +81,7 @@ def _permission_down(value: v2.RequestPermissionRequest) -> Any:
     )
 
 
-# prompt: what ends a turn is the answer to its prompt in version 1, an idle state update in version 2
+# prompt: a turn ends with the answer to its prompt in version 1, with an idle state update in version 2
 
 
 @UP.step(v1.PromptResponse)
@@ -92,13 +92,16 @@ def _end_up(value: v1.PromptResponse) -> v2.SessionStateUpdate:
 @DOWN.step(v2.SessionStateUpdate)
 def _end_down(value: v2.SessionStateUpdate) -> Any:
     if value.state != "idle":
-        DOWN.refuse("SessionStateUpdate", f"it has no message for the state {value.state}")
+        DOWN.refuse("SessionStateUpdate", f"it has no message for the state {value.state!r}")
     if value.stop_reason == "error" and value.error is not None:
         if (value.background, value.usage, value.meta) != (None, None, None):
-            DOWN.refuse("SessionStateUpdate", "an error is all that a prompt is answered with there")
+            DOWN.refuse(
+                "SessionStateUpdate",
+                "an error is the whole answer to a prompt: background, usage and _meta cannot be sent with it",
+            )
         return DOWN.one(value.error)
     if value.stop_reason is None:
-        DOWN.refuse("SessionStateUpdate", "it ends no turn")
+        DOWN.refuse("SessionStateUpdate", "it has no stop reason, so it does not end a turn")
     return DOWN.carry(value, v1.PromptResponse, used=("state",))
 
 

@@ -159,6 +159,11 @@ if TYPE_CHECKING:
         MessageId as MessageId,
         UserMessageChunk as UserMessageChunk,
     )
+    from accord.schema.v1.models import (
+        ModelId as ModelId,
+        ModelInfo as ModelInfo,
+        SessionModelState as SessionModelState,
+    )
     from accord.schema.v1.modes import (
         SessionMode as SessionMode,
         SessionModeId as SessionModeId,
@@ -307,6 +312,8 @@ if TYPE_CHECKING:
         SessionStatusResponse as SessionStatusResponse,
         SetSessionConfigOptionRequest as SetSessionConfigOptionRequest,
         SetSessionConfigOptionResponse as SetSessionConfigOptionResponse,
+        SetSessionModelRequest as SetSessionModelRequest,
+        SetSessionModelResponse as SetSessionModelResponse,
         SetSessionModeRequest as SetSessionModeRequest,
         SetSessionModeResponse as SetSessionModeResponse,
         SetSessionTitleRequest as SetSessionTitleRequest,
@@ -414,6 +421,7 @@ _TOPICS = {
         ConnectMcpRequest ConnectMcpResponse DisconnectMcpRequest DisconnectMcpResponse McpConnectionId
     """,
     "messages": "AgentMessageChunk AgentThoughtChunk ContentChunk MessageId UserMessageChunk",
+    "models": "ModelId ModelInfo SessionModelState",
     "modes": "SessionMode SessionModeId SessionModeState",
     "nes": """
         AcceptNesNotification CloseNesRequest CloseNesResponse DidChangeDocumentNotification
@@ -456,8 +464,9 @@ _TOPICS = {
         ListSessionsResponse LoadSessionRequest LoadSessionResponse NewSessionRequest NewSessionResponse
         ResumeSessionRequest ResumeSessionResponse SessionArchiveFilter SessionId SessionInfo SessionStatus
         SessionStatusRequest SessionStatusResponse SetSessionConfigOptionRequest SetSessionConfigOptionResponse
-        SetSessionModeRequest SetSessionModeResponse SetSessionTitleRequest SetSessionTitleResponse SystemPrompt
-        SystemPromptMode UnarchiveSessionRequest UnarchiveSessionResponse
+        SetSessionModeRequest SetSessionModeResponse SetSessionModelRequest SetSessionModelResponse
+        SetSessionTitleRequest SetSessionTitleResponse SystemPrompt SystemPromptMode UnarchiveSessionRequest
+        UnarchiveSessionResponse
     """,
     "subagents": """
         IdleStateUpdate RequiresActionStateUpdate RunningStateUpdate SessionCancelCapabilities SessionMessage

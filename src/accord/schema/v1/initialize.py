@@ -206,7 +206,7 @@ class InitializeResponse(Model):
     agent_info: Tolerant[Implementation | None] = None
 
 
-class InitializeRequest(Request[InitializeResponse], method="initialize"):
+class InitializeRequest(Request[InitializeResponse], method="initialize", handshake=True):
     """Open the connection: the newest protocol version of the client, and what it offers."""
 
     protocol_version: ProtocolVersion

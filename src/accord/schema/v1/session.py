@@ -21,6 +21,7 @@ from accord.schema.base import (
 from accord.schema.v1.config import SessionConfigId, SessionConfigOption, SessionConfigValueId
 from accord.schema.v1.content import ContentBlock
 from accord.schema.v1.mcp import McpServer
+from accord.schema.v1.models import ModelId, SessionModelState
 from accord.schema.v1.modes import SessionModeId, SessionModeState
 
 SessionId = NewType("SessionId", str)
@@ -42,6 +43,7 @@ class NewSessionResponse(Model):
     session_id: SessionId
     modes: Tolerant[SessionModeState | None] = None
     config_options: Tolerant[ValidItems[SessionConfigOption] | None] = None
+    models: Unstable[Tolerant[SessionModelState | None]] = None
 
 
 class NewSessionRequest(Request[NewSessionResponse], method="session/new"):
@@ -58,6 +60,7 @@ class LoadSessionResponse(Model):
 
     modes: Tolerant[SessionModeState | None] = None
     config_options: Tolerant[ValidItems[SessionConfigOption] | None] = None
+    models: Unstable[Tolerant[SessionModelState | None]] = None
 
 
 class LoadSessionRequest(Request[LoadSessionResponse], method="session/load", needs="load_session"):
@@ -75,6 +78,7 @@ class ResumeSessionResponse(Model):
 
     modes: Tolerant[SessionModeState | None] = None
     config_options: Tolerant[ValidItems[SessionConfigOption] | None] = None
+    models: Unstable[Tolerant[SessionModelState | None]] = None
 
 
 class ResumeSessionRequest(
@@ -96,6 +100,7 @@ class ForkSessionResponse(Model):
     session_id: SessionId
     modes: Tolerant[SessionModeState | None] = None
     config_options: Tolerant[ValidItems[SessionConfigOption] | None] = None
+    models: Unstable[Tolerant[SessionModelState | None]] = None
 
 
 class ForkSessionRequest(
@@ -230,6 +235,18 @@ class SetSessionModeRequest(Request[SetSessionModeResponse], method="session/set
 
     session_id: SessionId
     mode_id: SessionModeId
+
+
+@unstable
+class SetSessionModelResponse(Model):
+    """The result of `session/set_model`: the model is chosen."""
+
+
+class SetSessionModelRequest(Request[SetSessionModelResponse], method="session/set_model", unstable=True):
+    """Choose the model of a session among the agent's `models`."""
+
+    session_id: SessionId
+    model_id: ModelId
 
 
 class SetSessionConfigOptionResponse(Model):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, TypeAlias
 
-from accord.schema.base import Model, Open, Tolerant, ValidItems, needs, unstable, words
+from msgspec import UNSET
+
+from accord.schema.base import Model, Open, Patch, Tolerant, Upsert, ValidItems, needs, unstable, words
 from accord.schema.v1.content import ContentBlock
 from accord.schema.v1.messages import MessageId
 from accord.schema.v1.prompt import Usage
@@ -61,29 +63,29 @@ StateUpdate: TypeAlias = Open[RunningStateUpdate | IdleStateUpdate | RequiresAct
 
 @unstable
 @needs("subagents")
-class SubagentUpdate(Model, tag_field="sessionUpdate", tag="subagent_update"):
-    """A subagent that this session started, or changes to it."""
+class SubagentUpdate(Upsert, tag_field="sessionUpdate", tag="subagent_update"):
+    """A subagent that this session started, or changes to it: an omitted field stays, `None` clears it."""
 
     session_id: SessionId
-    title: Tolerant[str | None] = None
-    description: Tolerant[str | None] = None
-    capabilities: Tolerant[SubagentSessionCapabilities | None] = None
-    state: Tolerant[StateUpdate | None] = None
-    cwd: str | None = None
-    additional_directories: list[str] | None = None
+    title: Tolerant[Patch[str]] = UNSET
+    description: Tolerant[Patch[str]] = UNSET
+    capabilities: Tolerant[Patch[SubagentSessionCapabilities]] = UNSET
+    state: Tolerant[Patch[StateUpdate]] = UNSET
+    cwd: Patch[str] = UNSET
+    additional_directories: Patch[list[str]] = UNSET
 
 
 @unstable
 @needs("subagents")
-class SessionMessage(Model, tag_field="sessionUpdate", tag="session_message"):
-    """A message from one session to another."""
+class SessionMessage(Upsert, tag_field="sessionUpdate", tag="session_message"):
+    """A message from one session to another, or changes to it: an omitted field stays, `None` clears it."""
 
     message_id: MessageId
-    sender_session_id: Tolerant[SessionId | None] = None
-    recipient_session_id: Tolerant[SessionId | None] = None
-    sender_message_id: Tolerant[MessageId | None] = None
-    recipient_message_id: Tolerant[MessageId | None] = None
-    content: Tolerant[ValidItems[ContentBlock] | None] = None
+    sender_session_id: Tolerant[Patch[SessionId]] = UNSET
+    recipient_session_id: Tolerant[Patch[SessionId]] = UNSET
+    sender_message_id: Tolerant[Patch[MessageId]] = UNSET
+    recipient_message_id: Tolerant[Patch[MessageId]] = UNSET
+    content: Tolerant[Patch[ValidItems[ContentBlock]]] = UNSET
 
 
 @unstable

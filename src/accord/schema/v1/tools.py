@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NewType, TypeAlias
 
-from accord.schema.base import Json, Model, Open, Tolerant, Uint32, ValidItems
+from accord.schema.base import Json, Model, Open, Tolerant, Uint32, Unstable, ValidItems
 from accord.schema.v1.content import ContentBlock, as_block
 from accord.schema.v1.terminal import TerminalId
 
@@ -25,11 +25,12 @@ class Content(Model, tag_field="type", tag="content"):
 
 
 class Diff(Model, tag_field="type", tag="diff"):
-    """A changed file: its whole text before (None for a new file) and after."""
+    """A changed file: its whole text before (None for a new file) and after (empty for a `deleted` file)."""
 
     path: str
     new_text: str
     old_text: Tolerant[str | None] = None
+    deleted: Unstable[Tolerant[bool]] = False
 
 
 class Terminal(Model, tag_field="type", tag="terminal"):

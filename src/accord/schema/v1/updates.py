@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Annotated, NewType, TypeAlias
 
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, Meta
 
-from accord.schema.base import Model, Notification, Open, Tolerant, Uint64, ValidItems, needs, words
+from accord.schema.base import Model, Notification, Open, Patch, Tolerant, Uint64, Upsert, ValidItems, needs, words
 from accord.schema.v1.commands import AvailableCommandsUpdate
 from accord.schema.v1.config import SessionConfigOption
 from accord.schema.v1.content import ContentBlock
@@ -33,11 +33,11 @@ class ConfigOptionUpdate(Model, tag_field="sessionUpdate", tag="config_option_up
     config_options: Tolerant[ValidItems[SessionConfigOption]]
 
 
-class SessionInfoUpdate(Model, tag_field="sessionUpdate", tag="session_info_update"):
+class SessionInfoUpdate(Upsert, tag_field="sessionUpdate", tag="session_info_update"):
     """Changes to the session's information: an omitted field stays, `None` clears it."""
 
-    title: Tolerant[str | UnsetType | None] = UNSET
-    updated_at: Tolerant[str | UnsetType | None] = UNSET
+    title: Tolerant[Patch[str]] = UNSET
+    updated_at: Tolerant[Patch[str]] = UNSET
 
 
 class Cost(Model):
@@ -72,13 +72,13 @@ CompactionStatus: TypeAlias = Annotated[str, words("in_progress", "completed", "
 
 
 @needs("session.compaction")
-class CompactionUpdate(Model, tag_field="sessionUpdate", tag="compaction_update"):
-    """The progress of shortening the context; needs `session.compaction`."""
+class CompactionUpdate(Upsert, tag_field="sessionUpdate", tag="compaction_update"):
+    """The progress of shortening the context; needs `session.compaction`. An omitted field stays, `None` clears it."""
 
     compaction_id: CompactionId
     status: CompactionStatus
-    summary: Tolerant[ValidItems[ContentBlock] | None] = None
-    error: Tolerant[str | None] = None
+    summary: Tolerant[Patch[ValidItems[ContentBlock]]] = UNSET
+    error: Tolerant[Patch[str]] = UNSET
 
 
 @needs("session.compaction")
@@ -113,7 +113,7 @@ SessionUpdate: TypeAlias = Open[
 """One thing that happened in a session."""
 
 
-class SessionNotification(Notification, method="session/update"):
+class SessionNotification(Notification, method="session/update", stream=True):
     """A session update, with the id of its session."""
 
     session_id: SessionId

@@ -43,17 +43,20 @@ class _Line(NamedTuple):
     text: str
 
 
-def write(path: str, old: str | None, new: str, *, context: int | None = CONTEXT) -> str:
-    """The patch that makes `old` (None: no file) into `new`; `context` None shows the whole file."""
+def write(path: str, old: str | None, new: str | None, *, context: int | None = CONTEXT) -> str:
+    """The patch that makes `old` into `new`, each None for no file; `context` None shows the whole file."""
     header = f"diff --git {_quoted(path)} {_quoted(path)}\n"
     if old is None:
-        header += f"new file mode 100644\nindex {_NO_TEXT}..{_name_of(new)}\n"
+        header += f"new file mode 100644\nindex {_NO_TEXT}..{_name_of(new or '')}\n"
+    elif new is None:
+        header += f"deleted file mode 100644\nindex {_name_of(old)}..{_NO_TEXT}\n"
     else:
         header += f"index {_name_of(old)}..{_name_of(new)} 100644\n"
-    hunks = "".join(_hunks(_compared(_lines(old or ""), _lines(new)), context))
+    hunks = "".join(_hunks(_compared(_lines(old or ""), _lines(new or "")), context))
     if not hunks:
         return header
-    return f"{header}--- {_NOTHING if old is None else _quoted(path)}\n+++ {_quoted(path)}\n{hunks}"
+    before, after = (_NOTHING if text is None else _quoted(path) for text in (old, new))
+    return f"{header}--- {before}\n+++ {after}\n{hunks}"
 
 
 # Writing

@@ -105,7 +105,7 @@ class InitializeResponse(Model):
     auth_methods: Tolerant[ValidItems[AuthMethod]] = []
 
 
-class InitializeRequest(Request[InitializeResponse], method="initialize"):
+class InitializeRequest(Request[InitializeResponse], method="initialize", handshake=True):
     """Open the connection: the newest protocol version of the client, its name, and what it shows."""
 
     protocol_version: ProtocolVersion

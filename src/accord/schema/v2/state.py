@@ -41,7 +41,7 @@ BackgroundWork: TypeAlias = Open[BackgroundToolCall | BackgroundTerminal | Backg
 
 
 class RunningStateUpdate(Model, tag_field="state", tag="running"):
-    """The session is at work, whoever started it."""
+    """The session is at work, on a prompt or on its own."""
 
     background: Tolerant[list[BackgroundWork] | None] = None
 

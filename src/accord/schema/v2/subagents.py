@@ -1,6 +1,6 @@
 """Subagents and messages between sessions: proposed, not yet stable.
 
-Differs from version 1: both are upserts, in which left out and `null` are two things.
+The same as in version 1, but for the state, and that no client has to declare support.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ SessionUpdate: TypeAlias = Open[
 """One thing that happened in a session."""
 
 
-class UpdateSessionNotification(Notification, method="session/update"):
+class UpdateSessionNotification(Notification, method="session/update", stream=True):
     """A session update, with the id of its session."""
 
     session_id: SessionId

@@ -18,12 +18,6 @@ it.
 
 from __future__ import annotations
 
-from msgspec import UNSET, field
+from accord.schema.base import Upsert
 
-from accord.schema.base import Json, Patch, Shape, Tolerant
-
-
-class Upsert(Shape, kw_only=True):
-    """What the upserts have in common: `meta` is a patch, too."""
-
-    meta: Tolerant[Patch[dict[str, Json]]] = field(name="_meta", default=UNSET)
+__all__ = ["Upsert"]

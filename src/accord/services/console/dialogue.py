@@ -8,20 +8,24 @@ What comes from an agent stands in a `Frame`: it cannot move the cursor, change 
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Generator, Mapping
 from typing import Any, Literal, TypeAlias
 
 from accord.printable import label, printable
 from accord.schema import v1
+from accord.services.console.changes import FileChange
 from accord.services.console.frame import BRIEF, COLUMNS, END, FULL, MORE, Frame, Room
 from accord.services.elicitation.elicitation import FormQuestion, LinkQuestion
 from accord.services.elicitation.form import Content, FormField, Value
 from accord.services.permissions.question import PermissionQuestion
+from accord.services.permissions.remembered import covered
 from accord.services.service import ServedSession
 
 FormAnswer: TypeAlias = "Mapping[str, Any] | Literal[False] | None"
 
 Permission: TypeAlias = "Generator[str, str | None, v1.PermissionOption | bool]"
+KeptPermission: TypeAlias = "Generator[str, str | None, tuple[v1.PermissionOption | bool, bool]]"
 Form: TypeAlias = "Generator[str, str | None, FormAnswer]"
 Visit: TypeAlias = "Generator[str, str | None, bool | None]"
 
@@ -44,6 +48,11 @@ KINDS: dict[str, str] = {
 UNKNOWN_KIND = "unknown kind"
 _KIND_COLUMNS = max(map(len, KINDS.values()))
 
+SCREEN = 24
+"""Rows of a screen that takes all of a question."""
+LEAST_CHANGED = 4
+"""Rows of a change that are shown, however long the rest of the question is."""
+
 
 def ask_permission(question: PermissionQuestion, width: int = COLUMNS) -> Permission:
     """Show what the agent wants to do and take one of its options by number. The end of input rejects."""
@@ -60,6 +69,45 @@ def ask_permission(question: PermissionQuestion, width: int = COLUMNS) -> Permis
             return question.options[number - 1]
         elif (answer in ("y", "yes") and question.allow is not None) or answer in ("n", "no"):
             return answer.startswith("y")
+        else:
+            heading = _problem(_wrong_key(question, line, shown), width)
+
+
+def ask_permission_and_scope(question: PermissionQuestion, width: int = COLUMNS) -> KeptPermission:
+    """Ask as `ask_permission` does, and after an "always" whether it holds in later runs, too."""
+    choice = yield from ask_permission(question, width)
+    kind = choice.kind if isinstance(choice, v1.PermissionOption) else ""
+    if kind not in ("allow_always", "reject_always"):
+        return choice, False
+    frame = Frame("Does this hold in later runs, too?", BRIEF, width)
+    frame.item("agent     ", question.session.agent)
+    frame.item("folder    ", str(question.session.cwd))
+    frame.text("for     ", f"{question.tool_call.kind}: {covered(question)}")
+    heading = f"{frame}\n"
+    while True:
+        line = yield f"{heading}{END}y: in later runs, too; n: only now: "
+        answer = "n" if line is None else line.strip().lower()
+        if answer in ("y", "yes", "n", "no"):
+            return choice, answer.startswith("y")
+        heading = _problem(f"{_typed(answer)} is not an answer; type y or n", width)
+
+
+def _wrong_key(question: PermissionQuestion, line: str, shown: int) -> str:
+    """What was wrong about a line that is no answer."""
+    allowed = [f"1 to {shown}" if shown > 1 else "1"] if shown else []
+    allowed += ["y"] if question.allow is not None else []
+    typed = line.strip()
+    if not typed:
+        return f"an empty line is not an answer; type {', '.join([*allowed, 'n'])} or {MORE}"
+    if typed.isdecimal():
+        return f"there is no option {_typed(typed)}; type {', '.join([*allowed, 'n'])} or {MORE}"
+    if typed.lower() in ("y", "yes"):
+        return f"the agent offers no option that allows this; type {', '.join([*allowed, 'n'])} or {MORE}"
+    return f"{_typed(typed)} is not an answer; type {', '.join([*allowed, 'n'])} or {MORE}"
+
+
+def _typed(text: str) -> str:
+    return f"“{label(text, 20)}”"
 
 
 def _permission(question: PermissionQuestion, room: Room, width: int) -> str:
@@ -68,12 +116,27 @@ def _permission(question: PermissionQuestion, room: Room, width: int) -> str:
     frame.item(f"wants to  {label(call.kind, SHORT)}: ", call.title)
     frame.texts("file    ", [str(path) for path in question.paths])
     if command is not None:
-        frame.text("command ", command if isinstance(command, str) else " ".join(command))
+        frame.text("command ", command if isinstance(command, str) else shlex.join(command))
+    _changes(frame, question, room)
     for number, option in enumerate(question.options[: room.options], 1):
         kind = KINDS.get(option.kind, UNKNOWN_KIND)
         frame.item(f"{number}. {kind:{_KIND_COLUMNS}}  “", option.name, "”")
     frame.cut(len(question.options) - room.options, "option")
     return f"\n{frame}\n"
+
+
+def _changes(frame: Frame, question: PermissionQuestion, room: Room) -> None:
+    """The changes that the tool call would make, as far as a screen has room for them."""
+    diffs = question.tool_call.diffs
+    left = max(LEAST_CHANGED, SCREEN - 4 - frame.rows - min(len(question.options), room.options))
+    for diff in diffs[: room.items]:
+        change = FileChange(diff.old_text, diff.new_text)
+        if len(diffs) == 1:
+            frame.item("change    ", change.summary)
+        else:
+            frame.item("change    ", diff.path, f"  {change.summary}")
+        left -= 1 + frame.code(change.lines(), left if room is not FULL else room.lines)
+    frame.cut(len(diffs) - room.items, "change")
 
 
 def _choices(question: PermissionQuestion, shown: int) -> str:

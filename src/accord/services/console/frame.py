@@ -17,9 +17,10 @@ counts what was cut.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import NamedTuple
 
-from accord.printable import columns, label, printable, wrapped
+from accord.printable import columns, cut, label, printable, wrapped
 
 COLUMNS = 80
 """Columns of a terminal that does not say how many it has."""
@@ -97,6 +98,18 @@ class Frame:
         for number, line in enumerate(wrapped(kept, max(self._inside - columns(start) - columns(end), LEAST_NAME))):
             self._lines.append(f"│ {start if number == 0 else ' ' * columns(start)}{line}{end if number == 0 else ''}")
 
+    def code(self, lines: Iterable[str], most: int) -> int:
+        """Add lines of the agent that keep their blanks and are cut at the width; returns how many were added."""
+        kept = list(islice(lines, most + 1))
+        shown = kept if len(kept) <= most else kept[: most - 1]
+        for line in shown:
+            text = printable(line[: self.room.characters].replace("\n", " ")).expandtabs(4)
+            rows = [cut(text, self._inside - 2)] if self.room is not FULL else wrapped(text, self._inside - 2)
+            self._lines += [f"│   {row}" for row in rows]
+        if len(shown) < len(kept):
+            self.say(f"more lines not shown{f'; {MORE} shows all' if self.room is not FULL else ''}")
+        return len(shown) + (len(shown) < len(kept))
+
     def texts(self, name: str, texts: Sequence[str]) -> None:
         """Add a list of the agent, as much of it as there is room for."""
         for number, text in enumerate(texts[: self.room.items]):
@@ -112,6 +125,11 @@ class Frame:
     def say(self, ours: str) -> None:
         """Add a text of ours, at the edge."""
         self._rows("├", "│ ", ours)
+
+    @property
+    def rows(self) -> int:
+        """How many rows it has so far."""
+        return len(self._lines)
 
     def __str__(self) -> str:
         return "\n".join(self._lines)

@@ -21,7 +21,7 @@ from collections.abc import Awaitable, Callable, Generator
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from typing import Any, Self, TypeVar
 
-from accord.services.console.dialogue import ask_permission, consider_link, fill_in
+from accord.services.console.dialogue import ask_permission, ask_permission_and_scope, consider_link, fill_in
 from accord.services.console.frame import COLUMNS
 from accord.services.elicitation.elicitation import Filled, FormQuestion, LinkQuestion
 from accord.services.permissions.question import Choice, PermissionQuestion
@@ -36,7 +36,8 @@ class TerminalUser:
     """Asks the user at the terminal.
 
     `open_link` opens a link that the user agreed to visit. `while_asking` is entered while a question is open: a
-    program that prints an agent's text at the same terminal keeps it until the answer is given.
+    program that prints an agent's text at the same terminal keeps it until the answer is given. With `keep`, the user
+    is asked whether an "always" holds in later runs, too, and `keep` is called with the question if it does.
     """
 
     def __init__(
@@ -45,11 +46,13 @@ class TerminalUser:
         *,
         open_link: Callable[[str], Awaitable[object] | object] | None = None,
         while_asking: Callable[[], AbstractAsyncContextManager[object]] = nullcontext,
+        keep: Callable[[PermissionQuestion], object] | None = None,
     ) -> None:
         self._fd = os.open(path, os.O_RDWR | getattr(os, "O_NOCTTY", 0))
         os.set_blocking(self._fd, False)
         self._open_link = open_link or open_in_browser
         self._while_asking = while_asking
+        self._keep = keep
         self._edge = _IN_REVERSE if os.environ.get("TERM", "dumb") != "dumb" else "\\g<0>"
         self._turn = asyncio.Lock()
         self._typed = b""
@@ -61,11 +64,17 @@ class TerminalUser:
         self.close()
 
     def close(self) -> None:
+        """Close the terminal."""
         os.close(self._fd)
 
     async def permit(self, question: PermissionQuestion) -> Choice:
         """For `Client(permissions=...)`."""
-        return await self._run(ask_permission(question, self._columns()))
+        if self._keep is None:
+            return await self._run(ask_permission(question, self._columns()))
+        choice, is_kept = await self._run(ask_permission_and_scope(question, self._columns()))
+        if is_kept:
+            self._keep(question)
+        return choice
 
     async def fill(self, question: FormQuestion) -> Filled:
         """For `Elicitation(fill=...)`."""

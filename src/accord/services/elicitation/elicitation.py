@@ -41,7 +41,9 @@ class FormQuestion:
     """A form to fill in."""
 
     message: str
+    """What the agent says about the form."""
     schema: v1.ElicitationSchema
+    """The fields as the agent sent them; `fields` are easier to use."""
     session: ServedSession | None
     """The session; None for a question outside any session, such as one during login."""
     content: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -60,8 +62,11 @@ class LinkQuestion:
     """A link to visit. Display all of it, its domain highlighted, and its warnings before the user agrees."""
 
     message: str
+    """What the agent says about the visit."""
     link: UrlToVisit
+    """The URL, its parts and its warnings."""
     session: ServedSession | None
+    """The session; None for a question outside any session, such as one during login."""
     completed: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the agent says that the visit is complete, which may never happen."""
 

@@ -14,9 +14,6 @@ import importlib
 import re
 from typing import Any
 
-EXTRA = "pip install 'accord[patterns]'"
-"""The command that installs RE2."""
-
 LONGEST_PATTERN = 1_000
 """Characters that a pattern may have to be checked."""
 MOST_STEPS = 1_000_000

@@ -23,7 +23,8 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from accord.engine.handlers import Context, Handlers
+from accord.engine.context import Context
+from accord.engine.handlers import Handlers
 from accord.errors import RequestError
 from accord.schema import v1
 from accord.services.files.atomic import replace

@@ -13,7 +13,9 @@ import asyncio
 import os
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import cast
 
+from accord.arguments import check_callable, wrong_type
 from accord.engine.handlers import Handlers
 from accord.schema import codec, v1
 from accord.services.files.atomic import write_all
@@ -49,6 +51,11 @@ class Permissions(Service):
         remembered: RememberedAnswers | None = None,
         audit: str | Path | None = None,
     ) -> None:
+        check_callable("Permissions(ask)", ask)
+        if policy is not None and not isinstance(cast("object", policy), PermissionPolicy):
+            raise wrong_type("Permissions(policy=...)", "a PermissionPolicy", policy, "use PermissionPolicy.load(path)")
+        if remembered is not None and not isinstance(cast("object", remembered), RememberedAnswers):
+            raise wrong_type("Permissions(remembered=...)", "a RememberedAnswers", remembered)
         self._ask = ask
         self._policy = policy or PermissionPolicy()
         self._remembered = remembered

@@ -118,8 +118,11 @@ class PermissionPolicy:
     """
 
     rules: Sequence[Rule] = ()
+    """The rules; the first one that fits a question answers it."""
     default: Answer = "ask"
+    """The answer to questions that no rule fits."""
     source: str = field(default="", compare=False)
+    """The file that the policy was read from; empty if it was not read from a file."""
 
     @classmethod
     def load(cls, path: str | Path) -> PermissionPolicy:

@@ -28,6 +28,7 @@ class PermissionQuestion:
     """A permission request: may the agent run this tool call?"""
 
     session: ServedSession
+    """The session that the tool call belongs to."""
     tool_call: ToolCallState
     """The tool call, with all of its updates so far."""
     options: Sequence[v1.PermissionOption]

@@ -20,14 +20,15 @@ same kind and title.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
 
+from accord.folders import state_folder
+from accord.own_files import locked
 from accord.services.files.atomic import replace_own
 from accord.services.permissions.question import PermissionQuestion
 from accord.tasks import log
@@ -69,6 +70,7 @@ class RememberedAnswers:
 
     def __init__(self, path: str | Path | None = None) -> None:
         self.path = state_folder() / "permissions.json" if path is None else Path(path)
+        """The file of the answers."""
 
     def recall(self, question: PermissionQuestion) -> bool | None:
         """The remembered answer to this question: allowed or not; None if there is none."""
@@ -81,7 +83,7 @@ class RememberedAnswers:
     def remember(self, question: PermissionQuestion, *, allowed: bool) -> None:
         """Remember an answer, in place of an earlier one."""
         key = _key(question)
-        with _locked(self.path):
+        with locked(self.path):
             document = self._read(strict=True)
             others = [it for it in document.answers if (it.program, it.folder, it.kind, it.what) != key]
             now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -90,7 +92,7 @@ class RememberedAnswers:
 
     def forget(self) -> None:
         """Forget all answers."""
-        with _locked(self.path), suppress(FileNotFoundError):
+        with locked(self.path), suppress(FileNotFoundError):
             self.path.unlink()
 
     def __iter__(self) -> Generator[RememberedAnswer]:
@@ -120,20 +122,13 @@ class RememberedAnswers:
         return _Document()
 
 
-def state_folder() -> Path:
-    """The folder for the state of this user's programs."""
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home()) / "accord"
-    given = os.environ.get("XDG_STATE_HOME", "")
-    return (Path(given) if given.startswith("/") else Path.home() / ".local" / "state") / "accord"
-
-
 def _key(question: PermissionQuestion) -> tuple[str, str, str, str]:
     session, call = question.session, question.tool_call
-    return session.program, os.path.realpath(session.cwd), call.kind, _what(question)
+    return session.program, os.path.realpath(session.cwd), call.kind, covered(question)
 
 
-def _what(question: PermissionQuestion) -> str:
+def covered(question: PermissionQuestion) -> str:
+    """What an answer to this question covers when it is remembered."""
     command = question.command
     if command is not None:
         return command if isinstance(command, str) else msgspec.json.encode(command).decode()
@@ -142,33 +137,6 @@ def _what(question: PermissionQuestion) -> str:
         if all(path in roots for path in question.paths):
             return "any file of the session's folders"
     return question.tool_call.title
-
-
-@contextmanager
-def _locked(path: Path) -> Generator[None]:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    lock = os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        _lock(lock)
-        yield
-    finally:
-        os.close(lock)  # releases the lock
-
-
-if sys.platform == "win32":
-
-    def _lock(fd: int) -> None:
-        import msvcrt
-
-        os.lseek(fd, 0, os.SEEK_SET)
-        msvcrt.locking(fd, msvcrt.LK_LOCK, 1)
-
-else:
-
-    def _lock(fd: int) -> None:
-        import fcntl
-
-        fcntl.flock(fd, fcntl.LOCK_EX)
 
 
 # Made at import: msgspec's first look at a class is not safe in two threads.

@@ -46,7 +46,9 @@ class Terminal:
     def __init__(self, terminal_id: v1.TerminalId, command: Sequence[str], cwd: Path, limit: int) -> None:
         self.id = terminal_id
         self.command = list(command)
+        """The program and its arguments."""
         self.cwd = cwd
+        """The folder in which it runs."""
         self.exit_status: v1.TerminalExitStatus | None = None
         """How the command ended; None while it runs."""
         self._tail = OutputTail(limit)

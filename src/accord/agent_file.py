@@ -1,0 +1,81 @@
+"""Runs the agent of a Python file: `python -m accord.agent_file FILE.py[:NAME] [ARGUMENT...]`.
+
+`FILE.py` runs as a program, as `python FILE.py` would. If it ends without having served its input, because it defines
+an agent and does not run it, that agent is served. `FILE.py:NAME` is loaded as a module, and the agent in its variable
+NAME is served. In both cases the client is the program that started this one.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from accord.agent.agent import Agent
+
+WRONG_USAGE = 2
+
+
+class NoAgent(Exception):
+    """The file has no agent that could be served, or no such file exists."""
+
+
+def main(arguments: list[str]) -> int:
+    if not arguments:
+        print("usage: python -m accord.agent_file FILE.py[:NAME] [ARGUMENT...]", file=sys.stderr)
+        return WRONG_USAGE
+    file, name = split(arguments[0])
+    try:
+        agent = _agent_of(file, name, arguments[1:])
+    except NoAgent as error:
+        print(f"accord: {error}", file=sys.stderr)
+        return WRONG_USAGE
+    if agent is not None:
+        agent.run()  # at the end of the input, which a program that ran its agent has left, it returns at once
+    return 0
+
+
+def split(written: str) -> tuple[str, str | None]:
+    """The file and the name of `FILE.py:NAME`.
+
+    >>> split("agents/mine.py:agent"), split("mine.py")
+    (('agents/mine.py', 'agent'), ('mine.py', None))
+    """
+    file, colon, name = written.rpartition(".py:")
+    return (f"{file}.py", name) if colon else (written, None)
+
+
+def _agent_of(file: str, name: str | None, arguments: list[str]) -> Agent[Any] | None:
+    """The agent to serve; None if the file is a program that does without one."""
+    if not Path(file).is_file():
+        raise NoAgent(f"file not found: {file}")
+    found = _globals_of(file, "__main__" if name is None else Path(file).stem, arguments)
+    agents: dict[str, Agent[Any]] = {key: value for key, value in found.items() if isinstance(value, Agent)}
+    if name is None:
+        return _only(agents, file)
+    if name not in agents:
+        raise NoAgent(f"{file} has no agent {name!r}; it has {', '.join(agents) or 'no agent'}")
+    return agents[name]
+
+
+def _globals_of(file: str, name: str, arguments: list[str]) -> dict[str, Any]:
+    """Run the file as a module of this name. It stays importable: types with annotations as text look them up there."""
+    path = Path(file)
+    sys.path.insert(0, str(path.resolve().parent))  # as for a program, whose own folder comes first
+    sys.argv = [file, *arguments]
+    module = sys.modules[name] = ModuleType(name)
+    module.__file__ = file
+    exec(compile(path.read_bytes(), file, "exec"), vars(module))
+    return vars(module)
+
+
+def _only(agents: Mapping[str, Agent[Any]], file: str) -> Agent[Any] | None:
+    if len({id(agent) for agent in agents.values()}) > 1:
+        raise NoAgent(f"{file} has several agents: name one as {Path(file).name}:{next(iter(agents))}")
+    return next(iter(agents.values()), None)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,87 @@
+"""`View`: shows a turn to the person or program that started the command, as text or as JSON."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, NamedTuple
+
+from accord.cli.catching_up import CatchingUp
+
+if TYPE_CHECKING:
+    from accord.cli.work import Line
+    from accord.client.pending_turn import Outcome
+    from accord.client.remote_session import RemoteSession
+    from accord.client.reply import Reply
+    from accord.errors import AccordError
+    from accord.schema import v1
+
+
+class Opened(NamedTuple):
+    """An open session, and what its agent says about itself."""
+
+    session: RemoteSession
+    agent: v1.Implementation | None
+
+
+class View(ABC):
+    """Shows one turn."""
+
+    keeps_wire = False
+    """Whether it needs the updates as the JSON that they came as."""
+
+    def __init__(self, catching_up: CatchingUp | None = None) -> None:
+        self.catching_up = catching_up or CatchingUp()
+
+    @abstractmethod
+    def waiting(self, text: str) -> None:
+        """Say what is waited for, where there is a place for that."""
+
+    @abstractmethod
+    async def opened(self, opened: Opened) -> None:
+        """Show that the session is open, and what came with it."""
+
+    @abstractmethod
+    async def prompted(self, session: RemoteSession) -> None:
+        """Take note that the prompt was sent just now."""
+
+    @abstractmethod
+    async def follow(self, reply: Reply) -> None:
+        """Show the updates of a turn until its end."""
+
+    @abstractmethod
+    async def ended(self, session: RemoteSession, outcome: Outcome) -> None:
+        """Show how the turn ended."""
+
+    def stop(self) -> None:  # noqa: B027
+        """Take away what moves, because the command ends."""
+
+    @abstractmethod
+    async def failed(self, error: AccordError) -> None:
+        """Show the error that ended the turn, but for the line on standard error."""
+
+    @abstractmethod
+    def summary(self, *groups: Iterable[Line]) -> None:
+        """Show what is to be said after the turn: the written files, and the session."""
+
+    @abstractmethod
+    def interrupted(self) -> None:
+        """Say that the agent was asked to stop."""
+
+    @abstractmethod
+    def agent_line(self, text: str) -> None:
+        """Show a line of the agent's standard error."""
+
+    @property
+    @abstractmethod
+    def is_asking(self) -> bool:
+        """Whether a question to the user is open."""
+
+    @abstractmethod
+    def note(self, text: str) -> None:
+        """Show a line of ours on standard error."""
+
+    @abstractmethod
+    def asking(self) -> AbstractAsyncContextManager[None]:
+        """While a question is open: what came before it is shown first, and nothing is printed over it."""

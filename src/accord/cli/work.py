@@ -1,0 +1,293 @@
+"""The work of an agent as lines for people: tool calls, plans, notices. PURE.
+
+    session updates, in order ─▶ Work.lines ─▶ Lines: texts with a meaning, of which a display makes colours and rows
+
+An append-only display shows each tool call once, when it is finished, and each step of a plan when it is done. What has
+only begun is a *passing* line: a terminal shows it beside its spinner, and any other display as a line of its own. All
+texts are made safe for a terminal here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from accord.cli.appearance import Style, Symbols
+from accord.cli.pictures import placeholder
+from accord.printable import label, printable
+from accord.schema import v1
+from accord.schema.base import Unknown
+from accord.services.console.changes import FileChange
+from accord.sizes import size_of
+from accord.state import ToolCallState
+
+TITLE = 300
+"""Columns of a title or a notice."""
+FILES = 5
+"""Changed files of one tool call that are named."""
+STEPS = 50
+"""Steps of a plan that are shown."""
+DETAILS, FAILURE = 20, 5
+"""Lines of a tool call's output or of one change: with details, and for a call that failed."""
+DETAIL_COLUMNS = 500
+OPEN, SHOWN = 100, 1_000
+"""Unfinished tool calls that are kept, and ids of finished ones."""
+LARGEST = 1024 * 1024
+"""Bytes of an unfinished tool call; of a larger one only the title is kept."""
+
+
+class Span(NamedTuple):
+    """A part of a line, and how it is meant."""
+
+    text: str
+    style: Style = "plain"
+
+
+class Line(NamedTuple):
+    """A line for people; a display cuts it or wraps it."""
+
+    spans: Sequence[Span]
+    is_passing: bool = False
+    """Whether it only says what has begun."""
+    is_cut: bool = False
+    """Whether the end of a line that is too long is left out, as of code."""
+    indent: int = 0
+    is_whole: bool = False
+    """Whether only the terminal breaks it, so that it can be copied, as a command."""
+
+    @property
+    def text(self) -> str:
+        """The line without styles."""
+        return " " * self.indent + "".join(span.text for span in self.spans)
+
+
+class Work:
+    """Folds the updates of a session into lines.
+
+    `folder` is the session's folder, from which files are named. With `details`, changes and outputs are shown too.
+    """
+
+    def __init__(self, symbols: Symbols, folder: str | os.PathLike[str], *, details: bool = False) -> None:
+        self._symbols = symbols
+        self._folder = Path(folder)
+        self._details = details
+        self._calls: dict[v1.ToolCallId, ToolCallState] = {}
+        self._shown: dict[v1.ToolCallId, None] = {}
+        """Finished calls: agents send updates about them all the same."""
+        self._plans: dict[str, list[v1.PlanEntry]] = {}
+
+    def lines(self, update: v1.SessionUpdate) -> Iterator[Line]:
+        """The lines that this update adds; none for what the agent says or thinks."""
+        match update:
+            case v1.ToolCall() | v1.ToolCallProgress():
+                yield from self._tool_call(update)
+            case v1.Plan(entries=entries):
+                yield from self._plan("", entries)
+            case v1.PlanUpdate(plan=plan):
+                yield from self._named_plan(plan)
+            case v1.Notice():
+                yield self._notice(update)
+            case v1.CompactionUpdate():
+                yield from self._compaction(update)
+            case v1.SubagentUpdate():
+                yield from self._subagent(update)
+            case v1.CurrentModeUpdate(current_mode_id=mode):
+                yield self._noted(f"mode: {label(mode, TITLE)}")
+            case Unknown() if self._details:
+                yield self._noted(f"an update of an unknown kind: {label(str(update.raw), TITLE)}")
+            case _:
+                return
+
+    def rest(self) -> Iterator[Line]:
+        """The tool calls that were never finished, at the end."""
+        for call in self._calls.values():
+            yield self._titled(self._symbols.cancelled, "warning", call, [Span(" not finished", "dim")])
+        self._calls.clear()
+
+    @property
+    def running(self) -> str:
+        """The title of the tool call that began last and is not finished; empty if there is none."""
+        return label(next(reversed(self._calls.values())).title, TITLE) if self._calls else ""
+
+    # Tool calls
+
+    def _tool_call(self, update: v1.ToolCall | v1.ToolCallProgress) -> Iterator[Line]:
+        if isinstance(update, v1.ToolCallProgress) and update.tool_call_id in self._shown:
+            return
+        known = self._calls.pop(update.tool_call_id, None)
+        call = (known or ToolCallState(update.tool_call_id)).updated(update)
+        if call.is_finished:
+            self._shown[call.id] = None
+            if len(self._shown) > SHOWN:
+                del self._shown[next(iter(self._shown))]
+            yield from self._finished(call)
+            return
+        self._keep(call)
+        if known is None:
+            yield self._titled(self._symbols.running, "accent", call, is_passing=True)
+
+    def _keep(self, call: ToolCallState) -> None:
+        if size_of(call) > LARGEST:
+            call = ToolCallState(call.id, call.title[:TITLE], call.kind, call.status)
+        self._calls[call.id] = call
+        if len(self._calls) > OPEN:
+            del self._calls[next(iter(self._calls))]
+
+    def _finished(self, call: ToolCallState) -> Iterator[Line]:
+        changes = [(self._short(diff.path), FileChange(diff.old_text, diff.new_text)) for diff in call.diffs[:FILES]]
+        has_failed = call.status != "completed"
+        style: Style = "bad" if has_failed else "good"
+        symbol = self._symbols.failed if has_failed else self._symbols.done
+        is_alone = len(call.diffs) == 1
+        end = [Span("  "), *self._change(*changes[0], call.title)] if is_alone else []
+        yield self._titled(symbol, style, call, end)
+        for path, change in changes:
+            if not is_alone:
+                yield Line(self._change(path, change), indent=2)
+            if self._details:
+                yield from _changed(change)
+        if len(call.diffs) > FILES:
+            yield Line([Span(f"and {len(call.diffs) - FILES:,} more files", "dim")], indent=2)
+        if self._details or has_failed:
+            yield from self._output(call, DETAILS if self._details else FAILURE)
+
+    def _change(self, path: str, change: FileChange, title: str = "") -> list[Span]:
+        """A file and the numbers of its change; a file that the title names is not named again."""
+        named = [] if path in title else [Span(f"{label(path, TITLE)}  ")]
+        return [*named, *_numbers(change)]
+
+    def _titled(
+        self,
+        symbol: str,
+        style: Style,
+        call: ToolCallState,
+        end: Sequence[Span] = (),
+        *,
+        is_passing: bool = False,
+    ) -> Line:
+        title = label(call.title, TITLE) or label(call.name or call.kind, TITLE)
+        return Line([Span(f"{symbol} ", style), Span(title), *end], is_passing=is_passing)
+
+    def _output(self, call: ToolCallState, most: int) -> Iterator[Line]:
+        for part in call.content:
+            if isinstance(part, v1.Content) and not isinstance(part.content, v1.TextContent | Unknown):
+                yield Line([Span(placeholder(part.content), "dim")], indent=2)
+        text = call.text.strip("\n")
+        lines = printable(text[: most * DETAIL_COLUMNS]).split("\n") if text else []
+        for line in lines[:most]:
+            yield Line([Span(line.expandtabs(4)[:DETAIL_COLUMNS], "dim")], is_cut=True, indent=2)
+        if len(lines) > most or len(text) > most * DETAIL_COLUMNS:
+            yield Line([Span("…", "dim")], indent=2)
+
+    def _short(self, path: str) -> str:
+        folder = str(self._folder)
+        return path[len(folder) + 1 :] if path.startswith(folder + os.sep) else path
+
+    # Plans
+
+    def _named_plan(self, plan: v1.PlanUpdateContent) -> Iterator[Line]:
+        match plan:
+            case v1.PlanItems(plan_id=plan_id, entries=entries):
+                yield from self._plan(plan_id, entries)
+            case v1.PlanMarkdown(content=content):
+                yield Line([Span("Plan", "bold")])
+                for line in islice(printable(content[: STEPS * TITLE]).split("\n"), STEPS):
+                    yield Line([Span(line.expandtabs(4))], indent=2)
+            case v1.PlanFile(uri=uri):
+                yield self._noted(f"plan: {label(uri, TITLE)}")
+            case _:
+                return
+
+    def _plan(self, plan_id: str, entries: Sequence[v1.PlanEntry]) -> Iterator[Line]:
+        """A plan as a whole when its steps change; afterwards each step that is begun or done."""
+        before = self._plans.pop(plan_id, None)
+        self._plans[plan_id] = list(entries[:STEPS])
+        if len(self._plans) > OPEN:
+            del self._plans[next(iter(self._plans))]
+        if before is None or [it.content for it in before] != [it.content for it in entries[:STEPS]]:
+            yield from self._whole_plan(entries)
+            return
+        done = sum(entry.status == "completed" for entry in entries)
+        for old, new in zip(before, entries, strict=False):
+            if new.status == old.status:
+                continue
+            if new.status == "completed":
+                yield self._step(new, [Span(f"  {done} of {len(entries)}", "dim")])
+            else:
+                yield self._step(new)._replace(is_passing=True)
+
+    def _whole_plan(self, entries: Sequence[v1.PlanEntry]) -> Iterator[Line]:
+        if entries:
+            yield Line([Span("Plan", "bold")])
+        for entry in entries[:STEPS]:
+            yield self._step(entry)._replace(indent=2)
+        if len(entries) > STEPS:
+            yield Line([Span(f"and {len(entries) - STEPS:,} more steps", "dim")], indent=2)
+
+    def _step(self, entry: v1.PlanEntry, end: Sequence[Span] = ()) -> Line:
+        signs: dict[str, tuple[str, Style]] = {
+            "completed": (self._symbols.done, "good"),
+            "in_progress": (self._symbols.running, "accent"),
+        }
+        symbol, style = signs.get(entry.status, (self._symbols.to_do, "dim"))
+        return Line([Span(f"{symbol} ", style), Span(label(entry.content, TITLE)), *end])
+
+    # The rest
+
+    def _notice(self, notice: v1.Notice) -> Line:
+        style: Style = {"error": "bad", "warning": "warning"}.get(notice.severity, "accent")  # type: ignore[assignment]
+        more = f": {label(notice.description, TITLE)}" if notice.description else ""
+        return Line([Span(f"{self._symbols.note} ", style), Span(label(notice.title, TITLE), style), Span(more)])
+
+    def _compaction(self, update: v1.CompactionUpdate) -> Iterator[Line]:
+        texts = {"in_progress": "shortening the context", "completed": "the context was shortened"}
+        text = texts.get(update.status, f"the context was not shortened: {label(update.error or update.status, TITLE)}")
+        yield self._noted(text)._replace(is_passing=update.status == "in_progress")
+
+    def _subagent(self, update: v1.SubagentUpdate) -> Iterator[Line]:
+        if update.title or update.state is not None:
+            state = _STATES.get(type(update.state), "")
+            yield self._noted(f"subagent {label(update.title or update.session_id, TITLE)}{state}")
+
+    def _noted(self, text: str) -> Line:
+        return Line([Span(f"{self._symbols.note} ", "dim"), Span(text, "dim")])
+
+
+_STATES: dict[type, str] = {
+    v1.RunningStateUpdate: ": at work",
+    v1.IdleStateUpdate: ": done",
+    v1.RequiresActionStateUpdate: ": waits for you",
+}
+
+
+def _numbers(change: FileChange) -> list[Span]:
+    """The numbers of a change, in its colours."""
+    spans: list[Span] = []
+    for word in change.summary.split():
+        style: Style = "good" if word.startswith("+") else "bad" if word.startswith("-") else "dim"
+        spans += [Span(word, style), Span(" ")]
+    return spans[:-1]
+
+
+def _changed(change: FileChange) -> Iterator[Line]:
+    styles: dict[str, Style] = {"+": "good", "-": "bad"}
+    lines = list(islice(change.lines(), DETAILS + 1))
+    for line in lines[:DETAILS]:
+        text = printable(line[:DETAIL_COLUMNS].replace("\n", " ")).expandtabs(4)
+        yield Line([Span(text, styles.get(line[:1], "dim"))], is_cut=True, indent=4)
+    if len(lines) > DETAILS:
+        yield Line([Span("…", "dim")], indent=4)
+
+
+def thought_of(update: v1.SessionUpdate) -> str | None:
+    """The text that the agent thinks aloud in this update; None for any other update."""
+    content = update.content if isinstance(update, v1.AgentThoughtChunk) else None
+    return content.text if isinstance(content, v1.TextContent) else None
+
+
+def said_of(update: v1.SessionUpdate) -> v1.ContentBlock | None:
+    """The content that the agent says in this update; None for any other update."""
+    return update.content if isinstance(update, v1.AgentMessageChunk) else None

@@ -1,0 +1,117 @@
+"""The one resolver: from what the user writes for an agent to how it is reached.
+
+| written | means, in this order |
+|---|---|
+| one word, as a name | a URL; a named agent; a Python file, `FILE.py` or `FILE.py:NAME`; a program on PATH |
+| words, as a command | a URL; a program; a Python file; a named agent; a whole command in one word |
+
+A name that is both an agent and a program means the agent if it was written as a name, otherwise the program: a command
+that works without named agents means the same with them.
+"""
+
+from __future__ import annotations
+
+import shutil
+import ssl
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from accord.client.target import CommandTarget, Target
+from accord.configuration.known_agents import KnownAgents
+from accord.configuration.settings import PYTHON_FILE, AgentSettings
+from accord.errors import ConfigurationError
+from accord.http.client.urls import UrlTarget
+from accord.suggestions import nearest
+
+SCHEMES = ("http://", "https://", "ws://", "wss://")
+
+
+class UnknownAgent(ConfigurationError):
+    """There is no agent of this name."""
+
+
+def resolve(name: str, folder: str | Path = ".") -> AgentSettings:
+    """How the agent that one word names is reached.
+
+    Raises UnknownAgent, NotTrusted for an agent of a project's file that is not trusted, and ConfigurationError for a
+    file that is invalid.
+    """
+    if name.startswith(SCHEMES):
+        return AgentSettings(url=name)
+    known = KnownAgents.of(folder)
+    if (agent := known.find(name)) is not None:
+        return started_by_us(agent.settings)
+    if (python := python_command([name])) is not None:
+        return AgentSettings(command=python)
+    if shutil.which(name) is not None:
+        return AgentSettings(command=[name])
+    how = nearest(name, known.names) or "; `accord agents` lists the agents that have names"
+    raise UnknownAgent(f"no agent has the name {name!r}, and no program on PATH{how}")
+
+
+def resolve_command(words: Sequence[str], folder: str | Path = ".") -> AgentSettings:
+    """How the agent is reached that these words name, as they stand after `--`."""
+    first = words[0]
+    if first.startswith(SCHEMES):
+        return AgentSettings(url=first)
+    if shutil.which(first) is not None:
+        return AgentSettings(command=list(words))
+    if (python := python_command(words)) is not None:
+        return AgentSettings(command=python)
+    if len(words) == 1:
+        if (agent := KnownAgents.of(folder).find(first)) is not None:
+            return started_by_us(agent.settings)
+        return AgentSettings(command=first)
+    return AgentSettings(command=list(words))
+
+
+def started_by_us(settings: AgentSettings) -> AgentSettings:
+    """The same settings; a Python file as the program is started with this Python."""
+    words = settings.words
+    python = None if not words or shutil.which(words[0]) is not None else python_command(words)
+    return settings if python is None else msgspec.structs.replace(settings, command=python)
+
+
+def python_command(words: Sequence[str]) -> list[str] | None:
+    """The command for a Python file, `FILE.py` or `FILE.py:NAME`, and its arguments; None for another first word."""
+    found = PYTHON_FILE.fullmatch(words[0])
+    if found is None or (not Path(found["file"]).is_file() and shutil.which(words[0]) is not None):
+        return None
+    return [sys.executable, "-m", "accord.agent_file", *words]
+
+
+def python_file(settings: AgentSettings) -> Path | None:
+    """The Python file that `python_command` starts; None for another command."""
+    words = settings.words
+    if words[:3] != [sys.executable, "-m", "accord.agent_file"]:
+        return None
+    found = PYTHON_FILE.fullmatch(words[3])
+    return None if found is None else Path(settings.cwd or ".") / found["file"]
+
+
+def target_of(
+    settings: AgentSettings,
+    *,
+    token: str | None = None,
+    headers: Mapping[str, str] | None = None,
+    tls: ssl.SSLContext | None = None,
+    on_stderr: Callable[[str], object] | None = None,
+) -> Target:
+    """The target for `accord.connect`. `token`, `headers` and `tls` are for a URL; `headers` add to those that are set.
+
+    `on_stderr` gets the lines that a command writes to its standard error.
+
+    Raises AccordError if the URL is invalid or its extra is not installed.
+    """
+    if settings.url is not None:
+        return UrlTarget(settings.url, token=token, headers={**settings.headers, **(headers or {})}, tls=tls)
+    try:
+        words = settings.words
+    except ValueError as error:
+        raise ConfigurationError(
+            f"cannot split the command {settings.command!r} into words: {error}; pass a list instead"
+        ) from None
+    return CommandTarget(words, cwd=settings.cwd, env=settings.env, on_stderr=on_stderr)

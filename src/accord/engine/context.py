@@ -1,0 +1,52 @@
+"""`Context`: what a handler can use beside its message."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from accord.engine.owed import Owed
+from accord.engine.peer import Peer
+from accord.jsonrpc.frames import RequestId
+
+
+class Context:
+    """What a handler can use beside its message: the peer, and the state of the request."""
+
+    __slots__ = ("_owed", "peer")
+
+    def __init__(self, peer: Peer, owed: Owed | None = None) -> None:
+        self.peer = peer
+        """The peer that sent the message."""
+        self._owed = owed
+
+    @property
+    def request_id(self) -> RequestId | None:
+        """The request's id on the wire; None for a notification."""
+        return None if self._owed is None else self._owed.id
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the peer has cancelled the request."""
+        return self._owed is not None and self._owed.cancelled
+
+    async def wait_for_room(self) -> None:
+        """Wait while the peer does not read, before making an answer that may be large."""
+        await self.peer.connection.wait_for_room()
+
+    def answer(self, result: Any) -> None:
+        """Answer now. The handler may go on; what it returns or raises is no longer sent."""
+        self._request().home.answer_now(self._request(), result)
+
+    def on_cancel(self, do: Callable[[], None]) -> None:
+        """Call this when the peer cancels the request, instead of cancelling the handler's task."""
+        self._request().on_cancel = do
+
+    def after_response(self, do: Callable[..., Awaitable[Any] | None], *arguments: Any) -> None:
+        """Call this when the answer has been sent: what it sends comes after the answer."""
+        self._request().after(lambda: do(*arguments))
+
+    def _request(self) -> Owed:
+        if self._owed is None:
+            raise TypeError("a notification has no answer: answer, on_cancel and after_response are for requests")
+        return self._owed

@@ -1,0 +1,209 @@
+"""The routes of a peer, made from its handlers: how a message becomes typed, is handled, and gets its answer.
+
+A *route* joins three functions. The first reads the params, strictly and fast, or with care. The second calls the
+handler. The third makes the answer's frame from what the handler returned. The traits of the message's class are part
+of the route; a handler without a class finds them by its method.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, cast
+
+import msgspec
+from msgspec import Raw
+
+from accord.capabilities import Capabilities, declared_in
+from accord.engine.context import Context
+from accord.engine.owed import Owed
+from accord.engine.peer import Peer
+from accord.engine.routes import Route, lane_of, plain_lane
+from accord.engine.trace_context import carrying, trace_in
+from accord.errors import DecodeError, EncodeError
+from accord.jsonrpc import messages
+from accord.jsonrpc.frames import RequestId
+from accord.jsonrpc.messages import AnswerFrame
+from accord.schema import codec
+from accord.schema.base import Json, Notification, Request
+from accord.schema.methods import may_be_empty, message_of, row_for
+
+
+class Incoming:
+    """Makes the routes of one peer."""
+
+    def __init__(self, peer: Peer) -> None:
+        self.peer = peer
+        self.context = Context(peer)
+        """The context of notifications."""
+
+    def arriving(self, message: type[Notification]) -> Route:
+        """The route of a notification that has a function for its arrival, and no handler."""
+        row = row_for(message, "protocol")
+        return Route(
+            row.name,
+            decode=codec.strict_decoder(row.params),
+            decode_tolerantly=functools.partial(_decode, row.params),
+            lane_of=lane_of(message),
+            suspends=False,
+            tell=_nothing_more,
+            **_traits(message),
+        )
+
+    def typed(self, message: type[Request[Any] | Notification], handler: Callable[..., Any]) -> Route:
+        """The route of a message class to its handler."""
+        row = row_for(message, "protocol")
+        handle = _with_context(handler)
+        common: dict[str, Any] = {
+            "decode": codec.strict_decoder(row.params),
+            "decode_tolerantly": functools.partial(_decode, row.params),
+            "lane_of": lane_of(message),
+            "suspends": _suspends(handler),
+            **_traits(message),
+        }
+        if not issubclass(message, Request):
+            tell = handler if handle is None else functools.partial(_swap, handle, self.context)
+            return Route(row.name, tell=tell, **common)
+        call = self._calling(message, handler if handle is None else None, handle)
+        return Route(row.name, call=call, answer=_answerer(row.name, row.result), **common)
+
+    def _calling(
+        self,
+        message: type[Request[Any]],
+        alone: Callable[[Any], Any] | None,
+        with_context: Callable[[Any, Context], Any] | None,
+    ) -> Callable[[Any, Owed], Any]:
+        """What a request's route calls: the handler, after the capabilities and the trace context are set."""
+        peer, spans = self.peer, self.peer.spans
+        handshake = message.__handshake__
+        is_simple = alone is not None and spans is None
+
+        def call(request: Any, owed: Owed) -> Any:
+            if handshake:
+                peer.capabilities = Capabilities(declared_in(request))
+            meta = getattr(request, "meta", None)  # what has an unknown tag has no fields
+            if meta is not None and (trace := trace_in(meta)):
+                return carrying(trace, functools.partial(handle, request, owed))
+            return alone(request) if is_simple else handle(request, owed)  # type: ignore[misc]
+
+        def handle(request: Any, owed: Owed) -> Any:
+            result = alone(request) if alone is not None else with_context(request, Context(peer, owed))  # type: ignore[misc]
+            return result if spans is None else spans.answering(request, result, peer.role)
+
+        return call
+
+    def raw(self, method: str, handler: Callable[..., Any], *, is_request: bool) -> Route:
+        """The route of a method to its handler, in plain JSON values."""
+        handle = _with_context(handler)
+        if is_request:
+
+            def call(params: Json, owed: Owed) -> Any:
+                return handler(params) if handle is None else handle(params, Context(self.peer, owed))
+
+            return _plain(method, handler, call=call)
+        return _plain(
+            method, handler, tell=handler if handle is None else functools.partial(_swap, handle, self.context)
+        )
+
+    def other(self, method: str, handler: Callable[..., Any], *, is_request: bool) -> Route:
+        """The route of a method that has no handler of its own to the handler of all such methods."""
+
+        def call(params: Json, owed: Owed) -> Any:
+            return handler(method, params, Context(self.peer, owed))
+
+        def tell(params: Json) -> Any:
+            return handler(method, params, self.context)
+
+        return _plain(method, handler, call=call) if is_request else _plain(method, handler, tell=tell)
+
+
+def _plain(
+    method: str,
+    handler: Callable[..., Any],
+    *,
+    call: Callable[[Json, Owed], Any] | None = None,
+    tell: Callable[[Json], Any] | None = None,
+) -> Route:
+    return Route(
+        method,
+        decode=_object_in,
+        decode_tolerantly=_object_in,
+        lane_of=plain_lane,
+        suspends=_suspends(handler),
+        call=call,
+        tell=tell,
+        answer=None if call is None else _answer_plainly,
+        **_traits(message_of(method, "notification" if call is None else "request")),
+    )
+
+
+def _traits(message: type[Request[Any] | Notification] | None) -> dict[str, Any]:
+    """What a class says about the way of its messages through the engine."""
+    if message is None:
+        return {}
+    if issubclass(message, Request):
+        return {"handshake": message.__handshake__}
+    return {"immediate": message.__immediate__, "stream": message.__stream__}
+
+
+def _object_in(raw: bytes | Raw) -> Json:
+    """These params as a plain JSON value; raises DecodeError unless they are an object."""
+    params = codec.loads(raw)
+    if not isinstance(params, dict):
+        raise DecodeError("$", "params must be an object")
+    return cast("Json", params)
+
+
+def _nothing_more(_: Any) -> None: ...
+
+
+def _decode(params: Any, raw: bytes | Raw) -> Any:
+    return codec.decode(raw, params)
+
+
+def _with_context(handler: Callable[..., Any]) -> Callable[[Any, Context], Any] | None:
+    """The handler itself if it takes a context beside its message, else None."""
+    parameters = inspect.signature(handler).parameters.values()
+    positional = [
+        parameter
+        for parameter in parameters
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD, parameter.VAR_POSITIONAL)
+    ]
+    takes_two = len(positional) > 1 or any(parameter.kind is parameter.VAR_POSITIONAL for parameter in positional)
+    return handler if takes_two else None
+
+
+def _swap(handler: Callable[[Any, Context], Any], context: Context, message: Any) -> Any:
+    return handler(message, context)
+
+
+def _suspends(handler: Callable[..., Any]) -> bool:
+    return inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(getattr(handler, "__call__", None))  # noqa: B004
+
+
+def _answerer(method: str, result_type: Any) -> Callable[[RequestId, Any], bytes]:
+    """Makes the answer's frame from what a handler returned; raises EncodeError for another type."""
+    is_class = isinstance(result_type, type) and issubclass(result_type, msgspec.Struct)
+    empty = b"{}" if may_be_empty(result_type) else None
+    in_one_pass = not codec.closed_words(result_type)
+
+    def answer(request_id: RequestId, result: Any) -> bytes:
+        if result is None and empty is not None:
+            return messages.answer(request_id, empty)
+        if is_class and not isinstance(result, result_type):
+            raise EncodeError(
+                f"the handler of {method} must return {result_type.__name__}, got {type(result).__name__}"
+            )
+        if in_one_pass:
+            try:
+                return codec.strict_encode(AnswerFrame(request_id, result))
+            except codec.ENCODE_REFUSALS:
+                pass  # the careful encoder below may succeed, or explains the error
+        return messages.answer(request_id, codec.encode(result))
+
+    return answer
+
+
+def _answer_plainly(request_id: RequestId, result: Json) -> bytes:
+    return messages.answer(request_id, codec.encode(result))

@@ -1,0 +1,83 @@
+"""Extras that are not installed: what an error says of them.
+
+The core needs msgspec only. What needs more says which extra is missing and prints the command that installs it. The
+command depends on how Accord itself was installed: from an index, from a repository, or from a folder with its source,
+where an install by name would fetch another package.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from accord.errors import AccordError
+
+PACKAGES: Mapping[str, str] = {
+    "h2": "http",
+    "websockets": "http",
+    "mcp": "mcp",
+    "mcp_types": "mcp",
+    "opentelemetry": "otel",
+    "re2": "patterns",
+    "uvloop": "uvloop",
+}
+"""The packages that Accord imports, and the extra that installs each."""
+
+
+def install_command(extra: str) -> str:
+    """The command that installs an extra, for the way in which Accord was installed.
+
+    >>> install_command("mcp").startswith("pip install ")
+    True
+    """
+    origin = _origin()
+    url = str(origin.get("url", ""))
+    if url.startswith("file://"):
+        editable = "-e " if origin.get("dir_info", {}).get("editable") else ""
+        return f"pip install {editable}{shlex.quote(f'{_folder(url)}[{extra}]')}"
+    if "vcs_info" in origin:
+        requirement = f"accord[{extra}] @ {origin['vcs_info']['vcs']}+{url}"
+        return f"pip install {shlex.quote(requirement)}"
+    return f"pip install {shlex.quote(f'accord[{extra}]')}"
+
+
+def missing_extra(extra: str, what: str) -> AccordError:
+    """The error for something that needs an extra.
+
+    >>> print(str(missing_extra("http", "connecting to a URL")).partition(":")[0])
+    connecting to a URL needs the extra 'http'
+    """
+    return AccordError(needs_extra(extra, what))
+
+
+def needs_extra(extra: str, what: str) -> str:
+    """The text of that error, for errors of other classes."""
+    return f"{what} needs the extra {extra!r}: {install_command(extra)}"
+
+
+def extra_of(error: ImportError) -> str | None:
+    """The extra whose package an import did not find; None if it is no package of an extra."""
+    return PACKAGES.get((error.name or "").partition(".")[0])
+
+
+def _origin() -> dict[str, Any]:
+    """Where Accord was installed from (PEP 610); empty for an index, and the source's folder where it only runs."""
+    import json
+    from importlib.metadata import PackageNotFoundError, distribution
+    from pathlib import Path
+
+    try:
+        told = distribution("accord").read_text("direct_url.json")
+    except PackageNotFoundError:
+        source = Path(__file__).parents[2]
+        is_checkout = (source / "pyproject.toml").is_file()
+        return {"url": source.as_uri(), "dir_info": {"editable": True}} if is_checkout else {}
+    origin: dict[str, Any] = json.loads(told) if told else {}
+    return origin
+
+
+def _folder(url: str) -> str:
+    from urllib.parse import unquote, urlsplit
+
+    return unquote(urlsplit(url).path)

@@ -1,0 +1,40 @@
+"""The folders in which a user's files of Accord belong, on each platform."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+
+def config_folder() -> Path:
+    """The folder for what this user sets: below XDG_CONFIG_HOME if it is set, else the platform's default."""
+    given = os.environ.get("XDG_CONFIG_HOME", "")
+    if Path(given).is_absolute():  # XDG Base Directory: relative paths are ignored
+        return Path(given) / "accord"
+    if sys.platform == "win32":
+        return Path(os.environ.get("APPDATA") or Path.home() / "AppData" / "Roaming") / "accord"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support" / "accord"
+    return Path.home() / ".config" / "accord"
+
+
+def data_folder() -> Path:
+    """The folder for data that is worth keeping, such as sessions: below XDG_DATA_HOME, else the platform's default."""
+    given = os.environ.get("XDG_DATA_HOME", "")
+    if given and Path(given).is_absolute():  # XDG Base Directory: relative paths are ignored
+        return Path(given) / "accord"
+    if sys.platform == "win32":
+        local = os.environ.get("LOCALAPPDATA", "")
+        return Path(local) / "accord" if local else Path.home() / "AppData" / "Local" / "accord"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support" / "accord"
+    return Path.home() / ".local" / "share" / "accord"
+
+
+def state_folder() -> Path:
+    """The folder for the state of programs, such as remembered answers: below XDG_STATE_HOME, else the default."""
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home()) / "accord"
+    given = os.environ.get("XDG_STATE_HOME", "")
+    return (Path(given) if given.startswith("/") else Path.home() / ".local" / "state") / "accord"

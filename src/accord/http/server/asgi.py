@@ -1,0 +1,71 @@
+"""ASGI as the server's shells and its application use it: types, scopes, and responses. PURE."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, TypeAlias
+from urllib.parse import unquote
+
+from accord.http.h1 import Fields
+
+Event: TypeAlias = MutableMapping[str, Any]
+Scope: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Event]]
+Send: TypeAlias = Callable[[Event], Awaitable[None]]
+Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+OWN_SOCKET = "accord.socket"
+"""The ASGI extension with which our own server hands over the socket itself, instead of an event for each frame."""
+
+
+def scope_of(
+    kind: str, version: str, method: bytes, target: bytes, fields: Fields, transport: asyncio.BaseTransport
+) -> Scope:
+    """Create the scope of a request: `kind` is `http` or `websocket`, `version` the version of HTTP."""
+    path, _, query = target.partition(b"?")
+    if not path.startswith(b"/"):  # RFC 9112, 3.2.2: absolute form, as sent to proxies
+        path = b"/" + path.partition(b"://")[2].partition(b"/")[2]
+    return {
+        "type": kind,
+        "asgi": {"version": "3.0", "spec_version": "2.4"},
+        "http_version": version,
+        "method": method.decode(),
+        "scheme": ("ws" if kind == "websocket" else "http") + ("s" if transport.get_extra_info("ssl_object") else ""),
+        "path": unquote(path.decode("latin-1")),
+        "raw_path": path,
+        "query_string": query,
+        "root_path": "",
+        "headers": fields,
+        "client": _address(transport.get_extra_info("peername")),
+        "server": _address(transport.get_extra_info("sockname")),
+        "extensions": {},
+    }
+
+
+def _address(address: Any) -> tuple[str, int] | None:
+    return (str(address[0]), int(address[1])) if address else None
+
+
+def headers_of(scope: Scope) -> dict[str, str]:
+    """The headers of a request with names in lower case.
+
+    Repeated headers are joined (RFC 9110, 5.3), so that no proxy in front of us can see another value than we do.
+    """
+    found: dict[str, str] = {}
+    for name, value in scope["headers"]:
+        key, text = name.decode("latin-1").lower(), value.decode("utf-8", "replace")
+        found[key] = f"{found[key]}, {text}" if key in found else text
+    return found
+
+
+def path_of(scope: Scope) -> str:
+    """The path of a request, relative to the mount point."""
+    path: str = scope["path"]
+    root: str = scope.get("root_path", "")
+    return path[len(root) :] if root and path.startswith(root) else path
+
+
+def header_pairs(*headers: tuple[str, str]) -> list[tuple[bytes, bytes]]:
+    """Headers as ASGI wants them."""
+    return [(name.encode(), value.encode()) for name, value in headers]

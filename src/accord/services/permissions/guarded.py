@@ -1,0 +1,288 @@
+"""Guarded services: files and terminals of which each use needs permission, by the same rules, memory and user.
+
+    fs/read_text_file, fs/write_text_file, terminal/create ─▶ PermissionQuestion ─▶ Permissions ─▶ the service
+                                                                                               └─▶ a refusal
+
+An agent that was just allowed to do exactly this is not asked about again: the same text into the same file, or the
+same command. The user has seen it in the agent's own question. Any other use is a question of ours, which names the
+file, the change or the whole command. Its answer "always" holds for the session: for reading its files, for writing
+them, or for this command.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import inspect
+import os
+import shlex
+from collections.abc import Awaitable, Callable, Hashable, MutableMapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary
+
+from accord.engine.context import Context
+from accord.engine.handlers import Handlers
+from accord.errors import RequestError
+from accord.schema import v1
+from accord.services.files.files import Files
+from accord.services.permissions.permissions import Permissions
+from accord.services.permissions.policy import PermissionPolicy
+from accord.services.permissions.question import Ask, PermissionQuestion
+from accord.services.permissions.remembered import RememberedAnswers
+from accord.services.service import ServedSession, Service, SessionOf
+from accord.services.terminals.terminals import Terminals
+from accord.state import ToolCallState
+
+ALWAYS = "always"
+OPTIONS = (
+    v1.PermissionOption(v1.PermissionOptionId("once"), "Allow this", "allow_once"),
+    v1.PermissionOption(v1.PermissionOptionId(ALWAYS), "Allow all of this kind in this session", "allow_always"),
+    v1.PermissionOption(v1.PermissionOptionId("no"), "Refuse", "reject_once"),
+)
+GRANTS = 1_000
+"""Exact uses that are kept for a session, the newest."""
+
+Use: TypeAlias = Hashable
+"""One exact use: a file to read, a text for a file, or a command."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What an agent wants to use, and how the user is asked about it."""
+
+    call: ToolCallState
+    use: Use
+    """What the agent's own question may have allowed already."""
+    kind: Hashable
+    """What the answer "always" covers."""
+
+
+class Consent(Permissions):
+    """Permissions that also decide about each use of lent files and terminals.
+
+    `while_deciding` is entered while a decision is open, from the moment its request has arrived.
+    """
+
+    def __init__(
+        self,
+        ask: Ask,
+        *,
+        policy: PermissionPolicy | None = None,
+        remembered: RememberedAnswers | None = None,
+        while_deciding: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
+        super().__init__(ask, policy=policy, remembered=remembered)
+        self._while_deciding = while_deciding
+        self._memories: MutableMapping[ServedSession, _Memory] = WeakKeyDictionary()
+
+    def register(self, handlers: Handlers, session_of: SessionOf) -> None:
+        """Handle `session/request_permission`."""
+
+        # Not `async`: it is called where the request arrives, before anything that comes after it.
+        @handlers.on(v1.RequestPermissionRequest)
+        def answer(request: v1.RequestPermissionRequest) -> Awaitable[v1.RequestPermissionResponse]:
+            return self._answered(request, session_of, self.deciding())
+
+    def deciding(self) -> ExitStack:
+        """What is to be closed when the decision is made."""
+        stack = ExitStack()
+        stack.enter_context(self._while_deciding())
+        return stack
+
+    async def _answered(
+        self, request: v1.RequestPermissionRequest, session_of: SessionOf, deciding: ExitStack
+    ) -> v1.RequestPermissionResponse:
+        with deciding:
+            session = session_of(request.session_id)
+            return await self.answer(PermissionQuestion(session, session.fold(request.tool_call), request.options))
+
+    async def answer(self, question: PermissionQuestion) -> v1.RequestPermissionResponse:
+        """Decide, and remember what exactly was allowed."""
+        response = await super().answer(question)
+        option = _chosen(question, response)
+        if option is not None and option.kind.startswith("allow"):
+            granted = self._memory(question.session).granted
+            granted.update(dict.fromkeys(await asyncio.to_thread(_uses, question)))
+            for old in list(granted)[: max(0, len(granted) - GRANTS)]:
+                del granted[old]
+        return response
+
+    def turn_cancelled(self, session: ServedSession) -> None:
+        """Refuse what waits for the user, also what waits for an earlier question."""
+        self._memory(session).cancelled += 1
+        super().turn_cancelled(session)
+
+    async def require(self, session: ServedSession, request: Request) -> None:
+        """Return if the user or a rule allows this use; raises RequestError if not."""
+        memory = self._memory(session)
+        before = memory.cancelled
+        async with memory.one_by_one:
+            if request.kind in memory.always:
+                return
+            if request.use in memory.granted:
+                del memory.granted[request.use]
+                return
+            if memory.cancelled != before:
+                raise RequestError.cancelled("the turn was cancelled")
+            question = PermissionQuestion(session, request.call, OPTIONS)
+            option = _chosen(question, await super().answer(question))
+            if option is None or not option.kind.startswith("allow"):
+                raise RequestError.invalid_params("the user did not allow this", action=request.call.title[:200])
+            if option.option_id == ALWAYS:
+                memory.always.add(request.kind)
+
+    async def release(self, session: ServedSession) -> None:
+        """Forget what was allowed in a session that has ended."""
+        await super().release(session)
+        self._memories.pop(session, None)
+
+    def _memory(self, session: ServedSession) -> _Memory:
+        return self._memories.setdefault(session, _Memory())
+
+
+class _Memory:
+    """What was allowed in one session."""
+
+    def __init__(self) -> None:
+        self.one_by_one = asyncio.Lock()
+        """A second use waits for the answer about the first, which may cover it."""
+        self.granted: dict[Use, None] = {}
+        self.always: set[Hashable] = set()
+        self.cancelled = 0
+
+
+class Guarded(Service):
+    """A service of ours of which each use needs consent."""
+
+    def __init__(self, lent: Files | Terminals, consent: Consent) -> None:
+        self._lent = lent
+        self._consent = consent
+
+    def declare(self, capabilities: v1.ClientCapabilities) -> v1.ClientCapabilities:
+        """Declare what is lent."""
+        return self._lent.declare(capabilities)
+
+    def register(self, handlers: Handlers, session_of: SessionOf) -> None:
+        """Handle the requests of the service, those that use something after they are allowed."""
+        self._lent.register(handlers, session_of)
+        for message, wanted in self._uses():
+            entry = handlers.typed.get((message.__method__, True))
+            if entry is not None:
+                handlers.on(message)(self._guarded(entry[1], wanted, session_of))
+
+    def turn_cancelled(self, session: ServedSession) -> None:
+        """Pass the cancellation on."""
+        self._lent.turn_cancelled(session)
+
+    async def release(self, session: ServedSession) -> None:
+        """Release what the service keeps for the session."""
+        await self._lent.release(session)
+
+    def _uses(self) -> Sequence[tuple[type[Any], Callable[[ServedSession, Any], Awaitable[Request | None]]]]:
+        if isinstance(self._lent, Files):
+            return [(v1.ReadTextFileRequest, _reading), (v1.WriteTextFileRequest, self._writing)]
+        return [(v1.CreateTerminalRequest, _running)]
+
+    def _guarded(
+        self,
+        handle: Callable[..., Any],
+        wanted: Callable[[ServedSession, Any], Awaitable[Request | None]],
+        session_of: SessionOf,
+    ) -> Callable[[Any, Context], Awaitable[Any]]:
+        takes_context = len(inspect.signature(handle).parameters) > 1
+
+        async def decided(message: Any, context: Context, deciding: ExitStack) -> Any:
+            with deciding:
+                session = session_of(message.session_id)
+                request = await wanted(session, message)
+                if request is not None:
+                    await self._consent.require(session, request)
+            return await (handle(message, context) if takes_context else handle(message))
+
+        def guarded(message: Any, context: Context) -> Awaitable[Any]:
+            return decided(message, context, self._consent.deciding())
+
+        return guarded
+
+    async def _writing(self, session: ServedSession, message: v1.WriteTextFileRequest) -> Request:
+        path = await asyncio.to_thread(_real, session, message.path)
+        assert isinstance(self._lent, Files)
+        try:
+            old = await self._lent.read(session, message.path)
+        except RequestError:  # a new file, or one that is not text
+            old = None
+        diff = v1.Diff(path, message.content, old)
+        call = ToolCallState(v1.ToolCallId("write"), f"write {_short(session, path)}", "edit", content=(diff,))
+        return Request(call, _written(path, message.content), "write")
+
+
+async def _reading(session: ServedSession, message: v1.ReadTextFileRequest) -> Request | None:
+    path = await asyncio.to_thread(_real, session, message.path)
+    if not await asyncio.to_thread(os.path.exists, path):
+        return None  # the service says so, and there is nothing to allow
+    place = v1.ToolCallLocation(path)
+    call = ToolCallState(v1.ToolCallId("read"), f"read {_short(session, path)}", "read", locations=(place,))
+    return Request(call, ("read", path), "read")
+
+
+async def _running(session: ServedSession, message: v1.CreateTerminalRequest) -> Request:
+    # A variable can change what a program does (PATH, LD_PRELOAD), so it is a part of the command that is judged.
+    variables = [f"{it.name}={it.value}" for it in message.env]
+    words = [*(["env", *variables] if variables else []), message.command, *message.args]
+    line = message.command if len(words) == 1 else shlex.join(words)
+    folder = "" if message.cwd is None else _short(session, await asyncio.to_thread(_real, session, message.cwd))
+    call = ToolCallState(
+        v1.ToolCallId("run"),
+        f"run in {folder}: {line}" if folder not in ("", ".") else f"run {line}",
+        "execute",
+        raw_input={"command": line} if len(words) == 1 else {"command": words[0], "args": words[1:]},
+    )
+    use: Use = ("line", line) if len(words) == 1 else ("words", *words)
+    return Request(call, use, ("run", line, folder))
+
+
+def _uses(question: PermissionQuestion) -> list[Use]:
+    """What an agent's own question asks for, exactly."""
+    call, session = question.tool_call, question.session
+    uses: list[Use] = [_written(_real(session, diff.path), diff.new_text) for diff in call.diffs]
+    if call.kind == "read":
+        uses += [("read", str(path)) for path in question.paths]
+    if question.command is not None:
+        uses += _command(question.command)
+    return uses
+
+
+def _written(path: str, text: str) -> Use:
+    return "write", path, hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+def _command(command: str | Sequence[str]) -> list[Use]:
+    """A command as a line for a shell, and as words that no shell reads.
+
+    Two lines are the same only letter by letter: `echo ';' x` and `echo ; x` have the same words.
+    """
+    if not isinstance(command, str):
+        return [("words", *command), ("line", shlex.join(command))]
+    try:
+        return [("line", command), ("words", *shlex.split(command))]
+    except ValueError:
+        return [("line", command)]
+
+
+def _chosen(question: PermissionQuestion, response: v1.RequestPermissionResponse) -> v1.PermissionOption | None:
+    outcome = response.outcome
+    chosen = outcome.option_id if isinstance(outcome, v1.SelectedPermissionOutcome) else None
+    return next((option for option in question.options if option.option_id == chosen), None)
+
+
+def _real(session: ServedSession, path: str) -> str:
+    """The real path; raises RequestError for a path that is outside the session's folders, before the user is asked."""
+    return os.path.realpath(session.roots.locate(path).path)
+
+
+def _short(session: ServedSession, path: str) -> str:
+    folder = Path(os.path.realpath(session.cwd))
+    return str(Path(path).relative_to(folder)) if Path(path).is_relative_to(folder) else path

@@ -1,0 +1,374 @@
+"""`SessionState`: a session's updates folded into messages, tool calls, plans and settings.
+
+    session/update ──▶ SessionState.add ──▶ one fold for its class ──▶ an entry of the timeline, or a setting
+                                                                   └──▶ observers (`on_change`)
+
+An update costs constant work, however long the session is: text is gathered in a buffer and becomes one string only
+when it is read. What is read (`timeline`, `snapshot()`) consists of immutable values, and only values that have changed
+since the last time are made again. The same fold serves the client (`RemoteSession.state`), its services and the agent
+(`session.history`).
+
+An agent may send updates without end, so the state has a `limit` in bytes. Past it the oldest half is dropped: the
+timeline's first entries, then notices and the like. A message that alone is larger is dropped as a whole, and its next
+chunk begins a new one. `forgotten` counts the dropped entries. Sizes are checked only when as many bytes have come as
+may be kept, so that the limit costs an update nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ClassVar, cast
+
+from msgspec import UNSET
+
+from accord.schema import v1
+from accord.schema.base import Json, Unknown
+from accord.sizes import WEIGHT, oldest_beyond, size_of
+from accord.state.subagents import SessionMessageState, Subagent
+from accord.state.timeline import Timeline
+from accord.state.values import Compaction, ConfigOption, Entry, Message, Observer, Snapshot, ToolCallState, choices_of
+
+
+class SessionState:
+    """A session's updates folded into messages, tool calls, plans and settings.
+
+    >>> state = SessionState()
+    >>> state.add(v1.AgentMessageChunk.of("Hel"))
+    >>> state.add(v1.AgentMessageChunk.of("lo"))
+    >>> [message.text for message in state.messages]
+    ['Hello']
+    """
+
+    def __init__(self, limit: int | None = None) -> None:
+        self._limit = limit
+        """The most bytes that are kept; None if the input is bounded already, as from a store."""
+        self._observers: list[Observer] = []
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget everything, before a replay from the start; observers stay."""
+        self._timeline = Timeline()
+        self.plan: list[v1.PlanEntry] = []
+        """The steps of the current plan."""
+        self.plans: dict[v1.PlanId, v1.PlanUpdateContent] = {}
+        """The plans that have an id, as they are now."""
+        self.commands: list[v1.AvailableCommand] = []
+        """The slash commands that the agent offers."""
+        self.modes: list[v1.SessionMode] = []
+        """The modes in which the agent can work, whether it offers them as a config option or as modes."""
+        self.mode: v1.SessionModeId | None = None
+        """The id of the current mode."""
+        self.models: list[v1.ModelInfo] = []
+        """The models that the agent offers, whether as a config option or, as older agents do, as `models`."""
+        self.model: v1.ModelId | None = None
+        """The id of the current model."""
+        self.config: list[ConfigOption] = []
+        """The config options of known types, in the agent's order."""
+        self.unknown_config: list[Unknown] = []
+        """Config options of types that this version of Accord does not know, as they came."""
+        self.usage: v1.UsageUpdate | None = None
+        """How much of the context is used, as last reported."""
+        self.title: str | None = None
+        """The session's title."""
+        self.meta: dict[str, Json] | None = None
+        """The `_meta` of the session's information, as last reported."""
+        self.updated_at: str | None = None
+        """When the session last changed, as the agent reports it."""
+        self.notices: list[v1.Notice] = []
+        """Notices to the user."""
+        self.compactions: dict[v1.CompactionId, Compaction] = {}
+        """Compactions of the context, by their ids."""
+        self.subagents: dict[v1.SessionId, Subagent] = {}
+        """The session's subagents, by the ids of their sessions."""
+        self.session_messages: dict[v1.MessageId, SessionMessageState] = {}
+        """Messages between this session and others, by their ids in this session."""
+        self.unknown: list[Unknown] = []
+        """Updates of kinds that this version of Accord does not know, as they came."""
+        self._room = self._limit or 0
+        """Bytes that may still come before the sizes are checked."""
+
+    def add(self, update: v1.SessionUpdate | v1.ToolCallUpdate, size: int = 0) -> None:
+        """Fold in the next update; `size` is its length in bytes, which counts towards the limit."""
+        kind = update.__class__
+        if (in_timeline := _IN_TIMELINE.get(kind)) is not None:
+            in_timeline(self._timeline, update)
+        elif (fold := self._folds.get(kind)) is not None:
+            fold(self, update)
+        else:
+            self.unknown.append(cast("Unknown", update))
+        if self._limit is not None:
+            self._room -= size + WEIGHT
+            if self._room < 0:
+                self._forget(self._limit)
+        if self._observers:
+            self._tell(update)
+
+    def add_all(self, updates: Iterable[v1.SessionUpdate]) -> None:
+        """Fold in several updates."""
+        for update in updates:
+            self.add(update)
+
+    def add_prompt(self, content: Sequence[v1.ContentBlock]) -> None:
+        """Add a prompt of the user. If the agent repeats it as updates, they replace it.
+
+        A message id that was used before is a new message from now on: some agents start counting again in each turn.
+        """
+        self._timeline.begin_turn(content)
+        self._tell(None)
+
+    def end_turn(self, *, refused: bool = False) -> None:
+        """End the turn: the next chunk begins a new message. A refused turn is marked from its prompt on."""
+        self._timeline.end_turn()
+        if refused:
+            self._timeline.refuse_turn()
+            self._tell(None)
+
+    def cancel_unfinished(self) -> None:
+        """Mark unfinished tool calls as `cancelled`, because the turn was; later updates may still change them."""
+        self._timeline.cancel_unfinished()
+        self._tell(None)
+
+    def set_modes(self, modes: v1.SessionModeState | None) -> None:
+        """Set the modes that the session was opened with."""
+        if modes is not None:
+            self.modes, self.mode = modes.available_modes, modes.current_mode_id
+            self._tell(None)
+
+    def set_models(self, models: v1.SessionModelState | None) -> None:
+        """Set the models that the session was opened with; those of a config option count more."""
+        if models is not None and self.model_option is None:
+            self.models, self.model = models.available_models, models.current_model_id
+            self._tell(None)
+
+    def set_config(self, options: Sequence[v1.SessionConfigOption] | None) -> None:
+        """Set the config options that the session was opened with, or that the agent returned after a change."""
+        if options is not None:
+            self._take_config(options)
+            self._tell(None)
+
+    def set_mode(self, mode: v1.SessionModeId) -> None:
+        """Set the current mode."""
+        self.mode = mode
+        self._tell(None)
+
+    def set_model(self, model: v1.ModelId) -> None:
+        """Set the current model."""
+        self.model = model
+        self._tell(None)
+
+    def option(self, config_id: str) -> ConfigOption | None:
+        """The config option with this id, as it is now; None if there is none of a known type."""
+        return next((option for option in self.config if option.id == config_id), None)
+
+    @property
+    def mode_option(self) -> v1.SessionConfigSelect | None:
+        """The config option for the mode; None if the agent has none, as older agents have only modes."""
+        return self._option_of("mode")
+
+    @property
+    def model_option(self) -> v1.SessionConfigSelect | None:
+        """The config option for the model; None if the agent has none, as older agents have only `models`."""
+        return self._option_of("model")
+
+    def _option_of(self, category: str) -> v1.SessionConfigSelect | None:
+        options = (it for it in self.config if isinstance(it, v1.SessionConfigSelect))
+        return next((it for it in options if it.category == category), None)
+
+    # Reading
+
+    def __len__(self) -> int:
+        """The number of entries in the timeline, dropped ones included."""
+        return len(self._timeline)
+
+    @property
+    def timeline(self) -> tuple[Entry, ...]:
+        """Messages and tool calls in the order in which they began."""
+        return self._timeline.entries
+
+    @property
+    def tool_calls(self) -> dict[v1.ToolCallId, ToolCallState]:
+        """Every tool call of the session, by its id."""
+        return self._timeline.tool_calls
+
+    @property
+    def forgotten(self) -> int:
+        """How many of the oldest entries were dropped from the timeline because of the limit."""
+        return self._timeline.forgotten
+
+    def between(self, start: int, end: int | None = None) -> list[Entry]:
+        """The entries from position `start` up to `end`, without those that were dropped."""
+        return self._timeline.between(start, end)
+
+    @property
+    def messages(self) -> list[Message]:
+        """The messages of the timeline, prompts and thoughts included."""
+        return [entry for entry in self.timeline if isinstance(entry, Message)]
+
+    def snapshot(self) -> Snapshot:
+        """The state as it is now, in a value that never changes."""
+        return Snapshot(
+            self.timeline,
+            tuple(self.plan),
+            dict(self.plans),
+            tuple(self.commands),
+            tuple(self.modes),
+            self.mode,
+            tuple(self.models),
+            self.model,
+            tuple(self.config),
+            self.usage,
+            self.title,
+            self.updated_at,
+            tuple(self.notices),
+            tuple(self.unknown),
+            self.forgotten,
+        )
+
+    def on_change(self, observer: Observer) -> Callable[[], None]:
+        """Call `observer` after every change, with the update that made it, or None for a change that we made.
+
+        Call the result to stop it. The observer runs where updates arrive, so it must be quick.
+        """
+        self._observers.append(observer)
+
+        def end() -> None:
+            if observer in self._observers:
+                self._observers.remove(observer)
+
+        return end
+
+    def _tell(self, update: v1.SessionUpdate | v1.ToolCallUpdate | None) -> None:
+        for observer in list(self._observers):
+            observer(update)
+
+    # The limit
+
+    def _forget(self, limit: int) -> None:
+        """Keep only the newest entries, at most half of the limit; also of notices and other lists that may grow."""
+        for some in self.notices, self.unknown:
+            del some[: oldest_beyond([size_of(it) for it in some], limit // 8)]
+        for named in self.plans, self.subagents:
+            for key in list(named)[: oldest_beyond([size_of(it) for it in named.values()], limit // 8)]:
+                del named[key]  # type: ignore[arg-type]
+        compactions = list(self.compactions)
+        for key in compactions[: oldest_beyond([WEIGHT + it.size for it in self.compactions.values()], limit // 8)]:
+            del self.compactions[key]
+        weights = [it.weight for it in self.session_messages.values()]
+        for message_id in list(self.session_messages)[: oldest_beyond(weights, limit // 8)]:
+            del self.session_messages[message_id]
+        self._timeline.shrink(limit)
+        self._room = limit // 4
+
+    # Settings and the rest
+
+    def _add_plan(self, update: v1.Plan) -> None:
+        self.plan = update.entries
+
+    def _add_plan_update(self, update: v1.PlanUpdate) -> None:
+        if isinstance(update.plan, Unknown):
+            plan_id = v1.PlanId(str(update.plan.raw.get("planId", "")))
+        else:
+            plan_id = update.plan.plan_id
+        self.plans[plan_id] = update.plan
+
+    def _remove_plan(self, update: v1.PlanRemoved) -> None:
+        self.plans.pop(update.plan_id, None)
+
+    def _add_commands(self, update: v1.AvailableCommandsUpdate) -> None:
+        self.commands = update.available_commands
+
+    def _add_mode(self, update: v1.CurrentModeUpdate) -> None:
+        if self.mode_option is None:
+            self.mode = update.current_mode_id
+
+    def _add_config(self, update: v1.ConfigOptionUpdate) -> None:
+        self._take_config(update.config_options)
+
+    def _take_config(self, options: Sequence[v1.SessionConfigOption]) -> None:
+        self.config = [option for option in options if not isinstance(option, Unknown)]
+        self.unknown_config = [option for option in options if isinstance(option, Unknown)]
+        if (option := self.mode_option) is not None:
+            # session-config-options, Relationship to Session Modes: the option counts, and modes are its older form.
+            self.mode = v1.SessionModeId(option.current_value)
+            self.modes = [
+                v1.SessionMode(v1.SessionModeId(it.value), it.name, it.description) for it in choices_of(option)
+            ]
+        if (option := self.model_option) is not None:
+            self.model = v1.ModelId(option.current_value)
+            self.models = [v1.ModelInfo(v1.ModelId(it.value), it.name, it.description) for it in choices_of(option)]
+
+    def _add_info(self, update: v1.SessionInfoUpdate) -> None:
+        if update.title is not UNSET:
+            self.title = update.title
+        if update.updated_at is not UNSET:
+            self.updated_at = update.updated_at
+        if update.meta is not UNSET:
+            self.meta = update.meta
+
+    def _add_usage(self, update: v1.UsageUpdate) -> None:
+        self.usage = update
+
+    def _add_notice(self, update: v1.Notice) -> None:
+        self.notices.append(update)
+
+    def _add_compaction(self, update: v1.CompactionUpdate) -> None:
+        known = self._compaction(update.compaction_id)
+        known.status = update.status
+        if update.error is not UNSET:
+            known.error = update.error
+        if update.summary is not UNSET:
+            known.replace(update.summary or ())
+
+    def _add_compaction_chunk(self, update: v1.CompactionSummaryChunk) -> None:
+        self._compaction(update.compaction_id).add(update.content)
+
+    def _compaction(self, compaction_id: v1.CompactionId) -> Compaction:
+        known = self.compactions.get(compaction_id)
+        if known is None:
+            known = self.compactions[compaction_id] = Compaction(compaction_id)
+        return known
+
+    def _add_subagent(self, update: v1.SubagentUpdate) -> None:
+        known = self.subagents.get(update.session_id) or Subagent(update.session_id)
+        self.subagents[update.session_id] = known.updated(update)
+
+    def _add_session_message(self, update: v1.SessionMessage) -> None:
+        self._session_message(update.message_id).update(update)
+
+    def _add_session_message_chunk(self, update: v1.SessionMessageChunk) -> None:
+        self._session_message(update.message_id).add(update.content)
+
+    def _session_message(self, message_id: v1.MessageId) -> SessionMessageState:
+        known = self.session_messages.get(message_id)
+        if known is None:
+            known = self.session_messages[message_id] = SessionMessageState(message_id)
+        return known
+
+    _folds: ClassVar[dict[type, Callable[[SessionState, Any], None]]] = {
+        v1.Plan: _add_plan,
+        v1.PlanUpdate: _add_plan_update,
+        v1.PlanRemoved: _remove_plan,
+        v1.AvailableCommandsUpdate: _add_commands,
+        v1.CurrentModeUpdate: _add_mode,
+        v1.ConfigOptionUpdate: _add_config,
+        v1.SessionInfoUpdate: _add_info,
+        v1.UsageUpdate: _add_usage,
+        v1.Notice: _add_notice,
+        v1.CompactionUpdate: _add_compaction,
+        v1.CompactionSummaryChunk: _add_compaction_chunk,
+        v1.SubagentUpdate: _add_subagent,
+        v1.SessionMessage: _add_session_message,
+        v1.SessionMessageChunk: _add_session_message_chunk,
+    }
+    """The folds of everything else."""
+
+
+_IN_TIMELINE: dict[type, Callable[[Timeline, Any], None]] = {
+    v1.AgentMessageChunk: Timeline.add_chunk,
+    v1.AgentThoughtChunk: Timeline.add_chunk,
+    v1.UserMessageChunk: Timeline.add_chunk,
+    v1.ToolCall: Timeline.add_tool_call,
+    v1.ToolCallProgress: Timeline.update_tool_call,
+    v1.ToolCallUpdate: Timeline.update_tool_call,
+}
+"""The folds of messages and tool calls."""

@@ -1,0 +1,219 @@
+"""The timeline of a session: messages and tool calls, in the order in which they began.
+
+A *message* is the chunks with one message id; where agents send none, the chunks of one speaker that follow each other
+with no other message or tool call between. An emoji that was split in two, as JavaScript agents do, is joined again,
+also across chunks; a half whose other half never comes stays as it is.
+
+A *tool call* and its updates become one `ToolCallState`: a field left out stays as it was, a list replaces the one
+before.
+
+Each entry has a *place*: its number in the order of the timeline, which counts dropped entries too. A chunk changes one
+entry, and only the entries that have changed since the last time become values again when the timeline is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from accord.schema import v1
+from accord.sizes import WEIGHT, oldest_beyond, size_of
+from accord.state.values import Entry, Message, Speaker, ToolCallState
+from accord.text import GrowingContent
+
+
+class GrowingMessage(GrowingContent):
+    """A message that may still grow."""
+
+    __slots__ = ("id", "is_ours", "is_refused", "place", "speaker")
+
+    def __init__(self, speaker: Speaker, message_id: v1.MessageId | None, place: int, *, is_ours: bool) -> None:
+        super().__init__()
+        self.speaker: Speaker = speaker
+        self.id = message_id
+        self.place = place
+        self.is_ours = is_ours
+        """Whether it is a prompt as it was sent, not yet repeated by the agent."""
+        self.is_refused = False
+
+    def message(self) -> Message:
+        return Message(self.speaker, self.read(), self.id, self.is_refused)
+
+
+class Timeline:
+    """Messages and tool calls in the order in which they began."""
+
+    def __init__(self) -> None:
+        self.tool_calls: dict[v1.ToolCallId, ToolCallState] = {}
+        """Every tool call of the session, by its id."""
+        self.forgotten = 0
+        """How many of the oldest entries were dropped because of the limit."""
+        self._growing: list[GrowingMessage | v1.ToolCallId] = []
+        self._read: list[Entry] = []
+        self._changed: set[int] = set()
+        self._entries: tuple[Entry, ...] = ()
+        self._turn_begins = 0
+        """The place of the latest prompt."""
+        self._last: GrowingMessage | None = None
+        """The message that the next chunk without an id may continue."""
+        self._by_id: dict[tuple[Speaker, v1.MessageId], GrowingMessage] = {}
+        self._places: dict[v1.ToolCallId, int] = {}
+        self._unfinished: dict[v1.ToolCallId, None] = {}
+
+    # Reading
+
+    def __len__(self) -> int:
+        """The number of entries, dropped ones included."""
+        return self.forgotten + len(self._growing)
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """The messages and tool calls as they are now."""
+        if self._changed:
+            for place in self._changed:
+                self._read[place - self.forgotten] = self._entry(place)
+            self._changed.clear()
+            self._entries = tuple(self._read)
+        return self._entries
+
+    def between(self, start: int, end: int | None = None) -> list[Entry]:
+        """The entries from place `start` up to `end`, without those that were dropped."""
+        return [self._entry(place) for place in range(max(start, self.forgotten), len(self) if end is None else end)]
+
+    def _entry(self, place: int) -> Entry:
+        growing = self._growing[place - self.forgotten]
+        return growing.message() if isinstance(growing, GrowingMessage) else self.tool_calls[growing]
+
+    # Turns
+
+    def begin_turn(self, content: Sequence[v1.ContentBlock]) -> None:
+        """Add a prompt of the user. If the agent repeats it as updates, they replace it.
+
+        A message id that was used before is a new message from now on: some agents start counting again in each turn.
+        """
+        self._by_id.clear()
+        self._turn_begins = len(self)
+        message = self._begin_message("user", None, is_ours=True)
+        for block in content:
+            message.add(block)
+
+    def end_turn(self) -> None:
+        """End the turn: the next chunk begins a new message."""
+        self._last = None
+
+    def refuse_turn(self) -> None:
+        """Mark the latest turn as refused, from its prompt on."""
+        # schema, StopReason: the next prompt does not include a refused one and what followed; clients show that.
+        for place in range(max(self._turn_begins, self.forgotten), len(self)):
+            entry = self._growing[place - self.forgotten]
+            if isinstance(entry, GrowingMessage):
+                entry.is_refused = True
+            else:
+                self.tool_calls[entry] = msgspec.structs.replace(self.tool_calls[entry], refused=True)
+            self._changed.add(place)
+
+    def cancel_unfinished(self) -> None:
+        """Mark unfinished tool calls as `cancelled`; later updates may still change them."""
+        for tool_call_id in list(self._unfinished):
+            self._put_tool_call(msgspec.structs.replace(self.tool_calls[tool_call_id], status="cancelled"))
+
+    # Messages
+
+    def _begin(self, entry: GrowingMessage | v1.ToolCallId) -> None:
+        self._changed.add(len(self))
+        self._growing.append(entry)
+        self._read.append(_NOTHING_YET)
+
+    def _begin_message(
+        self, speaker: Speaker, message_id: v1.MessageId | None, *, is_ours: bool = False
+    ) -> GrowingMessage:
+        message = GrowingMessage(speaker, message_id, len(self), is_ours=is_ours)
+        self._begin(message)
+        self._last = message
+        return message
+
+    def _message(self, speaker: Speaker, message_id: v1.MessageId | None) -> GrowingMessage:
+        """The message that a chunk belongs to."""
+        last = self._last
+        if last is not None and last.speaker == speaker and last.is_ours:
+            last.replace(())
+            last.id, last.is_ours = message_id, False
+            if message_id is not None:
+                self._by_id[speaker, message_id] = last
+            return last
+        if message_id is None:
+            return last if last is not None and last.speaker == speaker else self._begin_message(speaker, None)
+        known = self._by_id.get((speaker, message_id))
+        if known is None:
+            known = self._by_id[speaker, message_id] = self._begin_message(speaker, message_id)
+        return known
+
+    def add_chunk(self, chunk: v1.ContentChunk) -> None:
+        """Add a chunk of a message."""
+        message, speaker = self._last, _SPEAKERS[chunk.__class__]
+        if message is None or message.id != chunk.message_id or message.speaker != speaker or message.is_ours:
+            message = self._message(speaker, chunk.message_id)
+        content, run = chunk.content, message.run
+        if run is None or not isinstance(content, v1.TextContent) or content.annotations or content.meta:
+            message.add(content)
+        else:
+            run.add(content.text)
+        self._changed.add(message.place)
+
+    # Tool calls
+
+    def add_tool_call(self, call: v1.ToolCall) -> None:
+        """Add a tool call. One with an id that was used before begins again, at its place."""
+        self._put_tool_call(ToolCallState(call.tool_call_id).updated(call))
+
+    def update_tool_call(self, update: v1.ToolCallUpdate) -> None:
+        """Change a tool call; one that is unknown begins now."""
+        known = self.tool_calls.get(update.tool_call_id) or ToolCallState(update.tool_call_id)
+        self._put_tool_call(known.updated(update))
+
+    def _put_tool_call(self, call: ToolCallState) -> None:
+        place = self._places.get(call.id)
+        if place is None:
+            self._places[call.id] = len(self)
+            self._begin(call.id)
+            self._last = None
+        else:
+            self._changed.add(place)
+        self.tool_calls[call.id] = call
+        if call.is_finished:
+            self._unfinished.pop(call.id, None)
+        else:
+            self._unfinished[call.id] = None
+
+    # The limit
+
+    def shrink(self, limit: int) -> None:
+        """Drop the oldest entries if all entries take more than half of the limit; a quarter of it stays."""
+        sizes = [self._size(entry) for entry in self._growing]
+        if sum(sizes) > limit // 2:
+            self._forget(oldest_beyond(sizes, limit // 4))
+
+    def _size(self, entry: GrowingMessage | v1.ToolCallId) -> int:
+        return WEIGHT + entry.size if isinstance(entry, GrowingMessage) else size_of(self.tool_calls[entry])
+
+    def _forget(self, count: int) -> None:
+        for entry in self._growing[:count]:
+            if not isinstance(entry, GrowingMessage):
+                del self.tool_calls[entry], self._places[entry]
+                self._unfinished.pop(entry, None)
+        del self._growing[:count], self._read[:count]
+        self.forgotten += count
+        self._changed = {place for place in self._changed if place >= self.forgotten}
+        self._by_id = {key: it for key, it in self._by_id.items() if it.place >= self.forgotten}
+        if self._last is not None and self._last.place < self.forgotten:
+            self._last = None
+        self._entries = tuple(self._read)
+
+
+_SPEAKERS: dict[type, Speaker] = {
+    v1.AgentMessageChunk: "agent",
+    v1.AgentThoughtChunk: "thought",
+    v1.UserMessageChunk: "user",
+}
+_NOTHING_YET = Message("user", ())

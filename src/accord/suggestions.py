@@ -1,0 +1,23 @@
+"""Which known word an unknown one most likely means. PURE."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+FEW = 12
+"""So many known words are listed when none is close."""
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The end of an error about an unknown word: the known word that is meant, or all of them if they are few.
+
+    >>> nearest("comand", ["command", "url"]), nearest("x", ["command", "url"])
+    ('; did you mean command?', '; known are command, url')
+    """
+    import difflib  # errors are rare
+
+    words = list(known)
+    close = difflib.get_close_matches(word, words, n=1, cutoff=0.6)
+    if close:
+        return f"; did you mean {close[0]}?"
+    return f"; known are {', '.join(words)}" if 0 < len(words) <= FEW else ""

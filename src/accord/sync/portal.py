@@ -1,0 +1,140 @@
+"""`Portal`: an event loop in a thread of its own, for one connection, and the way into it from other threads.
+
+    with connect(...) ──▶ Portal.open ──▶ thread: loop: `async with accord.connect(...)`: one task, from start to end
+    session.prompt    ──▶ Portal.do   ──▶ a function that is called in the loop; the thread waits for its result
+    reply.outcome     ──▶ Portal.wait ──▶ a task in the loop; the thread waits for its end (see `waiting`)
+    end of the block  ──▶ Portal.close ─▶ the task leaves its block, the loop is closed, the thread is joined
+
+Everything of the connection lives in the loop and is touched only there. What threads hold are faces: a Portal and an
+object of the loop.
+
+Ctrl-C reaches the main thread only. If it waits, its task is cancelled, as if a task of the loop had been: a prompt's
+turn is cancelled, an agent that starts is ended. The thread waits for that, and then KeyboardInterrupt goes on. While
+the connection closes, Ctrl-C ends the agent at once; a second one during a wait leaves the wait.
+
+The thread refers to its `ConnectionThread`, never to the Portal. So a Portal that no face refers to is collected, and
+that ends the connection with a ResourceWarning. The end of the program does the same for all that are left.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import weakref
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from typing import Any, TypeVar
+
+from accord.client.remote_agent import RemoteAgent
+from accord.sync.connection_thread import Block, ConnectionThread, EndedError, awaited
+from accord.sync.waiting import Waiter
+
+T = TypeVar("T")
+
+_END: Any = object()
+
+
+class Portal:
+    """An event loop in a thread of its own, in which one connection lives."""
+
+    def __init__(self, block: Block) -> None:
+        self._home = ConnectionThread(block)
+        self.faces: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+        """The faces that are in use, by the ids of what they stand for, which they keep alive."""
+        self.making = threading.RLock()
+        """Held while a face is looked up and made."""
+        self._finalizer = weakref.finalize(self, self._home.abandon)
+        self._finalizer.atexit = False  # `_end_all` waits for the end, which a finalizer cannot
+
+    # Life
+
+    def open(self) -> RemoteAgent:
+        """Start the thread and connect; raises the error that connecting fails with."""
+        home = self._home
+        home.start()
+        try:
+            return home.opened.result()
+        except BaseException:
+            home.stop()
+            home.join()
+            self._finalizer.detach()
+            raise
+
+    def close(self, *, interrupted: bool = False) -> None:
+        """End the connection and the thread; raises the error that this raised. Does nothing the second time.
+
+        After Ctrl-C (`interrupted`), agents are told to cancel their turns first.
+        """
+        home = self._home
+        if not home.is_ours:
+            return
+        home.must_not_be_inside("close the connection")
+        self._finalizer.detach()
+        if interrupted:
+            home.post(home.cancel_turns)
+        home.stop()
+        try:
+            home.join()
+        except KeyboardInterrupt:
+            home.post(home.kill)
+            home.join()
+            raise
+        if error := home.take_error():
+            raise error
+
+    # Ways in
+
+    def read(self, function: Callable[[], T]) -> T:
+        """Call this in the loop, between two of its steps, so that it sees nothing half done; returns its result."""
+        home = self._home
+        if home.is_inside or not home.is_ours:
+            return function()
+        try:
+            result: T = home.submit(function, Waiter(home, None))
+        except EndedError:
+            return function()  # nothing changes any more
+        return result
+
+    def do(self, function: Callable[[], T]) -> T:
+        """Like `read`, for what changes something: raises ConnectionClosed after the end."""
+        home = self._home
+        home.must_be_ours()
+        if home.is_inside:
+            return function()
+        result: T = home.submit(function, Waiter(home, None))
+        return result
+
+    def wait(self, function: Callable[[], Awaitable[T]], session: str | None = None) -> T:
+        """Await the function's result in the loop; this thread waits, and answers the agent's questions meanwhile."""
+        home = self._home
+        home.must_be_ours()
+        home.must_not_be_inside("wait for the agent")
+        try:
+            result: T = home.submit(function, Waiter(home, session), awaits=True)
+        except EndedError:
+            return _at_once(function)
+        return result
+
+    def iterate(self, function: Callable[[], AsyncIterator[T]], session: str | None = None) -> Generator[T]:
+        """Iterate in this thread over what the function gives in the loop."""
+        source = function()
+        try:
+            while (item := self.wait(lambda: anext(source, _END), session)) is not _END:
+                yield item
+        finally:
+            if (close := getattr(source, "aclose", None)) is not None:
+                self._home.post(lambda: asyncio.ensure_future(close()))
+
+
+def _at_once(function: Callable[[], Awaitable[T]]) -> T:
+    """What this gives without waiting, as the outcome of a turn that has ended; raises EndedError if it waits."""
+    work = awaited(function)
+    try:
+        work.send(None)
+    except StopIteration as done:
+        result: T = done.value
+        return result
+    except RuntimeError:
+        raise EndedError from None  # it needs the loop
+    finally:
+        work.close()
+    raise EndedError

@@ -1,0 +1,133 @@
+"""Extras: each package is declared where it is imported, and whoever lacks one reads the command that installs it."""
+
+import ast
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from accord import extras
+
+ROOT = Path(__file__).parents[2]
+EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+DISTRIBUTIONS = {"google-re2": "re2", "opentelemetry-api": "opentelemetry"}
+"""Distributions whose package has another name."""
+PARTS = {"mcp_types": "mcp", "pydantic": "mcp", "anyio": "mcp"}
+"""Packages that come with another one."""
+
+
+def required(extra):
+    """The packages that an extra installs."""
+    names = [re.match(r"[\w-]+", requirement)[0] for requirement in EXTRAS[extra]]
+    return {DISTRIBUTIONS.get(name, name) for name in names}
+
+
+def imported():
+    """The packages that Accord's source imports, besides the standard library and the core's own."""
+    found = set()
+    for path in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                found |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                found.add(node.module)
+            elif isinstance(node, ast.Call) and ast.unparse(node.func) == "importlib.import_module":
+                found |= {it.value for it in node.args if isinstance(it, ast.Constant)}
+    roots = {name.partition(".")[0] for name in found}
+    return roots - set(sys.stdlib_module_names) - {"accord", "msgspec", "_typeshed", "typing_extensions"}
+
+
+def test_every_package_that_is_imported_belongs_to_an_extra():
+    assert {PARTS.get(name, name) for name in imported()} <= set().union(*map(required, EXTRAS))
+    assert imported() - set(extras.PACKAGES) == {"pydantic", "anyio"}
+
+
+@pytest.mark.parametrize("extra", [extra for extra in EXTRAS if extra != "all"])
+def test_an_extra_installs_nothing_that_is_not_imported(extra):
+    assert required(extra) - imported() == set()
+    assert {package for package, of in extras.PACKAGES.items() if of == extra and package not in PARTS} == required(
+        extra
+    )
+
+
+def test_all_stands_for_every_extra():
+    assert EXTRAS["all"] == [f"accord[{','.join(sorted(set(EXTRAS) - {'all'}))}]"]
+
+
+USES = {
+    "an HTTP transport": ("accord.http.HttpTransport('http://127.0.0.1:1/acp')", "http"),
+    "a transport for a URL": ("accord.http.connect_transport('ws://127.0.0.1:1/acp')", "http"),
+    "a connection to a URL": ("asyncio.run(connected('http://127.0.0.1:1/acp'))", "http"),
+    "a server": ("asyncio.run(serving())", "http"),
+    "spans": ("accord.Spans()", "otel"),
+    "uvloop": ("accord.run(asyncio.sleep(0), uvloop=True)", "uvloop"),
+}
+
+PROGRAM = """
+import asyncio, sys
+sys.modules.update(dict.fromkeys({packages!r}))
+import accord, accord.http
+agent = accord.Agent("a")
+agent.on_prompt(lambda _: None)
+async def connected(url):
+    async with accord.connect(url): pass
+async def serving():
+    async with accord.http.serving(agent, port=0): pass
+try:
+    {use}
+except accord.AccordError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("name", USES)
+def test_using_an_extra_that_is_missing_prints_the_command_that_installs_it(name):
+    use, extra = USES[name]
+    program = PROGRAM.format(packages=sorted(extras.PACKAGES), use=use)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program], check=False, capture_output=True, text=True, timeout=60
+    )
+    assert f"needs the extra '{extra}': {extras.install_command(extra)}" in done.stdout, done.stderr
+    assert done.stdout.count("\n") == 1
+
+
+ORIGINS = {
+    "an index": (None, "pip install 'accord[mcp]'"),
+    "a folder": ({"url": "file:///home/me/my%20accord", "dir_info": {}}, "pip install '/home/me/my accord[mcp]'"),
+    "a folder, to work on it": (
+        {"url": "file:///home/me/accord", "dir_info": {"editable": True}},
+        "pip install -e '/home/me/accord[mcp]'",
+    ),
+    "a repository": (
+        {"url": "https://git.example/accord.git", "vcs_info": {"vcs": "git", "commit_id": "1"}},
+        "pip install 'accord[mcp] @ git+https://git.example/accord.git'",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ORIGINS)
+def test_the_command_fits_the_way_in_which_accord_was_installed(tmp_path, name):
+    origin, command = ORIGINS[name]
+    installed = tmp_path / "accord-0.1.0.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: accord\nVersion: 0.1.0\n")
+    if origin is not None:
+        (installed / "direct_url.json").write_text(json.dumps(origin))
+    program = "from accord.extras import install_command; print(install_command('mcp'))"
+    script = f"import sys; sys.path[:0] = {[str(tmp_path)]!r}; {program}"
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == command
+
+
+def test_the_command_of_a_checkout_that_was_not_installed_names_its_folder(tmp_path):
+    program = "from accord.extras import install_command; print(install_command('mcp'))"
+    paths = [path for path in sys.path if path and not list(Path(path).glob("accord-*.dist-info"))]
+    script = f"import sys; sys.path[:] = {[str(ROOT / 'src'), *paths]!r}; {program}"
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", script], check=True, capture_output=True, text=True, timeout=60, cwd=tmp_path
+    )
+    assert done.stdout.strip() == f"pip install -e '{ROOT}[mcp]'"

@@ -1,0 +1,193 @@
+"""Files and terminals of which each use is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import accord
+from accord import v1
+from accord.errors import PeerError
+from accord.services.permissions.guarded import Consent, Guarded
+
+Answers = Callable[[accord.PermissionQuestion], accord.v1.PermissionOption | str | bool]
+
+
+class Asked:
+    """Notes each question, and answers with what a test has prepared."""
+
+    def __init__(self, *answers: str | bool) -> None:
+        self.questions: list[accord.PermissionQuestion] = []
+        self._answers = list(answers)
+
+    async def __call__(self, question: accord.PermissionQuestion) -> str | bool:
+        self.questions.append(question)
+        return self._answers.pop(0)
+
+    @property
+    def titles(self) -> list[str]:
+        return [question.tool_call.title for question in self.questions]
+
+
+def client_of(asked: Asked, policy: str = "") -> accord.Client:
+    consent = Consent(asked, policy=accord.PermissionPolicy.parse(policy) if policy else None)
+    return accord.Client(
+        files=Guarded(accord.Files(), consent), terminals=Guarded(accord.Terminals(), consent), permissions=consent
+    )
+
+
+async def played(work: Callable[[accord.Turn], object], asked: Asked, folder: Path, policy: str = "") -> str:
+    agent = accord.Agent("worker")
+    agent.on_prompt(work)
+    async with accord.connect(agent, client_of(asked, policy)) as remote:
+        session = await remote.new_session(folder)
+        return (await session.prompt("go")).text
+
+
+async def tried(turn: accord.Turn, name: str, text: str) -> None:
+    try:
+        await turn.client.write_text_file(name, text)
+        await turn.say("written ")
+    except PeerError as error:
+        await turn.say(f"{error.message} ")
+
+
+async def test_each_use_is_a_question_that_shows_what_it_would_do(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("one\n")
+
+    async def work(turn: accord.Turn) -> None:
+        await turn.say(await turn.client.read_text_file("notes.txt"))
+        await turn.client.write_text_file("notes.txt", "two\n")
+        await turn.say((await turn.client.run("echo", ["a b"])).output)
+
+    asked = Asked(True, True, True)
+    assert await played(work, asked, tmp_path) == "one\na b\n"
+    assert asked.titles == ["read notes.txt", "write notes.txt", "run echo 'a b'"]
+    read, write, run = asked.questions
+    assert read.paths == write.paths == (tmp_path / "notes.txt",)
+    assert [(it.old_text, it.new_text) for it in write.tool_call.diffs] == [("one\n", "two\n")]
+    assert (run.command, run.tool_call.kind) == (["echo", "a b"], "execute")
+    assert (tmp_path / "notes.txt").read_text() == "two\n"
+
+
+async def test_what_the_user_refuses_does_not_happen_and_the_agent_is_told(tmp_path: Path) -> None:
+    async def work(turn: accord.Turn) -> None:
+        await tried(turn, "notes.txt", "two\n")
+        try:
+            await turn.client.run("touch", ["made"])
+        except PeerError as error:
+            await turn.say(error.message)
+
+    said = await played(work, Asked(False, False), tmp_path)
+    assert said == "the user did not allow this the user did not allow this"
+    assert not (tmp_path / "notes.txt").exists()
+    assert not (tmp_path / "made").exists()
+
+
+async def test_always_holds_for_this_session_and_this_kind_of_use(tmp_path: Path) -> None:
+    async def work(turn: accord.Turn) -> None:
+        for name in ("a", "b", "c"):
+            await tried(turn, name, "x")
+        await turn.client.read_text_file("a")
+
+    asked = Asked("always", False)
+    with pytest.raises(PeerError):
+        await played(work, asked, tmp_path)
+    assert asked.titles == ["write a", "read a"]
+
+
+async def test_what_was_just_allowed_in_the_agents_own_question_is_not_asked_again(tmp_path: Path) -> None:
+    async def work(turn: accord.Turn) -> None:
+        async with turn.tool("Write it", kind="edit") as tool:
+            await tool.diff(turn.cwd / "a", None, "shown")
+            await tool.ask()
+            await tried(turn, "a", "shown")
+            await tried(turn, "a", "shown")  # the second time is another use
+            await tried(turn, "a", "something else")
+
+    asked = Asked(True, False, False)
+    assert await played(work, asked, tmp_path) == "written the user did not allow this the user did not allow this "
+    assert asked.titles == ["Write it", "write a", "write a"]
+    assert (tmp_path / "a").read_text() == "shown"
+
+
+async def test_a_line_for_a_shell_is_allowed_only_letter_by_letter(tmp_path: Path) -> None:
+    async def work(turn: accord.Turn) -> None:
+        line = "echo ';' touch made"
+        async with turn.tool("Say it", kind="execute", raw_input={"command": line}) as tool:
+            await tool.ask()
+            for same in ("echo ; touch made", line):
+                try:
+                    await turn.say((await turn.client.run(same)).output)
+                except PeerError as error:
+                    await turn.say(f"{error.message}\n")
+
+    asked = Asked(True, False)
+    assert await played(work, asked, tmp_path) == "the user did not allow this\n; touch made\n"
+    assert asked.titles == ["Say it", "run echo ; touch made"]
+    assert not (tmp_path / "made").exists()
+
+
+async def test_variables_are_a_part_of_the_command_that_is_judged(tmp_path: Path) -> None:
+    async def work(turn: accord.Turn) -> None:
+        await turn.client.run("echo", ["hi"])
+        try:
+            await turn.client.run("echo", ["hi"], env={"PATH": "/evil"})
+        except PeerError as error:
+            await turn.say(error.message)
+
+    asked = Asked(False)
+    rules = '[[rules]]\nanswer = "allow"\ncommands = ["echo hi"]'
+    assert await played(work, asked, tmp_path, rules) == "the user did not allow this"
+    assert asked.titles == ["run env PATH=/evil echo hi"]
+
+
+async def test_rules_answer_before_the_user_and_a_path_outside_is_no_question(tmp_path: Path) -> None:
+    (tmp_path / "open.txt").write_text("open")
+    (tmp_path / ".env").write_text("secret")
+
+    async def work(turn: accord.Turn) -> None:
+        await turn.say(await turn.client.read_text_file("open.txt"))
+        for name in (".env", "/etc/passwd", "missing.txt"):
+            try:
+                await turn.client.read_text_file(name)
+            except PeerError as error:
+                await turn.say(f"; {error.message}")
+
+    rules = '[[rules]]\nanswer = "reject"\npaths = ["**/.env"]\n[[rules]]\nanswer = "allow"\nkinds = ["read"]'
+    said = await played(work, Asked(), tmp_path, rules)
+    assert said == "open; the user did not allow this; outside the session's folders; Resource not found"
+
+
+async def test_a_use_that_waits_for_an_earlier_question_is_not_asked_after_the_turn_was_cancelled(
+    tmp_path: Path,
+) -> None:
+    import asyncio
+
+    open_now = asyncio.Event()
+    titles: list[str] = []
+
+    async def never(question: accord.PermissionQuestion) -> bool:
+        titles.append(question.tool_call.title)
+        open_now.set()
+        await asyncio.Event().wait()
+        return True
+
+    agent = accord.Agent("worker")
+
+    @agent.on_prompt
+    async def work(turn: accord.Turn) -> None:
+        writes = [turn.client.write_text_file(name, "x") for name in ("a", "b")]
+        await asyncio.gather(*writes, return_exceptions=True)
+
+    consent = Consent(never)
+    client = accord.Client(files=Guarded(accord.Files(), consent), permissions=consent)
+    async with accord.connect(agent, client) as remote:
+        session = await remote.new_session(tmp_path)
+        reply = session.prompt("go")
+        await open_now.wait()
+        assert (await reply.cancel()).stop_reason == "cancelled"
+    assert titles == ["write a"]
+    assert v1.ToolCallId("write") not in session.state.tool_calls

@@ -1,0 +1,228 @@
+"""Writes the tables of docs/updates.md: every session update, its fields, and the types of those fields.
+
+    python tools/update_tables.py            rewrite the marked parts of the page
+    python tools/update_tables.py --check    only say whether they are up to date
+
+The tables are read from the types of `accord.v1`. A marked part begins with `<!-- generated: NAME -->` and ends with
+`<!-- end -->`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Literal, cast, get_args, get_origin
+
+import msgspec
+
+from accord import v1
+from accord.schema.base import Shape, Words, tag_of
+from accord.schema.v1.updates import SessionUpdate
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "updates.md"
+
+SENT_BY: dict[str, str] = {
+    "agent_message_chunk": "`turn.say`",
+    "agent_thought_chunk": "`turn.think`",
+    "user_message_chunk": "`turn.say_as_user`, and the replay of a session",
+    "tool_call": "`async with turn.tool(...)`",
+    "tool_call_update": "the methods of `Tool`, and the end of its block",
+    "plan": "`turn.plan`",
+    "plan_update": "`turn.send`",
+    "plan_removed": "`turn.send`",
+    "available_commands_update": "`@agent.command`, `session.commands.add` and `remove`",
+    "current_mode_update": "`session.modes.set`",
+    "config_option_update": "`session.config.select`, `switch`, `set` and `remove`",
+    "session_info_update": "`session.set_title`",
+    "usage_update": "`turn.usage`",
+    "notice": "`turn.notice`",
+    "compaction_update": "`turn.send`",
+    "compaction_summary_chunk": "`turn.send`",
+    "subagent_update": "`turn.send`",
+    "session_message": "`turn.send`",
+    "session_message_chunk": "`turn.send`",
+}
+"""What an author calls to send each update."""
+
+
+def variants() -> list[type[Shape]]:
+    """The classes of all session updates, in the protocol's order."""
+    union = get_args(SessionUpdate)[0]
+    return list(get_args(union))
+
+
+def overview() -> Iterator[str]:
+    yield from head("update", "class", "what it tells", "an agent sends it with")
+    for cls in variants():
+        tag = str(tag_of(cls))
+        yield row(link(code(tag), tag), code(cls.__name__), summary(cls), SENT_BY[tag])
+
+
+def updates() -> Iterator[str]:
+    for cls in variants():
+        yield f"### {tag_of(cls)}"
+        yield ""
+        yield f"{code(f'v1.{cls.__name__}')}. {summary(cls)}{notes(cls)}"
+        yield ""
+        yield from fields(cls)
+        yield ""
+
+
+def types() -> Iterator[str]:
+    for cls in reached():
+        yield f"### {cls.__name__}"
+        yield ""
+        yield f"{summary(cls)}{notes(cls)}"
+        yield ""
+        yield from fields(cls)
+        yield ""
+
+
+def notes(cls: type[Shape]) -> str:
+    told = " Only proposed." if cls.__unstable__ else ""
+    return told + (f" The client must declare {code(cls.__needs__)}." if cls.__needs__ else "")
+
+
+def fields(cls: type[Shape]) -> Iterator[str]:
+    """The table of a type's fields; `_meta`, which every type has, is left out."""
+    shown = [field for field in msgspec.structs.fields(cls) if field.name != "meta"]
+    if not shown:
+        yield "No fields."
+        return
+    yield from head("field", "on the wire", "holds", "if left out")
+    annotations = annotations_of(cls)
+    for field in shown:
+        yield row(code(field.name), code(field.encode_name), held(annotations[field.name]), default(field))
+
+
+def annotations_of(cls: type[Shape]) -> dict[str, str]:
+    """The annotations of a class and its bases, as they stand in the source."""
+    found: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        found |= {name: str(it) for name, it in vars(base).get("__annotations__", {}).items()}
+    return found
+
+
+def held(annotation: str) -> str:
+    """What a field holds, in the words of the source without the marks of tolerance."""
+    text = annotation
+    for mark in ("Tolerant", "Unstable", "NullAsDefault", "ReadOpen", "Open"):
+        text = unwrapped(text, mark)
+    text = text.replace("ValidItems[", "list[").replace("UnsetType | ", "").replace(" | UnsetType", "")
+    text = re.sub(r"Annotated\[(\w+), .*\]", r"\1", text)
+    words = [f"{code(name)}: {', '.join(map(code, known))}" for name, known in words_in(text)]
+    return code(text).replace("|", "\\|") + (f". {'; '.join(words)}" if words else "")
+
+
+def unwrapped(text: str, mark: str) -> str:
+    """The text without `mark[` and the bracket that closes it."""
+    while (start := text.find(f"{mark}[")) >= 0:
+        depth, at = 1, start + len(mark) + 1
+        while depth:
+            depth += {"[": 1, "]": -1}.get(text[at], 0)
+            at += 1
+        text = text[:start] + text[start + len(mark) + 1 : at - 1] + text[at:]
+    return text
+
+
+def words_in(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The names in an annotation that stand for words, with the words."""
+    for name in re.findall(r"\w+", text):
+        alias = getattr(v1, name, None)
+        if get_origin(alias) is Literal:
+            yield name, get_args(alias)
+        elif known := next((it.known for it in getattr(alias, "__metadata__", ()) if isinstance(it, Words)), None):
+            yield name, known
+
+
+def default(field: msgspec.structs.FieldInfo) -> str:
+    if field.default_factory is not msgspec.NODEFAULT:
+        return code(repr(cast("Callable[[], Any]", field.default_factory)()))
+    if field.default is msgspec.NODEFAULT:
+        return "*required*"
+    return "stays as it was" if field.default is msgspec.UNSET else code(repr(field.default))
+
+
+def reached() -> list[type[Shape]]:
+    """The types that updates hold, also inside of others, in the order of their names."""
+    seen: dict[str, type[Shape]] = {}
+    waiting: list[type[Shape]] = variants()
+    while waiting:
+        for annotation in annotations_of(waiting.pop()).values():
+            for cls in classes_in(annotation):
+                if cls.__name__ not in seen and cls not in variants():
+                    seen[cls.__name__] = cls
+                    waiting.append(cls)
+    return [seen[name] for name in sorted(seen)]
+
+
+def classes_in(annotation: str) -> Iterator[type[Shape]]:
+    for name in re.findall(r"\w+", annotation):
+        yield from _classes(getattr(v1, name, None))
+
+
+def _classes(hint: Any) -> Iterator[type[Shape]]:
+    """The protocol's classes in a type: itself, or the variants of a union."""
+    if isinstance(hint, type):
+        if issubclass(hint, Shape):
+            yield hint
+        else:
+            for variant in getattr(cast("object", hint), "__variants__", ()):
+                yield from _classes(variant)
+        return
+    for inner in get_args(hint):
+        yield from _classes(inner)
+
+
+# The page
+
+PARTS: dict[str, Callable[[], Iterator[str]]] = {"overview": overview, "updates": updates, "types": types}
+
+
+def summary(cls: type[Shape]) -> str:
+    """The first sentence of a class's docstring."""
+    return (inspect.getdoc(cls) or "").partition("\n\n")[0].replace("\n", " ")
+
+
+def head(*titles: str) -> Iterator[str]:
+    yield row(*titles)
+    yield "|" + "---|" * len(titles)
+
+
+def row(*cells: str) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def code(text: str) -> str:
+    return f"`{text}`"
+
+
+def link(text: str, heading: str) -> str:
+    return f"[{text}](#{heading.lower()})"
+
+
+def updated(page: str) -> str:
+    """The page with every marked part as it should be."""
+
+    def part(found: re.Match[str]) -> str:
+        lines = "\n".join(PARTS[found["name"]]()).rstrip()
+        return f"<!-- generated: {found['name']} -->\n{lines}\n<!-- end -->"
+
+    return re.sub(r"<!-- generated: (?P<name>[\w ]+) -->\n.*?<!-- end -->", part, page, flags=re.DOTALL)
+
+
+def main() -> None:
+    page = PAGE.read_text()
+    if updated(page) == page:
+        return
+    if "--check" in sys.argv:
+        sys.exit(f"{PAGE.name} is not up to date: run python tools/update_tables.py")
+    PAGE.write_text(updated(page))
+
+
+if __name__ == "__main__":
+    main()
