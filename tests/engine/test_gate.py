@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from accord.engine.gate import Gate
@@ -78,3 +81,33 @@ def test_the_problem_names_what_is_wrong():
     assert "initialize must come before session/new" in gate_in("before").problem(CALL)
     assert "not been answered" in gate_in("during").problem(HANDSHAKE)
     assert "already initialized" in gate_in("after").problem(HANDSHAKE)
+
+
+UNKNOWN_METHOD = """
+import asyncio, sys
+import accord
+from accord.testing import ScriptedPeer
+from accord.transports.memory import pair
+
+agent = accord.Agent("asked nonsense")
+
+@agent.on_prompt
+async def work(turn): ...
+
+async def main():
+    here, there = pair()
+    serving = asyncio.create_task(agent.serve(there))
+    async with ScriptedPeer(here) as script:
+        await script.expect_error(script.call("no/such/method", {}), -32600)
+        await script.expect_result(script.call("initialize", {"protocolVersion": 1}))
+        await script.expect_error(script.call("no/such/method", {}), -32601)
+    await serving
+    print("accord.schema.v1.nes" in sys.modules)
+
+asyncio.run(main())
+"""
+
+
+def test_a_peer_cannot_make_us_load_every_type_of_the_protocol():
+    done = subprocess.run([sys.executable, "-c", UNKNOWN_METHOD], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

@@ -15,7 +15,7 @@ from accord.errors import DecodeError
 from accord.schema import codec, v1, v2
 from accord.schema.base import Shape, Unknown
 from accord.schema.hints import fields_of, node_of, second_union
-from accord.schema.methods import message_of, methods, row_for
+from accord.schema.methods import HANDSHAKES, is_handshake, message_of, methods, row_for
 from accord.schema.v2 import upserts
 
 HERE = Path(__file__).parent
@@ -232,6 +232,15 @@ def test_a_method_has_the_same_traits_in_both_versions():
 )
 def test_the_traits_of_a_method_are_found_by_its_name(method, kind, found):
     assert traits(message_of(method, kind)) == found
+
+
+def test_the_handshakes_are_known_without_the_table_of_methods():
+    marked = {
+        row.name for version in (1, 2) for row in methods(version) if getattr(row.message, "__handshake__", False)
+    }
+    assert marked == HANDSHAKES
+    assert all(is_handshake(method) for method in (*HANDSHAKES, "_proxy/initialize"))
+    assert not is_handshake("session/new")
 
 
 # Older forms, from the proposals' pages

@@ -34,7 +34,7 @@ from accord.jsonrpc.endpoint import Endpoint, key_of
 from accord.jsonrpc.frames import Oversized, RequestId
 from accord.jsonrpc.messages import Answer, Call, Malformed, Tell
 from accord.schema.codec import decode
-from accord.schema.methods import message_of
+from accord.schema.methods import is_handshake
 from accord.schema.v1.protocol import CancelRequestNotification
 from accord.tasks import Tasks, is_awaitable, pass_on
 from accord.trace import IN, Watch
@@ -230,7 +230,7 @@ class Receiving:
         route = self._routes.calls.get(message.method) or self._routes.call(message.method)
         on_answered = None
         if self._gate is not None and (self._shut or route is None or route.handshake):
-            handshake = _opens(message.method) if route is None else route.handshake
+            handshake = is_handshake(message.method) if route is None else route.handshake
             if not self._passes(self._gate, message, handshake=handshake):
                 return
             on_answered = self._handshake_answered if handshake else None
@@ -303,9 +303,3 @@ class Receiving:
 def _kept(message: Call | Tell) -> int:
     """About how many bytes a message takes while it waits."""
     return WEIGHT + len(message.method) + (0 if message.params is None else len(memoryview(message.params)))
-
-
-def _opens(method: str) -> bool:
-    """Whether a request without a handler here is a handshake: it still passes the gate, to be answered as unknown."""
-    message: Any = message_of(method, "request")
-    return message is not None and message.__handshake__

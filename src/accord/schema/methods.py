@@ -188,6 +188,15 @@ def methods(version: int) -> Methods:
     raise LookupError(f"protocol version must be 1 or 2, got {version!r}")
 
 
+HANDSHAKES = frozenset(("initialize", "proxy/initialize"))
+"""The methods of the messages that are handshakes, for those who must not load the table: a peer could make them."""
+
+
+def is_handshake(method: str) -> bool:
+    """Whether a request with this method, or this older name of one, is a handshake."""
+    return legacy.RENAMED_METHODS.get(method, method) in HANDSHAKES
+
+
 def message_of(method: str, kind: Kind) -> type[Request[Any] | Notification] | None:
     """The protocol's class for this method or its older name; None for a method that the protocol does not have.
 
