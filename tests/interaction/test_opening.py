@@ -180,6 +180,7 @@ def routes_as_a_proxy(handlers, stage):
         stage.tell("news", number=params["number"])
 
 
+@pytest.mark.needs("a link before initialize")
 @pytest.mark.parametrize("method", ["proxy/initialize", "_proxy/initialize"])
 async def test_a_proxy_s_handshake_opens_the_gate_under_each_of_its_names(connect, method):
     async with connect.as_client(routes_as_a_proxy, initialize=False) as script:
