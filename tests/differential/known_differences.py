@@ -115,6 +115,20 @@ ROWS = (
     ),
     Row(
         versions=(1,),
+        where=("Diff.deleted",),
+        ours="kept",
+        theirs="dropped",
+        why="it is proposed in diff-delete, and tells a deleted file from an empty one",
+    ),
+    Row(
+        versions=(1,),
+        where=("*SessionResponse.models",),
+        ours="kept",
+        theirs="dropped",
+        why="many agents offer their models in no other way",
+    ),
+    Row(
+        versions=(1,),
         where=("ElicitationUrlMode.url",),
         ours="any text",
         theirs="must be a URL",
