@@ -14,10 +14,13 @@ def nearest(word: str, known: Iterable[str]) -> str:
     >>> nearest("comand", ["command", "url"]), nearest("x", ["command", "url"])
     ('; did you mean command?', '; known are command, url')
     """
+    words = list(known)
+    return meant(word, words) or (f"; known are {', '.join(words)}" if 0 < len(words) <= FEW else "")
+
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """The end of an error about an unknown word: the known word that is meant, if one is close."""
     import difflib  # errors are rare
 
-    words = list(known)
-    close = difflib.get_close_matches(word, words, n=1, cutoff=0.6)
-    if close:
-        return f"; did you mean {close[0]}?"
-    return f"; known are {', '.join(words)}" if 0 < len(words) <= FEW else ""
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f"; did you mean {close[0]}?" if close else ""

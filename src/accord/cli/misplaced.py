@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Sequence
 
 from accord.cli.command import actions_of
-from accord.suggestions import nearest
+from accord.suggestions import meant
 
 
 def explained(
@@ -20,14 +20,14 @@ def explained(
         for word in reversed(unknown):
             place = len(ours) - 1 - ours[::-1].index(word)
             del ours[place]
-        meant = shlex.join(["accord", *ours, "--", *unknown])
-        return f"unexpected argument {unknown[0]!r}: put -- before the agent's command; did you mean {meant}?"
+        complete = shlex.join(["accord", *ours, "--", *unknown])
+        return f"unexpected argument {unknown[0]!r}: put -- before the agent's command; did you mean {complete}?"
     if words and not unknown[0].startswith("-"):
         return f"unexpected argument {words[0]!r}"
     option = unknown[0].partition("=")[0]
     if option in ("--debug", "--version"):
         return f"{option} goes before the command: accord {option} {options.command}"
     known = [name for action in actions_of(parser) for name in action.option_strings]
-    close = nearest(option, [name for name in known if name.startswith("--")])
-    how = close if "did you mean" in close else f"; {parser.prog} --help lists all options"
+    close = meant(option, [name for name in known if name.startswith("--")])
+    how = close or f"; {parser.prog} --help lists all options"
     return f"unknown option {option}{how}"
