@@ -108,50 +108,47 @@ class Config:
         await self._options.set(option_id, value)
 
 
-class Modes:
+class _Choice:
+    """The first config option of one category, which older clients know by a name of its own."""
+
+    _category = ""
+    _name = ""
+
+    def __init__(self, config: Config, options: ConfigOptions) -> None:
+        self._config = config
+        self._options = options
+
+    async def offer(self, values: Values, *, current: str | None = None, name: str | None = None) -> None:
+        """Offer these values, by heading if there are many; the first is chosen unless `current` names another.
+
+        `name` is what clients show above them.
+        """
+        category = self._category
+        await self._config.select(category, name or self._name, values, value=current, category=category)
+
+    @property
+    def current(self) -> str | None:
+        """The id of the current value; None if the session offers none."""
+        option = self._options.of_category(self._category)
+        return None if option is None else option.value
+
+    async def set(self, value_id: str) -> None:
+        """Choose this value for the agent; the client is told."""
+        await self._options.set(self._options.option_with(self._category, value_id).id, value_id)
+
+
+class Modes(_Choice):
     """A session's modes: the config option of category `mode`, under its older name."""
 
-    def __init__(self, config: Config, options: ConfigOptions) -> None:
-        self._config = config
-        self._options = options
-
-    async def offer(self, modes: Sequence[Value], *, current: str | None = None, name: str = "Mode") -> None:
-        """Offer these modes; the first is on unless `current` names another."""
-        await self._config.select(MODE, name, modes, value=current, category=MODE)
-
-    @property
-    def current(self) -> str | None:
-        """The id of the current mode; None if the session has no modes."""
-        return _current(self._options.of_category(MODE))
-
-    async def set(self, mode_id: str) -> None:
-        """Change the mode for the agent; the client is told."""
-        await self._options.set(self._options.option_with(MODE, mode_id).id, mode_id)
+    _category = MODE
+    _name = "Mode"
 
 
-class Models:
+class Models(_Choice):
     """A session's models: the config option of category `model`, which older clients know as `models`."""
 
-    def __init__(self, config: Config, options: ConfigOptions) -> None:
-        self._config = config
-        self._options = options
-
-    async def offer(self, models: Values, *, current: str | None = None, name: str = "Model") -> None:
-        """Offer these models, by heading if there are many; the first is chosen unless `current` names another."""
-        await self._config.select(MODEL, name, models, value=current, category=MODEL)
-
-    @property
-    def current(self) -> str | None:
-        """The id of the current model; None if the session offers no models."""
-        return _current(self._options.of_category(MODEL))
-
-    async def set(self, model_id: str) -> None:
-        """Change the model for the agent; the client is told."""
-        await self._options.set(self._options.option_with(MODEL, model_id).id, model_id)
-
-
-def _current(option: Select | None) -> str | None:
-    return None if option is None else option.value
+    _category = MODEL
+    _name = "Model"
 
 
 def _check_category(category: str | None) -> None:

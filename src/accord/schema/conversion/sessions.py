@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from accord.schema import v1, v2
+from accord.schema.base import Model
 from accord.schema.conversion.rows import DOWN, UP
 
 MODE_OPTION = v2.SessionConfigId("mode")
 """session-config-options: the id, and the category, of the option that replaces modes."""
 
 MODEL_OPTION = v2.SessionConfigId("model")
-"""session-config-options: the category of the option for the model, and the id of one that stands for `models`."""
+"""session-config-options: the id, and the category, of the option that replaces `models`."""
 
 _Started = v1.NewSessionResponse | v1.LoadSessionResponse | v1.ResumeSessionResponse | v1.ForkSessionResponse
 
@@ -71,40 +73,40 @@ def _started_down(value: v2.NewSessionResponse | v2.ResumeSessionResponse | v2.F
 
 @UP.step(v1.SessionModeState)
 def _modes(value: v1.SessionModeState) -> v2.SessionConfigSelect:
+    return _option(MODE_OPTION, "Mode", value.current_mode_id, value.available_modes, value)
+
+
+@UP.step(v1.SessionModelState)
+def _models(value: v1.SessionModelState) -> v2.SessionConfigSelect:
+    return _option(MODEL_OPTION, "Model", value.current_model_id, value.available_models, value)
+
+
+def _option(
+    option_id: v2.SessionConfigId, name: str, current: str, values: Sequence[Model], older: Model
+) -> v2.SessionConfigSelect:
+    """The config option that replaces an older choice; its id is its category, too."""
     return v2.SessionConfigSelect(
-        config_id=MODE_OPTION,
-        name="Mode",
-        current_value=v2.SessionConfigValueId(value.current_mode_id),
-        options=UP.one(value.available_modes),
-        category="mode",
-        meta=value.meta,
+        config_id=option_id,
+        name=name,
+        current_value=v2.SessionConfigValueId(current),
+        options=UP.one(values),
+        category=option_id,
+        meta=older.meta,
     )
 
 
 @UP.step(v1.SessionMode)
 def _mode(value: v1.SessionMode) -> v2.SessionConfigSelectOption:
-    return v2.SessionConfigSelectOption(
-        v2.SessionConfigValueId(value.id), value.name, value.description, meta=value.meta
-    )
-
-
-@UP.step(v1.SessionModelState)
-def _models(value: v1.SessionModelState) -> v2.SessionConfigSelect:
-    return v2.SessionConfigSelect(
-        config_id=MODEL_OPTION,
-        name="Model",
-        current_value=v2.SessionConfigValueId(value.current_model_id),
-        options=UP.one(value.available_models),
-        category="model",
-        meta=value.meta,
-    )
+    return _choice(value.id, value)
 
 
 @UP.step(v1.ModelInfo)
 def _model(value: v1.ModelInfo) -> v2.SessionConfigSelectOption:
-    return v2.SessionConfigSelectOption(
-        v2.SessionConfigValueId(value.model_id), value.name, value.description, meta=value.meta
-    )
+    return _choice(value.model_id, value)
+
+
+def _choice(value_id: str, it: v1.SessionMode | v1.ModelInfo) -> v2.SessionConfigSelectOption:
+    return v2.SessionConfigSelectOption(v2.SessionConfigValueId(value_id), it.name, it.description, meta=it.meta)
 
 
 @UP.step(v1.SetSessionConfigOptionRequest)
