@@ -13,6 +13,7 @@ from typing import Any
 from accord.schema import v1
 from accord.schema.base import Model, Unknown, Upsert
 from accord.schema.sendable import check_sendable
+from accord.suggestions import meant
 
 CONTENT_BLOCKS = (
     v1.TextContent,
@@ -52,7 +53,7 @@ def wrong_type(call: str, takes: str, value: object, hint: str = "") -> TypeErro
 
 
 def check_text(call: str, value: object) -> None:
-    """Raise TypeError for what is no text."""
+    """Raise TypeError unless this is text."""
     if not isinstance(value, str):
         raise wrong_type(call, "text", value)
 
@@ -64,7 +65,7 @@ def check_path(name: str, value: object) -> None:
 
 
 def check_sequence(name: str, of: str, value: object) -> None:
-    """Raise TypeError for what is no collection of values, also for one text, which is a collection of letters."""
+    """Raise TypeError unless this is a collection of values; a single text, a collection of letters, is refused too."""
     if isinstance(value, str | bytes) or not isinstance(value, Collection):
         raise wrong_type(name, f"a list of {of}", value, f"write [{value!r}]" if isinstance(value, str) else "")
 
@@ -80,21 +81,17 @@ def check_word(name: str, value: object, allowed: Iterable[str]) -> None:
 
     >>> check_word("remember", "sesion", ["session", "agent"])
     Traceback (most recent call last):
-    ValueError: remember must be one of session, agent, got 'sesion'; did you mean 'session'?
+    ValueError: remember must be one of session, agent, got 'sesion'; did you mean session?
     """
     words = list(allowed)
     if not isinstance(value, str):
         raise wrong_type(name, f"one of {', '.join(words)}", value)
     if value not in words:
-        from difflib import get_close_matches  # only for an error
-
-        meant = get_close_matches(value, words, 1)
-        hint = f"; did you mean {meant[0]!r}?" if meant else ""
-        raise ValueError(f"{name} must be one of {', '.join(words)}, got {shortened(repr(value))}{hint}")
+        raise ValueError(f"{name} must be one of {', '.join(words)}, got {shortened(repr(value))}{meant(value, words)}")
 
 
 def check_update(call: str, update: object) -> None:
-    """Raise TypeError or ValueError for what is no good update of a session; the chunks of messages are not checked."""
+    """Raise TypeError or ValueError unless this is a valid update of a session; chunks of messages are not checked."""
     if isinstance(update, _CHUNKS | Unknown):
         return
     if not isinstance(update, Model | Upsert):

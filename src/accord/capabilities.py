@@ -92,7 +92,7 @@ class CapabilityGuard:
         self._needs = cls.__needs__
         stream = cls if issubclass(cls, Notification) and cls.__stream__ else None
         self.updates = None if stream is None else updates_that_need(stream) or None
-        """The kinds of update that need something; None if there are none."""
+        """The kinds of update that need something; None for messages without updates."""
         self._unstable = cls.__unstable__ and self._needs is None
         self._fields = [
             (field.name, field.default, FIELDS_NEED.get((self._method, field.name)))

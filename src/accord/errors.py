@@ -121,7 +121,7 @@ class PeerError(AccordError):
         self.data = data
         """What else the other side said about it; None if nothing."""
         self.stderr = ""
-        """The end of what the agent's process had written to stderr; empty where there is none."""
+        """The end of what the agent's process had written to stderr; empty if nothing was captured."""
         self._said_by = said_by
 
     def may_be_told(self, peer: object) -> bool:
@@ -199,7 +199,7 @@ class ConnectionClosed(AccordError):
         self.reason: EndReason = reason
         """Why the connection ended, in one of a fixed set of words."""
         self.exit_code = exit_code
-        """The exit code of the agent's process, negative for a signal; None if there is no process or no code."""
+        """The exit code of the agent's process, negative for a signal; None if it is unknown."""
         self.stderr = stderr
         """The end of what the agent's process wrote to stderr."""
         add_note(self, stderr)

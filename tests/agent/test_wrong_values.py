@@ -166,7 +166,7 @@ DECLARED = {
     "a misspelled word": (
         lambda: Agent("a", remember="sesion"),
         ValueError,
-        "remember must be one of session, agent, got 'sesion'; did you mean 'session'?",
+        "remember must be one of session, agent, got 'sesion'; did you mean session?",
     ),
     "a number for a word": (lambda: Agent("a", second_prompt=2), TypeError, "second_prompt takes one of"),
     "text for a list": (lambda: Agent("a", accepts="image"), TypeError, "got str 'image'; write ['image']"),

@@ -79,7 +79,7 @@ def test_doctor_says_what_is_broken_and_what_to_do(user):
     assert "program not found: no-such-program" in done.stdout
     assert "accord agents remove gone" in done.stdout
     assert f"{user.project_settings} is not trusted" in done.stdout
-    assert "'other', which is no agent" in done.stdout
+    assert "'other', which is not an agent" in done.stdout
 
 
 @pytest.mark.parametrize("text", ["[agents", None])

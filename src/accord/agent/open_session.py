@@ -151,7 +151,7 @@ class OpenSession:
             self.updates.tell(frame)
 
     async def begin_turn(self, prompt: Sequence[v1.ContentBlock]) -> None:
-        """The user says something. The first that is no command is the title, in a store that the author chose."""
+        """The user says something. The first text without a command is the title, in a store that the author chose."""
         wants_title = self.record.title is None and self._titles_itself and not called_by(prompt, self.face.commands)
         self._prompt_title = title_of(text_of(prompt)) if wants_title else None
         frame = await self.record.keep_prompt(prompt, self._prompt_title)

@@ -79,7 +79,7 @@ def options_of(offered: Sequence[Offered]) -> list[v1.PermissionOption]:
 
 
 def _option(offered: Offered) -> v1.PermissionOption:
-    """An answer to offer as an option; raises TypeError or ValueError for what is none."""
+    """An answer to offer as an option; raises TypeError or ValueError for an invalid one."""
     if isinstance(offered, v1.PermissionOption):
         check_sendable("ask()", offered)
         return offered

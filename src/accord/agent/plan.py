@@ -73,7 +73,7 @@ class TurnPlan:
 
 
 def _entry(call: str, entry: Any) -> v1.PlanEntry:
-    """A step that an author gave; raises TypeError or ValueError for what is none."""
+    """A step that an author gave; raises TypeError or ValueError for an invalid one."""
     if isinstance(entry, str):
         return v1.PlanEntry.of(entry)
     if not isinstance(entry, v1.PlanEntry):

@@ -115,7 +115,7 @@ class Tool(Elicits):
         self._has_begun = False
         """Whether the block was entered, so that the client knows the tool call."""
         self._is_misused = False
-        """Whether the author was told that there is no block."""
+        """Whether the author was warned that the `async with` is missing."""
 
     def __repr__(self) -> str:
         return f"Tool({self.title!r}, {self.status}, id={self.id!r})"

@@ -14,7 +14,7 @@ from accord.cli.endings import ENDED_WELL, FAILED, INTERRUPTED, WRONG_USAGE, Out
 from accord.errors import AccordError
 
 COMPLETE = "__complete"
-"""What the scripts of `accord completion` call: it is no command for people."""
+"""What the scripts of `accord completion` call; it is not meant for people."""
 
 COMMANDS: dict[str, CliCommand] = {
     "agents": CliCommand.of_module(

@@ -27,7 +27,7 @@ class CatchingUp:
         self._change = asyncio.Event()
 
     def arrived(self, update: v1.SessionUpdate | v1.ToolCallUpdate | None) -> None:
-        """Count an update that has arrived; a change that is no update of the turn does not count."""
+        """Count an update that has arrived; other changes of the state do not count."""
         if update is not None and not isinstance(update, v1.ToolCallUpdate):
             self._arrived += self._weigh(update)
 

@@ -189,6 +189,6 @@ def _agents(known: KnownAgents) -> Iterator[Finding]:
             yield Finding(
                 "default agent",
                 "broken",
-                f"{file.path} names {file.default!r}, which is no agent",
+                f"{file.path} names {file.default!r}, which is not an agent",
                 "accord agents default NAME",
             )

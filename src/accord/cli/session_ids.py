@@ -41,7 +41,7 @@ async def known_sessions(remote: RemoteAgent, program: str, folder: str | None =
 
 
 async def find(remote: RemoteAgent, program: str, given: str) -> KnownSession | None:
-    """The session whose id is `given`, or starts with it; None if there is none, WrongUsage if there are several."""
+    """The session whose id is `given`, or starts with it; None if no session has it, WrongUsage if several do."""
     known = await known_sessions(remote, program)
     for session in known:
         if session.id == given:
@@ -55,7 +55,7 @@ async def find(remote: RemoteAgent, program: str, given: str) -> KnownSession | 
 
 
 async def latest(remote: RemoteAgent, program: str, folder: str) -> str:
-    """The id of the latest session of this folder; raises WrongUsage if there is none."""
+    """The id of the latest session of this folder; raises WrongUsage if it has no session."""
     known = await known_sessions(remote, program, folder)
     if not known:
         raise WrongUsage(f"the agent has no session of the folder {folder} to continue; leave out --continue")

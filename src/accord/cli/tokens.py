@@ -31,7 +31,7 @@ def token(file: str | None) -> str | None:
 
 
 def owners(file: str | None) -> dict[str, str]:
-    """The accepted tokens and their owners; empty if there is no file and the variable is not set.
+    """The accepted tokens and their owners; empty without a file and with the variable unset.
 
     A token without an owner in its line is an owner of its own.
     """

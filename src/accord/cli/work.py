@@ -109,7 +109,7 @@ class Work:
 
     @property
     def running(self) -> str:
-        """The title of the tool call that began last and is not finished; empty if there is none."""
+        """The title of the tool call that began last and is not finished; empty if all are finished."""
         return label(next(reversed(self._calls.values())).title, TITLE) if self._calls else ""
 
     # Tool calls

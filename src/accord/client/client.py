@@ -79,7 +79,7 @@ class Client:
 
 
 def definition_of(client: Client) -> ClientDefinition:
-    """What a client consists of, for its connections; raises TypeError for what is no client."""
+    """What a client consists of, for its connections; raises TypeError for any other object."""
     if not isinstance(cast("object", client), Client):
         raise wrong_type("connect(client)", "a Client", client)
     return client._definition  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
@@ -90,7 +90,7 @@ def _given(name: str, service: bool | Service) -> list[Service]:
 
 
 def _service(call: str, service: Any, also: str = "") -> Service:
-    """A service; raises TypeError for what is none, and for a class of services without its parentheses."""
+    """A service; raises TypeError for any other object, and for a class of services without its parentheses."""
     if not isinstance(service, Service):
         hint = "write it with parentheses" if isinstance(service, type) else ""
         raise wrong_type(call, f"{also}a Service", cast("object", service), hint)

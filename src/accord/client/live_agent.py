@@ -92,7 +92,7 @@ class LiveAgent:
 
     @property
     def stderr(self) -> str:
-        """The end of what the agent's process wrote to its standard error; empty if it is no process of ours."""
+        """The end of what the agent's process wrote to its standard error; empty if Accord did not start it."""
         return self.peer.connection.transport.stderr
 
     @property

@@ -139,7 +139,7 @@ class RemoteSession:
         return self.state.on_change(observer)
 
     def tool_call(self, tool_call_id: v1.ToolCallId) -> ToolCallState | None:
-        """The tool call with this id, as it stands; None if there is no such call."""
+        """The tool call with this id, as it stands; None if the id is unknown."""
         return self._live.tool_call(tool_call_id)
 
     def markdown(self) -> str:
@@ -157,10 +157,7 @@ class RemoteSession:
 
         If the agent has a config option for its mode, that option is set; older agents have only modes.
         """
-        if mode not in (offered := [it.id for it in self.state.modes]):
-            raise ValueError(f"the agent has no mode {mode!r}; it has {', '.join(offered) or 'none'}")
-        if (option := self.state.mode_option) is not None:
-            await self.set_config(option.id, mode)
+        if await self._set_option("mode", mode, [it.id for it in self.state.modes], self.state.mode_option):
             return
         mode_id = v1.SessionModeId(mode)
         await self._live.remote.request(v1.SetSessionModeRequest(self.id, mode_id))
@@ -171,15 +168,22 @@ class RemoteSession:
 
         If the agent has a config option for its model, that option is set; older agents have only models.
         """
-        if model not in (offered := [it.model_id for it in self.state.models]):
-            raise ValueError(f"the agent has no model {model!r}; it has {', '.join(offered) or 'none'}")
-        if (option := self.state.model_option) is not None:
-            await self.set_config(option.id, model)
+        if await self._set_option("model", model, [it.model_id for it in self.state.models], self.state.model_option):
             return
         model_id = v1.ModelId(model)
         # The agent declares no capability for it: that it named its models is what allows this request.
         await self._live.remote.request(v1.SetSessionModelRequest(self.id, model_id), force=True)
         self.state.set_model(model_id)
+
+    async def _set_option(
+        self, kind: str, value: str, offered: Sequence[str], option: v1.SessionConfigSelect | None
+    ) -> bool:
+        """Set the config option that is the session's mode or model; returns whether the agent has one."""
+        if value not in offered:
+            raise ValueError(f"the agent has no {kind} {value!r}; it has {', '.join(offered) or 'none'}")
+        if option is not None:
+            await self.set_config(option.id, value)
+        return option is not None
 
     async def set_config(self, option: str, value: str | bool) -> None:
         """Set a config option, by its id, to one of its values; afterwards `state.config` has all options as they are.

@@ -53,7 +53,7 @@ def user_file() -> Path:
 
 
 def project_file(folder: str | Path = ".") -> Path | None:
-    """The path of the file of the project that this folder belongs to; None if there is no such file."""
+    """The path of the file of the project that this folder belongs to; None if the project has no file."""
     try:
         start = Path(folder).absolute()
         own = user_file()

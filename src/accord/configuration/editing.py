@@ -41,7 +41,7 @@ def add_agent(path: Path, name: str, settings: AgentSettings) -> None:
 
 
 def remove_agent(path: Path, name: str) -> None:
-    """Remove an agent, and the default if it names that agent; raises ConfigurationError if there is no such agent."""
+    """Remove an agent, and the default if it names that agent; raises ConfigurationError if the name is unknown."""
     with locked(path):
         text, document = _read(path)
         known = document.get("agents", {})

@@ -35,7 +35,7 @@ class _Document(msgspec.Struct):
 
 
 def remember(program: str, folder: str | Path, session_id: str) -> None:
-    """Remember that this session was opened now. An unwritable folder is no error: the session goes on without it."""
+    """Remember that this session was opened now. If the folder cannot be written, the session goes on without it."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
     made = LastSession(program, os.path.realpath(folder), session_id, now)
     place = _place()

@@ -157,7 +157,7 @@ class SessionState:
         self._tell(None)
 
     def option(self, config_id: str) -> ConfigOption | None:
-        """The config option with this id, as it is now; None if there is none of a known type."""
+        """The config option with this id, as it is now; None if the id or the option's type is unknown."""
         return next((option for option in self.config if option.id == config_id), None)
 
     @property

@@ -61,7 +61,7 @@ class RemoteAgent(Face[remote_agent.RemoteAgent]):
         """The last lines that the agent's process wrote to its standard error, the latest one last.
 
         They are as the agent wrote them: pass them through `accord.printable.printable` before you print them to a
-        terminal. The list is empty for an agent that is no process of ours; after a restart it begins again.
+        terminal. The list is empty for an agent that Accord did not start. A restarted agent has a new list.
         """
         return self._portal.read(lambda: copy(self._held.stderr_tail(lines)))
 

@@ -98,7 +98,7 @@ class RemoteSession(Face[remote_session.RemoteSession]):
         return lambda: self._portal.read(held)
 
     def tool_call(self, tool_call_id: v1.ToolCallId) -> ToolCallState | None:
-        """The tool call with this id, as it stands; None if there is no such call."""
+        """The tool call with this id, as it stands; None if the id is unknown."""
         return self._portal.read(lambda: self._held.tool_call(tool_call_id))
 
     def markdown(self) -> str:

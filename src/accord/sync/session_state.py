@@ -118,7 +118,7 @@ class SessionState(Face[session_state.SessionState]):
         self._portal.read(lambda: self._held.set_model(model))
 
     def option(self, config_id: str) -> ConfigOption | None:
-        """The config option with this id, as it is now; None if there is none of a known type."""
+        """The config option with this id, as it is now; None if the id or the option's type is unknown."""
         return self._portal.read(lambda: self._held.option(config_id))
 
     @property

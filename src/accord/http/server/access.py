@@ -96,7 +96,7 @@ class Access:
         return owner
 
     def _known(self, token: str) -> str | None:
-        """The owner of a token; None if there is none."""
+        """The owner of a token; None if the token is not accepted."""
         if self._owner_of is not None:
             return _asked(self._owner_of, token) if token else None
         given = _hash(token)

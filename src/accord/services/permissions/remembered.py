@@ -73,7 +73,7 @@ class RememberedAnswers:
         """The file of the answers."""
 
     def recall(self, question: PermissionQuestion) -> bool | None:
-        """The remembered answer to this question: allowed or not; None if there is none."""
+        """The remembered answer to this question: allowed or not; None if it was never answered."""
         key = _key(question)
         for answer in reversed(self._read().answers):
             if (answer.program, answer.folder, answer.kind, answer.what) == key:
