@@ -386,7 +386,16 @@ def module(first_line: str, sources: list[str], code: str, *, defined: set[str])
     used = {it.id for it in ast.walk(ast.parse(code)) if isinstance(it, ast.Name)}
     bound = {it.arg for it in ast.walk(ast.parse(code)) if isinstance(it, ast.arg)} | {"key", "session", "held"}
     needed = sorted(used - bound - defined - set(dir(builtins)) | (used & {"open"} & homes.keys()))
-    imports = [f"from {homes[name]} import {name}" for name in needed]
+    typed = {
+        alias.name
+        for source in sources
+        for node in only_for_types(tree_of(source).body)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    imports = [f"from {homes[name]} import {name}" for name in needed if name not in typed]
+    if lazy := [f"    from {homes[name]} import {name}" for name in needed if name in typed]:
+        imports = ["from typing import TYPE_CHECKING", *imports, "", "if TYPE_CHECKING:", *lazy]
     refused = "# ruff: noqa: A001\n\n" if "\ndef open(" in code else ""
     refused = "# ruff: noqa: A001, ASYNC109\n\n" if "async def open(" in code else refused
     return "\n".join(
@@ -403,10 +412,17 @@ def module(first_line: str, sources: list[str], code: str, *, defined: set[str])
     )
 
 
+def only_for_types(body: list[ast.stmt]) -> list[ast.stmt]:
+    """What a module imports for type checkers alone, because it would cost something when it runs."""
+    blocks = [node.body for node in body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    return [node for block in blocks for node in block]
+
+
 def names_in(source: str) -> dict[str, str]:
     """The modules of the names that a module imports, and of those that it defines itself."""
     homes: dict[str, str] = {}
-    for node in tree_of(source).body:
+    body = tree_of(source).body
+    for node in [*body, *only_for_types(body)]:
         match node:
             case ast.ImportFrom(module=str(name)):
                 homes |= {alias.name: name for alias in node.names}

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         StoreError as StoreError,
         Timeout as Timeout,
     )
+    from accord.mcp.over_acp.tool_server import ToolServer as ToolServer, tools as tools
     from accord.opening import open as open  # noqa: A004
     from accord.running import run as run
     from accord.schema import v1 as v1, v2 as v2
@@ -141,6 +142,7 @@ _HOMES = {
     "StdioTransport": "transports.stdio",
     "Store": "store.base",
     "StoreError": "errors",
+    "ToolServer": "mcp.over_acp.tool_server",
     "TerminalUser": "services.console.terminal_user",
     "Terminal": "services.terminals.terminal",
     "Terminals": "services.terminals.terminals",
@@ -157,6 +159,7 @@ _HOMES = {
     "open": "opening",
     "run": "running",
     "sync": "sync:",
+    "tools": "mcp.over_acp.tool_server",
     "v1": "schema.v1:",
     "v2": "schema.v2:",
 }

@@ -16,7 +16,7 @@ ProcessTransport ProtocolError Request RequestError Spans Statistics StdioTransp
 v1 v2 Agent RemoteClient Session Turn MemoryStore SqliteStore Store StoreError Elicitation Files FormQuestion
 ServedSession LinkQuestion Permissions PermissionPolicy RememberedAnswers Service Terminal TerminalUser Terminals
 ConfigurationError load_mcp_servers Client Outcome PermissionQuestion RemoteAgent RemoteSession Reply Restart
-Restarted ask connect open sync CommandResult Decision Elicited ElicitedUrl Login RemoteTerminal Tool TurnPlan http
+Restarted ask connect open sync tools ToolServer CommandResult Decision Elicited ElicitedUrl Login RemoteTerminal Tool TurnPlan http
 """.split()
 
 EXTRAS = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -15,6 +16,9 @@ from accord.services.local import HelpedPeer, LocalHost
 from accord.services.service import ServedSession
 from accord.tasks import Tasks
 
+if TYPE_CHECKING:
+    from accord.mcp.over_acp.served_over_acp import LinesToClient
+
 
 class ConnectedClient(msgspec.Struct):
     """The client, as its connection knows it."""
@@ -24,6 +28,8 @@ class ConnectedClient(msgspec.Struct):
     """Services of this machine, for what the client does not lend."""
     info: v1.Implementation | None = None
     """The client's name and version, once `initialize` has told them."""
+    mcp_lines: LinesToClient | None = None
+    """The MCP connections to servers that the client itself offers; made when the first is needed."""
 
     @property
     def capabilities(self) -> Capabilities:
@@ -32,6 +38,14 @@ class ConnectedClient(msgspec.Struct):
     def lends(self, capability: str) -> bool:
         """Whether requests that need this capability are answered, by the client or by this machine."""
         return self.capabilities.has(capability) or (self.local is not None and self.local.capabilities.has(capability))
+
+    def lines(self) -> LinesToClient:
+        """What connects with MCP servers that the client itself offers."""
+        from accord.mcp.over_acp.served_over_acp import LinesToClient
+
+        if self.mcp_lines is None:
+            self.mcp_lines = LinesToClient(self.peer)
+        return self.mcp_lines
 
     def asked_for(self, session: ServedSession) -> Asks:
         """What answers this session's requests."""

@@ -112,7 +112,8 @@ class OpenSession:
 
     def _servers(self) -> SessionServers:
         if self._mcp is None:
-            surroundings = Surroundings(self._client.peer, self.id, [str(folder) for folder in self.face.roots.folders])
+            folders = [str(folder) for folder in self.face.roots.folders]
+            surroundings = Surroundings(self._client.peer, self.id, folders, self._client.lines())
             self._mcp = SessionServers(self.face.mcp_servers, surroundings, self.updates, self.turns)
             self.face.resources.push_async_callback(self._mcp.close)
         return self._mcp

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from accord.calling import adapted
 from accord.capabilities import AgentOffers
@@ -28,6 +28,10 @@ from accord.services.service import Service
 from accord.tasks import Tasks
 from accord.trace import Observer
 from accord.transports.closing import to_the_end
+
+if TYPE_CHECKING:
+    from accord.client.lending import Lending
+    from accord.mcp.over_acp.tool_server import ToolServer
 
 ResultT = TypeVar("ResultT")
 
@@ -61,6 +65,8 @@ class LiveAgent:
         self._peer: Peer | None = None
         self._closing: asyncio.Task[None] | None = None
         self._supervisor = Supervisor(self, restart)
+        self._lending: Lending | None = None
+        """The MCP servers of this program that the agent may use."""
 
     @property
     def name(self) -> str:
@@ -127,12 +133,16 @@ class LiveAgent:
         try:
             await self.peer.close()
         finally:
+            if self._lending is not None:
+                self._lending.close()
             await self.sessions.end_all()
             await self.tasks.end(self.limits.grace)
             await self.target.release()
 
     async def open_link(self) -> None:
         """Connect, and replace the connection before if there was one."""
+        if self._lending is not None:
+            self._lending.end_connections()
         handlers = self._client.handlers_for(self.sessions.find)
         handlers.typed.update(self._handlers.typed)
         handlers.raw.update(self._handlers.raw)
@@ -165,6 +175,14 @@ class LiveAgent:
     async def ready(self) -> None:
         """Wait while the agent is being restarted."""
         await self._supervisor.ready()
+
+    def lend(self, server: ToolServer) -> v1.McpServer:
+        """Lend an MCP server of this program to the agent, and describe it; raises TypeError for anything else."""
+        from accord.client.lending import Lending
+
+        if self._lending is None:
+            self._lending = Lending(self)
+        return self._lending.describe(server)
 
     # Messages
 
@@ -213,3 +231,8 @@ class LiveAgent:
             self.peer.handle(self._handlers)
 
         return Registrar(register_now)
+
+    def handle(self, handlers: Handlers) -> None:
+        """Handle messages by these handlers from now on, also after a restart, unless the caller handles them."""
+        self._handlers = handlers.over(self._handlers)
+        self.peer.handle(self._handlers)

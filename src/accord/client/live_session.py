@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Raw
@@ -29,6 +29,9 @@ from accord.services.roots import Roots
 from accord.services.service import Service
 from accord.state import SessionState, ToolCallState
 from accord.tasks import Tasks
+
+if TYPE_CHECKING:
+    from accord.mcp.over_acp.tool_server import ToolServer
 
 ResultT = TypeVar("ResultT")
 Opened: TypeAlias = "v1.NewSessionResponse | v1.LoadSessionResponse | v1.ResumeSessionResponse | v1.ForkSessionResponse"
@@ -64,6 +67,7 @@ class SessionAgent(Protocol):
     async def ready(self) -> None: ...
     async def request(self, request: Request[ResultT], *, force: bool = False) -> ResultT: ...
     async def restart(self, why: str) -> None: ...
+    def lend(self, server: ToolServer) -> v1.McpServer: ...
     def failed(self, session_id: str, error: Exception) -> None: ...
 
 

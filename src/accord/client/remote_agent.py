@@ -8,7 +8,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from accord.arguments import shortened
 from accord.capabilities import AgentOffers
@@ -23,6 +23,9 @@ from accord.last_lines import last_lines
 from accord.schema import v1
 from accord.schema.base import Json, Notification, Request
 from accord.schema.sendable import check_sendable
+
+if TYPE_CHECKING:
+    from accord.mcp.over_acp.tool_server import ToolServer
 
 ResultT = TypeVar("ResultT")
 
@@ -111,7 +114,7 @@ class RemoteAgent:
         self,
         cwd: str | Path | None = None,
         *,
-        mcp_servers: Sequence[v1.McpServer] = (),
+        mcp_servers: Sequence[v1.McpServer | ToolServer] = (),
         additional_directories: Sequence[str | Path] = (),
         system_prompt: v1.SystemPrompt | None = None,
     ) -> RemoteSession:
@@ -130,7 +133,7 @@ class RemoteAgent:
         session_id: str,
         cwd: str | Path | None = None,
         *,
-        mcp_servers: Sequence[v1.McpServer] = (),
+        mcp_servers: Sequence[v1.McpServer | ToolServer] = (),
         additional_directories: Sequence[str | Path] = (),
     ) -> RemoteSession:
         """Open a session again, with a replay of its past, which is in `state` when this returns.
@@ -145,7 +148,7 @@ class RemoteAgent:
         session_id: str,
         cwd: str | Path | None = None,
         *,
-        mcp_servers: Sequence[v1.McpServer] = (),
+        mcp_servers: Sequence[v1.McpServer | ToolServer] = (),
         additional_directories: Sequence[str | Path] = (),
     ) -> RemoteSession:
         """Open a session again, without a replay of its past.

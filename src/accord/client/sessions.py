@@ -14,11 +14,11 @@ import logging
 import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from msgspec import Raw
 
-from accord.arguments import check_path, check_sequence, check_text, wrong_type
+from accord.arguments import check_path, check_sequence, check_text
 from accord.client.early import Early
 from accord.client.live_session import LiveSession, Reopening, SessionAgent, SessionSetup
 from accord.client.mcp_config import handed_over
@@ -27,6 +27,9 @@ from accord.errors import INVALID_REQUEST, METHOD_NOT_FOUND, NOT_FOUND, AccordEr
 from accord.schema import v1
 from accord.schema.base import Model, Request, Unknown
 from accord.schema.sendable import check_sendable
+
+if TYPE_CHECKING:
+    from accord.mcp.over_acp.tool_server import ToolServer
 
 OpenedT = TypeVar("OpenedT", v1.NewSessionResponse, v1.ForkSessionResponse)
 
@@ -92,7 +95,7 @@ class Sessions:
     def setup(
         self,
         cwd: str | Path | None,
-        mcp_servers: Sequence[v1.McpServer],
+        mcp_servers: Sequence[v1.McpServer | ToolServer],
         additional_directories: Sequence[str | Path],
     ) -> SessionSetup:
         """What a session is opened with; raises CapabilityMissing for what the agent does not accept."""
@@ -114,14 +117,16 @@ class Sessions:
             self._remote.peer.capabilities.require(needed, "additional directories")
         return list(more)
 
-    def _servers(self, cwd: Path, servers: Sequence[v1.McpServer]) -> list[v1.McpServer]:
+    def _servers(self, cwd: Path, servers: Sequence[v1.McpServer | ToolServer]) -> list[v1.McpServer]:
         """The MCP servers in the form that is sent to the agent."""
-        for server in servers:
-            if not isinstance(cast("object", server), Model | Unknown):
-                raise wrong_type("mcp_servers", "descriptions such as v1.McpServerStdio", server)
-            check_sendable("mcp_servers", server)
-            self._remote.peer.capabilities.require_for(server, f"the MCP server {getattr(server, 'name', '')}")
-        return [handed_over(server, cwd) for server in servers]
+        return [self._described(cwd, server) for server in servers]
+
+    def _described(self, cwd: Path, server: v1.McpServer | ToolServer) -> v1.McpServer:
+        if not isinstance(server, Model | Unknown):
+            return self._remote.lend(server)
+        check_sendable("mcp_servers", server)
+        self._remote.peer.capabilities.require_for(server, f"the MCP server {getattr(server, 'name', '')}")
+        return handed_over(server, cwd)
 
     async def begin(self, request: Request[OpenedT], setup: SessionSetup) -> RemoteSession:
         """Open a session whose id the agent chooses."""
@@ -164,7 +169,7 @@ class Sessions:
         kind: Reopening,
         session_id: str,
         cwd: str | Path | None,
-        mcp_servers: Sequence[v1.McpServer],
+        mcp_servers: Sequence[v1.McpServer | ToolServer],
         additional_directories: Sequence[str | Path],
     ) -> RemoteSession:
         """Open a session whose id is known, by the request of this kind."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from accord.capabilities import AgentOffers
 from accord.client import remote_agent
@@ -18,6 +19,9 @@ from accord.schema.base import Json, Notification, Request
 from accord.sync.face import Face, face_of, registrar_of
 from accord.sync.portal import Portal
 from accord.sync.remote_session import RemoteSession
+
+if TYPE_CHECKING:
+    from accord.mcp.over_acp.tool_server import ToolServer
 
 
 class RemoteAgent(Face[remote_agent.RemoteAgent]):
@@ -82,7 +86,7 @@ class RemoteAgent(Face[remote_agent.RemoteAgent]):
         self,
         cwd: str | Path | None = None,
         *,
-        mcp_servers: Sequence[v1.McpServer] = (),
+        mcp_servers: Sequence[v1.McpServer | ToolServer] = (),
         additional_directories: Sequence[str | Path] = (),
         system_prompt: v1.SystemPrompt | None = None,
     ) -> RemoteSession:
@@ -104,7 +108,7 @@ class RemoteAgent(Face[remote_agent.RemoteAgent]):
         session_id: str,
         cwd: str | Path | None = None,
         *,
-        mcp_servers: Sequence[v1.McpServer] = (),
+        mcp_servers: Sequence[v1.McpServer | ToolServer] = (),
         additional_directories: Sequence[str | Path] = (),
     ) -> RemoteSession:
         """Open a session again, with a replay of its past, which is in `state` when this returns.
@@ -124,7 +128,7 @@ class RemoteAgent(Face[remote_agent.RemoteAgent]):
         session_id: str,
         cwd: str | Path | None = None,
         *,
-        mcp_servers: Sequence[v1.McpServer] = (),
+        mcp_servers: Sequence[v1.McpServer | ToolServer] = (),
         additional_directories: Sequence[str | Path] = (),
     ) -> RemoteSession:
         """Open a session again, without a replay of its past.
