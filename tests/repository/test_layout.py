@@ -22,6 +22,7 @@ accord.jsonrpc.frames accord.jsonrpc.bounds
 accord.jsonrpc.members
 accord.jsonrpc.messages accord.jsonrpc.endpoint
 accord.schema.base
+accord.schema.keeping
 accord.schema.hints accord.schema.legacy
 accord.schema.tolerant
 accord.schema.codec

@@ -62,7 +62,8 @@ class Agent(Generic[StateT]):
     class of `session.state`, which is made without arguments, and kept with the session: `Agent(state=Notes)` is an
     `Agent[Notes]`, and its functions may take a `Turn[Notes]` and a `Session[Notes]`.
     `capabilities` changes what is declared, which otherwise follows from what is registered. `unstable` lets out what
-    is only proposed.
+    is only proposed. `keep_unknown` is for an agent that passes on what clients send: it keeps the members that our
+    types do not know, see docs/engine.md.
     """
 
     def __init__(
@@ -83,6 +84,7 @@ class Agent(Generic[StateT]):
         debug: bool = False,
         limits: Limits | None = None,
         spans: Spans | None = None,
+        keep_unknown: bool = False,
     ) -> None:
         check_text("Agent(name)", name)
         check_word("second_prompt", second_prompt, get_args(SecondPrompt))
@@ -103,6 +105,7 @@ class Agent(Generic[StateT]):
             debug=debug,
             limits=limits,
             spans=spans,
+            keep_unknown=keep_unknown,
             permission_memory=PermissionMemory() if remember == "agent" else None,
             change_capabilities=capabilities,
         )

@@ -47,6 +47,7 @@ class AgentConnection:
             debug=agent.debug,
             limits=agent.limits,
             spans=agent.spans,
+            keep_unknown=agent.keep_unknown,
         )
         self._client = ConnectedClient(self._peer, agent.local)
         self._authentication = Authentication(

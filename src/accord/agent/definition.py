@@ -54,6 +54,8 @@ class AgentDefinition(msgspec.Struct, kw_only=True):
     permission_memory: PermissionMemory | None
     """What the user said "always" to, where all sessions share it."""
     change_capabilities: Callable[[v1.AgentCapabilities], v1.AgentCapabilities] | None
+    keep_unknown: bool = False
+    """Whether what clients send keeps the members that its types do not know."""
     handlers: Handlers = msgspec.field(default_factory=Handlers)
     """The messages that the author handles on the low level."""
     commands: list[Command] = msgspec.field(default_factory=list[Command])

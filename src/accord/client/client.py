@@ -29,7 +29,8 @@ class Client:
     with their defaults, or a service: `Files(...)`, `Terminals(...)`, or your own. `permissions` is True to allow
     everything, a function that returns an option, True or False, or a service. `elicitation` is a function that fills
     in forms, or a service. `services` are any others. What the services declare is told to agents; `capabilities` may
-    change it. `name`, `version` and `title` are what agents are told about the client.
+    change it. `name`, `version` and `title` are what agents are told about the client. `keep_unknown` is for a program
+    that passes on what agents send: it keeps the members that our types do not know, see docs/engine.md.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class Client:
         elicitation: Fill | Service | None = None,
         services: Sequence[Service] = (),
         capabilities: Callable[[v1.ClientCapabilities], v1.ClientCapabilities] | None = None,
+        keep_unknown: bool = False,
     ) -> None:
         check_text("Client(name)", name)
         check_sequence("Client(services=...)", "services", services)
@@ -54,7 +56,9 @@ class Client:
             _permissions(permissions),
             *(_service("Client(services=...)", it) for it in services),
         ]
-        self._definition = ClientDefinition(v1.Implementation(name, version, title), lent, capabilities)
+        self._definition = ClientDefinition(
+            v1.Implementation(name, version, title), lent, capabilities, keep_unknown=keep_unknown
+        )
 
     def __repr__(self) -> str:
         lent = [type(service).__name__ for service in self._definition.services]

@@ -18,11 +18,15 @@ class ClientDefinition:
         info: v1.Implementation,
         services: Sequence[Service],
         change_capabilities: Callable[[v1.ClientCapabilities], v1.ClientCapabilities] | None,
+        *,
+        keep_unknown: bool = False,
     ) -> None:
         self.info = info
         self.services = list(services)
         self.handlers = Handlers()
         """The handlers that the caller registered for all connections."""
+        self.keep_unknown = keep_unknown
+        """Whether what agents send keeps the members that its types do not know."""
         self._change_capabilities = change_capabilities
 
     def declare(self, *, terminal_login: bool, unstable: bool) -> v1.ClientCapabilities:

@@ -34,9 +34,10 @@ async def open_link(
     unstable: bool,
     limits: Limits,
     observers: Sequence[Observer],
+    keep_unknown: bool = False,
 ) -> Handshake:
     """Open a connection; raises Timeout, ProtocolError, PeerError or ConnectionClosed, and then leaves nothing open."""
-    peer = Peer(target.dial(), handlers, role="client", unstable=unstable, limits=limits)
+    peer = Peer(target.dial(), handlers, role="client", unstable=unstable, limits=limits, keep_unknown=keep_unknown)
     for observer in observers:
         peer.connection.observe(observer)
     try:

@@ -146,6 +146,7 @@ class LiveAgent:
             unstable=self._unstable,
             limits=self.limits,
             observers=self._observers,
+            keep_unknown=self._client.keep_unknown,
         )
 
     def kill(self) -> None:

@@ -43,21 +43,28 @@ class Incoming:
         row = row_for(message, "protocol")
         return Route(
             row.name,
-            decode=codec.strict_decoder(row.params),
-            decode_tolerantly=functools.partial(_decode, row.params),
+            **self._decoders(row.params),
             lane_of=lane_of(message),
             suspends=False,
             tell=_nothing_more,
             **_traits(message),
         )
 
+    def _decoders(self, params: Any) -> dict[str, Any]:
+        if self.peer.keep_unknown:
+            keeping = functools.partial(_decode, codec.decode_keeping, params)
+            return {"decode": keeping, "decode_tolerantly": keeping}
+        return {
+            "decode": codec.strict_decoder(params),
+            "decode_tolerantly": functools.partial(_decode, codec.decode, params),
+        }
+
     def typed(self, message: type[Request[Any] | Notification], handler: Callable[..., Any]) -> Route:
         """The route of a message class to its handler."""
         row = row_for(message, "protocol")
         handle = _with_context(handler)
         common: dict[str, Any] = {
-            "decode": codec.strict_decoder(row.params),
-            "decode_tolerantly": functools.partial(_decode, row.params),
+            **self._decoders(row.params),
             "lane_of": lane_of(message),
             "suspends": _suspends(handler),
             **_traits(message),
@@ -158,8 +165,8 @@ def _object_in(raw: bytes | Raw) -> Json:
 def _nothing_more(_: Any) -> None: ...
 
 
-def _decode(params: Any, raw: bytes | Raw) -> Any:
-    return codec.decode(raw, params)
+def _decode(decode: Callable[[bytes | Raw, Any], Any], params: Any, raw: bytes | Raw) -> Any:
+    return decode(raw, params)
 
 
 def _with_context(handler: Callable[..., Any]) -> Callable[[Any, Context], Any] | None:

@@ -67,9 +67,13 @@ class _Outgoing:
         except codec.REFUSALS:
             return self._read_tolerantly(raw)
 
-    def _read_tolerantly(self, raw: Raw) -> Any:
+    def read_keeping(self, raw: Raw) -> Any:
+        """`read`, and keep the members that the types do not know; raises ProtocolError."""
+        return self._read_tolerantly(raw, codec.decode_keeping)
+
+    def _read_tolerantly(self, raw: Raw, decode: Callable[[bytes | Raw, Any], Any] = codec.decode) -> Any:
         try:
-            return codec.decode(legacy.empty_result(bytes(raw)) if self.empty_result else raw, self.result)
+            return decode(legacy.empty_result(bytes(raw)) if self.empty_result else raw, self.result)
         except DecodeError as error:
             raise ProtocolError(f"{self.method}: the answer's result is invalid: {error}") from error
 
@@ -137,11 +141,14 @@ class Peer:
         limits: Limits | None = None,
         debug: bool = False,
         spans: Spans | None = None,
+        keep_unknown: bool = False,
     ) -> None:
         self.role: Role = role
         """The side that this end plays: `agent` or `client`."""
         self.unstable = unstable
         """Whether messages that the protocol only proposes may be sent without a capability for them."""
+        self.keep_unknown = keep_unknown
+        """Whether what is read keeps the members that its types do not know, for a program that passes it on."""
         self._open_ways: dict[type, _Outgoing] = {}
         """How messages are sent that need no check of capabilities, or were checked before."""
         self.capabilities = Capabilities()
@@ -184,7 +191,7 @@ class Peer:
         else:
             with self.spans.asking(request, self.role) as in_span:
                 raw = await self._call(way, in_span, timeout, idle_timeout)
-        result: ResultT = way.read(raw)
+        result: ResultT = way.read_keeping(raw) if self.keep_unknown else way.read(raw)
         return result
 
     def post(self, request: Request[ResultT], *, force: bool = False) -> Posted[ResultT]:
@@ -198,7 +205,7 @@ class Peer:
             request, end_span = self.spans.sending(request, self.role)
         params = traced(request) if way.is_plain else Raw(codec.encode(traced(request)))
         sent = self.connection.ask(way.method, params, lane=way.lane_of(request), patient=way.patient)
-        return Posted(sent, way.read, end_span)
+        return Posted(sent, way.read_keeping if self.keep_unknown else way.read, end_span)
 
     def handle(self, handlers: RouteSource) -> None:
         """Add these handlers; they replace earlier ones for the same messages."""
