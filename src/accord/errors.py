@@ -147,6 +147,11 @@ class RequestError(AccordError):
         """More about the error, as JSON; None if there is nothing more."""
 
     @classmethod
+    def parse_error(cls, message: str = "Parse error", **data: Any) -> RequestError:
+        """Text inside the request is not JSON, or not what it should be (-32700); `data` says more."""
+        return cls(PARSE_ERROR, message, data or None)
+
+    @classmethod
     def invalid_request(cls, message: str = "Invalid request", **data: Any) -> RequestError:
         """The request cannot be handled as it is (-32600); `data` says more."""
         return cls(INVALID_REQUEST, message, data or None)

@@ -76,6 +76,7 @@ async def test_initialize_is_answered_in_its_own_response(server, curl):
     assert got.headers["acp-connection-id"]
     assert got.json["id"] == 1
     assert got.json["result"]["protocolVersion"] == 1
+    assert got.json["result"]["connectionId"] == got.headers["acp-connection-id"]
 
 
 @pytest.mark.requirement("http.post.accepted")

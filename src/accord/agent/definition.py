@@ -56,7 +56,7 @@ class AgentDefinition(msgspec.Struct, kw_only=True):
     change_capabilities: Callable[[v1.AgentCapabilities], v1.AgentCapabilities] | None
     keep_unknown: bool = False
     """Whether what clients send keeps the members that its types do not know."""
-    handlers: Handlers = msgspec.field(default_factory=Handlers)
+    handlers: Handlers = msgspec.field(default_factory=lambda: Handlers(versions=(1,)))
     """The messages that the author handles on the low level."""
     commands: list[Command] = msgspec.field(default_factory=list[Command])
     """The slash commands that every session begins with."""

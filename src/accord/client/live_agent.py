@@ -56,7 +56,8 @@ class LiveAgent:
         self._timeout = timeout
         self._unstable = unstable
         self._observers = list(observers)
-        self._handlers = Handlers()
+        client.handlers.check_versions((VERSION,))
+        self._handlers = Handlers((VERSION,))
         """The handlers that the caller registered for this agent."""
         self._peer: Peer | None = None
         self._closing: asyncio.Task[None] | None = None

@@ -7,7 +7,7 @@ its message arrives, with no task between, so it must not block.
 from __future__ import annotations
 
 import functools
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Any, Generic, TypeVar, cast, overload
 
 from msgspec import Raw
@@ -18,7 +18,7 @@ from accord.engine.peer import Peer
 from accord.engine.routes import Route, Routes
 from accord.schema import legacy
 from accord.schema.base import Json, Notification, Request
-from accord.schema.methods import methods
+from accord.schema.methods import is_spoken, methods, version_of
 
 ResultT = TypeVar("ResultT")
 MessageT = TypeVar("MessageT", bound="Request[Any] | Notification")
@@ -70,7 +70,9 @@ class Registrar(Generic[MessageT_co]):
 class Handlers:
     """Functions that handle messages, by message class, or by method for plain JSON values."""
 
-    def __init__(self) -> None:
+    def __init__(self, versions: Collection[int] | None = None) -> None:
+        self.versions = versions
+        """The versions of the protocol that the peer may speak; None if that is not known here."""
         self.typed: dict[tuple[str, bool], tuple[type[Request[Any] | Notification], Callable[..., Any]]] = {}
         self.raw: dict[tuple[str, bool], Callable[..., Any]] = {}
         self.others: Callable[..., Any] | None = None
@@ -86,6 +88,8 @@ class Handlers:
             raise TypeError(f"{message.__name__} has no method: write class {message.__name__}(..., method=...)")
         cls: type[Request[Any] | Notification] = cast("Any", message)
         _must_be_known(cls, method)
+        if self.versions is not None:
+            _must_be_spoken(cls, self.versions)
 
         def register(handler: Callable[..., Any]) -> None:
             self.typed[method, issubclass(cls, Request)] = (cls, handler)
@@ -118,9 +122,14 @@ class Handlers:
         key = (message.__method__, issubclass(message, Request))
         return key in self.typed or key in self.raw
 
+    def check_versions(self, versions: Collection[int]) -> None:
+        """Raise ValueError if one of these handlers is for a message that no peer of these versions speaks."""
+        for message, _ in self.typed.values():
+            _must_be_spoken(message, versions)
+
     def over(self, others: Handlers) -> Handlers:
         """These handlers, and those of `others` for messages that have no handler here."""
-        both = Handlers()
+        both = Handlers(self.versions)
         mine = self.typed.keys() | self.raw.keys()
         both.typed = {key: entry for key, entry in others.typed.items() if key not in mine} | self.typed
         both.raw = {key: entry for key, entry in others.raw.items() if key not in mine} | self.raw
@@ -178,4 +187,13 @@ def _must_be_known(message: type[Request[Any] | Notification], method: str) -> N
     if methods(1).request(method) is None and methods(1).notification(method) is None:
         raise ValueError(
             f"{message.__name__}: the name of a custom method must begin with an underscore, got {method!r}"
+        )
+
+
+def _must_be_spoken(message: type[Request[Any] | Notification], versions: Collection[int]) -> None:
+    if not is_spoken(message, versions):
+        ours = " and ".join(map(str, sorted(versions)))
+        raise ValueError(
+            f"{message.__name__} belongs to version {version_of(message)} of the protocol, and the connection speaks "
+            f"version {ours}: register a class of {' or '.join(f'accord.v{it}' for it in sorted(versions))}"
         )

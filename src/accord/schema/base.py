@@ -264,6 +264,8 @@ class Notification(Model, metaclass=_MessageMeta):
     """The params of a message that gets no answer."""
 
     __method__: ClassVar[str]
+    __params__: ClassVar[Any] = None
+    """The union of its variants, for a message whose params are one of several classes."""
     __immediate__: ClassVar[bool] = False
     """Whether it is handled on arrival, before earlier notifications of its session that wait."""
     __stream__: ClassVar[bool] = False

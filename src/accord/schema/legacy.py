@@ -13,7 +13,9 @@ This table is the whole list. Where a form needs a type or a method of its own, 
 | `_meta["terminal-auth"]` of an auth method | the `terminal` type | `terminal_auth`; sent to older clients |
 | `models` of a session, `session/set_model` | a config option of category `model` | `v1.models`; sent as well |
 | NES and documents | frozen outside the pinned schema | `v1.nes` |
-| `mcp/connect`, `mcp/disconnect` and their `connectionId` | `mcp/message` by `serverId` | `v1.mcp_connections` |
+| `id` of an MCP server of the client | `serverId` | `rewritten` |
+| `mcp/connect` with `acpId` or `serverId`, `mcp/disconnect` | `mcp/message` by `serverId` | `v1.mcp_connections` |
+| `mcp/message` with a `connectionId` | `serverId` and `requestId` | `v1.mcp_connections` |
 | `_proxy/initialize`, `_proxy/successor` | `proxy/...` | `methods` |
 """
 
@@ -36,6 +38,10 @@ RENAMED_FIELDS: dict[str, dict[str, str]] = {
     "PlanRemoved": {"id": "planId"},
     # diff-file-states shows `diff`; the schema has `text`.
     "DiffPatch": {"diff": "text"},
+    # mcp-over-acp declares a server by `id`; the schema has `serverId`.
+    "McpServerAcp": {"id": "serverId"},
+    # The Rust SDK 2 opened a connection by `serverId`; mcp-over-acp has `acpId`, and today's schema has no connections.
+    "ConnectMcpRequest": {"serverId": "acpId"},
 }
 
 RENAMED_METHODS: dict[str, str] = {

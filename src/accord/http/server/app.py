@@ -27,6 +27,7 @@ from accord.http.server.asgi import OWN_SOCKET, Receive, Scope, Send, header_pai
 from accord.http.server.asgi_websocket import AsgiWebSocket
 from accord.http.server.connection import HttpConnection
 from accord.http.server.hosting import Hosted, host_of
+from accord.http.server.initialize_answer import with_connection_id
 from accord.http.server.limits import ServerLimits
 from accord.http.server.quota import Processes
 from accord.http.server.request_body import RequestBody
@@ -226,12 +227,13 @@ class App:
         except BaseException:
             link.finish(End("peer_closed"))
             raise
-        if _is_error(answer):
+        message = parse(answer)
+        if isinstance(message, Answer) and message.error is not None:
             link.finish(End("closed"))  # nothing was opened; the client may send another `initialize`
             await responder.respond(200, answer, media_type=JSON)
             return
         headers = (CONNECTION_ID, link.id), (NUMBERED, "connection")
-        await responder.respond(200, answer, *headers, media_type=JSON)
+        await responder.respond(200, with_connection_id(message, answer, link.id), *headers, media_type=JSON)
 
     async def _deliver(self, request: Posts, body: RequestBody, responder: Responder, receive: Receive) -> None:
         link = self._link(request.connection, responder.record)
@@ -345,11 +347,6 @@ class App:
                 if isinstance(link, HttpConnection):
                     self._links.pop(link.id, None)
                 link.finish(End("unresponsive", problem))
-
-
-def _is_error(answer: bytes) -> bool:
-    message = parse(answer)
-    return isinstance(message, Answer) and message.error is not None
 
 
 async def _gone(receive: Receive) -> None:
