@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from accord.agent.remote_client import RemoteClient as RemoteClient
     from accord.agent.remote_terminal import CommandResult as CommandResult, RemoteTerminal as RemoteTerminal
     from accord.agent.session import Session as Session
+    from accord.agent.suggestions.mirror import MirroredDocument as MirroredDocument
+    from accord.agent.suggestions.request import SuggestionRequest as SuggestionRequest
     from accord.agent.tool import Tool as Tool
     from accord.agent.turn import Turn as Turn
     from accord.capabilities import Capabilities as Capabilities
@@ -138,6 +140,8 @@ _HOMES = {
     "Spans": "spans",
     "SqliteStore": "store.sqlite",
     "Statistics": "engine.limits",
+    "SuggestionRequest": "agent.suggestions.request",
+    "MirroredDocument": "agent.suggestions.mirror",
     "StdioTransport": "transports.stdio",
     "Store": "store.base",
     "StoreError": "errors",

@@ -50,7 +50,7 @@ accord.engine.incoming
 accord.engine.handlers
 accord.testing
 accord.sizes accord.own_files
-accord.text
+accord.text accord.documents
 accord.state
 accord.store accord.services
 accord.mcp
@@ -62,7 +62,7 @@ accord.agent.commands accord.agent.config_options accord.agent.remote_terminal a
 accord.agent.config
 accord.agent.remote_client
 accord.agent.elicitation
-accord.agent.login accord.agent.tool
+accord.agent.login accord.agent.tool accord.agent.suggestions
 accord.agent.mcp
 accord.agent.session
 accord.agent.open_session

@@ -5,17 +5,29 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Generic, cast, get_args
+from typing import Any, Generic, cast, get_args, overload
 
 from accord.agent.commands import Command
 from accord.agent.connection import AgentConnection
 from accord.agent.content import Accepted, Accepts
 from accord.agent.definition import AgentDefinition
-from accord.agent.functions import CommandT, LoginCheckT, LoginT, LogoutT, PromptResultT, ResultT
+from accord.agent.functions import (
+    CommandT,
+    FocusedFunctionT,
+    LoginCheckT,
+    LoginT,
+    LogoutT,
+    OutcomeFunctionT,
+    PromptResultT,
+    ResultT,
+    SavedFunctionT,
+    SuggestFunctionT,
+)
 from accord.agent.login import Way, variables_are_set
 from accord.agent.permission import PermissionMemory, Remembered
 from accord.agent.prompt_queue import SecondPrompt
 from accord.agent.session import Session, StateT
+from accord.agent.suggestions.functions import Wish
 from accord.agent.turn import Turn
 from accord.arguments import (
     check_callable,
@@ -165,6 +177,54 @@ class Agent(Generic[StateT]):
             return function
 
         return register
+
+    # Next edit suggestions
+
+    @overload
+    def on_suggest(self, function: SuggestFunctionT, /) -> SuggestFunctionT: ...
+    @overload
+    def on_suggest(
+        self, *, context: Collection[Wish] | Mapping[Wish, int | None] = ()
+    ) -> Callable[[SuggestFunctionT], SuggestFunctionT]: ...
+    def on_suggest(
+        self,
+        function: Callable[..., Any] | None = None,
+        /,
+        *,
+        context: Collection[Wish] | Mapping[Wish, int | None] = (),
+    ) -> Callable[..., Any]:
+        """Suggest what the user may do next with this function, which takes a `SuggestionRequest`.
+
+        It returns suggestions, the best first, made by the request's methods. `context` names what clients shall send
+        along, such as `["diagnostics"]`, or `{"edit_history": 6}` for the last six. Suggestions are only proposed, so
+        the agent needs `unstable=True`.
+        """
+        if not self._definition.unstable:
+            raise ValueError("suggestions are not part of the stable protocol: write Agent(..., unstable=True)")
+
+        def register(function: Callable[..., Any]) -> Callable[..., Any]:
+            self._definition.suggestions.register(function, context)
+            return function
+
+        return register if function is None else register(function)
+
+    def on_suggestion_outcome(self, function: OutcomeFunctionT) -> OutcomeFunctionT:
+        """Call this function with a suggestion and what became of it: `accepted`, or why not, such as `rejected`."""
+        registered_once("@agent.on_suggestion_outcome", self._definition.suggestions.outcome, function)
+        self._definition.suggestions.outcome = function
+        return function
+
+    def on_document_save(self, function: SavedFunctionT) -> SavedFunctionT:
+        """Call this function with each document that the user saves while suggestions are asked for."""
+        registered_once("@agent.on_document_save", self._definition.suggestions.saved, function)
+        self._definition.suggestions.saved = function
+        return function
+
+    def on_document_focus(self, function: FocusedFunctionT) -> FocusedFunctionT:
+        """Call this function with each document that the user turns to, and the offset of the cursor in it."""
+        registered_once("@agent.on_document_focus", self._definition.suggestions.focused, function)
+        self._definition.suggestions.focused = function
+        return function
 
     # Logging in and out
 

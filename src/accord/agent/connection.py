@@ -99,6 +99,10 @@ class AgentConnection:
             handlers.on(v1.AuthenticateRequest)(self._authenticate)
         if self._agent.logins.logout is not None:
             handlers.on(v1.LogoutRequest)(self._logout)
+        if self._agent.suggestions.suggest is not None:
+            from accord.agent.suggestions.sessions import SuggestionSessions
+
+            SuggestionSessions(self._agent.suggestions, self._peer, self._authentication.require).register(handlers)
         return self._agent.handlers.over(handlers)
 
     # Who is there
@@ -107,7 +111,8 @@ class AgentConnection:
         # initialization, Version Negotiation: the same version if it is supported, else the latest that is.
         self._client.info = request.client_info
         methods = self._authentication.methods(self._peer.capabilities)
-        return v1.InitializeResponse(VERSION, self._declared, methods, self._agent.info)
+        declared = self._agent.suggestions.declared(self._declared, request.client_capabilities)
+        return v1.InitializeResponse(VERSION, declared, methods, self._agent.info)
 
     async def _authenticate(self, request: v1.AuthenticateRequest, context: Context) -> None:
         await self._authentication.authenticate(request, context)

@@ -20,6 +20,7 @@ from accord.agent.login import Logins
 from accord.agent.permission import PermissionMemory
 from accord.agent.prompt_queue import SecondPrompt
 from accord.agent.session import Session
+from accord.agent.suggestions.functions import SuggestionFunctions
 from accord.agent.turn import Turn
 from accord.engine.handlers import Handlers
 from accord.engine.limits import Limits
@@ -62,6 +63,8 @@ class AgentDefinition(msgspec.Struct, kw_only=True):
     """The slash commands that every session begins with."""
     logins: Logins = msgspec.field(default_factory=Logins)
     """The ways to log in and out."""
+    suggestions: SuggestionFunctions = msgspec.field(default_factory=SuggestionFunctions)
+    """The functions for next edit suggestions."""
     on_prompt: Callable[[Turn], Any] | None = None
     on_session: Callable[[Session], Any] | None = None
     on_config: Callable[[Session, str, Any], Any] | None = None

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import TypeAlias, TypeVar
 
 from accord.agent.login import Login
+from accord.agent.suggestions.functions import FocusedFunction, OutcomeFunction, SavedFunction, SuggestFunction
 from accord.agent.turn import Turn
 from accord.schema import v1
 
@@ -25,3 +26,8 @@ CommandFunction: TypeAlias = "Callable[[Turn], PromptResult] | Callable[[Turn, s
 """Takes the turn and, if it wants it, the text after the command's name."""
 
 CommandT = TypeVar("CommandT", bound=CommandFunction)
+
+SuggestFunctionT = TypeVar("SuggestFunctionT", bound=SuggestFunction)
+OutcomeFunctionT = TypeVar("OutcomeFunctionT", bound=OutcomeFunction)
+SavedFunctionT = TypeVar("SavedFunctionT", bound=SavedFunction)
+FocusedFunctionT = TypeVar("FocusedFunctionT", bound=FocusedFunction)
