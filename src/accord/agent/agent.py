@@ -184,7 +184,7 @@ class Agent(Generic[StateT]):
     def on_suggest(self, function: SuggestFunctionT, /) -> SuggestFunctionT: ...
     @overload
     def on_suggest(
-        self, *, context: Collection[Wish] | Mapping[Wish, int | None] = ()
+        self, /, *, context: Collection[Wish] | Mapping[Wish, int | None] = ()
     ) -> Callable[[SuggestFunctionT], SuggestFunctionT]: ...
     def on_suggest(
         self,
