@@ -3,8 +3,8 @@
     python tools/sync_faces.py            rewrite the modules; `make check` installs the formatter that this needs
     python tools/sync_faces.py --check    only say whether they are up to date
 
-Each public member of `RemoteAgent`, `RemoteSession`, `Reply` and `SessionState` gets a twin with the same parameters,
-types and docstring, without `async`. How a member reaches the event loop follows from what it is:
+Each public member of the classes in `TWINS` gets a twin with the same parameters, types and docstring, without `async`.
+How a member reaches the event loop follows from what it is:
 
     async def           `Portal.wait`: a task in the loop, for whose end the thread waits
     async iterator      `Portal.iterate`: such a task for each item
@@ -57,6 +57,9 @@ TWINS = (
     ),
     Twin("Reply", "client.reply", "reply", "`Reply` for threads: what comes back for one prompt."),
     Twin("RemoteSession", "client.remote_session", "remote_session", "`RemoteSession` for threads: one conversation."),
+    Twin("Suggestion", "client.open_document", "suggestion", "`Suggestion` for threads: what the agent suggests."),
+    Twin("OpenDocument", "client.open_document", "open_document", "`OpenDocument` for threads: a document."),
+    Twin("Suggestions", "client.suggestions", "suggestions", "`Suggestions` for threads: a suggestion session."),
     Twin("RemoteAgent", "client.remote_agent", "remote_agent", "`RemoteAgent` for threads: a connected agent."),
 )
 
@@ -93,6 +96,19 @@ OWN = {
         def __exit__(self, *_: object) -> None:
             self._portal.wait(self._held.__aexit__, self._session)
     """,
+    ("Suggestions", "__aenter__"): """
+        def __enter__(self) -> Self:
+            '''Start the session; raises `CapabilityMissing` if the agent makes no suggestions.'''
+            self._portal.wait(self._held.__aenter__)
+            return self
+    """,
+    ("Suggestions", "__aexit__"): """
+        def __exit__(
+            self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        ) -> None:
+            '''End the session and what the agent still works on.'''
+            self._portal.wait(lambda: self._held.__aexit__(kind, error, trace))
+    """,
     ("RemoteSession", "_repr_markdown_"): """
         def _repr_markdown_(self) -> str:
             '''What a notebook shows: `markdown()` without raw HTML and images, which the agent could abuse there.'''
@@ -115,6 +131,9 @@ PLAIN = {"__len__", "_repr_markdown_"}
 RESULTS = {
     "RemoteSession": "face_of(self._portal, RemoteSession, held, held.id)",
     "Reply": "Reply(self._portal, held, self._session)",
+    "Suggestions": "Suggestions(self._portal, held)",
+    "OpenDocument": "OpenDocument(self._portal, held)",
+    "list[Suggestion]": "[Suggestion(self._portal, each) for each in held]",
     "SessionState": "SessionState(self._portal, held, self._session)",
     "Mapping[v1.SessionId, RemoteSession]": (
         "{key: face_of(self._portal, RemoteSession, session, key) for key, session in held.items()}"
@@ -361,6 +380,9 @@ OURS = {
     "RemoteSession": "accord.sync.remote_session",
     "Reply": "accord.sync.reply",
     "SessionState": "accord.sync.session_state",
+    "OpenDocument": "accord.sync.open_document",
+    "Suggestion": "accord.sync.suggestion",
+    "Suggestions": "accord.sync.suggestions",
     "copy": "copy",
     "face_of": "accord.sync.face",
     "kept_open": "accord.client.ownership",
@@ -371,6 +393,8 @@ OURS = {
     "safe": "accord.client.safe_markdown",
     "session_state": "accord.state",
     "connecting": "accord",
+    "open_document": "accord.client",
+    "suggestions": "accord.client",
 }
 """Where the names are that generated code adds to those of its source."""
 
@@ -384,7 +408,7 @@ def module(first_line: str, sources: list[str], code: str, *, defined: set[str])
     if "kept_open" in code:
         homes["RemoteAgent"] = "accord.client.remote_agent"
     used = {it.id for it in ast.walk(ast.parse(code)) if isinstance(it, ast.Name)}
-    bound = {it.arg for it in ast.walk(ast.parse(code)) if isinstance(it, ast.arg)} | {"key", "session", "held"}
+    bound = {it.arg for it in ast.walk(ast.parse(code)) if isinstance(it, ast.arg)} | {"key", "session", "held", "each"}
     needed = sorted(used - bound - defined - set(dir(builtins)) | (used & {"open"} & homes.keys()))
     imports = [f"from {homes[name]} import {name}" for name in needed]
     refused = "# ruff: noqa: A001\n\n" if "\ndef open(" in code else ""

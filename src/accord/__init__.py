@@ -26,10 +26,12 @@ if TYPE_CHECKING:
     from accord.capabilities import Capabilities as Capabilities
     from accord.client.client import Client as Client
     from accord.client.mcp_config import load_mcp_servers as load_mcp_servers
+    from accord.client.open_document import OpenDocument as OpenDocument, Suggestion as Suggestion
     from accord.client.pending_turn import Outcome as Outcome
     from accord.client.remote_agent import RemoteAgent as RemoteAgent
     from accord.client.remote_session import RemoteSession as RemoteSession
     from accord.client.reply import Reply as Reply
+    from accord.client.suggestions import Suggestions as Suggestions
     from accord.client.supervision import Restart as Restart, Restarted as Restarted
     from accord.connecting import connect as connect
     from accord.engine.connection import Connection as Connection
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
         PeerError as PeerError,
         ProtocolError as ProtocolError,
         RequestError as RequestError,
+        StaleSuggestion as StaleSuggestion,
         StoreError as StoreError,
         Timeout as Timeout,
     )
@@ -140,7 +143,11 @@ _HOMES = {
     "Spans": "spans",
     "SqliteStore": "store.sqlite",
     "Statistics": "engine.limits",
+    "OpenDocument": "client.open_document",
+    "StaleSuggestion": "errors",
+    "Suggestion": "client.open_document",
     "SuggestionRequest": "agent.suggestions.request",
+    "Suggestions": "client.suggestions",
     "MirroredDocument": "agent.suggestions.mirror",
     "StdioTransport": "transports.stdio",
     "Store": "store.base",

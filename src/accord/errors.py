@@ -13,6 +13,7 @@ AccordError
 ├── Timeout                a deadline passed (also a TimeoutError)
 ├── ConfigurationError     a file that the user wrote is invalid (also a ValueError)
 ├── StoreError             a store of sessions cannot do what it was asked
+├── StaleSuggestion        a suggestion was accepted for a document that has changed since
 └── Overflow               a reader fell too far behind and its updates were dropped
 """
 
@@ -253,6 +254,10 @@ class StoreError(AccordError):
         super().__init__(detail)
         self.reason: StoreTrouble = reason
         """What is wrong, in one of a fixed set of words."""
+
+
+class StaleSuggestion(AccordError):
+    """A suggestion was accepted for a document that has changed since; ask for suggestions again."""
 
 
 _WHAT_ENDED: dict[EndReason, str] = {

@@ -15,7 +15,7 @@ MEMBERS = {
     "Client": "info on on_notification on_request",
     "RemoteAgent": """
         peer info name capabilities auth_methods open_sessions login logout
-        new_session load resume sessions delete providers set_provider disable_provider
+        new_session load resume sessions delete providers set_provider disable_provider suggestions
         request notify request_raw on close kill stderr_tail
     """,
     "RemoteSession": """

@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from accord.calling import adapted
+from accord.documents.positions import ENCODINGS
 from accord.engine.handlers import Handlers
 from accord.schema import v1
 from accord.services.service import Service, SessionOf
+
+SHOWN = v1.ClientNesCapabilities(
+    v1.NesJumpCapabilities(), v1.NesRenameCapabilities(), v1.NesSearchAndReplaceCapabilities()
+)
+"""The suggestions that a client of ours shows besides edits: its program gets all of them."""
 
 
 class ClientDefinition:
@@ -40,6 +46,8 @@ class ClientDefinition:
             auth=v1.AuthCapabilities(terminal_login),
             plan=v1.PlanCapabilities() if unstable else None,
             subagents=v1.SubagentCapabilities() if unstable else None,
+            nes=SHOWN if unstable else None,
+            position_encodings=list(ENCODINGS) if unstable else [],
             # The older form of `auth.terminal`, which agents in the field read.
             meta={"terminal-auth": True} if terminal_login else None,
         )

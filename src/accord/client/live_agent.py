@@ -50,6 +50,8 @@ class LiveAgent:
         self.limits = limits or Limits()
         self.answer = v1.InitializeResponse(VERSION)
         """The agent's answer to `initialize`."""
+        self.offered_encodings: list[str] = []
+        """The position encodings that were offered to the agent."""
         self.tasks = Tasks(asyncio.get_running_loop())
         self.sessions = Sessions(self)
         self._client = client
@@ -139,6 +141,7 @@ class LiveAgent:
         handlers.raw.update(self._handlers.raw)
         handlers.on_arrival(v1.SessionNotification, self.sessions.arrived)
         declared = self._client.declare(terminal_login=isinstance(self.target, CommandTarget), unstable=self._unstable)
+        self.offered_encodings = declared.position_encodings
         self._peer, self.answer = await open_link(
             self.target,
             handlers,

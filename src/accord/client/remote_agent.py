@@ -8,7 +8,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from accord.arguments import shortened
 from accord.capabilities import AgentOffers
@@ -23,6 +23,9 @@ from accord.last_lines import last_lines
 from accord.schema import v1
 from accord.schema.base import Json, Notification, Request
 from accord.schema.sendable import check_sendable
+
+if TYPE_CHECKING:
+    from accord.client.suggestions import Suggestions
 
 ResultT = TypeVar("ResultT")
 
@@ -174,6 +177,20 @@ class RemoteAgent:
         key = v1.SessionId(session_id)
         await self.request(v1.DeleteSessionRequest(key))
         await self._live.sessions.deleted(key)
+
+    # Next edit suggestions
+
+    def suggestions(
+        self, folder: str | Path | None = None, *, repository: v1.NesRepository | None = None
+    ) -> Suggestions:
+        """Ask the agent for suggestions in a folder, by default the current one: `async with` this.
+
+        The block raises `CapabilityMissing` if the agent makes none. Suggestions are only proposed: connect with
+        `unstable=True` to offer the agent more than edits, and counts that need no arithmetic.
+        """
+        from accord.client.suggestions import Suggestions
+
+        return Suggestions(self._live, absolute(folder), repository)
 
     # Providers
 

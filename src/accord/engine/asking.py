@@ -99,6 +99,10 @@ class Sent:
         self._asking.abandon(self._asked)
         self._asked.future.cancel()
 
+    def withdraw(self) -> None:
+        """Ask the peer not to do what was requested; its answer is awaited all the same."""
+        self._asking.withdraw(self._asked)
+
     async def within(self, total: float | None, idle: float | None) -> None:
         """Wait for the answer; raises Timeout past a deadline."""
         await self._asking.wait_until(self._asked, total, idle)
@@ -189,6 +193,11 @@ class Asking:
     def abandon(self, asked: Asked) -> None:
         """Cancel this request: its answer is no longer needed."""
         if self._endpoint.abandon(asked.id):
+            self._outbox.put(messages.tell(CANCEL_REQUEST, b'{"requestId":%d}' % asked.id))
+
+    def withdraw(self, asked: Asked) -> None:
+        """Ask the peer to cancel this request, and still wait for its answer."""
+        if asked.id in self._endpoint.asked and self.ended is None:
             self._outbox.put(messages.tell(CANCEL_REQUEST, b'{"requestId":%d}' % asked.id))
 
     def settle(self, asked: Asked) -> None:

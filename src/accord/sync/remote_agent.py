@@ -18,6 +18,7 @@ from accord.schema.base import Json, Notification, Request
 from accord.sync.face import Face, face_of, registrar_of
 from accord.sync.portal import Portal
 from accord.sync.remote_session import RemoteSession
+from accord.sync.suggestions import Suggestions
 
 
 class RemoteAgent(Face[remote_agent.RemoteAgent]):
@@ -146,6 +147,17 @@ class RemoteAgent(Face[remote_agent.RemoteAgent]):
     def delete(self, session_id: str) -> None:
         """Delete a session for good; raises `CapabilityMissing` if the agent does not support it."""
         self._portal.wait(lambda: self._held.delete(session_id), self._session)
+
+    def suggestions(
+        self, folder: str | Path | None = None, *, repository: v1.NesRepository | None = None
+    ) -> Suggestions:
+        """Ask the agent for suggestions in a folder, by default the current one: `with` this.
+
+        The block raises `CapabilityMissing` if the agent makes none. Suggestions are only proposed: connect with
+        `unstable=True` to offer the agent more than edits, and counts that need no arithmetic.
+        """
+        held = self._portal.read(lambda: self._held.suggestions(folder, repository=repository))
+        return Suggestions(self._portal, held)
 
     def providers(self) -> list[v1.ProviderInfo]:
         """The providers of models that the client may configure."""
