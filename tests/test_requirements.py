@@ -42,6 +42,7 @@ PAGES = {
     "rfd-end-turn-token-usage",
     "rfd-mcp-over-acp",
     "rfd-message-id",
+    "rfd-next-edit-suggestions",
     "rfd-plan-operations",
     "rfd-request-cancellation",
     "rfd-session-config-options",

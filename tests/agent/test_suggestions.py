@@ -91,6 +91,7 @@ async def test_an_agent_without_suggestions_declares_none(agent):
         await editor.script.expect_error(editor.script.call("nes/start", {}), -32601)
 
 
+@pytest.mark.requirement("nes.encoding.agent-default")
 async def test_a_client_that_offers_no_encoding_counts_in_utf_16(agent):
     seen = []
     agent.on_suggest(lambda request: seen.append((request.offset, request.selection)))
@@ -101,6 +102,7 @@ async def test_a_client_that_offers_no_encoding_counts_in_utf_16(agent):
     assert seen == [(2, (1, 3))]
 
 
+@pytest.mark.requirement("nes.encoding.of-the-list")
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
 async def test_an_edit_is_sent_in_the_encoding_of_the_client(agent, encoding):
     @agent.on_suggest
@@ -187,6 +189,7 @@ async def test_different_spellings_of_a_uri_name_one_document(agent):
         assert edit["uri"] == URI
 
 
+@pytest.mark.requirement("nes.kinds.only-shown")
 async def test_kinds_that_the_client_does_not_show_are_not_made(agent):
     @agent.on_suggest
     def suggest(request):
@@ -241,6 +244,7 @@ async def test_focus_and_save_reach_the_functions_for_them(agent):
     assert seen == [("focus", "a.py", 3), ("save", "a\nb")]
 
 
+@pytest.mark.requirement("nes.close.ends-work")
 @pytest.mark.parametrize("end", ["cancel", "close"])
 async def test_a_request_ends_when_it_is_cancelled_and_when_its_session_is_closed(agent, end):
     began, ended = asyncio.Event(), []

@@ -130,6 +130,7 @@ async def test_without_unstable_nothing_is_offered_and_positions_are_utf_16() ->
         assert changed["contentChanges"] == [{"range": spanning((0, 2), (0, 3)), "text": "c"}]
 
 
+@pytest.mark.requirement("nes.encoding.client-default")
 @pytest.mark.parametrize(("encoding", "character"), [("utf-8", 4), ("utf-16", 2), ("utf-32", 1), (None, 2)])
 async def test_a_document_speaks_the_encoding_that_the_agent_chose(encoding: str | None, character: int) -> None:
     async with suggesting(encoding=encoding) as stage:
@@ -272,6 +273,7 @@ async def test_another_error_of_the_agent_is_raised() -> None:
             await asking
 
 
+@pytest.mark.requirement("nes.events.only-wanted")
 async def test_an_agent_is_told_only_what_it_asked_for() -> None:
     async with suggesting(nes(didChange={"syncKind": "full"})) as stage:
         document = await stage.nes.open("a.py", "one")
@@ -303,6 +305,7 @@ async def test_focus_save_and_close_are_told_where_they_are_wanted() -> None:
         assert await stage.told("document/didClose") == {"sessionId": "nes-1", "uri": URI}
 
 
+@pytest.mark.requirement("nes.context.only-wanted")
 async def test_of_the_context_the_agent_gets_what_it_asked_for() -> None:
     wishes = {**nes(), "context": {"editHistory": {"maxCount": 1}, "openFiles": {}}}
     async with suggesting(wishes) as stage:
@@ -329,6 +332,22 @@ async def test_edits_that_overlap_are_an_error_of_the_agent() -> None:
         both["edits"].append({"range": spanning((0, 1), (0, 3)), "newText": "y"})
         with pytest.raises(accord.ProtocolError, match="must not overlap"):
             await stage.found(document, both)
+
+
+@pytest.mark.requirement("nes.start.login-required")
+async def test_a_session_starts_after_the_login_that_it_requires() -> None:
+    agent = accord.Agent("suggests", unstable=True)
+    agent.on_prompt(lambda _: None)
+    agent.on_suggest(lambda request: [request.edit("b")])
+    agent.login("key", "Key")(lambda: None)
+    async with accord.connect(agent) as remote:
+        with pytest.raises(accord.PeerError) as refused:
+            async with remote.suggestions(FOLDER):
+                pass
+        assert refused.value.code == -32000
+        await remote.login()
+        async with remote.suggestions(FOLDER) as suggestions:
+            assert len(await (await suggestions.open("a.py", "a")).suggest(0)) == 1
 
 
 async def test_a_document_is_opened_once() -> None:

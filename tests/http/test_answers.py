@@ -69,6 +69,7 @@ async def opened(curl, url):
 
 
 @pytest.mark.requirement("http.initialize.answered-at-once", "http.initialize.gives-connection-id")
+@pytest.mark.requirement("http.initialize.id-in-result")
 async def test_initialize_is_answered_in_its_own_response(server, curl):
     got = await curl(server.url, *JSON, body=INITIALIZE)
     assert got.status == 200

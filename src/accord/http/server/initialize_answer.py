@@ -15,8 +15,8 @@ from accord.schema.base import Json
 def with_connection_id(message: Message | Malformed, frame: bytes, connection_id: str) -> bytes:
     """This answer, with the id of its connection in its result; an answer without an object stays as it is.
 
-    streamable-http-websocket-transport, Deviations: `initialize` returns "a JSON response body containing capabilities
-    and connectionId", and the header as well.
+    rfd-streamable-http-websocket-transport, Deviations from MCP Streamable HTTP: the body of the answer holds the
+    capabilities and `connectionId`, and the header is sent as well.
     """
     if not isinstance(message, Answer) or message.id is None or message.result is None:
         return frame
