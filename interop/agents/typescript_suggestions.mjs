@@ -1,36 +1,36 @@
 // An agent that suggests edits, with the frozen copy of the proposal that the TypeScript SDK keeps.
-// It wants whole texts, counts in 16-bit units, and suggests to put what it has heard before the cursor.
+// It wants whole texts, counts in 16-bit units, and suggests to put what it was told before the cursor.
 import { Readable, Writable } from "node:stream";
 import * as acp from "@agentclientprotocol/sdk";
 import * as nes from "@agentclientprotocol/sdk/experimental/nes";
 
 const texts = new Map();
-const heard = [];
+const told = [];
 let ids = 0;
 
 nes
   .agent({ name: "suggestions" })
   .onRequest("initialize", ({ params }) => {
-    heard.push(`offers ${params.clientCapabilities?.positionEncodings}`);
+    told.push(`offers ${params.clientCapabilities?.positionEncodings}`);
     const document = { didOpen: {}, didChange: { syncKind: "full" }, didClose: {}, didSave: {}, didFocus: {} };
     const context = { editHistory: { maxCount: 1 } };
     const agentCapabilities = { positionEncoding: "utf-16", nes: { events: { document }, context } };
     return { protocolVersion: 1, agentCapabilities };
   })
   .onRequest("nes/start", ({ params }) => {
-    heard.push(`start ${params.workspaceUri}`);
+    told.push(`start ${params.workspaceUri}`);
     return { sessionId: "nes-1" };
   })
   .onNotification("document/didOpen", ({ params }) => void texts.set(params.uri, params.text))
   .onNotification("document/didChange", ({ params }) => void texts.set(params.uri, params.contentChanges[0].text))
-  .onNotification("document/didSave", () => void heard.push("save"))
-  .onNotification("document/didFocus", ({ params }) => void heard.push(`focus ${params.position.character}`))
+  .onNotification("document/didSave", () => void told.push("save"))
+  .onNotification("document/didFocus", ({ params }) => void told.push(`focus ${params.position.character}`))
   .onNotification("document/didClose", ({ params }) => void texts.delete(params.uri))
   .onRequest("nes/suggest", ({ params }) => {
     const line = texts.get(params.uri).split("\n")[params.position.line];
     const before = line.slice(0, params.position.character);
     const range = { start: params.position, end: params.position };
-    const newText = `[${[before, params.context?.editHistory?.length, ...heard].join(";")}]`;
+    const newText = `[${[before, params.context?.editHistory?.length, ...told].join(";")}]`;
     const uri = params.uri;
     return {
       suggestions: [
@@ -39,7 +39,7 @@ nes
       ],
     };
   })
-  .onNotification("nes/accept", ({ params }) => void heard.push(`accept ${params.id}`))
-  .onNotification("nes/reject", ({ params }) => void heard.push(`reject ${params.id} ${params.reason}`))
+  .onNotification("nes/accept", ({ params }) => void told.push(`accept ${params.id}`))
+  .onNotification("nes/reject", ({ params }) => void told.push(`reject ${params.id} ${params.reason}`))
   .onRequest("nes/close", () => {})
   .connect(acp.ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin)));

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.interop
 
 @pytest.fixture
 def suggesting_agent(tmp_path):
-    """The command of an agent of that SDK which suggests what it has heard."""
+    """The command of an agent of that SDK which suggests what it was told."""
     try:
         folder = built("typescript").folder
     except Unavailable as missing:
@@ -34,13 +34,13 @@ async def test_an_agent_of_the_typescript_sdk_follows_our_client(suggesting_agen
         await document.save()
         history = [v1.NesEditHistoryEntry(document.uri, "new"), v1.NesEditHistoryEntry(document.uri, "old")]
         edit, jump = await document.suggest(5, context=v1.NesSuggestContext(edit_history=history))
-        heard = f"offers utf-32,utf-16,utf-8;start {tmp_path.as_uri()};focus 2;save"
-        assert await edit.accept() == f"one\n😀[😀;1;{heard}]!\n"
+        told = f"offers utf-32,utf-16,utf-8;start {tmp_path.as_uri()};focus 2;save"
+        assert await edit.accept() == f"one\n😀[😀;1;{told}]!\n"
         assert isinstance(jump.value, v1.NesJumpSuggestion)
         await jump.reject("ignored")
         # That SDK reads a notification and the request after it side by side.
         async with asyncio.timeout(DEADLINE):
             while "reject" not in (text := (await document.suggest(0))[0].new_text or ""):
                 pass
-        assert text.startswith(f"[;;{heard};accept s0;reject s1 ignored]one\n")
+        assert text.startswith(f"[;;{told};accept s0;reject s1 ignored]one\n")
         await document.close()
