@@ -19,6 +19,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from msgspec import Raw
+
 MOST_CONTAINERS = 50_000
 """Arrays and objects that one message may hold."""
 
@@ -58,14 +60,15 @@ DAMAGED = Bounds(containers=15_000, members=100_000, values=100_000, length=8 * 
 """For text that only Python's decoder takes, which is ten times slower."""
 
 
-def excess(text: bytes, most: Bounds = NORMAL) -> str | None:
+def excess(text: bytes | Raw, most: Bounds = NORMAL) -> str | None:
     """What this JSON text has too much of; None if it is within the bounds.
 
     >>> excess(b"[" * 200_000)
     'more than 50,000 arrays and objects in one message: send fewer'
     """
-    if most.length is not None and len(text) > most.length:
+    if most.length is not None and memoryview(text).nbytes > most.length:
         return f"more than {most.length:,} bytes: send it in parts, or as it should be"
+    text = bytes(text)
     is_long = len(text) > MOST_SPELLED
     escapes = text.count(b"\\") if is_long and b"\\" in text else 0
     if escapes > MOST_SPELLED:

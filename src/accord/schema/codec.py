@@ -48,7 +48,7 @@ def decode(data: bytes | msgspec.Raw, type: Any) -> Any:
     try:
         return (_decoders.get(type) or _decoder(type)).decode(data)
     except REFUSALS:
-        if problem := excess(bytes(data), MISFIT):
+        if problem := excess(data, MISFIT):
             raise DecodeError("$", f"not of the expected form, and {problem}") from None
         return convert(loads(data), type)
 
@@ -76,9 +76,9 @@ def loads(data: bytes | msgspec.Raw) -> Json:
         return _plain_decoder.decode(data)
     except REFUSALS:
         pass
-    text = bytes(data)
-    if problem := excess(text, DAMAGED):
+    if problem := excess(data, DAMAGED):
         raise DecodeError("$", f"not JSON, and {problem}")
+    text = bytes(data)
     try:
         return json.loads(
             text.decode("utf-8", "replace").removeprefix("\ufeff"), parse_float=_finite, parse_constant=_no_constant
