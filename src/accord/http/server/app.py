@@ -25,7 +25,7 @@ from accord.http.server.access import Access
 from accord.http.server.access_log import AccessRecord
 from accord.http.server.asgi import OWN_SOCKET, Receive, Scope, Send, header_pairs, headers_of, path_of
 from accord.http.server.asgi_websocket import AsgiWebSocket
-from accord.http.server.connection import HttpConnection
+from accord.http.server.connection import HttpConnection, StreamReader
 from accord.http.server.hosting import Hosted, host_of
 from accord.http.server.limits import ServerLimits
 from accord.http.server.quota import Processes
@@ -245,7 +245,7 @@ class App:
     async def _read(self, request: Reads, responder: Responder, receive: Receive) -> None:
         reader = self._link(request.connection, responder.record).read(request.session, request.last)
         try:
-            await first_of(responder.stream(reader, self.limits.keepalive), _gone(receive))
+            await first_of(responder.stream(reader, self.limits.keepalive), _left(receive, reader))
         finally:
             reader.leave()
 
@@ -355,6 +355,12 @@ def _is_error(answer: bytes) -> bool:
 async def _gone(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
+
+
+async def _left(receive: Receive, reader: StreamReader) -> None:
+    await _gone(receive)
+    # Now: a message that is still taken for this client would count as read, and put off the end of its connection.
+    reader.leave()
 
 
 async def _unless_gone(receive: Receive, work: Coroutine[Any, Any, Result]) -> Result:
