@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from accord.errors import INTERNAL_ERROR, ConnectionClosed
 from accord.http.headers import CONNECTION_ID, JSON, NUMBERED
-from accord.http.server import validation
+from accord.http.server import cors, validation
 from accord.http.server.access import Access
 from accord.http.server.access_log import AccessRecord
 from accord.http.server.asgi import OWN_SOCKET, Receive, Scope, Send, header_pairs, headers_of, path_of
@@ -169,11 +169,16 @@ class App:
         responder = Responder(record, send)
         headers = headers_of(scope)
         body = RequestBody(headers, receive, self.limits, self._bodies)
+        responder.more = cors.readable_by(self._access.admitted_origin(headers))
         try:
             if path_of(scope) == "/healthz":
                 await self._tell_health(responder)
                 return
             self._check_path(scope)
+            if cors.is_preflight(scope["method"], headers):
+                self._access.check_sender(headers)
+                await responder.respond(200, b"", *cors.allowed(headers))
+                return
             record.user = self._access.owner(headers)
             match await validation.read(scope["method"], headers, lambda: self._read_body(headers, body, record)):
                 case Opens() as request:
