@@ -2,12 +2,23 @@
 
 import asyncio
 import http.client
-from contextlib import closing
+import http.server
+import json
+import os
+import queue
+import shutil
+import signal
+import subprocess
+import threading
+from contextlib import closing, contextmanager
 
 import pytest
+from benchmarks.build import Unavailable
+from interop.peers import had
 
 from accord.http import Access, serving
 from tests.http.talking import an_agent
+from tests.http.test_interop import TYPESCRIPT_REMOTE
 
 PAGE = "https://app.example"
 INITIALIZE = b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}'
@@ -44,7 +55,7 @@ async def test_a_preflight_of_a_listed_page_needs_no_token_and_says_what_it_may_
         *("authorization", "content-type", "accept", "last-event-id"),
         *("acp-connection-id", "acp-session-id", "acp-protocol-version"),
     }
-    assert headers["Access-Control-Allow-Credentials"] is None
+    assert headers["Access-Control-Allow-Credentials"] == "true"  # the TypeScript SDK's client sends cookies
     assert headers["Access-Control-Allow-Private-Network"] is None
 
 
@@ -89,3 +100,109 @@ async def test_a_client_that_is_no_page_gets_no_headers_for_pages(ask):
     sent = {"Content-Type": "application/json", "Authorization": "Bearer s3cret"}
     _, headers, _ = await ask("POST", sent, INITIALIZE)
     assert not [name for name in headers if name.lower().startswith("access-control")]
+
+
+PAGE_OF_THE_SDK = """<!doctype html><title>ACP</title>
+<script type="importmap">{"imports": {
+  "@agentclientprotocol/sdk": "/modules/@agentclientprotocol/sdk/dist/v1/stable/acp.js",
+  "@agentclientprotocol/sdk/experimental/http-client":
+    "/modules/@agentclientprotocol/sdk/dist/transports/http-stream.js",
+  "@agentclientprotocol/sdk/experimental/ws-client": "/modules/@agentclientprotocol/sdk/dist/transports/ws-stream.js",
+  "zod": "/modules/zod/index.js", "zod/v4": "/modules/zod/v4/index.js"
+}}</script>
+<script type="module">
+async function tell(value) { await fetch("/told", { method: "POST", body: JSON.stringify(value) }); }
+try {
+  const acp = await import("@agentclientprotocol/sdk");
+  const { createHttpStream } = await import("@agentclientprotocol/sdk/experimental/http-client");
+  const { createWebSocketStream } = await import("@agentclientprotocol/sdk/experimental/ws-client");
+  const url = new URLSearchParams(location.search).get("url");
+  const stream = url.startsWith("ws") ? createWebSocketStream(url, { protocols: [] }) : createHttpStream(url);
+  let heard = "";
+  const stop = await acp
+    .client({ name: "page" })
+    .onNotification(acp.methods.client.session.update, ({ params }) => {
+      if (params.update.sessionUpdate === "agent_message_chunk") heard += params.update.content.text;
+    })
+    .connectWith(stream, async (agent) => {
+      await agent.request(acp.methods.agent.initialize, { protocolVersion: 1, clientCapabilities: {} });
+      const { sessionId } = await agent.request(acp.methods.agent.session.new, { cwd: "/project", mcpServers: [] });
+      const prompt = [{ type: "text", text: "count 50" }];
+      return (await agent.request(acp.methods.agent.session.prompt, { sessionId, prompt })).stopReason;
+    });
+  await tell({ stop, heard });
+} catch (error) {
+  await tell({ error: String(error) });
+}
+</script>"""
+
+
+@contextmanager
+def page_served(modules):
+    """A server of the page and of the SDK's modules: its origin, and what its page tells."""
+    told = queue.Queue()
+
+    class Page(http.server.SimpleHTTPRequestHandler):
+        extensions_map = {".js": "text/javascript"}  # noqa: RUF012
+
+        def __init__(self, *given):
+            super().__init__(*given, directory=modules)
+
+        def do_GET(self):
+            if self.path.startswith("/modules/"):
+                self.path = self.path.removeprefix("/modules")
+                super().do_GET()
+                return
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(PAGE_OF_THE_SDK.encode())
+
+        def do_POST(self):
+            told.put(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page) as pages:
+        threading.Thread(target=pages.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{pages.server_port}", told
+        pages.shutdown()
+
+
+@contextmanager
+def chromium(url, profile):
+    """A headless browser that shows this page."""
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if program is None:
+        pytest.skip("no Chromium is installed (on Debian: apt-get install chromium)")
+    options = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", f"--user-data-dir={profile}")
+    log = (profile / "log").open("wb")
+    with log, subprocess.Popen([program, *options, url], stdout=log, stderr=log, start_new_session=True) as browser:
+        try:
+            yield
+        finally:
+            os.killpg(browser.pid, signal.SIGKILL)
+
+
+@pytest.mark.interop
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("is_listed", [True, False], ids=["listed", "not listed"])
+@pytest.mark.parametrize("scheme", ["http", "ws"])
+async def test_the_typescript_sdk_in_a_browser_uses_a_server_that_lists_its_page(scheme, is_listed, tmp_path):
+    try:
+        sdk = await asyncio.to_thread(had, TYPESCRIPT_REMOTE)
+    except Unavailable as missing:
+        pytest.skip(str(missing))
+    with page_served(sdk.folder / "node_modules") as (origin, told):
+        access = Access(origins=[origin] if is_listed else [])
+        async with serving(an_agent(), access=access) as server:
+            page = f"{origin}/?url={server.url.replace('http', scheme, 1)}"
+            with chromium(page, tmp_path):
+                result = await asyncio.to_thread(told.get, timeout=120)
+    if is_listed:
+        assert result == {"stop": "end_turn", "heard": "".join(f"{number} " for number in range(50))}
+    else:
+        assert set(result) == {"error"}

@@ -3,7 +3,10 @@
 A browser asks first (a *preflight*, OPTIONS without a token) and then lets the page send its request; it shows the page
 a response, and of its headers those that are listed here, only if the response names the page's origin. So every
 response to an admitted origin names it, refusals too: the page can then say why it was refused. An origin that is not
-listed gets 403 and no such header. Cookies are not allowed: a page sends its token itself.
+listed gets 403 and no such header.
+
+Cookies are allowed, because the TypeScript SDK's client lets its browser send them (the protocol wants them returned to
+load balancers). That gives a page no rights: this server reads no cookie, and a page sends its token itself.
 """
 
 from __future__ import annotations
@@ -30,6 +33,7 @@ def readable_by(origin: str | None) -> Fields:
         return ()
     return (
         ("access-control-allow-origin", origin),
+        ("access-control-allow-credentials", "true"),
         ("access-control-expose-headers", ", ".join(_SHOWN)),
         ("vary", "Origin"),
     )
