@@ -20,6 +20,7 @@ from accord.connection_block import connection_block
 from accord.engine.limits import Limits
 from accord.errors import AccordError
 from accord.http.client.urls import UrlTarget
+from accord.spans import Spans
 from accord.trace import Observer, TraceFile
 from accord.transports.base import Transport
 from accord.transports.closing import within
@@ -53,6 +54,7 @@ async def connect(
     restart: Restart | bool = False,
     unstable: bool = False,
     trace: str | Path | Observer | None = None,
+    spans: Spans | None = None,
     limits: Limits | None = None,
     on_stderr: Callable[[str], object] | None = None,
 ) -> AsyncGenerator[RemoteAgent]:
@@ -65,8 +67,9 @@ async def connect(
     `target` is a command (a list, or a string that is split like a shell would), a URL, or an `Agent` of this program.
     A command is started in `cwd`, with our environment changed by `env`; `inherit` says what it gets of ours (all,
     nothing, or these names). To a URL, `headers` are sent, and `token` as a bearer token. `timeout` is for its start.
-    `restart` restarts it when it dies. `trace` records the wire in a file, or shows it to a function. `unstable`
-    lets through what the protocol only proposes. `on_stderr` is called with each line that a command writes to its
+    `restart` restarts it when it dies. `trace` records the wire in a file, or shows it to a function. `spans` makes an
+    OpenTelemetry span of each request, and sends the trace context along. `unstable` lets through what the protocol
+    only proposes. `on_stderr` is called with each line that a command writes to its
     standard error, as it is: pass it through `accord.printable.printable` before you print it to a terminal.
 
     Raises one clear error when the agent cannot be started or does not speak the protocol.
@@ -80,6 +83,7 @@ async def connect(
         unstable=unstable,
         limits=limits,
         observers=[] if with_trace is None else [with_trace],
+        spans=spans,
     )
     try:
         async with live:

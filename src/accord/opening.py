@@ -16,6 +16,7 @@ from accord.client.remote_agent import RemoteAgent
 from accord.client.supervision import Restart
 from accord.connecting import START_WITHIN, Where, connect
 from accord.engine.limits import Limits
+from accord.spans import Spans
 from accord.trace import Observer
 from accord.transports.launch import Inherit
 
@@ -33,6 +34,7 @@ async def open(
     restart: Restart | bool = False,
     unstable: bool = False,
     trace: str | Path | Observer | None = None,
+    spans: Spans | None = None,
     limits: Limits | None = None,
     on_stderr: Callable[[str], object] | None = None,
 ) -> RemoteAgent:
@@ -49,8 +51,9 @@ async def open(
     `target` is a command (a list, or a string that is split like a shell would), a URL, or an `Agent` of this program.
     A command is started in `cwd`, with our environment changed by `env`; `inherit` says what it gets of ours (all,
     nothing, or these names). To a URL, `headers` are sent, and `token` as a bearer token. `timeout` is for its start.
-    `restart` restarts it when it dies. `trace` records the wire in a file, or shows it to a function. `unstable`
-    lets through what the protocol only proposes. `on_stderr` is called with each line that a command writes to its
+    `restart` restarts it when it dies. `trace` records the wire in a file, or shows it to a function. `spans` makes an
+    OpenTelemetry span of each request, and sends the trace context along. `unstable` lets through what the protocol
+    only proposes. `on_stderr` is called with each line that a command writes to its
     standard error, as it is: pass it through `accord.printable.printable` before you print it to a terminal.
 
     Raises one clear error when the agent cannot be started or does not speak the protocol.
@@ -68,6 +71,7 @@ async def open(
             restart=restart,
             unstable=unstable,
             trace=trace,
+            spans=spans,
             limits=limits,
             on_stderr=on_stderr,
         )

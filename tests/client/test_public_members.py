@@ -19,7 +19,7 @@ MEMBERS = {
         request notify request_raw on close kill stderr_tail
     """,
     "RemoteSession": """
-        id cwd roots state agent is_open prompt is_busy cancel updates on_change tool_call markdown
+        id cwd roots state meta agent is_open prompt is_busy cancel updates on_change tool_call markdown
         set_mode set_model set_config set_title fork close
     """,
     "Reply": "prompt wire text iter_text done cancelled cancel request_cancel",

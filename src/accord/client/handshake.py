@@ -13,6 +13,7 @@ from accord.engine.peer import Peer
 from accord.errors import AccordError, ConnectionClosed, PeerError, ProtocolError, Timeout, keep_stderr
 from accord.last_lines import add_note
 from accord.schema import v1
+from accord.spans import Spans
 from accord.trace import Observer
 
 VERSION = 1
@@ -34,9 +35,10 @@ async def open_link(
     unstable: bool,
     limits: Limits,
     observers: Sequence[Observer],
+    spans: Spans | None = None,
 ) -> Handshake:
     """Open a connection; raises Timeout, ProtocolError, PeerError or ConnectionClosed, and then leaves nothing open."""
-    peer = Peer(target.dial(), handlers, role="client", unstable=unstable, limits=limits)
+    peer = Peer(target.dial(), handlers, role="client", unstable=unstable, limits=limits, spans=spans)
     for observer in observers:
         peer.connection.observe(observer)
     try:

@@ -25,6 +25,7 @@ from accord.errors import PeerError, keep_stderr
 from accord.schema import v1
 from accord.schema.base import Json, Notification, Request
 from accord.services.service import Service
+from accord.spans import Spans
 from accord.tasks import Tasks
 from accord.trace import Observer
 from accord.transports.closing import to_the_end
@@ -45,6 +46,7 @@ class LiveAgent:
         unstable: bool = False,
         limits: Limits | None = None,
         observers: Sequence[Observer] = (),
+        spans: Spans | None = None,
     ) -> None:
         self.target = target
         self.limits = limits or Limits()
@@ -56,6 +58,7 @@ class LiveAgent:
         self._timeout = timeout
         self._unstable = unstable
         self._observers = list(observers)
+        self._spans = spans
         self._handlers = Handlers()
         """The handlers that the caller registered for this agent."""
         self._peer: Peer | None = None
@@ -146,6 +149,7 @@ class LiveAgent:
             unstable=self._unstable,
             limits=self.limits,
             observers=self._observers,
+            spans=self._spans,
         )
 
     def kill(self) -> None:

@@ -24,7 +24,7 @@ from accord.engine.limits import Limits
 from accord.engine.peer import Peer
 from accord.errors import ConnectionClosed, Overflow
 from accord.schema import codec, v1
-from accord.schema.base import Request
+from accord.schema.base import Json, Request
 from accord.services.roots import Roots
 from accord.services.service import Service
 from accord.state import SessionState, ToolCallState
@@ -73,6 +73,10 @@ class SessionSetup(NamedTuple):
     cwd: Path
     additional_directories: list[str]
     mcp_servers: list[v1.McpServer]
+    system_prompt: v1.SystemPrompt | None = None
+    """Sent again whenever the session is opened again: agents need not keep it."""
+    meta: dict[str, Json] | None = None
+    """The `_meta` of the request that opens the session."""
 
 
 class LiveSession:
@@ -88,6 +92,8 @@ class LiveSession:
         self.state = SessionState(remote.limits.state)
         """What the session's updates amount to so far."""
         self.is_open = True
+        self.meta: dict[str, Json] = {}
+        """The `_meta` of the answer that opened the session."""
         self._turns: deque[PendingTurn] = deque()
         self._late = LateTurns(remote, self._send)
         self._outside: deque[tuple[v1.SessionUpdate, int]] = deque()
@@ -113,9 +119,10 @@ class LiveSession:
         timeout: float | None = None,
         idle_timeout: float | None = None,
         wire: bool = False,
+        meta: dict[str, Json] | None = None,
     ) -> PendingTurn:
         """Send a prompt now, or when the agent has been restarted."""
-        turn = PendingTurn(self, blocks, keeps_wire=wire)
+        turn = PendingTurn(self, blocks, keeps_wire=wire, meta=meta)
         if self._late.must_wait:
             self._late.add(turn, timeout, idle_timeout)
             return turn
@@ -126,7 +133,7 @@ class LiveSession:
 
     def _send(self, turn: PendingTurn) -> None:
         peer = self.remote.peer
-        posted = peer.post(v1.PromptRequest(self.id, turn.prompt))
+        posted = peer.post(v1.PromptRequest(self.id, turn.prompt, meta=turn.meta))
         turn.sent(posted, Unread(peer.connection.intake, self.remote.limits.reply))
         self._turns.append(turn)
         if len(self._turns) == 1:
@@ -157,15 +164,15 @@ class LiveSession:
         """Whether the agent works on a prompt, or will when it has been restarted."""
         return bool(self._turns or self._late.waiting)
 
-    async def cancel(self) -> Outcome | None:
+    async def cancel(self, meta: dict[str, Json] | None = None) -> Outcome | None:
         """Cancel the running turn, and wait for its end; None if no turn runs."""
         first = next(iter([*self._turns, *self._late.waiting]), None)
-        return None if first is None else await first.cancel(None)
+        return None if first is None else await first.cancel(None, meta)
 
-    def send_cancel(self) -> None:
+    def send_cancel(self, meta: dict[str, Json] | None = None) -> None:
         """Tell the agent to stop, and the services not to ask the user about this session any more."""
         if self.remote.peer.connection.is_open:
-            self.remote.peer.tell(v1.CancelNotification(self.id))
+            self.remote.peer.tell(v1.CancelNotification(self.id, meta=meta))
         for turn in self._late.take():
             turn.answered(v1.PromptResponse("cancelled"))
         self.close_questions()
@@ -240,14 +247,22 @@ class LiveSession:
 
     def reopening(self, kind: Reopening) -> Request[Any]:
         """The request of this kind that opens the session again."""
-        cwd, directories, servers = self.setup
-        return kind(session_id=self.id, cwd=str(cwd), mcp_servers=servers, additional_directories=directories)
+        cwd, directories, servers, system_prompt, meta = self.setup
+        return kind(
+            session_id=self.id,
+            cwd=str(cwd),
+            mcp_servers=servers,
+            additional_directories=directories,
+            system_prompt=system_prompt,
+            meta=meta,
+        )
 
     def opened(self, response: Opened) -> None:
         """Take the settings that the agent opened the session with."""
         self.state.set_modes(response.modes)
         self.state.set_config(response.config_options)
         self.state.set_models(response.models)
+        self.meta = response.meta or {}
         self.is_open = True
 
     async def ended(self) -> None:

@@ -62,7 +62,7 @@ class TurnSession(Protocol):
     @property
     def state(self) -> SessionState: ...
     def is_turn(self, turn: PendingTurn) -> bool: ...
-    def send_cancel(self) -> None: ...
+    def send_cancel(self, meta: dict[str, Json] | None = None) -> None: ...
     async def restart_agent(self, why: str) -> None: ...
 
 
@@ -75,9 +75,12 @@ class PendingTurn:
         prompt: list[v1.ContentBlock],
         *,
         keeps_wire: bool,
+        meta: dict[str, Json] | None = None,
     ) -> None:
         self.prompt = prompt
         """What is sent."""
+        self.meta = meta
+        """The `_meta` that is sent with it."""
         self.unread: Unread
         """The updates that were not read yet, from the moment when the prompt is sent."""
         self.keeps_wire = keeps_wire
@@ -201,16 +204,16 @@ class PendingTurn:
 
     # Cancelling
 
-    def request_cancel(self) -> None:
+    def request_cancel(self, meta: dict[str, Json] | None = None) -> None:
         """Ask the agent to stop, without waiting; does nothing the second time or after the end."""
         if self.cancelled or (self.done and not self._session.is_turn(self)):
             return
         self.cancelled = True
-        self._session.send_cancel()
+        self._session.send_cancel(meta)
 
-    async def cancel(self, deadline: float | None) -> Outcome:
+    async def cancel(self, deadline: float | None, meta: dict[str, Json] | None = None) -> Outcome:
         """Ask the agent to stop and wait for the end; past the deadline, restart the agent."""
-        self.request_cancel()
+        self.request_cancel(meta)
         if deadline is not None and not await within(deadline, self._wait_for_end()):
             self.answered(v1.PromptResponse("cancelled"))
             await self._session.restart_agent(f"{self._session.id}: the agent ignored session/cancel")

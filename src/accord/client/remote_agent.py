@@ -8,9 +8,9 @@ from __future__ import annotations
 import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
-from accord.arguments import shortened
+from accord.arguments import check_meta, check_word, shortened
 from accord.capabilities import AgentOffers
 from accord.client import login
 from accord.client.live_agent import LiveAgent
@@ -113,17 +113,22 @@ class RemoteAgent:
         *,
         mcp_servers: Sequence[v1.McpServer] = (),
         additional_directories: Sequence[str | Path] = (),
-        system_prompt: v1.SystemPrompt | None = None,
+        system_prompt: str | v1.SystemPrompt | None = None,
+        meta: dict[str, Json] | None = None,
     ) -> RemoteSession:
         """Start a session in the folder `cwd`, by default the current one.
 
         The program of an MCP server may be a bare name; it is looked up on PATH. `additional_directories` are further
-        folders that the agent may work in. What the agent did not declare raises `CapabilityMissing`.
+        folders that the agent may work in. `system_prompt` is added to the agent's own, or replaces it: a text is
+        added, and a `v1.SystemPrompt` says which. `meta` is the request's `_meta`; the answer's is `session.meta`.
+        What the agent did not declare raises `CapabilityMissing`.
         """
         sessions = self._live.sessions
-        setup = sessions.setup(cwd, mcp_servers, additional_directories)
-        directories, servers = setup.additional_directories, setup.mcp_servers
-        return await sessions.begin(v1.NewSessionRequest(str(setup.cwd), servers, directories, system_prompt), setup)
+        setup = sessions.setup(cwd, mcp_servers, additional_directories, system_prompt, meta)
+        request = v1.NewSessionRequest(
+            str(setup.cwd), setup.mcp_servers, setup.additional_directories, setup.system_prompt, meta=meta
+        )
+        return await sessions.begin(request, setup)
 
     async def load(
         self,
@@ -132,13 +137,18 @@ class RemoteAgent:
         *,
         mcp_servers: Sequence[v1.McpServer] = (),
         additional_directories: Sequence[str | Path] = (),
+        system_prompt: str | v1.SystemPrompt | None = None,
+        meta: dict[str, Json] | None = None,
     ) -> RemoteSession:
         """Open a session again, with a replay of its past, which is in `state` when this returns.
 
+        Agents need not keep what `new_session` was given: pass the folders, servers and `system_prompt` again.
         Raises `CapabilityMissing` if the agent does not support it, and ValueError if the session is open here.
         """
         sessions = self._live.sessions
-        return await sessions.reopen(v1.LoadSessionRequest, session_id, cwd, mcp_servers, additional_directories)
+        return await sessions.reopen(
+            v1.LoadSessionRequest, session_id, cwd, mcp_servers, additional_directories, system_prompt, meta
+        )
 
     async def resume(
         self,
@@ -147,19 +157,38 @@ class RemoteAgent:
         *,
         mcp_servers: Sequence[v1.McpServer] = (),
         additional_directories: Sequence[str | Path] = (),
+        system_prompt: str | v1.SystemPrompt | None = None,
+        meta: dict[str, Json] | None = None,
     ) -> RemoteSession:
         """Open a session again, without a replay of its past.
 
+        Agents need not keep what `new_session` was given: pass the folders, servers and `system_prompt` again.
         Raises `CapabilityMissing` if the agent does not support it, and ValueError if the session is open here.
         """
         sessions = self._live.sessions
-        return await sessions.reopen(v1.ResumeSessionRequest, session_id, cwd, mcp_servers, additional_directories)
+        return await sessions.reopen(
+            v1.ResumeSessionRequest, session_id, cwd, mcp_servers, additional_directories, system_prompt, meta
+        )
 
-    async def sessions(self, cwd: str | Path | None = None) -> AsyncIterator[v1.SessionInfo]:
-        """Iterate over the sessions that the agent knows, of the folder `cwd` or all; pages are fetched as needed."""
+    async def sessions(
+        self,
+        cwd: str | Path | None = None,
+        *,
+        archived: Literal["exclude", "include", "only"] | None = None,
+        meta: dict[str, Json] | None = None,
+    ) -> AsyncIterator[v1.SessionInfo]:
+        """Iterate over the sessions that the agent knows, of the folder `cwd` or all; pages are fetched as needed.
+
+        `archived` says what happens to archived sessions: `exclude` them, which is what agents do by themselves,
+        `include` them, or list them `only`; it raises `CapabilityMissing` for an agent that archives none. `meta` is
+        the `_meta` of each request.
+        """
+        if archived is not None:
+            check_word("archived", archived, ("exclude", "include", "only"))
+        check_meta("remote.sessions(meta=...)", meta)
         folder, cursor, seen = None if cwd is None else str(absolute(cwd)), None, set[str]()
         while True:
-            page = await self.request(v1.ListSessionsRequest(folder, cursor))
+            page = await self.request(v1.ListSessionsRequest(folder, cursor, archived, meta=meta))
             for info in page.sessions:
                 yield info
             cursor = page.next_cursor
@@ -169,11 +198,16 @@ class RemoteAgent:
                 raise AccordError("session/list: the agent repeated a cursor; its list of sessions would never end")
             seen.add(cursor)
 
-    async def delete(self, session_id: str) -> None:
-        """Delete a session for good; raises `CapabilityMissing` if the agent does not support it."""
+    async def delete(self, session_id: str, *, meta: dict[str, Json] | None = None) -> dict[str, Json]:
+        """Delete a session for good; raises `CapabilityMissing` if the agent does not support it.
+
+        `meta` is the request's `_meta`; returns that of the answer.
+        """
+        check_meta("remote.delete(meta=...)", meta)
         key = v1.SessionId(session_id)
-        await self.request(v1.DeleteSessionRequest(key))
+        answer = await self.request(v1.DeleteSessionRequest(key, meta=meta))
         await self._live.sessions.deleted(key)
+        return answer.meta or {}
 
     # Providers
 

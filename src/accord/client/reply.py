@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Generator, Sequence
 from typing import Any, Self, cast
 
+from accord.arguments import check_meta
 from accord.client.pending_turn import Outcome, PendingTurn
 from accord.schema import codec, v1
+from accord.schema.base import Json
 from accord.text import whole_part
 
 
@@ -115,13 +117,15 @@ class Reply:
         """Whether `session/cancel` was sent for this turn."""
         return self._turn.cancelled
 
-    async def cancel(self, *, within: float | None = None) -> Outcome:
+    async def cancel(self, *, within: float | None = None, meta: dict[str, Json] | None = None) -> Outcome:
         """Cancel the turn, and wait until the agent has ended it.
 
         `within` is how many seconds the agent has for that. After them it is ended and restarted, its sessions are
-        resumed or loaded if it can, and the outcome is `cancelled` all the same.
+        resumed or loaded if it can, and the outcome is `cancelled` all the same. `meta` is the `_meta` of the
+        cancellation.
         """
-        return await self._turn.cancel(within)
+        check_meta("reply.cancel(meta=...)", meta)
+        return await self._turn.cancel(within, meta)
 
     def request_cancel(self) -> None:
         """Ask the agent to stop, without waiting; does nothing the second time or after the end."""

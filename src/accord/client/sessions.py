@@ -18,14 +18,15 @@ from typing import Any, TypeVar, cast
 
 from msgspec import Raw
 
-from accord.arguments import check_path, check_sequence, check_text, wrong_type
+from accord.arguments import check_meta, check_path, check_sequence, check_text, wrong_type
 from accord.client.early import Early
 from accord.client.live_session import LiveSession, Reopening, SessionAgent, SessionSetup
 from accord.client.mcp_config import handed_over
 from accord.client.remote_session import RemoteSession
+from accord.client.system_prompts import system_prompt_for
 from accord.errors import INVALID_REQUEST, METHOD_NOT_FOUND, NOT_FOUND, AccordError, PeerError, RequestError
 from accord.schema import v1
-from accord.schema.base import Model, Request, Unknown
+from accord.schema.base import Json, Model, Request, Unknown
 from accord.schema.sendable import check_sendable
 
 OpenedT = TypeVar("OpenedT", v1.NewSessionResponse, v1.ForkSessionResponse)
@@ -94,6 +95,8 @@ class Sessions:
         cwd: str | Path | None,
         mcp_servers: Sequence[v1.McpServer],
         additional_directories: Sequence[str | Path],
+        system_prompt: str | v1.SystemPrompt | None = None,
+        meta: dict[str, Json] | None = None,
     ) -> SessionSetup:
         """What a session is opened with; raises CapabilityMissing for what the agent does not accept."""
         folder = absolute(cwd)
@@ -101,8 +104,13 @@ class Sessions:
             raise ValueError(f"cwd must be a folder, got the file {folder}")
         check_sequence("mcp_servers", "descriptions of MCP servers", mcp_servers)
         check_sequence("additional_directories", "paths", additional_directories)
+        check_meta("meta", meta)
         return SessionSetup(
-            folder, self._directories(folder, additional_directories), self._servers(folder, mcp_servers)
+            folder,
+            self._directories(folder, additional_directories),
+            self._servers(folder, mcp_servers),
+            system_prompt_for(self._remote.peer.capabilities, system_prompt),
+            meta,
         )
 
     def _directories(self, cwd: Path, additional: Sequence[str | Path]) -> list[str]:
@@ -153,11 +161,28 @@ class Sessions:
                 self._remote.tasks.call(lambda: self.close(live), f"closing {live.id}")
             raise
 
-    async def fork(self, session: LiveSession) -> RemoteSession:
+    async def fork(
+        self,
+        session: LiveSession,
+        system_prompt: str | v1.SystemPrompt | None = None,
+        meta: dict[str, Json] | None = None,
+    ) -> RemoteSession:
         """Copy a session under an id of its own."""
-        setup = session.setup
-        request = v1.ForkSessionRequest(session.id, str(setup.cwd), setup.additional_directories, setup.mcp_servers)
-        return await self.begin(request, setup)
+        chosen = system_prompt_for(self._remote.peer.capabilities, system_prompt)
+        setup = session.setup._replace(meta=meta)
+        if chosen is not None:
+            setup = setup._replace(system_prompt=chosen)
+        return await self.begin(
+            v1.ForkSessionRequest(
+                session.id,
+                str(setup.cwd),
+                setup.additional_directories,
+                setup.mcp_servers,
+                setup.system_prompt,
+                meta=setup.meta,
+            ),
+            setup,
+        )
 
     async def reopen(
         self,
@@ -166,11 +191,13 @@ class Sessions:
         cwd: str | Path | None,
         mcp_servers: Sequence[v1.McpServer],
         additional_directories: Sequence[str | Path],
+        system_prompt: str | v1.SystemPrompt | None = None,
+        meta: dict[str, Json] | None = None,
     ) -> RemoteSession:
         """Open a session whose id is known, by the request of this kind."""
         check_text(f"{kind.__method__.partition('/')[2]}(session_id)", session_id)
         self._remote.peer.capabilities.require_for(kind, kind.__method__)
-        setup = self.setup(cwd, mcp_servers, additional_directories)
+        setup = self.setup(cwd, mcp_servers, additional_directories, system_prompt, meta)
         key = v1.SessionId(session_id)
         if key in self._open:
             raise ValueError(f"session {session_id!r} is already open; close it before it is opened again")
@@ -231,11 +258,12 @@ class Sessions:
 
     # Ending
 
-    async def close(self, session: LiveSession) -> None:
+    async def close(self, session: LiveSession, meta: dict[str, Json] | None = None) -> dict[str, Json]:
         """Close a session, at the agent as well if it can. It ends here also when the agent answers with an error."""
+        answer: v1.CloseSessionResponse | None = None
         try:
             if self._remote.capabilities.sessions.close:
-                await self._remote.request(v1.CloseSessionRequest(session.id))
+                answer = await self._remote.request(v1.CloseSessionRequest(session.id, meta=meta))
         except PeerError as error:
             if error.code != NOT_FOUND:  # an agent that does not know the session has closed it
                 raise
@@ -243,6 +271,7 @@ class Sessions:
             if self._is_open(session):
                 del self._open[session.id]
             await session.ended()
+        return {} if answer is None else answer.meta or {}
 
     def _is_open(self, session: LiveSession) -> bool:
         open_session = self._open.get(session.id)

@@ -15,6 +15,7 @@ from accord.client.client import Client
 from accord.client.supervision import Restart
 from accord.connecting import START_WITHIN, Where
 from accord.engine.limits import Limits
+from accord.spans import Spans
 from accord.sync.block import ConnectionBlock
 from accord.sync.remote_agent import RemoteAgent
 from accord.trace import Observer
@@ -34,6 +35,7 @@ def connect(
     restart: Restart | bool = False,
     unstable: bool = False,
     trace: str | Path | Observer | None = None,
+    spans: Spans | None = None,
     limits: Limits | None = None,
     on_stderr: Callable[[str], object] | None = None,
 ) -> ConnectionBlock:
@@ -46,8 +48,9 @@ def connect(
     `target` is a command (a list, or a string that is split like a shell would), a URL, or an `Agent` of this program.
     A command is started in `cwd`, with our environment changed by `env`; `inherit` says what it gets of ours (all,
     nothing, or these names). To a URL, `headers` are sent, and `token` as a bearer token. `timeout` is for its start.
-    `restart` restarts it when it dies. `trace` records the wire in a file, or shows it to a function. `unstable`
-    lets through what the protocol only proposes. `on_stderr` is called with each line that a command writes to its
+    `restart` restarts it when it dies. `trace` records the wire in a file, or shows it to a function. `spans` makes an
+    OpenTelemetry span of each request, and sends the trace context along. `unstable` lets through what the protocol
+    only proposes. `on_stderr` is called with each line that a command writes to its
     standard error, as it is: pass it through `accord.printable.printable` before you print it to a terminal.
 
     Raises one clear error when the agent cannot be started or does not speak the protocol.
@@ -65,6 +68,7 @@ def connect(
             restart=restart,
             unstable=unstable,
             trace=trace,
+            spans=spans,
             limits=limits,
             on_stderr=on_stderr,
         )
@@ -84,6 +88,7 @@ def open(
     restart: Restart | bool = False,
     unstable: bool = False,
     trace: str | Path | Observer | None = None,
+    spans: Spans | None = None,
     limits: Limits | None = None,
     on_stderr: Callable[[str], object] | None = None,
 ) -> RemoteAgent:
@@ -100,8 +105,9 @@ def open(
     `target` is a command (a list, or a string that is split like a shell would), a URL, or an `Agent` of this program.
     A command is started in `cwd`, with our environment changed by `env`; `inherit` says what it gets of ours (all,
     nothing, or these names). To a URL, `headers` are sent, and `token` as a bearer token. `timeout` is for its start.
-    `restart` restarts it when it dies. `trace` records the wire in a file, or shows it to a function. `unstable`
-    lets through what the protocol only proposes. `on_stderr` is called with each line that a command writes to its
+    `restart` restarts it when it dies. `trace` records the wire in a file, or shows it to a function. `spans` makes an
+    OpenTelemetry span of each request, and sends the trace context along. `unstable` lets through what the protocol
+    only proposes. `on_stderr` is called with each line that a command writes to its
     standard error, as it is: pass it through `accord.printable.printable` before you print it to a terminal.
 
     Raises one clear error when the agent cannot be started or does not speak the protocol.
@@ -119,6 +125,7 @@ def open(
             restart=restart,
             unstable=unstable,
             trace=trace,
+            spans=spans,
             limits=limits,
             on_stderr=on_stderr,
         )

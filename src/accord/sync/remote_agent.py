@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from pathlib import Path
+from typing import Literal
 
 from accord.capabilities import AgentOffers
 from accord.client import remote_agent
@@ -84,16 +85,23 @@ class RemoteAgent(Face[remote_agent.RemoteAgent]):
         *,
         mcp_servers: Sequence[v1.McpServer] = (),
         additional_directories: Sequence[str | Path] = (),
-        system_prompt: v1.SystemPrompt | None = None,
+        system_prompt: str | v1.SystemPrompt | None = None,
+        meta: dict[str, Json] | None = None,
     ) -> RemoteSession:
         """Start a session in the folder `cwd`, by default the current one.
 
         The program of an MCP server may be a bare name; it is looked up on PATH. `additional_directories` are further
-        folders that the agent may work in. What the agent did not declare raises `CapabilityMissing`.
+        folders that the agent may work in. `system_prompt` is added to the agent's own, or replaces it: a text is
+        added, and a `v1.SystemPrompt` says which. `meta` is the request's `_meta`; the answer's is `session.meta`.
+        What the agent did not declare raises `CapabilityMissing`.
         """
         held = self._portal.wait(
             lambda: self._held.new_session(
-                cwd, mcp_servers=mcp_servers, additional_directories=additional_directories, system_prompt=system_prompt
+                cwd,
+                mcp_servers=mcp_servers,
+                additional_directories=additional_directories,
+                system_prompt=system_prompt,
+                meta=meta,
             ),
             self._session,
         )
@@ -106,14 +114,22 @@ class RemoteAgent(Face[remote_agent.RemoteAgent]):
         *,
         mcp_servers: Sequence[v1.McpServer] = (),
         additional_directories: Sequence[str | Path] = (),
+        system_prompt: str | v1.SystemPrompt | None = None,
+        meta: dict[str, Json] | None = None,
     ) -> RemoteSession:
         """Open a session again, with a replay of its past, which is in `state` when this returns.
 
+        Agents need not keep what `new_session` was given: pass the folders, servers and `system_prompt` again.
         Raises `CapabilityMissing` if the agent does not support it, and ValueError if the session is open here.
         """
         held = self._portal.wait(
             lambda: self._held.load(
-                session_id, cwd, mcp_servers=mcp_servers, additional_directories=additional_directories
+                session_id,
+                cwd,
+                mcp_servers=mcp_servers,
+                additional_directories=additional_directories,
+                system_prompt=system_prompt,
+                meta=meta,
             ),
             self._session,
         )
@@ -126,26 +142,48 @@ class RemoteAgent(Face[remote_agent.RemoteAgent]):
         *,
         mcp_servers: Sequence[v1.McpServer] = (),
         additional_directories: Sequence[str | Path] = (),
+        system_prompt: str | v1.SystemPrompt | None = None,
+        meta: dict[str, Json] | None = None,
     ) -> RemoteSession:
         """Open a session again, without a replay of its past.
 
+        Agents need not keep what `new_session` was given: pass the folders, servers and `system_prompt` again.
         Raises `CapabilityMissing` if the agent does not support it, and ValueError if the session is open here.
         """
         held = self._portal.wait(
             lambda: self._held.resume(
-                session_id, cwd, mcp_servers=mcp_servers, additional_directories=additional_directories
+                session_id,
+                cwd,
+                mcp_servers=mcp_servers,
+                additional_directories=additional_directories,
+                system_prompt=system_prompt,
+                meta=meta,
             ),
             self._session,
         )
         return face_of(self._portal, RemoteSession, held, held.id)
 
-    def sessions(self, cwd: str | Path | None = None) -> Iterator[v1.SessionInfo]:
-        """Iterate over the sessions that the agent knows, of the folder `cwd` or all; pages are fetched as needed."""
-        return self._portal.iterate(lambda: self._held.sessions(cwd), self._session)
+    def sessions(
+        self,
+        cwd: str | Path | None = None,
+        *,
+        archived: Literal["exclude", "include", "only"] | None = None,
+        meta: dict[str, Json] | None = None,
+    ) -> Iterator[v1.SessionInfo]:
+        """Iterate over the sessions that the agent knows, of the folder `cwd` or all; pages are fetched as needed.
 
-    def delete(self, session_id: str) -> None:
-        """Delete a session for good; raises `CapabilityMissing` if the agent does not support it."""
-        self._portal.wait(lambda: self._held.delete(session_id), self._session)
+        `archived` says what happens to archived sessions: `exclude` them, which is what agents do by themselves,
+        `include` them, or list them `only`; it raises `CapabilityMissing` for an agent that archives none. `meta` is
+        the `_meta` of each request.
+        """
+        return self._portal.iterate(lambda: self._held.sessions(cwd, archived=archived, meta=meta), self._session)
+
+    def delete(self, session_id: str, *, meta: dict[str, Json] | None = None) -> dict[str, Json]:
+        """Delete a session for good; raises `CapabilityMissing` if the agent does not support it.
+
+        `meta` is the request's `_meta`; returns that of the answer.
+        """
+        return self._portal.wait(lambda: self._held.delete(session_id, meta=meta), self._session)
 
     def providers(self) -> list[v1.ProviderInfo]:
         """The providers of models that the client may configure."""

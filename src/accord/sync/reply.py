@@ -11,6 +11,7 @@ from typing import Self
 from accord.client import reply
 from accord.client.pending_turn import Outcome
 from accord.schema import v1
+from accord.schema.base import Json
 from accord.sync.face import Face
 from accord.sync.portal import Portal
 
@@ -75,13 +76,14 @@ class Reply(Face[reply.Reply]):
         """Whether `session/cancel` was sent for this turn."""
         return self._portal.read(lambda: self._held.cancelled)
 
-    def cancel(self, *, within: float | None = None) -> Outcome:
+    def cancel(self, *, within: float | None = None, meta: dict[str, Json] | None = None) -> Outcome:
         """Cancel the turn, and wait until the agent has ended it.
 
         `within` is how many seconds the agent has for that. After them it is ended and restarted, its sessions are
-        resumed or loaded if it can, and the outcome is `cancelled` all the same.
+        resumed or loaded if it can, and the outcome is `cancelled` all the same. `meta` is the `_meta` of the
+        cancellation.
         """
-        return self._portal.wait(lambda: self._held.cancel(within=within), self._session)
+        return self._portal.wait(lambda: self._held.cancel(within=within, meta=meta), self._session)
 
     def request_cancel(self) -> None:
         """Ask the agent to stop, without waiting; does nothing the second time or after the end."""
