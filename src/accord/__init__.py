@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from accord.agent.login import Login as Login
     from accord.agent.permission import Decision as Decision
     from accord.agent.plan import TurnPlan as TurnPlan
+    from accord.agent.providers import Provider as Provider
     from accord.agent.remote_client import RemoteClient as RemoteClient
     from accord.agent.remote_terminal import CommandResult as CommandResult, RemoteTerminal as RemoteTerminal
     from accord.agent.session import Session as Session
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from accord.client.reply import Reply as Reply
     from accord.client.supervision import Restart as Restart, Restarted as Restarted
     from accord.connecting import connect as connect
+    from accord.endpoints import Endpoint as Endpoint
     from accord.engine.connection import Connection as Connection
     from accord.engine.context import Context as Context
     from accord.engine.handlers import Handlers as Handlers
@@ -100,6 +102,7 @@ _HOMES = {
     "Elicited": "agent.elicitation",
     "ElicitedUrl": "agent.elicitation",
     "EncodeError": "errors",
+    "Endpoint": "endpoints",
     "TraceEvent": "trace",
     "Files": "services.files.files",
     "FormQuestion": "services.elicitation.elicitation",
@@ -123,6 +126,7 @@ _HOMES = {
     "PermissionPolicy": "services.permissions.policy",
     "ProcessTransport": "transports.process",
     "ProtocolError": "errors",
+    "Provider": "agent.providers",
     "RememberedAnswers": "services.permissions.remembered",
     "RemoteAgent": "client.remote_agent",
     "RemoteClient": "agent.remote_client",

@@ -162,6 +162,11 @@ class AgentOffers(Capabilities):
         return self.has("auth.logout")
 
     @property
+    def auth_status(self) -> bool:
+        """Whether the agent tells if the user is logged in."""
+        return self.has("auth.status")
+
+    @property
     def providers(self) -> bool:
         """Whether the client may choose the providers of the agent's models."""
         return self.has("providers")
@@ -209,6 +214,26 @@ class SessionOffers:
     def title(self) -> bool:
         """Whether the client may set a session's title."""
         return self._offers.has("session_capabilities.title")
+
+    @property
+    def archive(self) -> bool:
+        """Whether sessions can be archived."""
+        return self._offers.has("session_capabilities.archive")
+
+    @property
+    def status(self) -> bool:
+        """Whether the agent tells if a session is open."""
+        return self._offers.has("session_capabilities.status")
+
+    @property
+    def system_prompt(self) -> bool:
+        """Whether the client may add to the agent's system prompt."""
+        return self._offers.has("session_capabilities.system_prompt")
+
+    @property
+    def system_prompt_override(self) -> bool:
+        """Whether the client may replace the agent's system prompt."""
+        return self._offers.has("session_capabilities.system_prompt.mode.override")
 
     @property
     def additional_directories(self) -> bool:

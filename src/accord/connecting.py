@@ -17,6 +17,7 @@ from accord.client.remote_agent import RemoteAgent
 from accord.client.supervision import Restart
 from accord.client.target import CommandTarget, Target
 from accord.connection_block import connection_block
+from accord.endpoints import Endpoint
 from accord.engine.limits import Limits
 from accord.errors import AccordError
 from accord.http.client.urls import UrlTarget
@@ -55,6 +56,7 @@ async def connect(
     unstable: bool = False,
     trace: str | Path | Observer | None = None,
     spans: Spans | None = None,
+    providers: Mapping[str, Endpoint] | None = None,
     limits: Limits | None = None,
     on_stderr: Callable[[str], object] | None = None,
 ) -> AsyncGenerator[RemoteAgent]:
@@ -68,8 +70,9 @@ async def connect(
     A command is started in `cwd`, with our environment changed by `env`; `inherit` says what it gets of ours (all,
     nothing, or these names). To a URL, `headers` are sent, and `token` as a bearer token. `timeout` is for its start.
     `restart` restarts it when it dies. `trace` records the wire in a file, or shows it to a function. `spans` makes an
-    OpenTelemetry span of each request, and sends the trace context along. `unstable` lets through what the protocol
-    only proposes. `on_stderr` is called with each line that a command writes to its
+    OpenTelemetry span of each request, and sends the trace context along. `providers` says where the agent's
+    models are, by the ids of its providers; it is told so again after a restart. `unstable` lets through what the
+    protocol only proposes. `on_stderr` is called with each line that a command writes to its
     standard error, as it is: pass it through `accord.printable.printable` before you print it to a terminal.
 
     Raises one clear error when the agent cannot be started or does not speak the protocol.
@@ -84,6 +87,7 @@ async def connect(
         limits=limits,
         observers=[] if with_trace is None else [with_trace],
         spans=spans,
+        providers=providers,
     )
     try:
         async with live:

@@ -15,6 +15,7 @@ from accord.client.ownership import kept_open
 from accord.client.remote_agent import RemoteAgent
 from accord.client.supervision import Restart
 from accord.connecting import START_WITHIN, Where, connect
+from accord.endpoints import Endpoint
 from accord.engine.limits import Limits
 from accord.spans import Spans
 from accord.trace import Observer
@@ -35,6 +36,7 @@ async def open(
     unstable: bool = False,
     trace: str | Path | Observer | None = None,
     spans: Spans | None = None,
+    providers: Mapping[str, Endpoint] | None = None,
     limits: Limits | None = None,
     on_stderr: Callable[[str], object] | None = None,
 ) -> RemoteAgent:
@@ -52,8 +54,9 @@ async def open(
     A command is started in `cwd`, with our environment changed by `env`; `inherit` says what it gets of ours (all,
     nothing, or these names). To a URL, `headers` are sent, and `token` as a bearer token. `timeout` is for its start.
     `restart` restarts it when it dies. `trace` records the wire in a file, or shows it to a function. `spans` makes an
-    OpenTelemetry span of each request, and sends the trace context along. `unstable` lets through what the protocol
-    only proposes. `on_stderr` is called with each line that a command writes to its
+    OpenTelemetry span of each request, and sends the trace context along. `providers` says where the agent's
+    models are, by the ids of its providers; it is told so again after a restart. `unstable` lets through what the
+    protocol only proposes. `on_stderr` is called with each line that a command writes to its
     standard error, as it is: pass it through `accord.printable.printable` before you print it to a terminal.
 
     Raises one clear error when the agent cannot be started or does not speak the protocol.
@@ -72,6 +75,7 @@ async def open(
             unstable=unstable,
             trace=trace,
             spans=spans,
+            providers=providers,
             limits=limits,
             on_stderr=on_stderr,
         )

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import sys
 from contextlib import asynccontextmanager
 
 import pytest
 
+import accord
 from accord import Handlers, Peer, memory_pair, v1
 from accord.testing import ScriptedPeer
+from tests.agent import feature_agents
 
 DEADLINE = 30.0
 """Seconds until a wait for something that should happen is a failure; generous, as machines are shared."""
@@ -97,6 +100,18 @@ def scripted():
             await asyncio.wait_for(serving, DEADLINE)
 
     return scripted
+
+
+@pytest.fixture(params=["memory", "stdio"])
+def reach(request):
+    """`reach(name, ...)`: a client of ours connected to an agent of `feature_agents`, in memory and in a process."""
+
+    def reach(name, *given, **options):
+        if request.param == "memory":
+            return accord.connect(feature_agents.AGENTS[name](), *given, **options)
+        return accord.connect([sys.executable, feature_agents.__file__, name], *given, **options)
+
+    return reach
 
 
 @pytest.fixture(autouse=True)

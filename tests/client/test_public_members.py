@@ -15,7 +15,8 @@ MEMBERS = {
     "Client": "info on on_notification on_request",
     "RemoteAgent": """
         peer info name capabilities auth_methods open_sessions login logout
-        new_session load resume sessions delete providers set_provider disable_provider
+        auth_status new_session load resume sessions delete archive unarchive status set_title
+        providers set_provider disable_provider
         request notify request_raw on close kill stderr_tail
     """,
     "RemoteSession": """

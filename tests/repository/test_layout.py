@@ -13,7 +13,7 @@ SOURCE = Path(__file__).parents[2] / "src"
 
 ORDER = """
 accord.folders accord.masking accord.printable accord.suggestions
-accord.last_lines
+accord.endpoints accord.last_lines
 accord.errors accord.consent
 accord.extras
 accord.loading
@@ -55,7 +55,8 @@ accord.store accord.services
 accord.mcp
 accord.agent
 accord.agent.asks accord.agent.content accord.agent.declared accord.agent.forms accord.agent.paths accord.agent.plan
-accord.agent.prompt_queue accord.agent.record accord.agent.store_errors
+accord.agent.prompt_queue accord.agent.providers accord.agent.record accord.agent.store_errors
+accord.agent.system_prompt
 accord.agent.connected_client accord.agent.permission accord.agent.updates
 accord.agent.commands accord.agent.config_options accord.agent.remote_terminal accord.agent.terminal_text
 accord.agent.config
@@ -65,8 +66,9 @@ accord.agent.login accord.agent.tool
 accord.agent.mcp
 accord.agent.session
 accord.agent.open_session
-accord.agent.lifecycle accord.agent.running_turn
-accord.agent.turn
+accord.agent.open_sessions accord.agent.running_turn
+accord.agent.lifecycle
+accord.agent.auth_status accord.agent.catalogue accord.agent.turn
 accord.agent.definition accord.agent.functions
 accord.agent.connection
 accord.agent.agent

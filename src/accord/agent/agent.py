@@ -11,11 +11,13 @@ from accord.agent.commands import Command
 from accord.agent.connection import AgentConnection
 from accord.agent.content import Accepted, Accepts
 from accord.agent.definition import AgentDefinition
-from accord.agent.functions import CommandT, LoginCheckT, LoginT, LogoutT, PromptResultT, ResultT
+from accord.agent.functions import AuthStatusT, CommandT, LoginCheckT, LoginT, LogoutT, PromptResultT, ResultT
 from accord.agent.login import Way, variables_are_set
 from accord.agent.permission import PermissionMemory, Remembered
 from accord.agent.prompt_queue import SecondPrompt
+from accord.agent.providers import Provider
 from accord.agent.session import Session, StateT
+from accord.agent.system_prompt import Mode, check_modes
 from accord.agent.turn import Turn
 from accord.arguments import (
     check_callable,
@@ -26,6 +28,7 @@ from accord.arguments import (
     registered_once,
     wrong_type,
 )
+from accord.endpoints import Endpoint
 from accord.engine.context import Context
 from accord.engine.handlers import MessageT, RawHandlerT, Registrar
 from accord.engine.limits import Limits
@@ -62,7 +65,8 @@ class Agent(Generic[StateT]):
     class of `session.state`, which is made without arguments, and kept with the session: `Agent(state=Notes)` is an
     `Agent[Notes]`, and its functions may take a `Turn[Notes]` and a `Session[Notes]`.
     `capabilities` changes what is declared, which otherwise follows from what is registered. `unstable` lets out what
-    is only proposed.
+    is only proposed. `system_prompts` says what a client's system prompt may do to yours: `append` to it, or
+    `override` it; see `session.system_prompt`.
     """
 
     def __init__(
@@ -83,6 +87,7 @@ class Agent(Generic[StateT]):
         debug: bool = False,
         limits: Limits | None = None,
         spans: Spans | None = None,
+        system_prompts: Collection[Mode] = (),
     ) -> None:
         check_text("Agent(name)", name)
         check_word("second_prompt", second_prompt, get_args(SecondPrompt))
@@ -105,6 +110,7 @@ class Agent(Generic[StateT]):
             spans=spans,
             permission_memory=PermissionMemory() if remember == "agent" else None,
             change_capabilities=capabilities,
+            system_prompts=check_modes(system_prompts),
         )
         self._serving = 0
 
@@ -229,6 +235,48 @@ class Agent(Generic[StateT]):
         """Let the user log out; this function forgets who they are."""
         self._definition.logins.logout = function
         return function
+
+    def on_auth_status(self, function: AuthStatusT) -> AuthStatusT:
+        """Ask this function to which accounts the user is logged in; it returns a list of `v1.AuthAccount`, or a state.
+
+        The state is a word of the protocol: `authenticated`, `unauthenticated`, `not_required` or `unknown`. With None,
+        it follows from the logins. A client is told after each login and logout, and when it asks.
+        """
+        registered_once("@agent.on_auth_status", self._definition.logins.status, function)
+        self._definition.logins.status = function
+        return function
+
+    # Models
+
+    def provider(
+        self,
+        provider_id: str,
+        *,
+        supports: Sequence[str],
+        required: bool = False,
+        default: Endpoint | None = None,
+    ) -> Provider:
+        """Let clients say where the models of this provider are reached: `turn.provider(provider_id)` has the endpoint.
+
+        `supports` names the kinds of API that it may have, such as `anthropic` and `openai`. `default` is the endpoint
+        while the client has set none. A `required` provider cannot be disabled. What a client sets belongs to its
+        connection, and is kept in memory only.
+        """
+        check_text("agent.provider()", provider_id)
+        check_sequence("agent.provider(supports=...)", "kinds of API", supports)
+        if not supports:
+            raise ValueError("agent.provider(supports=...) must name at least one kind of API, got none")
+        if default is not None and not isinstance(cast("object", default), Endpoint):
+            raise wrong_type("agent.provider(default=...)", "an Endpoint", default)
+        if default is not None and default.api_type not in supports:
+            raise ValueError(
+                f"agent.provider(default=...) must have one of the APIs {', '.join(supports)}, got {default.api_type!r}"
+            )
+        if any(it.id == provider_id for it in self._definition.providers):
+            raise ValueError(f"the provider {provider_id!r} is registered already; each id can be used once")
+        provider = Provider(provider_id, supports, required=required, default=default)
+        self._definition.providers.append(provider)
+        return provider
 
     # The low level's way
 

@@ -6,6 +6,8 @@ import asyncio
 import functools
 from typing import cast
 
+from accord.agent.auth_status import AuthStatus
+from accord.agent.catalogue import Catalogue
 from accord.agent.connected_client import ConnectedClient
 from accord.agent.content import check_prompt
 from accord.agent.definition import AgentDefinition
@@ -13,6 +15,7 @@ from accord.agent.lifecycle import Lifecycle
 from accord.agent.login import Authentication
 from accord.agent.open_session import OpenSession, SessionSurroundings
 from accord.agent.prompt_queue import CANCELLED
+from accord.agent.providers import ConnectionProviders
 from accord.agent.remote_client import ClientLink
 from accord.agent.running_turn import RunningTurn, meant_by
 from accord.agent.store_errors import told
@@ -52,7 +55,20 @@ class AgentConnection:
         self._authentication = Authentication(
             agent.logins, ClientLink(self._client, self._peer), unstable=agent.unstable
         )
-        self._lifecycle = Lifecycle(self._surroundings(), self._authentication, agent.store, owner, agent.opened)
+        self._lifecycle = Lifecycle(
+            self._surroundings(),
+            self._authentication,
+            agent.store,
+            owner,
+            agent.opened,
+            agent.open_sessions,
+            archives=self._offers.has("session_capabilities.archive"),
+        )
+        self._catalogue = Catalogue(self._lifecycle, self._authentication, agent.store, owner, agent.open_sessions)
+        self._auth_status = AuthStatus(
+            self._authentication, agent.logins.status, self._peer, is_declared=self._offers.has("auth.status")
+        )
+        self._providers = ConnectionProviders(agent.providers)
         self._peer.handle(self._handlers())
         self._peer.home = self
 
@@ -69,6 +85,7 @@ class AgentConnection:
             commands=self._agent.commands,
             titles_sessions=self._agent.titles_sessions,
             state_type=self._agent.state_type,
+            system_prompts=self._agent.system_prompts,
         )
 
     async def run(self) -> None:
@@ -98,6 +115,12 @@ class AgentConnection:
             handlers.on(v1.AuthenticateRequest)(self._authenticate)
         if self._agent.logins.logout is not None:
             handlers.on(v1.LogoutRequest)(self._logout)
+        if self._agent.unstable:
+            self._catalogue.register(handlers)
+        if self._agent.unstable or self._agent.logins.status is not None:
+            handlers.on(v1.AuthStatusRequest)(self._auth_status.answer)
+        if self._agent.providers:
+            self._providers.register(handlers)
         return self._agent.handlers.over(handlers)
 
     # Who is there
@@ -110,12 +133,14 @@ class AgentConnection:
 
     async def _authenticate(self, request: v1.AuthenticateRequest, context: Context) -> None:
         await self._authentication.authenticate(request, context)
+        context.after_response(self._auth_status.tell)
 
-    async def _logout(self, _: v1.LogoutRequest) -> None:
+    async def _logout(self, _: v1.LogoutRequest, context: Context) -> None:
         # rfd-logout-method: sessions are ended, or refused until the user has logged in again; here, refused.
         for session in self._lifecycle.sessions.values():
             session.turns.cancel()
         await self._authentication.logout()
+        context.after_response(self._auth_status.tell)
 
     # Settings
 
@@ -165,6 +190,7 @@ class AgentConnection:
 
     async def _work(self, running: RunningTurn, turn: Turn) -> str:
         session = running.session
+        running.endpoints = self._providers.current
         await session.begin_turn(turn.prompt)
         try:
             try:

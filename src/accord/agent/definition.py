@@ -1,13 +1,13 @@
 """`AgentDefinition`: the settings and functions that an author registered with an `Agent`.
 
-Connections read it. It holds nothing live, so one definition serves many connections.
+Connections read it. It holds nothing of one connection, so one definition serves many connections.
 """
 
 from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from typing import Any, cast, get_args
 
@@ -17,9 +17,12 @@ from accord.agent import declared
 from accord.agent.commands import Command, call, called_by
 from accord.agent.content import Accepts
 from accord.agent.login import Logins
+from accord.agent.open_sessions import OpenSessions
 from accord.agent.permission import PermissionMemory
 from accord.agent.prompt_queue import SecondPrompt
+from accord.agent.providers import Provider
 from accord.agent.session import Session
+from accord.agent.system_prompt import Mode
 from accord.agent.turn import Turn
 from accord.engine.handlers import Handlers
 from accord.engine.limits import Limits
@@ -60,6 +63,12 @@ class AgentDefinition(msgspec.Struct, kw_only=True):
     """The slash commands that every session begins with."""
     logins: Logins = msgspec.field(default_factory=Logins)
     """The ways to log in and out."""
+    providers: list[Provider] = msgspec.field(default_factory=list["Provider"])
+    """The providers of models that clients may configure."""
+    system_prompts: Sequence[Mode] = ()
+    """What a client's system prompt may do to the agent's own."""
+    open_sessions: OpenSessions = msgspec.field(default_factory=OpenSessions)
+    """The sessions that are open on any connection."""
     on_prompt: Callable[[Turn], Any] | None = None
     on_session: Callable[[Session], Any] | None = None
     on_config: Callable[[Session, str, Any], Any] | None = None
@@ -82,6 +91,10 @@ class AgentDefinition(msgspec.Struct, kw_only=True):
             self.accepts.capabilities(),
             self.handlers,
             can_log_out=self.logins.logout is not None,
+            unstable=self.unstable,
+            tells_auth_status=self.logins.status is not None,
+            has_providers=bool(self.providers),
+            system_prompts=self.system_prompts,
         )
         return capabilities if self.change_capabilities is None else self.change_capabilities(capabilities)
 

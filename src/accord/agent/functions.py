@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from typing import TypeAlias, TypeVar
 
 from accord.agent.login import Login
@@ -15,10 +15,14 @@ Said: TypeAlias = "str | v1.ContentBlock"
 PromptResult: TypeAlias = "str | Awaitable[str | None] | AsyncIterator[Said] | Iterator[Said] | None"
 """What a function for prompts may return: nothing, a stop reason, or an iterator of what to say."""
 
+AuthAnswer: TypeAlias = "str | Sequence[v1.AuthAccount] | v1.AuthStatusResponse | None"
+"""What a function for `auth/status` may return: a state, the accounts of the user, the whole answer, or nothing."""
+
 ResultT = TypeVar("ResultT")
 PromptResultT = TypeVar("PromptResultT", bound=PromptResult)
 LoginT = TypeVar("LoginT", bound="Callable[[], object] | Callable[[Login], object]")
 LoginCheckT = TypeVar("LoginCheckT", bound="Callable[[], bool | Awaitable[bool]]")
+AuthStatusT = TypeVar("AuthStatusT", bound="Callable[[], AuthAnswer | Awaitable[AuthAnswer]]")
 LogoutT = TypeVar("LogoutT", bound="Callable[[], object]")
 
 CommandFunction: TypeAlias = "Callable[[Turn], PromptResult] | Callable[[Turn, str], PromptResult]"

@@ -40,6 +40,8 @@ class Logins(msgspec.Struct):
     ways: list[Way] = msgspec.field(default_factory=list["Way"])
     check: Callable[[], Any] | None = None
     logout: Callable[..., Any] | None = None
+    status: Callable[[], Any] | None = None
+    """Says to which accounts the user is logged in."""
 
     def add(self, way: Way) -> None:
         if any(it.id == way.id for it in self.ways):
@@ -81,6 +83,13 @@ class Authentication:
             self._open = await self._is_logged_in()
         if not self._open:
             raise RequestError.auth_required()
+
+    async def state(self) -> str:
+        """Whether the user is logged in, in the words of `auth/status`."""
+        if not self._logins.ways:
+            return "not_required"
+        self._open = self._open or await self._is_logged_in()
+        return "authenticated" if self._open else "unauthenticated"
 
     async def _is_logged_in(self) -> bool:
         """Whether the user is logged in, by the function that the author registered for this."""

@@ -21,6 +21,7 @@ from accord.agent.permission import PermissionMemory
 from accord.agent.prompt_queue import PromptQueue, SecondPrompt
 from accord.agent.record import Record, title_of
 from accord.agent.session import Session, SessionParts
+from accord.agent.system_prompt import Mode, SystemPrompt
 from accord.agent.updates import SessionUpdates
 from accord.errors import StoreError
 from accord.mcp.surroundings import Surroundings
@@ -55,6 +56,8 @@ class SessionSurroundings(msgspec.Struct, frozen=True):
     """Whether the first prompt is the title of a session that has none."""
     state_type: type[Any] | None = None
     """The class of `session.state`, where the store keeps it."""
+    system_prompts: Sequence[Mode] = ()
+    """What a client's system prompt may do to the agent's own."""
 
 
 class OpenSession:
@@ -69,6 +72,7 @@ class OpenSession:
         *,
         mcp_servers: Sequence[v1.McpServer] = (),
         meta: dict[str, Json] | None = None,
+        system_prompt: SystemPrompt | None = None,
     ) -> None:
         client = surroundings.client
         self.id = session_id
@@ -95,6 +99,7 @@ class OpenSession:
                 roots=Roots(folders),
                 mcp_servers=mcp_servers,
                 meta=meta or {},
+                system_prompt=system_prompt,
                 permissions=surroundings.permissions or PermissionMemory(),
                 commands=surroundings.commands,
                 state_type=surroundings.state_type,

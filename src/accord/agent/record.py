@@ -46,6 +46,8 @@ class Record:
     def __init__(self, store: Store, stored: StoredSession) -> None:
         self.title = stored.title
         self.settings = stored.settings
+        self.info = stored.info
+        """The `_meta` of the session in lists."""
         self._store = store
         self._stored = stored
         self._state = stored.state
@@ -139,6 +141,8 @@ class Record:
         await self._store.write(self._stored, updates, changes)
         if changes.title is not UNSET:
             self.title = changes.title
+        if changes.info is not UNSET:
+            self.info = changes.info
 
     # What has happened
 
@@ -248,14 +252,14 @@ def encoded_update(update: SessionUpdate) -> bytes:
 
 def _changes(update: Any) -> Changes:
     """What a session info update changes beside the updates."""
-    return Changes(title=update.title)
+    return Changes(title=update.title, info=update.meta)
 
 
-def title_of(text: str) -> str | None:
+def title_of(text: str, longest: int = TITLE_LENGTH) -> str | None:
     """What a session may be called that begins with these words."""
     lines = (
         "".join(character for character in line if character.isspace() or character >= " ")
         for line in text.splitlines()
     )
     line = next((words for line in lines if (words := " ".join(line.split()))), "")
-    return None if not line else line if len(line) <= TITLE_LENGTH else f"{line[: TITLE_LENGTH - 1].rstrip()}…"
+    return None if not line else line if len(line) <= longest else f"{line[: longest - 1].rstrip()}…"

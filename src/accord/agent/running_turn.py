@@ -8,6 +8,7 @@ from typing import Any, TypeVar, cast
 
 from accord.agent.open_session import OpenSession
 from accord.agent.prompt_queue import QueuedPrompt
+from accord.agent.providers import Current
 from accord.engine.context import Context
 from accord.errors import RequestError
 from accord.schema import v1
@@ -22,7 +23,7 @@ _ASKS_THE_USER = (v1.RequestPermissionRequest, v1.CreateElicitationRequest)
 class RunningTurn:
     """What one turn runs and asks, and its end. As an `Asks`, it sends requests that end with the turn."""
 
-    __slots__ = ("_asking", "_made", "_place", "context", "send", "session", "spent", "tasks")
+    __slots__ = ("_asking", "_made", "_place", "context", "endpoints", "send", "session", "spent", "tasks")
 
     def __init__(self, session: OpenSession, context: Context, place: QueuedPrompt) -> None:
         self.session = session
@@ -33,6 +34,8 @@ class RunningTurn:
         """Sends an update; an error once the turn is over."""
         self.spent: v1.Usage | None = None
         """The tokens that the answer reports."""
+        self.endpoints: Current = {}
+        """Where the models of each provider are, as it was when the turn began."""
         self._place = place
         self._asking: set[asyncio.Task[Any]] = set()
         self._made = 0

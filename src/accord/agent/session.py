@@ -21,8 +21,9 @@ from accord.agent.mcp import SessionServers
 from accord.agent.permission import PermissionMemory
 from accord.agent.record import Record
 from accord.agent.remote_client import RemoteClient
+from accord.agent.system_prompt import SystemPrompt
 from accord.agent.updates import SessionUpdates
-from accord.arguments import check_text, check_update
+from accord.arguments import check_meta, check_text, check_update
 from accord.schema import v1
 from accord.schema.base import Json
 from accord.services.roots import Roots
@@ -54,6 +55,7 @@ class SessionParts(msgspec.Struct, frozen=True, kw_only=True):
     roots: Roots
     mcp_servers: Sequence[v1.McpServer]
     meta: dict[str, Json]
+    system_prompt: SystemPrompt | None
     permissions: PermissionMemory
     commands: Sequence[Command]
     state_type: type[Any] | None
@@ -83,6 +85,10 @@ class Session(Generic[StateT]):
         """The MCP servers that the client gave to this session."""
         self.meta = parts.meta
         """The `_meta` of the request that opened it."""
+        self.answer_meta: dict[str, Json] = {}
+        """What the `_meta` of the answer that opens it will hold: fill it in `@agent.on_session`."""
+        self.system_prompt = parts.system_prompt
+        """What the client wants added to your system prompt, or in its place; None if it said nothing this time."""
         self.state: StateT = _state_of(parts.state_type, parts.record)
         """Whatever you want to keep for this session: while it is open, or with `Agent(state=...)` in the store."""
         asked = parts.asked_by(self)
@@ -114,6 +120,16 @@ class Session(Generic[StateT]):
         if title is not None:
             check_text("session.set_title()", title)
         await self.send(v1.SessionInfoUpdate(title=title))
+
+    @property
+    def info_meta(self) -> dict[str, Json] | None:
+        """The `_meta` that the session has in lists."""
+        return self._record.info
+
+    async def set_info_meta(self, meta: dict[str, Json] | None) -> None:
+        """Give the session this `_meta` in lists, or take it away, and tell the client."""
+        check_meta("session.set_info_meta()", meta)
+        await self.send(v1.SessionInfoUpdate(meta=meta))
 
     @property
     def mcp(self) -> SessionServers:

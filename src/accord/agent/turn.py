@@ -16,6 +16,7 @@ from accord.agent.running_turn import RunningTurn
 from accord.agent.session import Session, StateT
 from accord.agent.tool import Location, Tool, ToolSurroundings
 from accord.arguments import check_text, check_update, content_block, shortened, wrong_type
+from accord.endpoints import Endpoint
 from accord.schema import v1
 from accord.schema.base import Json
 from accord.schema.sendable import check_sendable
@@ -187,6 +188,17 @@ class Turn(Elicits, Generic[StateT]):
         This is only proposed: the answer holds it where the agent says `unstable=True`.
         """
         self._running.spent = v1.Usage(input + output if total is None else total, input, output, thought)
+
+    def provider(self, provider_id: str) -> Endpoint | None:
+        """Where the models of this provider are reached; None while the client has it disabled.
+
+        It stays the same for the whole turn. When the client has set another endpoint, do not send your own key there.
+        """
+        endpoints = self._running.endpoints
+        if provider_id not in endpoints:
+            known = ", ".join(endpoints) or "none"
+            raise ValueError(f"turn.provider() takes one of the agent's providers ({known}), got {provider_id!r}")
+        return endpoints[provider_id]
 
     def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Do this beside what the turn does. The turn ends only when it is done, and a cancel ends both."""

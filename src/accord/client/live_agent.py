@@ -7,7 +7,7 @@ requests of the agent ──▶ the client's services, which find the session by
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar, cast
 
@@ -15,9 +15,11 @@ from accord.calling import adapted
 from accord.capabilities import AgentOffers
 from accord.client.definition import ClientDefinition
 from accord.client.handshake import VERSION, open_link
+from accord.client.providers import Providers
 from accord.client.sessions import Sessions
 from accord.client.supervision import Restart, Supervisor
 from accord.client.target import CommandTarget, Target
+from accord.endpoints import Endpoint
 from accord.engine.handlers import Handlers, MessageT, Registrar
 from accord.engine.limits import Limits
 from accord.engine.peer import Peer
@@ -47,6 +49,7 @@ class LiveAgent:
         limits: Limits | None = None,
         observers: Sequence[Observer] = (),
         spans: Spans | None = None,
+        providers: Mapping[str, Endpoint] | None = None,
     ) -> None:
         self.target = target
         self.limits = limits or Limits()
@@ -59,6 +62,8 @@ class LiveAgent:
         self._unstable = unstable
         self._observers = list(observers)
         self._spans = spans
+        self.providers = Providers(providers)
+        """Where the agent's models are, as the client wants it."""
         self._handlers = Handlers()
         """The handlers that the caller registered for this agent."""
         self._peer: Peer | None = None
@@ -151,6 +156,11 @@ class LiveAgent:
             observers=self._observers,
             spans=self._spans,
         )
+        try:
+            await self.providers.establish(self._peer, self._timeout)
+        except BaseException:
+            await self._peer.close()
+            raise
 
     def kill(self) -> None:
         """End the agent's process now; leaving the block that holds the connection is still needed."""

@@ -10,12 +10,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from pathlib import Path
 from typing import Literal, TypeVar
 
-from accord.arguments import check_meta, check_word, shortened
+from accord.arguments import check_meta, check_text, check_word, shortened
 from accord.capabilities import AgentOffers
 from accord.client import login
 from accord.client.live_agent import LiveAgent
 from accord.client.remote_session import RemoteSession
 from accord.client.sessions import absolute
+from accord.endpoints import Endpoint
 from accord.engine.handlers import MessageT, Registrar
 from accord.engine.peer import Peer
 from accord.errors import AccordError
@@ -38,7 +39,6 @@ class RemoteAgent:
     def __init__(self, live: LiveAgent) -> None:
         self._live = live
         self._end: Callable[[], Awaitable[None]] = live.close
-        self._required_providers: set[str] = set()
         live.sessions.owner = weakref.ref(self)
 
     def __repr__(self) -> str:
@@ -104,6 +104,14 @@ class RemoteAgent:
     async def logout(self) -> None:
         """Log out; raises `CapabilityMissing` if the agent does not support it."""
         await self.request(v1.LogoutRequest())
+
+    async def auth_status(self) -> v1.AuthStatusResponse:
+        """Ask whether the user is logged in, and to which accounts; raises `CapabilityMissing` without support for it.
+
+        `state` is `authenticated`, `unauthenticated`, `not_required`, `unknown` or another word. The agent reports
+        changes to a handler of `remote.on(v1.AuthStatusUpdateNotification)`.
+        """
+        return await self.request(v1.AuthStatusRequest())
 
     # Sessions
 
@@ -209,26 +217,67 @@ class RemoteAgent:
         await self._live.sessions.deleted(key)
         return answer.meta or {}
 
+    async def archive(self, session_id: str, *, meta: dict[str, Json] | None = None) -> dict[str, Json]:
+        """Archive a session: lists leave it out, and an open one is closed.
+
+        `meta` is the request's `_meta`; returns that of the answer. Raises `CapabilityMissing` if the agent does not
+        support it.
+        """
+        check_meta("remote.archive(meta=...)", meta)
+        key = v1.SessionId(session_id)
+        answer = await self.request(v1.ArchiveSessionRequest(key, meta=meta))
+        await self._live.sessions.deleted(key)
+        return answer.meta or {}
+
+    async def unarchive(self, session_id: str, *, meta: dict[str, Json] | None = None) -> dict[str, Json]:
+        """Take a session out of the archive; it is not opened by that.
+
+        `meta` is the request's `_meta`; returns that of the answer. Raises `CapabilityMissing` if the agent does not
+        support it.
+        """
+        check_meta("remote.unarchive(meta=...)", meta)
+        return (await self.request(v1.UnarchiveSessionRequest(v1.SessionId(session_id), meta=meta))).meta or {}
+
+    async def status(self, session_id: str, *, meta: dict[str, Json] | None = None) -> v1.SessionStatusResponse:
+        """Ask whether a session is `open` in the agent, on any connection, or only `saved`; it stays as it is.
+
+        `meta` is the request's `_meta`. Raises `CapabilityMissing` if the agent does not support it.
+        """
+        check_meta("remote.status(meta=...)", meta)
+        return await self.request(v1.SessionStatusRequest(v1.SessionId(session_id), meta=meta))
+
+    async def set_title(self, session_id: str, title: str, *, meta: dict[str, Json] | None = None) -> str:
+        """Set the title of a session, which need not be open; returns it as the agent stored it.
+
+        `meta` is the request's `_meta`. Raises `CapabilityMissing` if the agent does not support it.
+        """
+        check_text("remote.set_title()", title)
+        check_meta("remote.set_title(meta=...)", meta)
+        key = v1.SessionId(session_id)
+        stored = (await self.request(v1.SetSessionTitleRequest(key, title, meta=meta))).title
+        if (session := self.open_sessions.get(key)) is not None:
+            session.state.title = stored
+        return stored
+
     # Providers
 
     async def providers(self) -> list[v1.ProviderInfo]:
         """The providers of models that the client may configure."""
-        listed = (await self.request(v1.ListProvidersRequest())).providers
-        self._required_providers = {provider.provider_id for provider in listed if provider.required}
-        return listed
+        return await self._live.providers.list(self._live)
 
     async def set_provider(
         self, provider_id: str, api_type: str, base_url: str, headers: Mapping[str, str] | None = None
     ) -> None:
-        """Set the URL of a provider, the kind of API behind it, and the headers that are sent to it."""
-        request = v1.SetProviderRequest(v1.ProviderId(provider_id), api_type, base_url, dict(headers or {}))
-        await self.request(request)
+        """Set the URL of a provider, the kind of API that it speaks, and the headers that are sent to it.
+
+        It counts for sessions that are opened later, and is set again after a restart of the agent. Raises ValueError
+        for a kind of API that `providers` did not list.
+        """
+        await self._live.providers.set(self._live, provider_id, Endpoint(api_type, base_url, headers))
 
     async def disable_provider(self, provider_id: str) -> None:
         """Forbid the agent to use a provider; raises ValueError for one that `providers` listed as required."""
-        if provider_id in self._required_providers:
-            raise ValueError(f"provider {provider_id!r} cannot be disabled; the agent requires it")
-        await self.request(v1.DisableProviderRequest(v1.ProviderId(provider_id)))
+        await self._live.providers.disable(self._live, provider_id)
 
     # The low level
 

@@ -6,6 +6,7 @@ This table is the whole list. Where a form needs a type or a method of its own, 
 |---|---|---|
 | `modeId` in `current_mode_update` | `currentModeId` | `rewritten` |
 | `id` of a plan | `planId` | `rewritten` |
+| `id` of a provider | `providerId` | `rewritten` |
 | `diff` in a diff's patch | `text` | `rewritten` |
 | a content block in a tool call's `content` | `{"type": "content", "content": block}` | `wrapped` |
 | a `null` result where all fields are optional | `{}` | `empty_result` |
@@ -34,6 +35,10 @@ RENAMED_FIELDS: dict[str, dict[str, str]] = {
     "PlanFile": {"id": "planId"},
     "PlanMarkdown": {"id": "planId"},
     "PlanRemoved": {"id": "planId"},
+    # custom-llm-endpoint shows both `id` and `providerId`; the schema has `providerId`.
+    "ProviderInfo": {"id": "providerId"},
+    "SetProviderRequest": {"id": "providerId"},
+    "DisableProviderRequest": {"id": "providerId"},
     # diff-file-states shows `diff`; the schema has `text`.
     "DiffPatch": {"diff": "text"},
 }

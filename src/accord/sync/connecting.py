@@ -14,6 +14,7 @@ from accord import connecting
 from accord.client.client import Client
 from accord.client.supervision import Restart
 from accord.connecting import START_WITHIN, Where
+from accord.endpoints import Endpoint
 from accord.engine.limits import Limits
 from accord.spans import Spans
 from accord.sync.block import ConnectionBlock
@@ -36,6 +37,7 @@ def connect(
     unstable: bool = False,
     trace: str | Path | Observer | None = None,
     spans: Spans | None = None,
+    providers: Mapping[str, Endpoint] | None = None,
     limits: Limits | None = None,
     on_stderr: Callable[[str], object] | None = None,
 ) -> ConnectionBlock:
@@ -49,8 +51,9 @@ def connect(
     A command is started in `cwd`, with our environment changed by `env`; `inherit` says what it gets of ours (all,
     nothing, or these names). To a URL, `headers` are sent, and `token` as a bearer token. `timeout` is for its start.
     `restart` restarts it when it dies. `trace` records the wire in a file, or shows it to a function. `spans` makes an
-    OpenTelemetry span of each request, and sends the trace context along. `unstable` lets through what the protocol
-    only proposes. `on_stderr` is called with each line that a command writes to its
+    OpenTelemetry span of each request, and sends the trace context along. `providers` says where the agent's
+    models are, by the ids of its providers; it is told so again after a restart. `unstable` lets through what the
+    protocol only proposes. `on_stderr` is called with each line that a command writes to its
     standard error, as it is: pass it through `accord.printable.printable` before you print it to a terminal.
 
     Raises one clear error when the agent cannot be started or does not speak the protocol.
@@ -69,6 +72,7 @@ def connect(
             unstable=unstable,
             trace=trace,
             spans=spans,
+            providers=providers,
             limits=limits,
             on_stderr=on_stderr,
         )
@@ -89,6 +93,7 @@ def open(
     unstable: bool = False,
     trace: str | Path | Observer | None = None,
     spans: Spans | None = None,
+    providers: Mapping[str, Endpoint] | None = None,
     limits: Limits | None = None,
     on_stderr: Callable[[str], object] | None = None,
 ) -> RemoteAgent:
@@ -106,8 +111,9 @@ def open(
     A command is started in `cwd`, with our environment changed by `env`; `inherit` says what it gets of ours (all,
     nothing, or these names). To a URL, `headers` are sent, and `token` as a bearer token. `timeout` is for its start.
     `restart` restarts it when it dies. `trace` records the wire in a file, or shows it to a function. `spans` makes an
-    OpenTelemetry span of each request, and sends the trace context along. `unstable` lets through what the protocol
-    only proposes. `on_stderr` is called with each line that a command writes to its
+    OpenTelemetry span of each request, and sends the trace context along. `providers` says where the agent's
+    models are, by the ids of its providers; it is told so again after a restart. `unstable` lets through what the
+    protocol only proposes. `on_stderr` is called with each line that a command writes to its
     standard error, as it is: pass it through `accord.printable.printable` before you print it to a terminal.
 
     Raises one clear error when the agent cannot be started or does not speak the protocol.
@@ -126,6 +132,7 @@ def open(
             unstable=unstable,
             trace=trace,
             spans=spans,
+            providers=providers,
             limits=limits,
             on_stderr=on_stderr,
         )

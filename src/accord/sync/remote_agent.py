@@ -79,6 +79,14 @@ class RemoteAgent(Face[remote_agent.RemoteAgent]):
         """Log out; raises `CapabilityMissing` if the agent does not support it."""
         self._portal.wait(self._held.logout, self._session)
 
+    def auth_status(self) -> v1.AuthStatusResponse:
+        """Ask whether the user is logged in, and to which accounts; raises `CapabilityMissing` without support for it.
+
+        `state` is `authenticated`, `unauthenticated`, `not_required`, `unknown` or another word. The agent reports
+        changes to a handler of `remote.on(v1.AuthStatusUpdateNotification)`.
+        """
+        return self._portal.wait(self._held.auth_status, self._session)
+
     def new_session(
         self,
         cwd: str | Path | None = None,
@@ -185,6 +193,36 @@ class RemoteAgent(Face[remote_agent.RemoteAgent]):
         """
         return self._portal.wait(lambda: self._held.delete(session_id, meta=meta), self._session)
 
+    def archive(self, session_id: str, *, meta: dict[str, Json] | None = None) -> dict[str, Json]:
+        """Archive a session: lists leave it out, and an open one is closed.
+
+        `meta` is the request's `_meta`; returns that of the answer. Raises `CapabilityMissing` if the agent does not
+        support it.
+        """
+        return self._portal.wait(lambda: self._held.archive(session_id, meta=meta), self._session)
+
+    def unarchive(self, session_id: str, *, meta: dict[str, Json] | None = None) -> dict[str, Json]:
+        """Take a session out of the archive; it is not opened by that.
+
+        `meta` is the request's `_meta`; returns that of the answer. Raises `CapabilityMissing` if the agent does not
+        support it.
+        """
+        return self._portal.wait(lambda: self._held.unarchive(session_id, meta=meta), self._session)
+
+    def status(self, session_id: str, *, meta: dict[str, Json] | None = None) -> v1.SessionStatusResponse:
+        """Ask whether a session is `open` in the agent, on any connection, or only `saved`; it stays as it is.
+
+        `meta` is the request's `_meta`. Raises `CapabilityMissing` if the agent does not support it.
+        """
+        return self._portal.wait(lambda: self._held.status(session_id, meta=meta), self._session)
+
+    def set_title(self, session_id: str, title: str, *, meta: dict[str, Json] | None = None) -> str:
+        """Set the title of a session, which need not be open; returns it as the agent stored it.
+
+        `meta` is the request's `_meta`. Raises `CapabilityMissing` if the agent does not support it.
+        """
+        return self._portal.wait(lambda: self._held.set_title(session_id, title, meta=meta), self._session)
+
     def providers(self) -> list[v1.ProviderInfo]:
         """The providers of models that the client may configure."""
         return self._portal.wait(self._held.providers, self._session)
@@ -192,7 +230,11 @@ class RemoteAgent(Face[remote_agent.RemoteAgent]):
     def set_provider(
         self, provider_id: str, api_type: str, base_url: str, headers: Mapping[str, str] | None = None
     ) -> None:
-        """Set the URL of a provider, the kind of API behind it, and the headers that are sent to it."""
+        """Set the URL of a provider, the kind of API that it speaks, and the headers that are sent to it.
+
+        It counts for sessions that are opened later, and is set again after a restart of the agent. Raises ValueError
+        for a kind of API that `providers` did not list.
+        """
         self._portal.wait(lambda: self._held.set_provider(provider_id, api_type, base_url, headers), self._session)
 
     def disable_provider(self, provider_id: str) -> None:
