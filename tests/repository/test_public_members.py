@@ -15,13 +15,15 @@ GUIDE = (Path(__file__).parents[2] / "docs" / "agents.md").read_text()
 MEMBERS = {
     "Agent": """
         info program on_prompt on_session on_config command login terminal_login environment_login on_login_check
-        on_logout
+        on_logout on_auth_status provider
         on on_request on_notification session serve run
     """,
     "Session": """
-        id agent program cwd roots mcp_servers meta state title set_title client config modes models commands
+        id agent program cwd roots mcp_servers meta answer_meta system_prompt state title set_title info_meta
+        set_info_meta client config modes models commands
         permissions resources mcp resolve history tool_call fold send save
     """,
+    "Provider": "id supports required default check",
     "Config": "select switch remove values set",
     "Modes": "offer current set",
     "Commands": "add remove",
@@ -29,7 +31,7 @@ MEMBERS = {
     "RemoteTerminal": "id is_released output wait kill run_out",
     "Turn": """
         text prompt command arguments meta answer_meta context session client cwd
-        say think say_as_user end_message notice send plan tool ask elicit elicit_url usage tokens start
+        say think say_as_user end_message notice send plan tool ask elicit elicit_url usage tokens provider start
     """,
     "Tool": """
         id title kind status text content diff terminal clear locations raw_input raw_output retitle ask elicit
@@ -42,7 +44,7 @@ MEMBERS = {
 async def objects():
     """One live object of each class."""
     agent = accord.Agent("shows")
-    found = {"Agent": agent}
+    found = {"Agent": agent, "Provider": agent.provider("main", supports=["openai"])}
 
     @agent.on_prompt
     async def show(turn: accord.Turn) -> None:

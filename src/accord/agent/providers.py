@@ -65,28 +65,30 @@ class Provider:
         self._check = function
         return function
 
-    async def accept(self, endpoint: Endpoint) -> None:
-        """Raise RequestError unless this endpoint may be used; no error holds a header's value."""
-        if endpoint.api_type not in self.supports:
-            raise RequestError.invalid_params(
-                f"provider {self.id!r} has no API of type {shortened(endpoint.api_type)!r}; "
-                f"it has {', '.join(self.supports)}",
-                path="$.apiType",
-            )
-        if self._check is None:
-            return
-        try:
-            result = self._check(endpoint)
-            accepted = await result if inspect.isawaitable(result) else result
-        except RequestError as error:
-            raise RequestError(error.code, endpoint.hidden(error.message), error.data) from None
-        except Exception as error:
-            # No traceback: the texts of the errors that led to this one may hold a header's value.
-            reason = endpoint.hidden(f"{type(error).__name__}: {error}")
-            log.error("the check of provider %s failed: %s", self.id, reason)  # noqa: TRY400
-            raise RequestError.internal("The endpoint of the provider could not be checked") from None
-        if accepted is False:
-            raise RequestError.invalid_params("The agent does not accept this endpoint for the provider")
+
+async def _accept(provider: Provider, endpoint: Endpoint) -> None:
+    """Raise RequestError unless this endpoint may be used; no error holds a header's value."""
+    if endpoint.api_type not in provider.supports:
+        raise RequestError.invalid_params(
+            f"provider {provider.id!r} has no API of type {shortened(endpoint.api_type)!r}; "
+            f"it has {', '.join(provider.supports)}",
+            path="$.apiType",
+        )
+    check = provider._check  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    if check is None:
+        return
+    try:
+        result = check(endpoint)
+        accepted = await result if inspect.isawaitable(result) else result
+    except RequestError as error:
+        raise RequestError(error.code, endpoint.hidden(error.message), error.data) from None
+    except Exception as error:
+        # No traceback: the texts of the errors that led to this one may hold a header's value.
+        reason = endpoint.hidden(f"{type(error).__name__}: {error}")
+        log.error("the check of provider %s failed: %s", provider.id, reason)  # noqa: TRY400
+        raise RequestError.internal("The endpoint of the provider could not be checked") from None
+    if accepted is False:
+        raise RequestError.invalid_params("The agent does not accept this endpoint for the provider")
 
 
 class ConnectionProviders:
@@ -123,7 +125,7 @@ class ConnectionProviders:
         except ValueError as error:
             raise RequestError.invalid_params(str(error)) from None
         async with self._changing:  # one after the other, so that the last one asked for counts
-            await provider.accept(endpoint)
+            await _accept(provider, endpoint)
             self.current = {**self.current, provider.id: endpoint}
 
     async def disable(self, request: v1.DisableProviderRequest) -> None:
