@@ -108,7 +108,17 @@ ROWS = (
     Row(
         versions=(1, 2),
         how=("older name",),
-        where=("CurrentModeUpdate", "DiffPatch", "PlanFile", "PlanItems", "PlanMarkdown", "PlanRemoved"),
+        where=(
+            "CurrentModeUpdate",
+            "DiffPatch",
+            "DisableProviderRequest",
+            "PlanFile",
+            "PlanItems",
+            "PlanMarkdown",
+            "PlanRemoved",
+            "ProviderInfo",
+            "SetProviderRequest",
+        ),
         ours="read as today's field",
         theirs="missing",
         why="the protocol's pages show these names, and agents were written from them",
