@@ -10,6 +10,7 @@ What is sent for an update, the session's voice says: it speaks the version of t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from accord.agent.paths import with_absolute_paths
 from accord.agent.record import Record, encoded_update
 from accord.agent.voices.base import Voice
 from accord.engine.peer import Peer
+from accord.errors import ConnectionClosed
 from accord.schema import v1
 from accord.state import ToolCallState
 
@@ -57,7 +59,8 @@ class SessionUpdates:
 
     def report(self, update: Any) -> None:
         """Tell the client what the session does or has; this is not part of the conversation, and not kept."""
-        self.tell(self._record.frame(encoded_update(update)))
+        with suppress(ConnectionClosed):  # work that ends with the link has no client to tell
+            self.tell(self._record.frame(encoded_update(update)))
 
     def tell(self, frame: bytes) -> bool:
         """Tell the client of an update that is kept already; True if the sender should `breathe`."""
