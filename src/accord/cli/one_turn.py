@@ -257,7 +257,9 @@ class OneTurn:
             idle_timeout=options.idle_timeout or None,
             wire=view.keeps_wire,
         )
-        stop_watching = session.on_change(view.catching_up.arrived)
+        # The state tells of each update once, as it came; the session tells what readers get for it.
+        watched = session.state if view.keeps_wire else session
+        stop_watching = watched.on_change(view.catching_up.arrived)
         if lent.refusals is not None:
             lent.refusals.end_turn = reply.request_cancel
         ending = asyncio.create_task(self._close_questions(session, reply))
