@@ -79,7 +79,7 @@ async def test_the_files_of_a_diff_are_those_of_all_its_changes():
 
 
 async def test_a_policy_refuses_a_command_of_version_2_as_it_does_one_of_version_1():
-    policy = accord.PermissionPolicy.parse('[[rules]]\nanswer = "deny"\ncommands = ["rm *"]\n')
+    policy = accord.PermissionPolicy.parse('[[rules]]\nanswer = "reject"\ncommands = ["rm *"]\n')
     client = accord.Client(permissions=accord.Permissions(lambda _: True, policy=policy))
     _, _, result = await asked(asking({"type": "command", "command": "rm -r /w", "cwd": "/w"}), client=client)
     assert result == REFUSED
