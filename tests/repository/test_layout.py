@@ -54,10 +54,14 @@ accord.state
 accord.store accord.services
 accord.mcp
 accord.agent
-accord.agent.asks accord.agent.content accord.agent.declared accord.agent.forms accord.agent.paths accord.agent.plan
+accord.agent.negotiation
+accord.agent.voices
+accord.agent.asks accord.agent.cancellations accord.agent.content accord.agent.declared accord.agent.forms
+accord.agent.paths accord.agent.plan accord.agent.router
 accord.agent.prompt_queue accord.agent.record accord.agent.store_errors
 accord.agent.connected_client accord.agent.permission accord.agent.updates
-accord.agent.commands accord.agent.config_options accord.agent.remote_terminal accord.agent.terminal_text
+accord.agent.activity accord.agent.adapted accord.agent.background accord.agent.commands
+accord.agent.config_options accord.agent.remote_terminal accord.agent.terminal_text accord.agent.tool_life
 accord.agent.config
 accord.agent.remote_client
 accord.agent.elicitation
@@ -67,7 +71,8 @@ accord.agent.session
 accord.agent.open_session
 accord.agent.lifecycle accord.agent.running_turn
 accord.agent.turn
-accord.agent.definition accord.agent.functions
+accord.agent.definition accord.agent.functions accord.agent.insertion accord.agent.work
+accord.agent.second_version
 accord.agent.connection
 accord.agent.agent
 accord.client

@@ -20,7 +20,7 @@ MEMBERS = {
     """,
     "Session": """
         id agent program cwd roots mcp_servers meta state title set_title client config modes models commands
-        permissions resources mcp resolve history tool_call fold send save
+        permissions resources mcp resolve history tool_call fold send save start work
     """,
     "Config": "select switch remove values set",
     "Modes": "offer current set",
@@ -30,10 +30,11 @@ MEMBERS = {
     "Turn": """
         text prompt command arguments meta answer_meta context session client cwd
         say think say_as_user end_message notice send plan tool ask elicit elicit_url usage tokens start
+        prompts
     """,
     "Tool": """
         id title kind status text content diff terminal clear locations raw_input raw_output retitle ask elicit
-        elicit_url start fail
+        elicit_url start fail is_cancelled
     """,
 }
 
