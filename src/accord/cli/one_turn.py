@@ -14,7 +14,7 @@ from collections.abc import Coroutine, Generator
 from contextlib import AsyncExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from accord.cli import farewell, lending, opening, printing, target
+from accord.cli import farewell, lending, opening, printing, protocol, target
 from accord.cli.endings import ENDED_WELL, INTERRUPTED, REFUSED, STOPPED, WrongUsage, exit_code, one_line
 from accord.cli.view import Opened
 
@@ -125,6 +125,7 @@ class OneTurn:
             agent.target(self._view.agent_line if options.stderr or options.verbose else None),
             lent.client,
             timeout=limit,
+            versions=protocol.versions(options),
             trace=self._observer(trace),
             limits=Limits(state=KEPT),
         )

@@ -10,6 +10,7 @@ import pytest
 import accord
 from accord.schema import v1
 
+
 class Person(msgspec.Struct):
     name: str
 
@@ -205,7 +206,7 @@ async def test_sessions_are_listed_loaded_resumed_closed_and_deleted(version):
 
 @VERSIONS
 async def test_logging_in_and_out(version):
-    agent = an_agent(lambda turn: iter(["in"]))
+    agent = an_agent(lambda _: iter(["in"]))
     logged_in: list[bool] = []
 
     @agent.login("account", "Account")
