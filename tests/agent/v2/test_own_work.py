@@ -110,7 +110,7 @@ async def test_in_version_1_a_steering_prompt_is_answered_with_the_turn(serve):
             seen = len(editor.updates)
             worker.next()
             await editor.heard(lambda _, seen=seen: len(editor.updates) > seen)
-        assert not (one.done() or two.done())
+        assert (one.done(), two.done()) == (False, False)
         worker.end()
         assert [(await it).stop_reason for it in (one, two)] == ["end_turn", "end_turn"]
 
