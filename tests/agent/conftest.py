@@ -102,12 +102,14 @@ def scripted():
     return scripted
 
 
-@pytest.fixture(params=["memory", "stdio"])
+@pytest.fixture(params=["memory", "stdio", "memory, version 2", "stdio, version 2"])
 def reach(request):
     """`reach(name, ...)`: a client of ours connected to an agent of `feature_agents`, in memory and in a process."""
 
     def reach(name, *given, **options):
-        if request.param == "memory":
+        if "version 2" in request.param:
+            options["versions"] = (2,)
+        if "memory" in request.param:
             return accord.connect(feature_agents.AGENTS[name](), *given, **options)
         return accord.connect([sys.executable, feature_agents.__file__, name], *given, **options)
 

@@ -22,6 +22,8 @@ def meta(**options):
         turn.answer_meta["got"] = turn.meta
         if turn.text == "describe":
             await turn.session.set_info_meta({"_example.com/colour": "red"})
+        if turn.text == "describe again":
+            await turn.session.set_info_meta({"_example.com/size": [1]})
         if turn.text == "forget":
             await turn.session.set_info_meta(None)
         await turn.say(repr(turn.session.info_meta))

@@ -27,6 +27,10 @@ async def test_an_agent_describes_its_sessions_in_lists(reach):
         await session.prompt("describe")
         assert session.state.meta == {"_example.com/colour": "red"}
         assert [info.meta async for info in remote.sessions()] == [{"_example.com/colour": "red"}]
+        await session.prompt("describe again")
+        assert session.state.meta == {"_example.com/size": [1]}
+        assert [info.meta async for info in remote.sessions()] == [{"_example.com/size": [1]}]
+        await session.prompt("describe")
         await session.close()
         resumed = await remote.resume(session.id, "/")
         assert (await resumed.prompt("go")).text == "{'_example.com/colour': 'red'}"

@@ -21,7 +21,7 @@ MEMBERS = {
     "Session": """
         id agent program cwd roots mcp_servers meta answer_meta system_prompt state title set_title info_meta
         set_info_meta client config modes models commands
-        permissions resources mcp resolve history tool_call fold send save
+        permissions resources mcp resolve history tool_call fold send save start work
     """,
     "Provider": "id supports required default check",
     "Config": "select switch remove values set",
@@ -32,10 +32,11 @@ MEMBERS = {
     "Turn": """
         text prompt command arguments meta answer_meta context session client cwd
         say think say_as_user end_message notice send plan tool ask elicit elicit_url usage tokens provider start
+        prompts
     """,
     "Tool": """
         id title kind status text content diff terminal clear locations raw_input raw_output retitle ask elicit
-        elicit_url start fail
+        elicit_url start fail is_cancelled
     """,
 }
 

@@ -147,6 +147,27 @@ class RemoteSession:
         check_meta("session.cancel(meta=...)", meta)
         return await self._live.cancel(meta)
 
+    async def idle(self) -> None:
+        """Wait until the agent is idle in this session: no prompt is open, and no work that it began by itself.
+
+        Raises `ConnectionClosed` if the session ends before. What runs in the background does not count.
+        """
+        await self._live.idle()
+
+    async def cancel_tool_call(self, tool_call_id: str) -> None:
+        """Ask the agent to cancel one tool call, in the background too; its status follows as an update.
+
+        Raises `CapabilityMissing` unless the agent offers it for this tool call, which needs version 2.
+        """
+        await self._live.cancel_tool_call(v1.ToolCallId(tool_call_id))
+
+    async def cancel_terminal(self, terminal_id: str) -> None:
+        """Ask the agent to end the command of one of its terminals; its exit status follows as an update.
+
+        Raises `CapabilityMissing` unless the agent offers it for this terminal, which needs version 2.
+        """
+        await self._live.cancel_terminal(v1.TerminalId(terminal_id))
+
     # What it has come to
 
     def updates(self) -> AsyncIterator[v1.SessionUpdate]:
@@ -159,7 +180,7 @@ class RemoteSession:
     def on_change(self, observer: Observer) -> Callable[[], None]:
         """Call `observer` after every change of `state`, with the update or None; call the result to stop it."""
         check_callable("session.on_change()", observer)
-        return self.state.on_change(observer)
+        return self._live.on_change(observer)
 
     def tool_call(self, tool_call_id: v1.ToolCallId) -> ToolCallState | None:
         """The tool call with this id, as it stands; None if the id is unknown."""

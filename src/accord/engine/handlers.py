@@ -113,6 +113,11 @@ class Handlers:
         self.others = handler
         return handler
 
+    @property
+    def methods(self) -> set[str]:
+        """The methods of the requests and notifications that have handlers of their own."""
+        return {method for method, _ in (*self.typed, *self.raw)}
+
     def handles(self, message: type[Request[Any] | Notification]) -> bool:
         """Whether this message has a handler of its own."""
         key = (message.__method__, issubclass(message, Request))

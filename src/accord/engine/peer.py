@@ -92,6 +92,8 @@ class Posted(Generic[ResultT]):
         """A context manager: while it lasts, the handler inside which the request was sent waits for the answer."""
         self.within = sent.within
         """Wait for the answer with a total and an idle deadline; raises Timeout, and leaves the request open."""
+        self.withdraw = sent.withdraw
+        """Ask the peer not to do what was requested; its answer is handled all the same."""
         self.abandon = sent.abandon
         """Cancel the request: its answer is no longer needed."""
         self._sent = sent
@@ -203,6 +205,12 @@ class Peer:
     def handle(self, handlers: RouteSource) -> None:
         """Add these handlers; they replace earlier ones for the same messages."""
         handlers.add_routes(self._routes, self)
+
+    def handle_only(self, *handlers: RouteSource) -> None:
+        """Replace all handlers by these; those that come later go before those that come earlier."""
+        self._routes.clear()
+        for source in handlers:
+            source.add_routes(self._routes, self)
 
     def _way(self, message: Request[Any] | Notification, *, force: bool) -> _Outgoing:
         """How this message is sent; raises CapabilityMissing if it may not be."""
