@@ -5,6 +5,7 @@ import pytest
 import accord
 from accord import RequestError, v1
 from tests.agent import feature_agents
+from tests.waiting import eventually
 
 ADA = v1.AuthAccount("ada@example.com", active=True)
 
@@ -33,6 +34,7 @@ async def test_a_client_learns_of_the_account_by_asking_and_by_being_told(reach)
         assert await remote.auth_status() == v1.AuthStatusResponse("authenticated", [ADA])
         await remote.logout()
         assert await remote.auth_status() == v1.AuthStatusResponse("unauthenticated")
+        await eventually(lambda: len(told) == 2)
         assert told == [("authenticated", [ADA]), ("unauthenticated", [])]
 
 
