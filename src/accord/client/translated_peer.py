@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, TypeVar
 
 from accord.capabilities import CapabilityGuard
@@ -15,6 +16,11 @@ from accord.schema import v2
 from accord.schema.base import Notification, Request, result_type
 
 ResultT = TypeVar("ResultT")
+
+
+@functools.cache
+def _guard_of(cls: type[Request[Any]]) -> CapabilityGuard:
+    return CapabilityGuard(cls)
 
 
 class TranslatedPeer:
@@ -64,6 +70,5 @@ class TranslatedPeer:
         """The request of version 2 to send; raises CapabilityMissing unless it may be sent."""
         if not force:
             # By the class that was given: capabilities are asked for by their places in version 1.
-            guard = CapabilityGuard(request.__class__)
-            guard.check(request, self._peer.capabilities, unstable=self._peer.unstable)
+            _guard_of(request.__class__).check(request, self._peer.capabilities, unstable=self._peer.unstable)
         return request_as_v2(request, self._declared)
