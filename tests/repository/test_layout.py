@@ -67,6 +67,7 @@ accord.agent.activity accord.agent.adapted accord.agent.background accord.agent.
 accord.agent.config_options accord.agent.remote_terminal accord.agent.terminal_text accord.agent.tool_life
 accord.agent.config
 accord.agent.remote_client
+accord.agent.files accord.agent.tool_command
 accord.agent.elicitation
 accord.agent.login accord.agent.tool
 accord.agent.mcp

@@ -95,6 +95,18 @@ class Voice(ABC):
         """
         return None
 
+    def terminal_begins(self, id: str, command: str, cwd: str) -> Any | None:  # noqa: A002, ARG002
+        """The update that shows a command of the agent, which may be cancelled; None: it is shown as text."""
+        return None
+
+    def terminal_output(self, id: str, data: bytes, *, replaces: bool) -> Any | None:  # noqa: A002, ARG002
+        """The update that adds output to a terminal, or `replaces` all of it."""
+        return None
+
+    def terminal_ended(self, id: str, status: v1.TerminalExitStatus) -> Any | None:  # noqa: A002, ARG002
+        """The update that says how a command ended."""
+        return None
+
     def cancellable(self, kind: Kind, id: str, *, offered: bool) -> Any | None:  # noqa: A002, ARG002
         """The update that says whether the client may cancel this."""
         return None
