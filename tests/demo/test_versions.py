@@ -1,12 +1,11 @@
 """The built-in agent speaks both versions: each of its commands ends well in version 2 as well."""
 
-import asyncio
-
 import pytest
 
 import accord
 from accord.demo import demo_agent
 from accord.demo.agent import FEATURES
+from tests.waiting import eventually
 
 ARGUMENTS = {"edit": "", "run": "echo hello", "stream": "20", "slow": "2", "read": "a.txt", "watch": "2"}
 FAILS = {"error"}
@@ -23,9 +22,7 @@ async def test_every_command_ends_well_in_both_versions(tmp_path, version, featu
         outcome = await session.prompt(f"/{feature} {ARGUMENTS.get(feature, '')}".strip())
         assert outcome.text
         if feature == "watch":
-            async with asyncio.timeout(30):
-                while "over" not in session.state.messages[-1].text:
-                    await asyncio.sleep(0)
+            await eventually(lambda: "over" in session.state.messages[-1].text)
 
 
 async def test_in_version_2_files_and_commands_are_those_of_its_own_machine(tmp_path):

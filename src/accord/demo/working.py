@@ -105,10 +105,10 @@ async def run_line(turn: Turn, tool: Tool, line: str) -> str:
     except ValueError as error:
         await tool.fail(str(error))
         return f"I do not understand that command: {error}."
-    return await run_in_terminal(turn, tool, command, arguments)
+    return await run_in_terminal(tool, command, arguments)
 
 
-async def run_in_terminal(turn: Turn, tool: Tool, command: str, arguments: list[str]) -> str:
+async def run_in_terminal(tool: Tool, command: str, arguments: list[str]) -> str:
     async with tool.command([command, *arguments]) as running:
         result = await running.wait(PATIENCE)
     await tool.raw_output({"exitCode": result.exit_code, "signal": result.signal})
