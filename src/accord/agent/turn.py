@@ -151,7 +151,7 @@ class Turn(Elicits, Generic[StateT]):
     async def send(self, update: v1.SessionUpdate) -> None:
         """Send an update of any kind, such as one that has no method here."""
         check_update("turn.send()", update)
-        await self._running.send(update)
+        await self._running.send_given(update)
 
     def _begin_message(self, speaker: type[object]) -> None:
         # prompt-turn, Message IDs: the chunks of one message share an id, and the next message has another.

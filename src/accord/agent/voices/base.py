@@ -79,6 +79,10 @@ class Voice(ABC):
     def fitted(self, update: Any) -> Sequence[Any]:
         """What is sent for this update, in order; raises ConversionError for what this version cannot express."""
 
+    @abstractmethod
+    def newer(self, update: Any) -> Sequence[Any]:
+        """What is sent for an update of version 2 that an author made."""
+
     def told(self, tool_call: v1.ToolCallUpdate) -> None:  # noqa: B027  (only a voice with a memory needs it)
         """The client has learnt this of a tool call from another message, such as a question."""
 

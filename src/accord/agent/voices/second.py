@@ -67,6 +67,9 @@ class SecondVoice(Voice):
             return ()  # the mode is a config option, whose update is sent as well
         return (to_v2(update),)
 
+    def newer(self, update: Any) -> Sequence[Any]:
+        return (update,)
+
     def _with_id(self, chunk: Any) -> Any:
         """A chunk with the id of its message, which every message has in version 2."""
         if chunk.message_id is not None:
