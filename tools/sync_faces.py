@@ -78,6 +78,15 @@ OWN = {
             '''All that the agent says in the turn; waits for its end, and raises the error that it failed with.'''
             return self.outcome().text
     """,
+    ("Reply", "inserted"): """
+        @property
+        def inserted(self) -> str | None:
+            '''The id of the prompt's message; waits until the prompt has its place in the conversation.
+
+            None if the prompt was cancelled before, and from agents of version 1, which do not tell it.
+            '''
+            return self._portal.wait(lambda: self._held.inserted, self._session)
+    """,
     ("Reply", "__anext__"): """
         def __next__(self) -> v1.SessionUpdate:
             try:

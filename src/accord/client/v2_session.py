@@ -69,6 +69,11 @@ class LiveSessionV2(LiveSession):
         self._is_folding = False
         self.state.on_replacement(self._was_replaced)
 
+    @property
+    def update_type(self) -> Any:
+        """The type of the session's updates on the wire."""
+        return v2.SessionUpdate
+
     # Turns
 
     def _send(self, turn: PendingTurn) -> None:
