@@ -28,7 +28,7 @@ async def ask(turn: accord.Turn) -> None:
 
 
 @agent.command("fail", "Fail")
-async def fail(turn: accord.Turn) -> None:
+async def fail(_: accord.Turn) -> None:
     raise accord.RequestError.internal("the model is silent")
 
 
@@ -40,9 +40,9 @@ async def wait(turn: accord.Turn) -> None:
 
 @agent.command("run", "Run a command")
 async def run(turn: accord.Turn) -> None:
-    async with turn.tool("Run", kind="execute") as tool:
-        async with tool.command([sys.executable, "-c", "print('ran')"]) as command:
-            await command.wait()
+    program = [sys.executable, "-c", "print('ran')"]
+    async with turn.tool("Run", kind="execute") as tool, tool.command(program) as command:
+        await command.wait()
 
 
 @agent.command("watch", "Work in the background")
