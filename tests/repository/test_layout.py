@@ -13,7 +13,7 @@ SOURCE = Path(__file__).parents[2] / "src"
 
 ORDER = """
 accord.folders accord.masking accord.printable accord.suggestions
-accord.last_lines
+accord.last_lines accord.fences
 accord.errors accord.consent
 accord.extras
 accord.loading
@@ -58,12 +58,16 @@ accord.agent.negotiation
 accord.agent.voices
 accord.agent.asks accord.agent.cancellations accord.agent.content accord.agent.declared accord.agent.forms
 accord.agent.paths accord.agent.plan accord.agent.router
+accord.agent.entries accord.agent.folded_record
+accord.agent.replay_v1 accord.agent.replay_v2
+accord.agent.replay
 accord.agent.prompt_queue accord.agent.record accord.agent.store_errors
 accord.agent.connected_client accord.agent.permission accord.agent.updates
 accord.agent.activity accord.agent.adapted accord.agent.background accord.agent.commands
 accord.agent.config_options accord.agent.remote_terminal accord.agent.terminal_text accord.agent.tool_life
 accord.agent.config
 accord.agent.remote_client
+accord.agent.files accord.agent.tool_command
 accord.agent.elicitation
 accord.agent.login accord.agent.tool
 accord.agent.mcp

@@ -7,6 +7,8 @@ import logging
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from accord.errors import ConnectionClosed
+
 T = TypeVar("T")
 
 log = logging.getLogger("accord")
@@ -28,7 +30,10 @@ class BackgroundTasks:
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, ConnectionClosed):
+            log.info("background work of %s ended with its connection: %s", self._name, error)
+        elif error is not None:
             log.error("background work of %s failed", self._name, exc_info=error)
 
     async def end(self, grace: float) -> None:

@@ -18,7 +18,7 @@ from accord.agent.prompt_queue import CANCELLED
 from accord.agent.remote_client import ClientLink
 from accord.agent.router import Router
 from accord.agent.running_turn import RunningTurn, meant_by
-from accord.agent.store_errors import told
+from accord.agent.store_errors import not_found, told
 from accord.agent.turn import AddedPrompt, Turn
 from accord.agent.work import work_in
 from accord.capabilities import Capabilities
@@ -209,6 +209,8 @@ class AgentConnection:
         except StoreError as error:
             if error.reason in ("taken", "gone"):
                 await self._lifecycle.let_go(session)
+            if insertion is not None and error.reason == "taken":
+                raise not_found(session.id) from error  # version 2: a session that is not active here is not found
             raise told(error, session.id) from error
         return self._response(running, turn, place.stop_reason)
 

@@ -155,7 +155,7 @@ class Lifecycle:
             self._surroundings,
             v1.SessionId(stored.id),
             checked_folders(stored.cwd, stored.roots),
-            Record(self._store, stored),
+            Record(self._store, stored, self._surroundings.client.version),
             mcp_servers=request.mcp_servers,
             meta=request.meta,
         )

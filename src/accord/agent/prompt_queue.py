@@ -187,10 +187,12 @@ class QueuedPrompt:
         if self.is_cancelled:
             self.stop_reason = CANCELLED
         dropped = error is not None and self._is_dropped(error)
-        if self._at_end is not None:
-            dropped = self._at_end(None if dropped else error) or dropped
-        self._finish_joined(None if dropped else error)
-        self._turns.leave(self)
+        try:
+            if self._at_end is not None:
+                dropped = self._at_end(None if dropped else error) or dropped
+        finally:
+            self._finish_joined(None if dropped else error)
+            self._turns.leave(self)
         return dropped
 
     def _is_dropped(self, error: BaseException) -> bool:

@@ -10,6 +10,7 @@ What is sent for an update, the session's voice says: it speaks the version of t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from accord.agent.paths import with_absolute_paths
 from accord.agent.record import Record, encoded_update
 from accord.agent.voices.base import Voice
 from accord.engine.peer import Peer
+from accord.errors import ConnectionClosed
 from accord.schema import v1
 from accord.state import ToolCallState
 
@@ -50,6 +52,14 @@ class SessionUpdates:
         elif self._peer.connection.tell(frame):
             await self._peer.breathe()
 
+    async def send_given(self, update: v1.SessionUpdate) -> None:
+        """`send` for an update that an author made, in whichever version of the protocol."""
+        if update.__class__.__module__.startswith("accord.schema.v2."):
+            for fitted in self.voice.newer(update):
+                await self.send(fitted)
+        else:
+            await self.send(update)
+
     async def _send_looked_at(self, update: Any) -> None:
         for fitted in self.voice.fitted(self._checked(update)):
             if self.tell(self._record.keep_now(fitted) or await self._record.keep(fitted)):
@@ -57,7 +67,8 @@ class SessionUpdates:
 
     def report(self, update: Any) -> None:
         """Tell the client what the session does or has; this is not part of the conversation, and not kept."""
-        self.tell(self._record.frame(encoded_update(update)))
+        with suppress(ConnectionClosed):  # work that ends with the link has no client to tell
+            self.tell(self._record.frame(encoded_update(update)))
 
     def tell(self, frame: bytes) -> bool:
         """Tell the client of an update that is kept already; True if the sender should `breathe`."""
