@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -25,11 +25,22 @@ from accord.capabilities import Capabilities, updates_that_need
 from accord.schema import v1
 from accord.schema.base import Unknown
 from accord.schema.hints import Tagged, node_of
-from accord.state import Message, ToolCallState
+from accord.state import Message, SessionState, ToolCallState
 from accord.state.values import Update
 
 PART = 256 * 1024
 """Characters of a message from which on it is told in parts."""
+
+
+class Writer(Protocol):
+    """What `replay_v1` and `replay_v2` have in common: the updates of one version."""
+
+    def message(self, told: Message, content: Sequence[v1.ContentBlock], *, first: bool) -> Iterator[Any]: ...
+    def whole_message(self, told: Message) -> Iterator[Any]: ...
+    def tool_call(self, call: ToolCallState, state: SessionState) -> Any: ...
+    def thing(self, key: Key, state: SessionState) -> list[Any]: ...
+    def ending(self, record: FoldedRecord) -> Iterator[Any]: ...
+    def closing(self, calls: Sequence[v1.ToolCallId], terminals: Sequence[v1.TerminalId]) -> list[Any]: ...
 
 
 class Replay:
@@ -170,7 +181,7 @@ def _in_parts(content: Sequence[v1.ContentBlock]) -> list[v1.ContentBlock]:
     return parts
 
 
-def _writer(version: Version) -> Any:
+def _writer(version: Version) -> Writer:
     if version == 1:
         return replay_v1
     from accord.agent import replay_v2

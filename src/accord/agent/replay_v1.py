@@ -55,9 +55,10 @@ def _block(block: v1.ContentBlock) -> v1.ContentBlock | None:
     if isinstance(block, v1.TextContent) and block.annotations is None:
         return block
     try:
-        return codec.convert(codec.plain(block), v1.ContentBlock)
+        found: v1.ContentBlock = codec.convert(codec.plain(block), v1.ContentBlock)
     except DecodeError:
         return None
+    return found
 
 
 def _blocks(blocks: Sequence[v1.ContentBlock]) -> list[v1.ContentBlock]:

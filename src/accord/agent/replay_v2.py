@@ -58,9 +58,10 @@ def block(value: Any) -> v2.ContentBlock | None:
     if isinstance(value, v1.TextContent) and value.annotations is None:
         return v2.TextContent(value.text, meta=value.meta)
     try:
-        return codec.convert(codec.plain(value), v2.ContentBlock)
+        found: v2.ContentBlock = codec.convert(codec.plain(value), v2.ContentBlock)
     except DecodeError:
         return None
+    return found
 
 
 def blocks(values: Sequence[Any]) -> list[v2.ContentBlock]:
@@ -144,7 +145,8 @@ def _state(it: Subagent) -> v2.StateUpdate | None:
     if it.state is None or isinstance(it.state, Unknown):
         return it.state
     plain = {**codec.plain(it.state), **({} if it.background is None else {"background": codec.plain(it.background)})}
-    return codec.convert(plain, v2.StateUpdate)
+    state: v2.StateUpdate = codec.convert(plain, v2.StateUpdate)
+    return state
 
 
 def _session_message(it: SessionMessageState) -> v2.SessionMessage:
