@@ -58,7 +58,9 @@ accord.agent.negotiation
 accord.agent.voices
 accord.agent.asks accord.agent.cancellations accord.agent.content accord.agent.declared accord.agent.forms
 accord.agent.paths accord.agent.plan accord.agent.router
-accord.agent.entries accord.agent.folded_record
+accord.agent.entries
+accord.agent.survey
+accord.agent.folded_record
 accord.agent.replay_v1 accord.agent.replay_v2
 accord.agent.replay
 accord.agent.prompt_queue accord.agent.record accord.agent.store_errors
