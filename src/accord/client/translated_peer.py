@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any, TypeVar
 
 from accord.capabilities import CapabilityGuard
@@ -18,9 +17,14 @@ from accord.schema.base import Notification, Request, result_type
 ResultT = TypeVar("ResultT")
 
 
-@functools.cache
+_guards: dict[type, CapabilityGuard] = {}
+
+
 def _guard_of(cls: type[Request[Any]]) -> CapabilityGuard:
-    return CapabilityGuard(cls)
+    guard = _guards.get(cls)
+    if guard is None:
+        guard = _guards[cls] = CapabilityGuard(cls)
+    return guard
 
 
 class TranslatedPeer:

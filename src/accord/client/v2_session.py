@@ -216,7 +216,7 @@ class LiveSessionV2(LiveSession):
             if self._foreground.activity == IDLE:
                 self._settle()
 
-    def _stream(self, update: v2.ContentChunk, size: int) -> bool:
+    def _stream(self, update: v2.AgentMessageChunk | v2.AgentThoughtChunk, size: int) -> bool:
         """Take a chunk of plain text while one turn is open and nothing else has to know; False for any other."""
         if len(self._open) != 1 or self._observers:
             return False
