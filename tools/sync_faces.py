@@ -64,7 +64,7 @@ LEFT_OUT = {
     "RemoteAgent": {"peer"},  # coroutines everywhere; `request`, `notify` and `on` reach the low level
     "SessionState": {  # what fills a state is for its connection
         "add", "add_all", "add_prompt", "end_turn", "cancel_unfinished", "set_modes", "set_config", "set_mode", "clear",
-        "add_prompt_copy", "name_prompt", "drop_prompt", "refuse", "show_latest_plan",
+        "add_prompt_copy", "name_prompt", "drop_prompt", "refuse", "show_latest_plan", "forget", "drain",
     },
 }  # fmt: skip
 
@@ -77,6 +77,15 @@ OWN = {
         def text(self) -> str:
             '''All that the agent says in the turn; waits for its end, and raises the error that it failed with.'''
             return self.outcome().text
+    """,
+    ("Reply", "inserted"): """
+        @property
+        def inserted(self) -> str | None:
+            '''The id of the prompt's message; waits until the prompt has its place in the conversation.
+
+            None if the prompt was cancelled before, and from agents of version 1, which do not tell it.
+            '''
+            return self._portal.wait(lambda: self._held.inserted, self._session)
     """,
     ("Reply", "__anext__"): """
         def __next__(self) -> v1.SessionUpdate:

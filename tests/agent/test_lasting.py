@@ -502,7 +502,8 @@ async def test_tool_calls_left_open_by_a_crash_are_replayed_as_failed_once(serve
     for _ in range(2):
         async with serve(agent) as editor:
             await editor.request(load("s"))
-            assert [(it.tool_call_id, it.title, it.status) for it in editor.updates] == [
+            calls = folded(editor.updates).tool_calls.values()
+            assert [(call.id, call.title, call.status) for call in calls] == [
                 ("done", "Done", "completed"),
                 ("pending", "Pending", "failed"),
                 ("running", "Still running", "failed"),

@@ -6,11 +6,10 @@ import random
 import msgspec
 import pytest
 
-from accord.agent import replay_v2
 from accord.agent.entries import marked, read
-from accord.agent.folded_record import FoldedRecord
 from accord.agent.record import encoded_update
-from accord.agent.replay import closing, replay
+from accord.agent.replay import PART, Replay
+from accord.agent.survey import Survey
 from accord.capabilities import Capabilities
 from accord.schema import codec, v1, v2
 from accord.schema.base import Unknown
@@ -39,16 +38,30 @@ def entries(seed, *versions):
     return made
 
 
+def entries_of(version, *updates):
+    """These updates as entries of this version."""
+    return [marked(encoded_update(update), version) for update in updates]
+
+
 def recorded(some_entries):
-    record = FoldedRecord()
+    """What the entries amount to."""
+    return folded(map(read, some_entries))
+
+
+def replayed(some_entries, version, capabilities=KNOWS_ALL, *, page=7, alive=None):
+    """The replay of a record, as it arrives at the client; pages of the record are this long."""
+    survey = Survey()
     for entry in some_entries:
-        record.add(read(entry))
-    return record
-
-
-def replayed(record, version, capabilities=KNOWS_ALL):
-    """The replay of a record, as it arrives at the client."""
-    return [codec.decode(encoded_update(update), UPDATES[version]) for update in replay(record, version, capabilities)]
+        survey.add(entry)
+    replay, told = Replay(survey, version, capabilities), []
+    for number, entry in enumerate(some_entries, 1):
+        replay.add(read(entry))
+        if number % page == 0:
+            told += replay.now()
+    told += replay.rest()
+    if alive is not None:
+        told += replay.closing(alive)
+    return [codec.decode(encoded_update(update), UPDATES[version]) for update in told]
 
 
 def folded(updates):
@@ -85,16 +98,16 @@ def plain(value):
 @pytest.mark.parametrize("version", [1, 2])
 def test_a_replay_in_the_same_version_amounts_to_the_record(version):
     for seed in SEEDS:
-        record = recorded(entries(seed, version))
-        told = replayed(record, version)
-        assert seen(folded(told)) == seen(record.state), f"seed {seed}"
+        record = entries(seed, version)
+        told = replayed(record, version, page=1 + seed % 9)
+        assert seen(folded(told)) == seen(recorded(record)), f"seed {seed}"
 
 
 def test_a_replay_to_a_client_that_holds_the_session_already_changes_nothing():
     for seed in SEEDS:
-        record, held = recorded(entries(seed, 2)), recorded(entries(seed, 2)).state
+        record, held = entries(seed, 2), recorded(entries(seed, 2))
         held.add_all(replayed(record, 2))
-        both = seen(held), seen(record.state)
+        both = seen(held), seen(recorded(record))
         for each in both:
             del each["unknown"]  # unknown updates are events: the client has them twice
         assert both[0] == both[1], f"seed {seed}"
@@ -103,11 +116,9 @@ def test_a_replay_to_a_client_that_holds_the_session_already_changes_nothing():
 @pytest.mark.parametrize("version", [1, 2])
 def test_a_replay_of_a_replay_is_the_same(version):
     for seed in SEEDS:
-        told = replayed(recorded(entries(seed, version)), version)
-        record = FoldedRecord()
-        for update in told:
-            record.add(update)
-        assert replayed(record, version) == told, f"seed {seed}"
+        told = replayed(entries(seed, version), version)
+        again = [marked(encoded_update(update), version) for update in told]
+        assert replayed(again, version) == told, f"seed {seed}"
 
 
 def without_nulls(meta):
@@ -165,36 +176,61 @@ def common(state):
 @pytest.mark.parametrize("version", [1, 2])
 def test_a_replay_in_either_version_tells_what_both_can_say(written, version):
     for seed in SEEDS:
-        record = recorded(entries(seed, *written))
-        told = folded(replayed(record, version))
-        ours, theirs = common(told), common(record.state)
+        record = entries(seed, *written)
+        known = recorded(record)
+        ours, theirs = common(folded(replayed(record, version))), common(known)
         for each in ours, theirs:
             # The plan without an id is the plan `main` in version 2.
             each["plans"].discard("main")
-        if record.state.plan_id is not None if version == 1 else record.plan is None:
+        if known.plan_id is not None or (version == 2 and known.plans):
             del ours["plan"], theirs["plan"]  # in version 2 it is one of the plans with ids
         assert ours == theirs, f"seed {seed}"
 
 
 def test_a_message_is_replayed_whole_with_its_id():
-    record = FoldedRecord()
-    for text in ("Hel", "lo", " there"):
-        record.add(v1.AgentMessageChunk.of(text, v1.MessageId("m")))
+    chunks = [v1.AgentMessageChunk.of(text, v1.MessageId("m")) for text in ("Hel", "lo", " there")]
+    record = entries_of(1, *chunks)
     assert replayed(record, 1) == [v1.AgentMessageChunk.of("Hello there", v1.MessageId("m"))]
     assert replayed(record, 2) == [v2.AgentMessage(v2.MessageId("m"), [v2.TextContent("Hello there")], meta=None)]
 
 
 def test_a_message_without_an_id_gets_one_in_version_2():
-    record = FoldedRecord()
-    record.add(v1.UserMessageChunk.of("Hi"))
-    record.add(v1.AgentMessageChunk.of("Hello"))
+    record = entries_of(1, v1.UserMessageChunk.of("Hi"), v1.AgentMessageChunk.of("Hello"))
     assert [update.message_id for update in replayed(record, 2)] == ["message-0", "message-1"]
 
 
+@pytest.mark.parametrize("written", [1, 2])
+@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("page", [1, 40, 10_000])
+def test_a_long_message_is_told_in_parts_and_nothing_of_it_is_lost(written, version, page):
+    chunk = (v1 if written == 1 else v2).AgentMessageChunk
+    text = "".join(chr(0x1F600 + number % 50) + "x" * 9_999 for number in range(100))
+    chunks = [chunk.of(text[at : at + 9_000], v1.MessageId("m")) for at in range(0, len(text), 9_000)]
+    if written == 2:
+        chunks.insert(20, v2.AgentMessage(v2.MessageId("m"), []))
+        text = text[20 * 9_000 :]
+    told = replayed(entries_of(written, *chunks), version, page=page)
+    assert len(told) >= 3
+    assert max(len(encoded_update(update)) for update in told) < 4 * PART
+    [message] = folded(told).messages
+    assert (message.id, message.text) == ("m", text)
+
+
+def test_a_message_that_changes_late_is_told_in_its_place():
+    record = entries_of(
+        2,
+        v2.AgentMessage.of(v2.MessageId("a"), "first"),
+        *(v2.AgentMessage.of(v2.MessageId(f"m{number}"), "x") for number in range(50)),
+        v2.AgentMessage.of(v2.MessageId("a"), "changed"),
+    )
+    told = replayed(record, 2, page=5)
+    assert [update.message_id for update in told][:2] == ["a", "m0"]
+    assert told[0].content == [v2.TextContent("changed")]
+
+
 def test_a_replayed_tool_call_resets_what_the_client_may_hold():
-    record = FoldedRecord()
-    record.add(v2.ToolCallProgress(v2.ToolCallId("t"), "Look"))
-    [update] = list(replay_v2.replayed(record))
+    record = entries_of(2, v2.ToolCallProgress(v2.ToolCallId("t"), "Look"))
+    [update] = replayed(record, 2)
     assert json.loads(codec.encode(update)) == {
         "sessionUpdate": "tool_call_update",
         "toolCallId": "t",
@@ -212,17 +248,16 @@ def test_a_replayed_tool_call_resets_what_the_client_may_hold():
 
 
 def test_a_terminal_is_text_in_version_1_and_one_update_in_version_2():
-    record = FoldedRecord()
     terminal, tool = v2.TerminalId("x"), v2.ToolCallId("t")
-    for update in (
+    record = entries_of(
+        2,
         v2.ToolCallProgress(tool, "Test", content=[v2.Terminal(terminal)]),
         v2.TerminalUpdate(terminal, "make test", "/w"),
         v2.TerminalOutputChunk.of(terminal, b"one\n"),
         v2.TerminalOutputChunk.of(terminal, b"two\n"),
         v2.TerminalUpdate(terminal, exit_status=v2.TerminalExitStatus(2)),
-    ):
-        record.add(update)
-    [call] = replayed(record, 1)
+    )
+    [call] = replayed(record, 1, page=1)
     assert call.content == [v1.Content.of("```\n$ make test\none\ntwo\n(exit code 2)\n```")]
     call, shown = replayed(record, 2)
     assert call.content == [v2.Terminal(terminal)]
@@ -230,40 +265,35 @@ def test_a_terminal_is_text_in_version_1_and_one_update_in_version_2():
 
 
 def test_a_diff_is_a_diff_in_version_1_where_its_patch_has_the_whole_texts_and_else_text():
-    record = FoldedRecord()
-    whole = v2.Diff.of("/a", "b\n", "a\n")
-    moved = v2.Diff([v2.DiffMove("/a", "/b")])
-    record.add(v2.ToolCallProgress(v2.ToolCallId("t"), "Edit", content=[whole, moved]))
-    [call] = replayed(record, 1)
+    whole, moved = v2.Diff.of("/a", "b\n", "a\n"), v2.Diff([v2.DiffMove("/a", "/b")])
+    [call] = replayed(entries_of(2, v2.ToolCallProgress(v2.ToolCallId("t"), "Edit", content=[whole, moved])), 1)
     assert call.content == [v1.Diff("/a", "b\n", "a\n"), v1.Content.of("```\nmoved /a to /b\n```")]
 
 
 def test_a_client_of_version_1_without_plans_with_ids_gets_the_plan_that_was_updated_last():
-    record = FoldedRecord()
-    record.add(v2.PlanUpdate.of(v2.PlanId("a"), "one"))
-    record.add(v2.PlanUpdate.of(v2.PlanId("b"), v2.PlanEntry.of("two", status="cancelled")))
+    record = entries_of(
+        2,
+        v2.PlanUpdate.of(v2.PlanId("a"), "one"),
+        v2.PlanUpdate.of(v2.PlanId("b"), v2.PlanEntry.of("two", status="cancelled")),
+    )
     assert replayed(record, 1, KNOWS_LITTLE) == [v1.Plan.of(v1.PlanEntry.of("two", status="completed"))]
     assert [type(update) for update in replayed(record, 1)] == [v1.PlanUpdate, v1.PlanUpdate]
 
 
 def test_an_unknown_update_stays_in_its_place_and_gets_no_meaning_in_the_other_version():
-    record = FoldedRecord()
     strange = Unknown("_glow", {"sessionUpdate": "_glow"})
     newer = Unknown("agent_message", {"sessionUpdate": "agent_message", "messageId": "m"})
-    for update in (v1.UserMessageChunk.of("a"), strange, newer, v1.AgentMessageChunk.of("b")):
-        record.add(update)
+    record = entries_of(1, v1.UserMessageChunk.of("a"), strange, newer, v1.AgentMessageChunk.of("b"))
     assert replayed(record, 1)[1:3] == [strange, newer]
     assert [type(update) for update in replayed(record, 2)] == [v2.UserMessage, Unknown, v2.AgentMessage]
 
 
 def test_what_a_crash_has_left_open_is_closed_and_what_is_alive_stays_open():
-    record = FoldedRecord()
+    record = []
     for name in ("dead", "alive"):
-        record.add(v2.ToolCallProgress(v2.ToolCallId(name), status="in_progress"))
-        record.add(v2.TerminalUpdate(v2.TerminalId(f"{name}-terminal")))
-    closed = list(closing(record, 2, alive={"alive", "alive-terminal"}))
-    assert closed == [
-        v2.ToolCallProgress(v2.ToolCallId("dead"), status="failed", capabilities=None),
-        v2.TerminalUpdate(v2.TerminalId("dead-terminal"), exit_status=v2.TerminalExitStatus(), capabilities=None),
-    ]
-    assert [update.tool_call_id for update in closing(record, 1)] == ["dead", "alive"]
+        record += entries_of(2, v2.ToolCallProgress(v2.ToolCallId(name), status="in_progress"))
+        record += entries_of(2, v2.TerminalUpdate(v2.TerminalId(f"{name}-terminal")))
+    state = folded(replayed(record, 2, page=1, alive={"alive", "alive-terminal"}))
+    assert [call.status for call in state.tool_calls.values()] == ["failed", "in_progress"]
+    assert [terminal.exit_status for terminal in state.terminals.values()] == [v2.TerminalExitStatus(), None]
+    assert {call.status for call in folded(replayed(record, 1, alive=())).tool_calls.values()} == {"failed"}

@@ -24,7 +24,7 @@ MEMBERS = {
         updates on_change tool_call markdown
         set_mode set_model set_config set_title fork close
     """,
-    "Reply": "prompt inserted wire text iter_text done cancelled cancel request_cancel",
+    "Reply": "prompt inserted wire text iter_text changes done cancelled cancel request_cancel",
 }
 
 

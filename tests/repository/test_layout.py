@@ -58,7 +58,9 @@ accord.agent.negotiation
 accord.agent.voices
 accord.agent.asks accord.agent.cancellations accord.agent.content accord.agent.declared accord.agent.forms
 accord.agent.paths accord.agent.plan accord.agent.providers accord.agent.router accord.agent.system_prompt
-accord.agent.entries accord.agent.folded_record
+accord.agent.entries
+accord.agent.survey
+accord.agent.folded_record
 accord.agent.replay_v1 accord.agent.replay_v2
 accord.agent.replay
 accord.agent.prompt_queue accord.agent.record accord.agent.store_errors
@@ -67,6 +69,7 @@ accord.agent.activity accord.agent.adapted accord.agent.background accord.agent.
 accord.agent.config_options accord.agent.remote_terminal accord.agent.terminal_text accord.agent.tool_life
 accord.agent.config
 accord.agent.remote_client
+accord.agent.files accord.agent.tool_command
 accord.agent.elicitation
 accord.agent.login accord.agent.tool
 accord.agent.mcp

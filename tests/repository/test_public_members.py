@@ -32,11 +32,11 @@ MEMBERS = {
     "Turn": """
         text prompt command arguments meta answer_meta context session client cwd
         say think say_as_user end_message notice send plan tool ask elicit elicit_url usage tokens provider start
-        prompts
+        prompts files
     """,
     "Tool": """
         id title kind status text content diff terminal clear locations raw_input raw_output retitle ask elicit
-        elicit_url start fail is_cancelled
+        elicit_url start fail is_cancelled command
     """,
 }
 

@@ -14,7 +14,7 @@ from typing import Any
 from accord.engine.context import Context
 from accord.engine.handlers import Handlers
 from accord.errors import ConversionError, RequestError
-from accord.schema import v1
+from accord.schema import v1, v2
 from accord.schema.base import Request
 from accord.schema.conversion import to_v1, to_v2
 from accord.schema.methods import methods
@@ -51,6 +51,18 @@ def in_version_1(value: Any) -> Any:
         return to_v1(value)
     except ConversionError as error:
         raise RequestError.invalid_params(f"this agent does not support it: {error.reason}") from error
+
+
+def prompt_in_version_1(request: v2.PromptRequest) -> v1.PromptRequest:
+    """A prompt in version 1. Plain text, which most prompts are, is not converted field by field."""
+    blocks = [_plain_text(block) or in_version_1(block) for block in request.prompt]
+    return v1.PromptRequest(request.session_id, blocks, meta=request.meta)
+
+
+def _plain_text(block: v2.ContentBlock) -> v1.TextContent | None:
+    if isinstance(block, v2.TextContent) and block.annotations is None and block.meta is None:
+        return v1.TextContent(block.text)
+    return None
 
 
 def _message_of(method: str, *, is_request: bool) -> type[Any] | None:

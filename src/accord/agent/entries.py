@@ -39,9 +39,10 @@ def read(entry: bytes) -> Update:
     """The update of an entry; raises StoreError if it is malformed, or of a version that Accord does not know."""
     version, update = update_in(entry)
     try:
-        return _reader(version)(update)
+        found: Update = _reader(version)(update)
     except DecodeError as error:
         raise damaged(str(error)) from error
+    return found
 
 
 def _reader(version: int) -> Callable[[bytes], Any]:

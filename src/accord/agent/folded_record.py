@@ -10,16 +10,13 @@ they came, so that what the state does not show, such as their `_meta`, is not l
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
 from typing import Any, TypeAlias
 
+from accord.agent.survey import Key
 from accord.schema import v1
 from accord.schema.base import Unknown
-from accord.state import SessionState, ToolCallState
+from accord.state import SessionState
 from accord.state.values import Update
-
-Key: TypeAlias = tuple[str, str]
-"""The kind of something in a session, and its id."""
 
 Place: TypeAlias = int | Key | Unknown
 """What stands at a place of the replay: an entry of the timeline, something with an id, or an unknown update."""
@@ -88,10 +85,6 @@ class FoldedRecord:
         plan: v1.Plan | None = self.latest.get("plan")
         is_current = plan is not None and (self.state.plan_id is not None or self.state.plan == plan.entries)
         return plan if is_current else None
-
-    def unfinished(self, alive: Collection[str] = ()) -> Iterator[ToolCallState]:
-        """The tool calls that a crash has left open; those that are alive still run."""
-        return (call for call in self.state.tool_calls.values() if not call.is_finished and call.id not in alive)
 
 
 def _plan_id(plan: Any) -> v1.PlanId:

@@ -15,15 +15,15 @@ from __future__ import annotations
 
 import functools
 import secrets
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 from msgspec import UNSET
 
 from accord.agent.entries import Version, marked, read
-from accord.agent.folded_record import FoldedRecord
-from accord.agent.replay import closing, replay
+from accord.agent.replay import Replay
+from accord.agent.survey import Survey
 from accord.schema import codec, v1
 from accord.schema.base import Json
 from accord.schema.hints import Tagged, node_of
@@ -182,15 +182,23 @@ class Record:
 
         `alive` are the ids of tool calls and terminals that still run, in the background.
         """
-        record = FoldedRecord()
-        async for update in self._updates():
-            record.add(update)
-        closed = list(closing(record, self.version, alive))
+        survey = Survey()
+        async for page in self._pages():
+            for entry in page:
+                survey.add(entry)
+        replay = Replay(survey, self.version, peer.capabilities)
+        async for page in self._pages():
+            for entry in page:
+                replay.add(read(entry))
+            await self._tell(peer, replay.now())
+        await self._tell(peer, replay.rest())
+        closed = replay.closing(alive)
         if closed:
             await self._write([encoded_update(update) for update in closed], NOTHING)
-            for update in closed:
-                record.add(update)
-        for update in replay(record, self.version, peer.capabilities):
+            await self._tell(peer, closed)
+
+    async def _tell(self, peer: Peer, updates: Iterable[Any]) -> None:
+        for update in updates:
             if peer.connection.tell(self.frame(encoded_update(update))):
                 await peer.connection.breathe()
 

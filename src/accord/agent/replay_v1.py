@@ -23,7 +23,8 @@ from typing import Any, cast, get_args
 
 from msgspec import UNSET
 
-from accord.agent.folded_record import FoldedRecord, Key
+from accord.agent.folded_record import FoldedRecord
+from accord.agent.survey import Key
 from accord.errors import ConversionError, DecodeError
 from accord.fences import fenced
 from accord.schema import codec, v1
@@ -37,28 +38,16 @@ _STEP_STATUSES = {word: word for word in get_args(v1.PlanEntryStatus)} | {"cance
 _PRIORITIES = frozenset(get_args(v1.PlanEntryPriority))
 
 
-def replayed(record: FoldedRecord) -> Iterator[Any]:
-    """The updates of version 1 that amount to this record."""
-    state = record.state
-    for place in record.order:
-        if isinstance(place, int):
-            [entry] = state.between(place, place + 1)
-            yield from _message(entry) if isinstance(entry, Message) else [_tool_call(entry, state)]
-        elif isinstance(place, Unknown):
-            yield place
-        else:
-            yield from _thing(place, state)
-    yield from _plans(record)
-    yield from _settings(record)
-
-
-# The conversation
-
-
-def _message(message: Message) -> Iterator[Any]:
-    for block in message.content:
+def message(told: Message, content: Sequence[v1.ContentBlock], *, first: bool) -> Iterator[Any]:  # noqa: ARG001
+    """Chunks with this content, which is all of a message or part of it."""
+    for block in content:
         if (fitting := _block(block)) is not None:
-            yield _CHUNKS[message.speaker](fitting, message.id)
+            yield _CHUNKS[told.speaker](fitting, told.id)
+
+
+def whole_message(told: Message) -> Iterator[Any]:
+    """A message that is told at once."""
+    return message(told, told.content, first=True)
 
 
 def _block(block: v1.ContentBlock) -> v1.ContentBlock | None:
@@ -66,16 +55,18 @@ def _block(block: v1.ContentBlock) -> v1.ContentBlock | None:
     if isinstance(block, v1.TextContent) and block.annotations is None:
         return block
     try:
-        return codec.convert(codec.plain(block), v1.ContentBlock)
+        found: v1.ContentBlock = codec.convert(codec.plain(block), v1.ContentBlock)
     except DecodeError:
         return None
+    return found
 
 
 def _blocks(blocks: Sequence[v1.ContentBlock]) -> list[v1.ContentBlock]:
     return [fitting for block in blocks if (fitting := _block(block)) is not None]
 
 
-def _tool_call(call: ToolCallState, state: SessionState) -> v1.ToolCall:
+def tool_call(call: ToolCallState, state: SessionState) -> v1.ToolCall:
+    """A tool call as it is now."""
     return v1.ToolCall(
         call.id,
         call.title,
@@ -127,7 +118,8 @@ def _diff(diff: Any) -> list[v1.ToolCallContent]:
 # What else has an id
 
 
-def _thing(key: Key, state: SessionState) -> list[Any]:
+def thing(key: Key, state: SessionState) -> list[Any]:
+    """Something else that has an id."""
     kind, name = key
     if kind == "compaction":
         return [_compaction(state.compactions[v1.CompactionId(name)])]
@@ -202,6 +194,17 @@ def _step(step: Any) -> v1.PlanEntry:
         cast("Any", _STEP_STATUSES.get(step.status, "pending")),
         meta=step.meta,
     )
+
+
+def ending(record: FoldedRecord) -> Iterator[Any]:
+    """What holds for the whole session: plans, settings, usage, title."""
+    yield from _plans(record)
+    yield from _settings(record)
+
+
+def closing(calls: Sequence[v1.ToolCallId], terminals: Sequence[v1.TerminalId]) -> list[Any]:  # noqa: ARG001
+    """Updates that close these tool calls and terminals: a crash has left them open."""
+    return [v1.ToolCallProgress(call_id, status="failed") for call_id in calls]
 
 
 def _settings(record: FoldedRecord) -> Iterator[Any]:

@@ -22,7 +22,8 @@ from typing import Any, cast
 
 from msgspec import UNSET
 
-from accord.agent.folded_record import FoldedRecord, Key
+from accord.agent.folded_record import FoldedRecord
+from accord.agent.survey import Key
 from accord.errors import ConversionError, DecodeError
 from accord.schema import codec, v1, v2
 from accord.schema.base import Unknown
@@ -31,29 +32,25 @@ from accord.state import Compaction, Message, SessionMessageState, SessionState,
 from accord.state.terminals import TerminalState
 
 _WHOLE = {"user": v2.UserMessage, "agent": v2.AgentMessage, "thought": v2.AgentThought}
+_CHUNKS = {"user": v2.UserMessageChunk, "agent": v2.AgentMessageChunk, "thought": v2.AgentThoughtChunk}
 
 
-def replayed(record: FoldedRecord) -> Iterator[Any]:
-    """The updates of version 2 that amount to this record."""
-    state = record.state
-    for place in record.order:
-        if isinstance(place, int):
-            [entry] = state.between(place, place + 1)
-            yield _message(entry, place) if isinstance(entry, Message) else _tool_call(entry)
-        elif isinstance(place, Unknown):
-            yield place
-        else:
-            yield _thing(place, state)
-    yield from _plans(record)
-    yield from _settings(record)
+def message(told: Message, content: Sequence[v1.ContentBlock], *, first: bool) -> Iterator[Any]:
+    """Chunks with this content, which is part of a message; before the first, what the client may hold is cleared."""
+    if first:
+        yield _WHOLE[told.speaker](_id(told), [], meta=told.meta)
+    for block in blocks(content):
+        yield _CHUNKS[told.speaker](block, _id(told))
 
 
-# The conversation
+def whole_message(told: Message) -> Iterator[Any]:
+    """A message that is told at once."""
+    yield _WHOLE[told.speaker](_id(told), blocks(told.content), meta=told.meta)
 
 
-def _message(message: Message, place: int) -> Any:
-    message_id = message.id or v2.MessageId(f"message-{place}")
-    return _WHOLE[message.speaker](message_id, blocks(message.content), meta=message.meta)
+def _id(told: Message) -> v2.MessageId:
+    assert told.id is not None
+    return told.id
 
 
 def block(value: Any) -> v2.ContentBlock | None:
@@ -61,9 +58,10 @@ def block(value: Any) -> v2.ContentBlock | None:
     if isinstance(value, v1.TextContent) and value.annotations is None:
         return v2.TextContent(value.text, meta=value.meta)
     try:
-        return codec.convert(codec.plain(value), v2.ContentBlock)
+        found: v2.ContentBlock = codec.convert(codec.plain(value), v2.ContentBlock)
     except DecodeError:
         return None
+    return found
 
 
 def blocks(values: Sequence[Any]) -> list[v2.ContentBlock]:
@@ -71,7 +69,8 @@ def blocks(values: Sequence[Any]) -> list[v2.ContentBlock]:
     return [fitting for value in values if (fitting := block(value)) is not None]
 
 
-def _tool_call(call: ToolCallState) -> v2.ToolCallProgress:
+def tool_call(call: ToolCallState, state: SessionState) -> v2.ToolCallProgress:  # noqa: ARG001
+    """A tool call as it is now."""
     places: list[v2.ToolCallLocation] = []
     for place in call.locations:
         line = place.line if place.line is None or place.line >= 1 else None
@@ -108,15 +107,16 @@ def _item(item: Any) -> v2.ToolCallContent | None:
 # What else has an id
 
 
-def _thing(key: Key, state: SessionState) -> Any:
+def thing(key: Key, state: SessionState) -> list[Any]:
+    """Something else that has an id."""
     kind, name = key
     if kind == "terminal":
-        return _terminal(state.terminals[v1.TerminalId(name)])
+        return [_terminal(state.terminals[v1.TerminalId(name)])]
     if kind == "compaction":
-        return _compaction(state.compactions[v1.CompactionId(name)])
+        return [_compaction(state.compactions[v1.CompactionId(name)])]
     if kind == "subagent":
-        return _subagent(state.subagents[v1.SessionId(name)])
-    return _session_message(state.session_messages[v1.MessageId(name)])
+        return [_subagent(state.subagents[v1.SessionId(name)])]
+    return [_session_message(state.session_messages[v1.MessageId(name)])]
 
 
 def _terminal(it: TerminalState) -> v2.TerminalUpdate:
@@ -145,7 +145,8 @@ def _state(it: Subagent) -> v2.StateUpdate | None:
     if it.state is None or isinstance(it.state, Unknown):
         return it.state
     plain = {**codec.plain(it.state), **({} if it.background is None else {"background": codec.plain(it.background)})}
-    return codec.convert(plain, v2.StateUpdate)
+    state: v2.StateUpdate = codec.convert(plain, v2.StateUpdate)
+    return state
 
 
 def _session_message(it: SessionMessageState) -> v2.SessionMessage:
@@ -169,6 +170,19 @@ def _plans(record: FoldedRecord) -> Iterator[Any]:
         updates.insert(len(updates) if record.state.plan_id is None else 0, record.plan)
     for update in updates:
         yield update if isinstance(update, v2.PlanUpdate) else to_v2(update)
+
+
+def ending(record: FoldedRecord) -> Iterator[Any]:
+    """What holds for the whole session: plans, settings, usage, title."""
+    yield from _plans(record)
+    yield from _settings(record)
+
+
+def closing(calls: Sequence[v1.ToolCallId], terminals: Sequence[v1.TerminalId]) -> list[Any]:
+    """Updates that close these tool calls and terminals: a crash has left them open."""
+    failed: list[Any] = [v2.ToolCallProgress(call_id, status="failed", capabilities=None) for call_id in calls]
+    ended = v2.TerminalExitStatus()
+    return failed + [v2.TerminalUpdate(it, exit_status=ended, capabilities=None) for it in terminals]
 
 
 def _settings(record: FoldedRecord) -> Iterator[Any]:

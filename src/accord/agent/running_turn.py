@@ -34,6 +34,7 @@ class RunningTurn:
         "context",
         "endpoints",
         "send",
+        "send_given",
         "session",
         "spent",
         "tasks",
@@ -48,6 +49,8 @@ class RunningTurn:
         """What runs beside the author's function."""
         self.send: Callable[[v1.SessionUpdate], Coroutine[Any, Any, None]] = session.updates.send
         """Sends an update; an error once the turn is over."""
+        self.send_given: Callable[[v1.SessionUpdate], Coroutine[Any, Any, None]] = session.updates.send_given
+        """Sends an update that an author made; an error once the turn is over."""
         self.spent: v1.Usage | None = None
         """The tokens that the answer reports."""
         self.endpoints: Current = {}
@@ -116,7 +119,7 @@ class RunningTurn:
 
     def end(self) -> None:
         """Refuse updates from now on and cancel open requests: the function has returned."""
-        self.send = _too_late
+        self.send = self.send_given = _too_late
         current = asyncio.current_task()
         for task in self._asking:
             if task is not current:

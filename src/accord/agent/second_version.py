@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from accord.agent.adapted import adapted, in_version_1
+from accord.agent.adapted import adapted, in_version_1, prompt_in_version_1
 from accord.agent.commands import offered
 from accord.agent.connected_client import ConnectedClient
 from accord.agent.definition import AgentDefinition
@@ -168,7 +168,7 @@ class SecondVersion:
 
     async def _prompt(self, request: v2.PromptRequest, context: Context) -> v2.PromptResponse:
         insertion = Insertion(request.prompt, unstable=self._agent.unstable)
-        await self._work_on(in_version_1(request), context, insertion)
+        await self._work_on(prompt_in_version_1(request), context, insertion)
         if insertion.receipt is None:
             raise RequestError.cancelled()
         session = self._lifecycle.sessions.get(request.session_id)

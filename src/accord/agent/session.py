@@ -176,7 +176,7 @@ class Session(Generic[StateT]):
         Usually a shorter way is there: `turn.say`, `turn.plan`, `session.set_title` and the like.
         """
         check_update("session.send()", update)
-        await self._updates.send(update)
+        await self._updates.send_given(update)
 
     def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Do this beside the session's turns, until it is done or the session is closed.

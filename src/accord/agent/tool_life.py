@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import ExitStack
+from typing import Final
 
 from accord.agent.activity import SessionActivity
 from accord.agent.cancellations import Cancellations
 from accord.agent.voices.base import Background
 
-TOOL_CALL = "tool_call"
+TOOL_CALL: Final = "tool_call"
 
 
 class ToolLife:

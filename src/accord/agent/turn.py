@@ -11,12 +11,13 @@ import msgspec
 
 from accord.agent.content import text_of
 from accord.agent.elicitation import Elicits
+from accord.agent.files import TurnFiles
 from accord.agent.permission import Decision, Offered
 from accord.agent.plan import TurnPlan
 from accord.agent.remote_client import RemoteClient
 from accord.agent.running_turn import RunningTurn
 from accord.agent.session import Session, StateT
-from accord.agent.tool import Location, Tool, ToolSurroundings
+from accord.agent.tool import CommandParts, Location, Tool, ToolSurroundings
 from accord.agent.tool_life import ToolLife
 from accord.arguments import check_text, check_update, content_block, shortened, wrong_type
 from accord.endpoints import Endpoint
@@ -88,6 +89,11 @@ class Turn(Elicits, Generic[StateT]):
         """The session's folder."""
         return self.session.cwd
 
+    @property
+    def files(self) -> TurnFiles:
+        """The session's files: the client's where it lends them, else those of this machine inside its folders."""
+        return TurnFiles(self.session, self.client)
+
     async def prompts(self) -> AsyncGenerator[AddedPrompt]:
         """The prompts that the user has sent since the turn began, with `Agent(second_prompt="steer")`.
 
@@ -146,7 +152,7 @@ class Turn(Elicits, Generic[StateT]):
     async def send(self, update: v1.SessionUpdate) -> None:
         """Send an update of any kind, such as one that has no method here."""
         check_update("turn.send()", update)
-        await self._running.send(update)
+        await self._running.send_given(update)
 
     def _begin_message(self, speaker: type[object]) -> None:
         # prompt-turn, Message IDs: the chunks of one message share an id, and the next message has another.
@@ -201,6 +207,7 @@ class Turn(Elicits, Generic[StateT]):
             end_message=self.end_message,
             send=session.updates.send if background else self._send_unchecked,
             cancelled_status=self._voice.cancelled_status,
+            command=CommandParts(self.client, self._voice, session.cancels, session.updates.send),
             life=life,
         )
         return Tool(surroundings, tool_call_id, title, kind=kind, name=name, locations=locations, raw_input=raw_input)

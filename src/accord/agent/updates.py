@@ -52,6 +52,14 @@ class SessionUpdates:
         elif self._peer.connection.tell(frame):
             await self._peer.breathe()
 
+    async def send_given(self, update: v1.SessionUpdate) -> None:
+        """`send` for an update that an author made, in whichever version of the protocol."""
+        if update.__class__.__module__.startswith("accord.schema.v2."):
+            for fitted in self.voice.newer(update):
+                await self.send(fitted)
+        else:
+            await self.send(update)
+
     async def _send_looked_at(self, update: Any) -> None:
         for fitted in self.voice.fitted(self._checked(update)):
             if self.tell(self._record.keep_now(fitted) or await self._record.keep(fitted)):

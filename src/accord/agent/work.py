@@ -29,7 +29,7 @@ async def work_in(session: OpenSession) -> AsyncGenerator[Turn]:
     place = session.turns.place_for_own_work()
     running = RunningTurn(session, Context(session.updates.peer), place, session.name_of_work())
     turn = Turn(running, v1.PromptRequest(session.id, []))
-    is_over = False
+    is_over = is_stopped = False
 
     def ended(error: BaseException | None) -> bool:
         nonlocal is_over
@@ -37,7 +37,7 @@ async def work_in(session: OpenSession) -> AsyncGenerator[Turn]:
             is_over = True
             running.end()
             failure = None if not isinstance(error, Exception) else _failure(error)
-            reason = CANCELLED if place.is_cancelled or isinstance(error, asyncio.CancelledError) else "end_turn"
+            reason = CANCELLED if place.is_cancelled or is_stopped else "end_turn"
             session.activity.idle(End(stop_reason=reason, meta=turn.answer_meta or None, failure=failure))
         return False
 
@@ -53,9 +53,14 @@ async def work_in(session: OpenSession) -> AsyncGenerator[Turn]:
                 yield turn
         except BaseExceptionGroup as group:
             raise meant_by(group) from None
+        except asyncio.CancelledError:
+            is_stopped = not place.is_cancelled
+            raise
         finally:
             running.end()
             await session.face.save()
+    if is_stopped:
+        raise asyncio.CancelledError  # something has cancelled the task, and not the client this work
     if place.is_cancelled and task is not None:
         task.uncancel()  # the cancellation was for this work, and not for what its task does next
 

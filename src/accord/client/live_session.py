@@ -186,6 +186,11 @@ class LiveSession:
     answers_are_receipts = False
     """Whether the answer to a prompt says only that the agent has it, as in version 2, and not that it is done."""
 
+    @property
+    def update_type(self) -> Any:
+        """The type of the session's updates on the wire."""
+        return v1.SessionUpdate
+
     def cancel_turn(self, turn: PendingTurn, meta: dict[str, Json] | None = None) -> None:  # noqa: ARG002
         """Cancel this turn: in version 1 that is whatever the agent works on."""
         self.send_cancel(meta)

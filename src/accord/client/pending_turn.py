@@ -63,6 +63,8 @@ class TurnSession(Protocol):
     def state(self) -> SessionState: ...
     @property
     def answers_are_receipts(self) -> bool: ...
+    @property
+    def update_type(self) -> Any: ...
     def is_turn(self, turn: PendingTurn) -> bool: ...
     def cancel_turn(self, turn: PendingTurn, meta: dict[str, Json] | None = None) -> None: ...
     async def restart_agent(self, why: str) -> None: ...
@@ -97,7 +99,7 @@ class PendingTurn:
         """Made only for a prompt that waits for its agent's restart."""
         self._result: v1.PromptResponse | Exception | None = None
         self._finished = asyncio.Event()
-        self._inserted = asyncio.Event()
+        self._inserted = asyncio.Event() if session.answers_are_receipts else None
         self.message_id: str | None = None
         """The id of the prompt's message; None before the agent has told it, and in version 1."""
         self._begins_at: int | None = None
@@ -124,13 +126,14 @@ class PendingTurn:
     def inserted(self, message_id: str) -> None:
         """The prompt has its place in the conversation, and its message this id."""
         self.message_id = message_id
-        self._inserted.set()
+        if self._inserted is not None:
+            self._inserted.set()
 
     async def until_inserted(self) -> str | None:
         """Wait until the prompt has its place; its message's id, or None if it never gets one."""
         if self._posted is None:
             await self._until_sent()
-        if self._session.answers_are_receipts and self._posted is not None:
+        if self._inserted is not None and self._posted is not None:
             with self._posted.awaited():
                 await self._inserted.wait()
         if self.message_id is None and isinstance(self._result, Exception):
@@ -154,7 +157,8 @@ class PendingTurn:
                 self.unread.finish()
             if self._sent_or_done is not None:
                 self._sent_or_done.set()
-            self._inserted.set()
+            if self._inserted is not None:
+                self._inserted.set()
             self._finished.set()
 
     async def watch(self, total: float | None, idle: float | None) -> None:
@@ -207,6 +211,11 @@ class PendingTurn:
     def done(self) -> bool:
         """Whether the agent has answered, or the turn has failed."""
         return self._result is not None
+
+    @property
+    def update_type(self) -> Any:
+        """The type of the updates that are kept as JSON."""
+        return self._session.update_type
 
     async def wait(self) -> Outcome:
         """Wait for the end; raises the error that the turn ended with."""

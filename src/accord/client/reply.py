@@ -5,14 +5,18 @@ It is the face of a `PendingTurn`, which does the work.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Generator, Sequence
 from typing import Any, Self, cast
 
 from accord.arguments import check_meta
+from accord.client.change import Change, replaced_by
 from accord.client.pending_turn import Outcome, PendingTurn
 from accord.schema import codec, v1
 from accord.schema.base import Json
 from accord.text import whole_part
+
+log = logging.getLogger("accord")
 
 
 class ReplyText(Awaitable[str]):
@@ -83,12 +87,15 @@ class Reply:
     # Reading
 
     def __aiter__(self) -> AsyncIterator[v1.SessionUpdate]:
-        """Iterate over the updates of the turn, in order; ends when the agent has answered."""
+        """Iterate over the updates of the turn, in order; ends when the agent is done with it.
+
+        Updates of version 2 come in the classes of version 1, where it has them; `accord.v2` has the others.
+        """
         return self
 
     async def __anext__(self) -> v1.SessionUpdate:
         update = await self._turn.next_update()
-        typed: v1.SessionUpdate = codec.decode(update, v1.SessionUpdate) if self._turn.keeps_wire else update
+        typed: v1.SessionUpdate = codec.decode(update, self._turn.update_type) if self._turn.keeps_wire else update
         return typed
 
     async def wire(self) -> AsyncGenerator[bytes]:
@@ -110,7 +117,8 @@ class Reply:
     async def iter_text(self) -> AsyncGenerator[str]:
         """Iterate over the text that the agent says, as it comes; other updates are skipped.
 
-        An emoji that the agent split between two chunks is delivered whole.
+        An emoji that the agent split between two chunks is delivered whole. What an agent of version 2 replaces is not
+        told again: `outcome.text` has the text as it is in the end, and `changes` tells of replacements.
         """
         half = ""
         async for update in self:
@@ -119,8 +127,18 @@ class Reply:
                 text, half = whole_part(half, said.text)
                 if text:
                     yield text
+            elif replaced_by(update) == "agent":
+                log.warning("the agent replaced a message whose text was read already; `outcome.text` has the new text")
         if half:
             yield half
+
+    async def changes(self) -> AsyncGenerator[Change]:
+        """Iterate over the updates, each with the text that it adds to a message, or that replaces the message's text.
+
+        It is for programs that render messages: agents of version 2 may replace a message that was read before.
+        """
+        async for update in self:
+            yield Change.of(update)
 
     # The end
 

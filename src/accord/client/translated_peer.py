@@ -17,6 +17,16 @@ from accord.schema.base import Notification, Request, result_type
 ResultT = TypeVar("ResultT")
 
 
+_guards: dict[type, CapabilityGuard] = {}
+
+
+def _guard_of(cls: type[Request[Any]]) -> CapabilityGuard:
+    guard = _guards.get(cls)
+    if guard is None:
+        guard = _guards[cls] = CapabilityGuard(cls)
+    return guard
+
+
 class TranslatedPeer:
     """An agent of version 2, for callers who use the classes of either version."""
 
@@ -64,6 +74,5 @@ class TranslatedPeer:
         """The request of version 2 to send; raises CapabilityMissing unless it may be sent."""
         if not force:
             # By the class that was given: capabilities are asked for by their places in version 1.
-            guard = CapabilityGuard(request.__class__)
-            guard.check(request, self._peer.capabilities, unstable=self._peer.unstable)
+            _guard_of(request.__class__).check(request, self._peer.capabilities, unstable=self._peer.unstable)
         return request_as_v2(request, self._declared)

@@ -24,6 +24,7 @@ from accord.schema import v1, v2
 from accord.schema.base import Unknown
 from accord.schema.conversion import all_to_v1
 from accord.state import Message, SessionState, Speaker
+from accord.state.shown import shown
 
 CHUNKS: dict[type, tuple[Speaker, Any]] = {
     v2.AgentMessageChunk: ("agent", v1.AgentMessageChunk),
@@ -45,15 +46,18 @@ class UpdateView:
     def __init__(self) -> None:
         self._begun: dict[tuple[str, str], None] = {}
         """The messages and tool calls that have begun, by kind and id."""
+        self._last: tuple[str, str] | None = None
+        """What was noted last, which the next chunk most likely continues."""
         self._grown: set[str] = set()
         """Tool calls whose content has grown piece by piece since it was last shown as a whole."""
 
     def clear(self) -> None:
         """Forget everything, before a replay from the start."""
         self._begun.clear()
+        self._last = None
         self._grown.clear()
 
-    def shown(
+    def read(
         self, update: v2.SessionUpdate, state: SessionState, replaced: tuple[Message, Message] | None
     ) -> list[Any]:
         """What readers get for this update, which `state` has folded already.
@@ -62,7 +66,7 @@ class UpdateView:
         """
         kind = update.__class__
         if (chunk := CHUNKS.get(kind)) is not None:
-            return self._chunk(cast("v2.ContentChunk", update), *chunk)
+            return self._chunk(cast("v2.ContentChunk", update), chunk[0])
         if (whole := WHOLE.get(kind)) is not None:
             return self._whole(update, *whole, replaced)
         match update:
@@ -82,12 +86,22 @@ class UpdateView:
 
     # Messages
 
-    def _chunk(self, update: v2.ContentChunk, speaker: Speaker, kind: Any) -> list[Any]:
+    def _chunk(self, update: v2.ContentChunk, speaker: Speaker) -> list[Any]:
+        if (plain := self.plain_chunk(update)) is not None:
+            return [plain]
         self._begin(speaker, update.message_id)
-        content = update.content
-        if content.__class__ is v2.TextContent and content.meta is None and content.annotations is None:  # type: ignore[union-attr]
-            return [kind(v1.TextContent(content.text), update.message_id, meta=update.meta)]  # type: ignore[union-attr]
-        return as_v1(update)
+        return [CHUNKS[update.__class__][1](shown(update.content), update.message_id, meta=update.meta)]
+
+    def plain_chunk(self, update: v2.ContentChunk) -> v1.ContentChunk | None:
+        """A chunk of plain text as a chunk of version 1; None for any other chunk."""
+        content: Any = update.content
+        if content.__class__ is not v2.TextContent or content.meta is not None or content.annotations is not None:
+            return None
+        speaker, kind = CHUNKS[update.__class__]
+        if self._last is None or self._last[1] != update.message_id or self._last[0] != speaker:
+            self._begin(speaker, update.message_id)
+        chunk: v1.ContentChunk = kind(v1.TextContent(content.text), update.message_id, meta=update.meta)
+        return chunk
 
     def _whole(self, update: Any, speaker: Speaker, kind: Any, replaced: tuple[Message, Message] | None) -> list[Any]:
         if update.content is UNSET:
@@ -95,6 +109,7 @@ class UpdateView:
         is_new = self._begin(speaker, update.message_id)
         if not update.content:  # what comes next is all that it says
             del self._begun[speaker, update.message_id]
+            self._last = None
             return [update]
         if is_new:
             return _chunks(update, kind)
@@ -108,7 +123,7 @@ class UpdateView:
 
     def _begin(self, kind: str, its_id: str) -> bool:
         """Note that something has begun; returns whether it is new."""
-        key = (kind, its_id)
+        self._last = key = (kind, its_id)
         if key in self._begun:
             return False
         self._begun[key] = None
@@ -171,13 +186,7 @@ def as_v1(update: Any) -> list[Any]:
 
 def _chunks(update: Any, kind: Any) -> list[Any]:
     """A whole message as one chunk for each block."""
-    chunks: list[Any] = []
-    for block in update.content or ():
-        try:
-            chunks += [kind(content, update.message_id) for content in all_to_v1(block)]
-        except ConversionError:
-            return [update]
-    return chunks
+    return [kind(shown(block), update.message_id) for block in update.content]
 
 
 def _rest(before: Message, after: Message) -> str | None:

@@ -9,6 +9,7 @@ of version 1. Only what version 1 takes for granted is checked here.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from accord.errors import CapabilityMissing, ConversionError
@@ -53,6 +54,18 @@ def result_as_v1(request: Request[Any], result: Any) -> Any:
 def options_as_v1(options: list[v2.SessionConfigOption]) -> list[v1.SessionConfigOption] | None:
     """Config options in the words of version 1; None if there are none. What version 1 cannot say is left out."""
     return [shown for option in options for shown in known_as_v1(option)] or None
+
+
+def blocks_as_v2(blocks: Sequence[v1.ContentBlock]) -> list[v2.ContentBlock]:
+    """The content of a prompt as an agent of version 2 takes it."""
+    return [_block(block) for block in blocks]
+
+
+def _block(block: v1.ContentBlock) -> v2.ContentBlock:
+    if isinstance(block, v1.TextContent) and block.meta is None and block.annotations is None:
+        return v2.TextContent(block.text)  # the usual case, without a conversion field by field
+    converted: v2.ContentBlock = to_v2(block)
+    return converted
 
 
 def known_as_v1(value: Any) -> list[Any]:

@@ -20,12 +20,14 @@ from accord.client.live_session import LiveSession, SessionAgent, SessionSetup, 
 from accord.client.pending_turn import Outcome, PendingTurn
 from accord.client.unread import Unread
 from accord.client.update_view import UpdateView
-from accord.client.v2_requests import options_as_v1
+from accord.client.v2_requests import blocks_as_v2, options_as_v1
 from accord.errors import INTERNAL_ERROR, REQUEST_CANCELLED, CapabilityMissing, Overflow, PeerError
 from accord.schema import v1, v2
 from accord.schema.base import Json
 from accord.state import Message, Observer, ToolCallState
 
+STREAMED = frozenset((v2.AgentMessageChunk, v2.AgentThoughtChunk))
+"""The updates that make up most of the traffic."""
 PROMPT = v2.PromptRequest.__method__
 NOT_TOLD = "unknown"
 """The stop reason of work whose agent does not say why it ended."""
@@ -70,12 +72,18 @@ class LiveSessionV2(LiveSession):
         self._is_folding = False
         self.state.on_replacement(self._was_replaced)
 
+    @property
+    def update_type(self) -> Any:
+        """The type of the session's updates on the wire."""
+        return v2.SessionUpdate
+
     # Turns
 
     def _send(self, turn: PendingTurn) -> None:
         is_alone = not self._open
-        posted = self.remote.post(v1.PromptRequest(self.id, turn.prompt, meta=turn.meta))
-        turn.sent(posted, Unread(self.remote.peer.connection.intake, self.remote.limits.reply))
+        peer = self.remote.peer
+        posted = peer.post(v2.PromptRequest(self.id, blocks_as_v2(turn.prompt), meta=turn.meta))
+        turn.sent(posted, Unread(peer.connection.intake, self.remote.limits.reply))
         opened = _OpenTurn(turn, self._foreground.sent())
         self._open.append(opened)
         if is_alone:
@@ -191,27 +199,48 @@ class LiveSessionV2(LiveSession):
     def received(self, update: Any, params: bytes | Raw) -> None:
         """Take an update of this session, with the JSON of its notification's params."""
         size = len(memoryview(params))
+        if update.__class__ in STREAMED and self._stream(update, size):
+            return
         ended = self._foreground.received(update, len(self.state))
-        shown = self._fold(update, size)
-        if self._open:
-            self._deliver(shown, size, params)
-        else:
-            for each in shown:
-                (self._tell_listeners if self._listeners else self._keep_outside)(each, size)
-        if ended is not None:
-            end, prompts = ended
-            for opened in [it for it in self._open if it.prompt in prompts]:
-                self._done(opened, end)
-        if self._foreground.activity == IDLE:
-            self._settle()
+        try:
+            shown = self._fold(update, size)
+            if self._open:
+                self._deliver(shown, size, params)
+            else:
+                for each in shown:
+                    (self._tell_listeners if self._listeners else self._keep_outside)(each, size)
+        finally:  # an observer that raises must not leave a turn without its end
+            if ended is not None:
+                end, prompts = ended
+                for opened in [it for it in self._open if it.prompt in prompts]:
+                    self._done(opened, end)
+            if self._foreground.activity == IDLE:
+                self._settle()
+
+    def _stream(self, update: v2.AgentMessageChunk | v2.AgentThoughtChunk, size: int) -> bool:
+        """Take a chunk of plain text while one turn is open and nothing else has to know; False for any other."""
+        if len(self._open) != 1 or self._observers:
+            return False
+        opened = self._open[0]
+        if opened.kept or opened.turn.keeps_wire:
+            return False
+        chunk = self._view.plain_chunk(update)
+        if chunk is None:
+            return False
+        self._foreground.number += 1
+        self.state.add(update, size)
+        self._give(opened.turn, chunk, size)
+        return True
 
     def _fold(self, update: Any, size: int) -> list[Any]:
         """Fold an update into the state; returns what readers get for it."""
         self._replaced = None
         self._is_folding = True
-        self.state.add(update, size)
-        self._is_folding = False
-        shown = self._view.shown(update, self.state, self._replaced)
+        try:
+            self.state.add(update, size)
+        finally:
+            self._is_folding = False
+        shown = self._view.read(update, self.state, self._replaced)
         if self._observers:
             for each in shown or [None]:
                 self._tell_observers(each)

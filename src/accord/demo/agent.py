@@ -11,7 +11,7 @@ from accord.agent.agent import Agent
 from accord.agent.commands import Command
 from accord.agent.session import Session
 from accord.agent.turn import Turn
-from accord.demo import asking, conversation, servers, settings, telling, working
+from accord.demo import asking, background, conversation, servers, settings, telling, working
 from accord.demo.memory import PACE, Memory
 from accord.store.base import Store
 
@@ -47,6 +47,7 @@ FEATURES = (
     Feature("notice", "Send a notice", telling.notify),
     Feature("stream", "Give a long answer, word by word", telling.stream, "how many words"),
     Feature("slow", "Work slowly, so that you can cancel", working.slow, "how many seconds"),
+    Feature("watch", "Work in the background, and report when it is done", background.watch, "how many steps"),
     Feature("stop", "End the turn with another stop reason", telling.stop, "max_tokens, max_turn_requests, refusal"),
     Feature("error", "Fail", telling.fail),
     Feature("client", "Say what your client lends and shows", conversation.describe_client),

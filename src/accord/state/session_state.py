@@ -351,6 +351,14 @@ class SessionState:
         for observer in list(self._replacement_observers):
             observer(before, after)
 
+    def forget(self, count: int) -> None:
+        """Drop this many of the oldest entries of the timeline."""
+        self._timeline.forget(count)
+
+    def drain(self, place: int, least: int) -> tuple[v1.ContentBlock, ...]:
+        """Take what the message at position `place` says out of it, if that is at least so many bytes."""
+        return self._timeline.drain(place, least)
+
     # The limit
 
     def _forget(self, limit: int) -> None:

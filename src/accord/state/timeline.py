@@ -300,6 +300,15 @@ class Timeline:
             self._calls[tool_call_id] = msgspec.structs.replace(call, content=[*call.content, *items])
         self._appended.clear()
 
+    def drain(self, place: int, least: int) -> tuple[v1.ContentBlock, ...]:
+        """Take what the message at this place says out of it, if that is at least so many bytes."""
+        message = self._growing[place - self.forgotten]
+        if not isinstance(message, GrowingMessage) or message.size < least:
+            return ()
+        content = message.read()
+        message.replace(())
+        return content
+
     # The limit
 
     def shrink(self, limit: int) -> None:
@@ -308,12 +317,13 @@ class Timeline:
             self._join_appended()
         sizes = [self._size(entry) for entry in self._growing]
         if sum(sizes) > limit // 2:
-            self._forget(oldest_beyond(sizes, limit // 4))
+            self.forget(oldest_beyond(sizes, limit // 4))
 
     def _size(self, entry: GrowingMessage | v1.ToolCallId) -> int:
         return WEIGHT + entry.size if isinstance(entry, GrowingMessage) else size_of(self._calls[entry])
 
-    def _forget(self, count: int) -> None:
+    def forget(self, count: int) -> None:
+        """Drop this many of the oldest entries."""
         for entry in self._growing[:count]:
             if not isinstance(entry, GrowingMessage):
                 del self._calls[entry], self._places[entry]

@@ -9,8 +9,8 @@ from collections.abc import Generator, Iterator, Sequence
 from typing import Self
 
 from accord.client import reply
+from accord.client.change import Change
 from accord.client.pending_turn import Outcome
-from accord.client.reply import Insertion
 from accord.schema import v1
 from accord.schema.base import Json
 from accord.sync.face import Face
@@ -38,16 +38,18 @@ class Reply(Face[reply.Reply]):
         return self._portal.read(lambda: self._held.prompt)
 
     @property
-    def inserted(self) -> Insertion:
-        """The prompt's place in the conversation: `reply.outcome().inserted` gives the id of its message.
+    def inserted(self) -> str | None:
+        """The id of the prompt's message; waits until the prompt has its place in the conversation.
 
-        An agent of version 2 may hold a prompt while it works on another one. The id is None if the prompt was
-        cancelled before, and from agents of version 1, which do not tell it: with them this waits for nothing.
+        None if the prompt was cancelled before, and from agents of version 1, which do not tell it.
         """
-        return self._portal.read(lambda: self._held.inserted)
+        return self._portal.wait(lambda: self._held.inserted, self._session)
 
     def __iter__(self) -> Iterator[v1.SessionUpdate]:
-        """Iterate over the updates of the turn, in order; ends when the agent has answered."""
+        """Iterate over the updates of the turn, in order; ends when the agent is done with it.
+
+        Updates of version 2 come in the classes of version 1, where it has them; `accord.v2` has the others.
+        """
         return self
 
     def __next__(self) -> v1.SessionUpdate:
@@ -68,9 +70,17 @@ class Reply(Face[reply.Reply]):
     def iter_text(self) -> Generator[str]:
         """Iterate over the text that the agent says, as it comes; other updates are skipped.
 
-        An emoji that the agent split between two chunks is delivered whole.
+        An emoji that the agent split between two chunks is delivered whole. What an agent of version 2 replaces is not
+        told again: `outcome.text` has the text as it is in the end, and `changes` tells of replacements.
         """
         return self._portal.iterate(self._held.iter_text, self._session)
+
+    def changes(self) -> Generator[Change]:
+        """Iterate over the updates, each with the text that it adds to a message, or that replaces the message's text.
+
+        It is for programs that render messages: agents of version 2 may replace a message that was read before.
+        """
+        return self._portal.iterate(self._held.changes, self._session)
 
     @property
     def done(self) -> bool:

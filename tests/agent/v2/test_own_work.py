@@ -233,6 +233,35 @@ async def test_failed_work_is_told_as_an_error_and_raised(speak, caplog):
     assert "the secret cupboard is empty" in caplog.text
 
 
+async def test_closing_the_session_ends_its_own_work_and_the_task_of_it(speak):
+    ended = []
+    agent = Agent("reporter")
+
+    async def always(session):
+        try:
+            while True:
+                async with session.work() as turn:
+                    await turn.say("again")
+                    await asyncio.Event().wait()
+        finally:
+            ended.append(session.id)
+
+    @agent.on_prompt
+    async def work(turn):
+        turn.session.start(always(turn.session))
+
+    async with speak(agent) as client:
+        session_id = await client.new()
+        await client.inserted(client.prompt(session_id))
+        await client.state("idle", stopReason="end_turn")
+        await client.state("running")
+        await client.said()
+        closing = client.call("session/close", {"sessionId": session_id})
+        await client.state("idle", stopReason="cancelled")
+        assert await client.expect_result(closing) == {}
+        assert ended == [session_id]
+
+
 async def test_in_version_1_the_work_is_told_between_two_turns(serve):
     agent, go = reporter()
     async with serve(agent) as editor:

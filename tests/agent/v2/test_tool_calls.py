@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from accord import Agent, CapabilityMissing, v1, v2
+from accord.errors import ConversionError
 
 
 def of(function):
@@ -322,3 +323,16 @@ async def test_closing_ends_background_work_and_tells_it(speak):
         assert seen[-2]["status"] == "cancelled"
         assert (seen[-1]["state"], seen[-1]["background"]) == ("idle", [])
         await client.expect_silence()
+
+
+async def test_in_version_1_updates_of_version_2_are_converted(serve):
+    async def work(turn):
+        await turn.send(v2.AgentMessage.of(v2.MessageId("m"), "one ", "two"))
+        await turn.session.send(v2.PlanUpdate.of(v2.PlanId("main"), "Read"))
+        with pytest.raises(ConversionError, match="version 1"):
+            await turn.send(v2.SessionStateUpdate("running"))
+
+    async with serve(of(work)) as editor:
+        await editor.prompt(await editor.open(), "go")
+        assert editor.text == "one two"
+        assert [entry.content for entry in editor.of(v1.Plan)[0].entries] == ["Read"]

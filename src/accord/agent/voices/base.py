@@ -79,6 +79,10 @@ class Voice(ABC):
     def fitted(self, update: Any) -> Sequence[Any]:
         """What is sent for this update, in order; raises ConversionError for what this version cannot express."""
 
+    @abstractmethod
+    def newer(self, update: Any) -> Sequence[Any]:
+        """What is sent for an update of version 2 that an author made."""
+
     def told(self, tool_call: v1.ToolCallUpdate) -> None:  # noqa: B027  (only a voice with a memory needs it)
         """The client has learnt this of a tool call from another message, such as a question."""
 
@@ -93,6 +97,18 @@ class Voice(ABC):
 
         `background` is None as long as the session has never had any; `end` is the end of the work before.
         """
+        return None
+
+    def terminal_begins(self, id: str, command: str, cwd: str) -> Any | None:  # noqa: A002, ARG002
+        """The update that shows a command of the agent, which may be cancelled; None: it is shown as text."""
+        return None
+
+    def terminal_output(self, id: str, data: bytes, *, replaces: bool) -> Any | None:  # noqa: A002, ARG002
+        """The update that adds output to a terminal, or `replaces` all of it."""
+        return None
+
+    def terminal_ended(self, id: str, status: v1.TerminalExitStatus) -> Any | None:  # noqa: A002, ARG002
+        """The update that says how a command ended."""
         return None
 
     def cancellable(self, kind: Kind, id: str, *, offered: bool) -> Any | None:  # noqa: A002, ARG002

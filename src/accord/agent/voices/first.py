@@ -34,5 +34,10 @@ class FirstVoice(Voice):
     def block(self, block: v1.ContentBlock) -> Any:
         return block
 
+    def newer(self, update: Any) -> Sequence[Any]:
+        from accord.schema.conversion import all_to_v1  # loads the types of version 2, which the author has loaded
+
+        return all_to_v1(update)
+
     def fitted(self, update: Any) -> Sequence[Any]:
         return (update,)

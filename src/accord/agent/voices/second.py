@@ -67,6 +67,9 @@ class SecondVoice(Voice):
             return ()  # the mode is a config option, whose update is sent as well
         return (to_v2(update),)
 
+    def newer(self, update: Any) -> Sequence[Any]:
+        return (update,)
+
     def _with_id(self, chunk: Any) -> Any:
         """A chunk with the id of its message, which every message has in version 2."""
         if chunk.message_id is not None:
@@ -106,6 +109,19 @@ class SecondVoice(Voice):
 
     def echo(self, message_id: str, prompt: Sequence[Any]) -> v2.UserMessage:
         return v2.UserMessage(v2.MessageId(message_id), list(prompt))
+
+    def terminal_begins(self, id: str, command: str, cwd: str) -> v2.TerminalUpdate:  # noqa: A002
+        offered = v2.TerminalCapabilities(v2.TerminalCancelCapabilities())
+        return v2.TerminalUpdate(v2.TerminalId(id), command, cwd, capabilities=offered)
+
+    def terminal_output(self, id: str, data: bytes, *, replaces: bool) -> Any:  # noqa: A002
+        if replaces:
+            return v2.TerminalUpdate(v2.TerminalId(id), output=v2.TerminalOutput.of(data))
+        return v2.TerminalOutputChunk.of(v2.TerminalId(id), data)
+
+    def terminal_ended(self, id: str, status: v1.TerminalExitStatus) -> v2.TerminalUpdate:  # noqa: A002
+        ended = v2.TerminalExitStatus(status.exit_code, status.signal)
+        return v2.TerminalUpdate(v2.TerminalId(id), exit_status=ended, capabilities=None)
 
     def cancellable(self, kind: Kind, id: str, *, offered: bool) -> Any:  # noqa: A002
         if kind == "terminal":
