@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import os
 from contextlib import asynccontextmanager
 
 import pytest
 
-from accord import Handlers, Peer, memory_pair, v1
+from accord import Handlers, Peer, StdioTransport, memory_pair, v1
 from accord.testing import ScriptedPeer
 
 DEADLINE = 30.0
@@ -97,6 +98,32 @@ def scripted():
             await asyncio.wait_for(serving, DEADLINE)
 
     return scripted
+
+
+@pytest.fixture(params=["memory", "stdio"])
+def wire(request):
+    """`wire(agent, capabilities)`: an agent and a script that is its client, in memory and over two pipes."""
+
+    @asynccontextmanager
+    async def wire(agent, capabilities=None):
+        here, there = memory_pair() if request.param == "memory" else pipes()
+        serving = asyncio.create_task(agent.serve(there))
+        try:
+            async with ScriptedPeer(here, deadline=DEADLINE) as client:
+                await client.request("initialize", {"protocolVersion": 1, "clientCapabilities": capabilities or {}})
+                opened = client.call("session/new", {"cwd": "/project", "mcpServers": []})
+                client.session = (await client.expect_result(opened))["sessionId"]
+                yield client
+        finally:
+            await asyncio.wait_for(serving, DEADLINE)
+
+    return wire
+
+
+def pipes():
+    """Both ends of a link through two pipes of this process."""
+    (one_reads, other_writes), (other_reads, one_writes) = os.pipe(), os.pipe()
+    return StdioTransport(one_reads, one_writes), StdioTransport(other_reads, other_writes)
 
 
 @pytest.fixture(autouse=True)

@@ -55,9 +55,11 @@ accord.store accord.services
 accord.mcp
 accord.agent
 accord.agent.asks accord.agent.content accord.agent.declared accord.agent.forms accord.agent.paths accord.agent.plan
-accord.agent.prompt_queue accord.agent.record accord.agent.store_errors
+accord.agent.prompt_queue accord.agent.store_errors accord.agent.subagent_updates accord.agent.told_errors
+accord.agent.record
 accord.agent.connected_client accord.agent.permission accord.agent.updates
-accord.agent.commands accord.agent.config_options accord.agent.remote_terminal accord.agent.terminal_text
+accord.agent.commands accord.agent.compaction accord.agent.config_options accord.agent.remote_terminal
+accord.agent.terminal_text
 accord.agent.config
 accord.agent.remote_client
 accord.agent.elicitation
@@ -66,6 +68,7 @@ accord.agent.mcp
 accord.agent.session
 accord.agent.open_session
 accord.agent.lifecycle accord.agent.running_turn
+accord.agent.subagent
 accord.agent.turn
 accord.agent.definition accord.agent.functions
 accord.agent.connection

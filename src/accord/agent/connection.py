@@ -16,6 +16,7 @@ from accord.agent.prompt_queue import CANCELLED
 from accord.agent.remote_client import ClientLink
 from accord.agent.running_turn import RunningTurn, meant_by
 from accord.agent.store_errors import told
+from accord.agent.subagent_updates import session_of
 from accord.agent.turn import Turn
 from accord.capabilities import Capabilities
 from accord.engine.context import Context
@@ -185,6 +186,11 @@ class AgentConnection:
         running.context.answer(self._response(running, turn, CANCELLED))
 
     def _cancel(self, notification: v1.CancelNotification) -> None:
-        session = self._lifecycle.sessions.get(notification.session_id)
-        if session is not None:
+        session_id = notification.session_id
+        session = self._lifecycle.sessions.get(session_of(session_id))
+        if session is None:
+            return
+        if session.id == session_id:
             session.turns.cancel()
+        elif (stop := session.subagents.get(session_id)) is not None:
+            stop()

@@ -105,6 +105,8 @@ class OpenSession:
         """The session, as its author sees it."""
         if client.local is not None:
             self.face.resources.push_async_callback(client.local.release, self.face)
+        self.subagents: dict[v1.SessionId, Callable[[], None]] = {}
+        """The subagents that the user may cancel, by their ids, and what cancels each."""
         self._mcp: SessionServers | None = None
         self._titles_itself = surroundings.titles_sessions
         self._prompt_title: str | None = None

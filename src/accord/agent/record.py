@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 from msgspec import UNSET
 
+from accord.agent.subagent_updates import UnfinishedSubagents, enclosed, is_enclosed, opened, update_head
 from accord.capabilities import Capabilities, updates_that_need
 from accord.errors import DecodeError, StoreError
 from accord.schema import codec, v1
@@ -144,21 +145,37 @@ class Record:
 
     async def replay(self, peer: Peer) -> None:
         """Tell the client everything again, in order, and close the tool calls that a crash has left open."""
-        unfinished: dict[str, None] = {}
+        unfinished: dict[str | None, dict[str, None]] = {}
+        subagents = UnfinishedSubagents(self._stored.id)
         async for page in self._pages():
-            for update in page:
+            for kept in page:
+                subagent, update = opened(kept)
                 what = seen(update)
-                what.note(unfinished)
-                if what.is_for(peer.capabilities) and peer.connection.tell(self.frame(update)):
+                if subagents.are_of_another_session(subagent, what.session_update, update):
+                    continue
+                what.note(unfinished.setdefault(subagent, {}))
+                is_shown = what.is_for(peer.capabilities) and (subagent is None or peer.capabilities.has("subagents"))
+                if is_shown and peer.connection.tell(self._frame_of(subagent, update)):
                     await peer.connection.breathe()
-        failed = [
-            encoded_update(v1.ToolCallProgress(v1.ToolCallId(tool_call_id), status="failed"))
-            for tool_call_id in unfinished
+        closing: list[tuple[str | None, SessionUpdate]] = [
+            (subagent, v1.ToolCallProgress(v1.ToolCallId(tool_call_id), status="failed"))
+            for subagent, calls in unfinished.items()
+            for tool_call_id in calls
         ]
-        if failed:
-            await self._write(failed, NOTHING)
-        for update in failed:
-            peer.connection.tell(self.frame(update))
+        await self._close([*closing, *subagents.endings()], peer)
+
+    async def _close(self, closing: Sequence[tuple[str | None, SessionUpdate]], peer: Peer) -> None:
+        """Keep and tell what ends the work that a crash has left open."""
+        if not closing:
+            return
+        encoded = [(subagent, encoded_update(update), update) for subagent, update in closing]
+        await self._write([it if of is None else enclosed(of, it) for of, it, _ in encoded], NOTHING)
+        for subagent, update, value in encoded:
+            if (subagent is None or peer.capabilities.has("subagents")) and peer.capabilities.allow(value):
+                peer.connection.tell(self._frame_of(subagent, update))
+
+    def _frame_of(self, subagent: str | None, update: bytes) -> bytes:
+        return self.frame(update) if subagent is None else b"".join((update_head(subagent), update, b"}}"))
 
     async def usage(self) -> bytes | None:
         """The frame that tells of the usage which was told last; None if none was."""
@@ -175,6 +192,8 @@ class Record:
         state = SessionState()
         async for page in self._pages():
             for update in page:
+                if is_enclosed(update):
+                    continue  # what a subagent said is not part of its parent's conversation
                 try:
                     state.add(codec.decode(update, SessionUpdate))
                 except DecodeError as error:

@@ -16,24 +16,43 @@ from accord.schema.base import Json, Request
 T = TypeVar("T")
 ResultT = TypeVar("ResultT")
 
-_ASKS_THE_USER = (v1.RequestPermissionRequest, v1.CreateElicitationRequest)
+ASKS_THE_USER = (v1.RequestPermissionRequest, v1.CreateElicitationRequest)
 
 
 class RunningTurn:
     """What one turn runs and asks, and its end. As an `Asks`, it sends requests that end with the turn."""
 
-    __slots__ = ("_asking", "_made", "_place", "context", "send", "session", "spent", "tasks")
+    __slots__ = (
+        "_asking",
+        "_made",
+        "asked",
+        "context",
+        "inner",
+        "place",
+        "send",
+        "session",
+        "spent",
+        "tasks",
+        "updates",
+    )
 
     def __init__(self, session: OpenSession, context: Context, place: QueuedPrompt) -> None:
         self.session = session
         self.context = context
+        self.updates = session.updates
+        """What the session tells its client, in the turn and after it."""
+        self.asked = session.asked
+        """What requests to the client need."""
+        self.inner: list[RunningTurn] = []
+        """The subagents of the turn that are at work; they end with it."""
         self.tasks = asyncio.TaskGroup()
         """What runs beside the author's function."""
         self.send: Callable[[v1.SessionUpdate], Coroutine[Any, Any, None]] = session.updates.send
         """Sends an update; an error once the turn is over."""
         self.spent: v1.Usage | None = None
         """The tokens that the answer reports."""
-        self._place = place
+        self.place = place
+        """Its place among the prompts of the session."""
         self._asking: set[asyncio.Task[Any]] = set()
         self._made = 0
 
@@ -44,7 +63,7 @@ class RunningTurn:
 
     async def request(self, request: Request[ResultT], *, force: bool = False) -> ResultT:
         """Send the client any request. It is cancelled when the turn ends, whichever task sent it."""
-        if self._place.is_cancelled and isinstance(request, _ASKS_THE_USER):
+        if self.place.is_cancelled and isinstance(request, ASKS_THE_USER):
             # prompt-turn, Cancellation: the client has answered all open questions; do not ask its user again.
             raise asyncio.CancelledError
         return await self._while_it_lasts(self.session.asked.asks.request(request, force=force))
@@ -67,6 +86,8 @@ class RunningTurn:
     def end(self) -> None:
         """Refuse updates from now on and cancel open requests: the function has returned."""
         self.send = _too_late
+        for subagent in self.inner:
+            subagent.end()
         current = asyncio.current_task()
         for task in self._asking:
             if task is not current:

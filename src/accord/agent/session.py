@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import msgspec
 
 from accord.agent.commands import Command, Commands
+from accord.agent.compaction import RunningCompaction
 from accord.agent.config import Config, Models, Modes
 from accord.agent.config_options import ConfigOptions
 from accord.agent.connected_client import SessionClient
@@ -25,6 +26,7 @@ from accord.agent.updates import SessionUpdates
 from accord.arguments import check_text, check_update
 from accord.schema import v1
 from accord.schema.base import Json
+from accord.schema.sendable import check_sendable
 from accord.services.roots import Roots
 from accord.services.service import ServedSession
 from accord.state import SessionState, ToolCallState
@@ -103,6 +105,7 @@ class Session(Generic[StateT]):
         self._parts = parts
         self._updates = parts.updates
         self._record = parts.record
+        self._compactions = 0
 
     @property
     def title(self) -> str | None:
@@ -150,6 +153,38 @@ class Session(Generic[StateT]):
         """
         check_update("session.send()", update)
         await self._updates.send(update)
+
+    async def notice(
+        self, title: str, description: str | None = None, *, severity: str = "info", fallback: bool = False
+    ) -> bool:
+        """Tell the user something beside the conversation, in a turn or between two.
+
+        False, and nothing sent, if the client shows no notices; with `fallback` the agent then says it as a message.
+        """
+        notice = v1.Notice(severity, title, description)
+        check_sendable("session.notice()", notice)
+        if self._updates.client_shows("session.notices"):
+            await self._updates.send(notice)
+            return True
+        if fallback:
+            await self._updates.send(
+                v1.AgentMessageChunk.of(title if description is None else f"{title}: {description}")
+            )
+        return fallback
+
+    def compaction(self) -> RunningCompaction:
+        """A compaction of the agent's context, as a context manager, in a turn or between two.
+
+        >>> async def shorten(session):
+        ...     async with session.compaction() as compaction:
+        ...         await compaction.summary("So far: ...")
+
+        The end of its block completes it, an error fails it, a cancel cancels it. A client that shows no compactions is
+        told nothing. What the user sees of the conversation stays as it was.
+        """
+        self._compactions += 1
+        compaction_id = v1.CompactionId(self._record.id_for(f"c{self._compactions}"))
+        return RunningCompaction(self._updates, compaction_id)
 
     async def save(self) -> None:
         """Keep `state` as it is now. It happens by itself at the end of a turn, and when the session is closed."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from types import TracebackType
+from typing import Any, Generic, Self, TypeVar
 
 from accord.agent.content import text_of
 from accord.agent.elicitation import Elicits
@@ -14,6 +15,7 @@ from accord.agent.plan import TurnPlan
 from accord.agent.remote_client import RemoteClient
 from accord.agent.running_turn import RunningTurn
 from accord.agent.session import Session, StateT
+from accord.agent.subagent import Introduction, RunningSubagent, way_out_for
 from accord.agent.tool import Location, Tool, ToolSurroundings
 from accord.arguments import check_text, check_update, content_block, shortened, wrong_type
 from accord.schema import v1
@@ -48,10 +50,10 @@ class Turn(Elicits, Generic[StateT]):
         """What the answer's `_meta` will hold."""
         self.context = running.context
         """The context of the request on the low level: the peer and the request's id."""
-        self.client = RemoteClient(running.session.asked, running)
+        self.client = RemoteClient(running.asked, running)
         """What the client lends: files and terminals."""
         self._client = self.client
-        self._scope = {"session_id": self.session.id}
+        self._scope = {"session_id": running.asked.session_id}
         self._running = running
         self._speaker: type[object] | None = None
         self._message_id = v1.MessageId("")
@@ -148,7 +150,7 @@ class Turn(Elicits, Generic[StateT]):
         check_text("turn.tool()", title)
         tool_call_id = v1.ToolCallId(id or self._running.new_id("t"))
         surroundings = ToolSurroundings(
-            session=self._running.session.asked,
+            session=self._running.asked,
             client=self.client,
             asks=self._running,
             permissions=self.session.permissions,
@@ -163,6 +165,29 @@ class Turn(Elicits, Generic[StateT]):
         """Ask the user's permission for something that is not a tool call; see `Tool.ask`."""
         async with self.tool(title, kind=kind) as tool:
             return await tool.ask(*options, about=about)
+
+    def subagent(
+        self,
+        title: str,
+        prompt: str | v1.ContentBlock | None = None,
+        *,
+        description: str | None = None,
+        cancellable: bool = False,
+    ) -> Subagent[StateT]:
+        """A subagent, as a context manager: a turn in a session of its own, which the user can follow.
+
+        >>> async def work(turn):
+        ...     async with turn.subagent("Look for callers", "Who calls parse()?") as subagent:
+        ...         await subagent.say("Two places: ...")
+
+        `prompt` is what it is told to do. With `cancellable`, the user may cancel it alone: its block ends, and the
+        code after the block goes on. A client that shows no subagents shows a tool call with what the subagent says.
+        """
+        check_text("turn.subagent()", title)
+        blocks = [] if prompt is None else [content_block("turn.subagent(prompt)", prompt)]
+        introduction = Introduction(title, description, cancellable, blocks)
+        subagent, way_out = way_out_for(self._running, lambda: self.tool(title, kind="other"))
+        return Subagent(RunningSubagent(self._running, subagent, way_out), introduction, self.end_message)
 
     async def usage(
         self, used: int, size: int | None, cost: float | v1.Cost | None = None, currency: str = "USD"
@@ -193,3 +218,60 @@ class Turn(Elicits, Generic[StateT]):
         if not asyncio.iscoroutine(work):
             raise wrong_type("turn.start()", "a coroutine, such as work(turn)", work)
         return self._running.tasks.create_task(work)
+
+
+class Subagent(Turn[StateT]):
+    """A subagent at work; `turn.subagent(...)` makes it.
+
+    It is a turn: whatever works on a `Turn` works on a `Subagent`. What it says, does and asks belongs to a session of
+    its own, whose id is `id`. `session` is the session of the turn that started it. An error in its block ends it, and
+    goes on to the code around the block.
+    """
+
+    def __init__(self, running: RunningSubagent, introduction: Introduction, end_message: Callable[[], None]) -> None:
+        super().__init__(running, v1.PromptRequest(running.id, list(introduction.prompt)))
+        self.id: v1.SessionId = running.id
+        """The id of its session; a client that shows no subagents does not know it."""
+        self.title = introduction.title
+        """What the user reads; `retitle` changes it."""
+        self._subagent = running
+        self._introduction = introduction
+        self._end_message_around = end_message
+
+    def __repr__(self) -> str:
+        return f"Subagent({self.title!r}, id={self.id!r})"
+
+    @property
+    def was_cancelled(self) -> bool:
+        """Whether the user has cancelled it alone; the code after its block can tell by this."""
+        return self._subagent.is_stopped
+
+    async def retitle(self, title: str) -> None:
+        """Say better what it does."""
+        check_text("subagent.retitle()", title)
+        self.title = title
+        await self._subagent.retitle(title)
+
+    async def instruct(self, content: str | v1.ContentBlock) -> None:
+        """Show a message from the session that started it: more for it to do."""
+        await self._message("subagent.instruct()", content, to_subagent=True)
+
+    async def report(self, content: str | v1.ContentBlock) -> None:
+        """Show a message to the session that started it: what it has found."""
+        await self._message("subagent.report()", content, to_subagent=False)
+
+    async def _message(self, call: str, content: str | v1.ContentBlock, *, to_subagent: bool) -> None:
+        block = content_block(call, content)
+        self.end_message()
+        self._end_message_around()
+        await self._subagent.message([block], to_subagent=to_subagent)
+
+    async def __aenter__(self) -> Self:
+        self._end_message_around()
+        await self._subagent.begin(self._introduction)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        return await self._subagent.leave(kind, error, trace)
