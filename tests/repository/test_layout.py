@@ -54,7 +54,8 @@ accord.state
 accord.store accord.services
 accord.mcp
 accord.agent
-accord.agent.asks accord.agent.content accord.agent.declared accord.agent.forms accord.agent.paths accord.agent.plan
+accord.agent.asks accord.agent.content accord.agent.declared accord.agent.forms accord.agent.paths accord.agent.plans
+accord.agent.plan
 accord.agent.prompt_queue accord.agent.store_errors accord.agent.subagent_updates accord.agent.told_errors
 accord.agent.record
 accord.agent.connected_client accord.agent.permission accord.agent.updates

@@ -18,6 +18,7 @@ from accord.agent.connected_client import ConnectedClient, SessionClient
 from accord.agent.content import text_of
 from accord.agent.mcp import SessionServers
 from accord.agent.permission import PermissionMemory
+from accord.agent.plans import SessionPlans
 from accord.agent.prompt_queue import PromptQueue, SecondPrompt
 from accord.agent.record import Record, title_of
 from accord.agent.session import Session, SessionParts
@@ -105,6 +106,8 @@ class OpenSession:
         """The session, as its author sees it."""
         if client.local is not None:
             self.face.resources.push_async_callback(client.local.release, self.face)
+        self.plans = SessionPlans(self.updates.client_shows)
+        """The plans that it shows."""
         self.subagents: dict[v1.SessionId, Callable[[], None]] = {}
         """The subagents that the user may cancel, by their ids, and what cancels each."""
         self._mcp: SessionServers | None = None

@@ -29,6 +29,7 @@ class RunningTurn:
         "context",
         "inner",
         "place",
+        "plans",
         "send",
         "session",
         "spent",
@@ -43,6 +44,8 @@ class RunningTurn:
         """What the session tells its client, in the turn and after it."""
         self.asked = session.asked
         """What requests to the client need."""
+        self.plans = session.plans
+        """The plans that the session shows."""
         self.inner: list[RunningTurn] = []
         """The subagents of the turn that are at work; they end with it."""
         self.tasks = asyncio.TaskGroup()

@@ -24,6 +24,7 @@ import msgspec
 from msgspec import UNSET
 
 from accord.agent.connected_client import SessionClient
+from accord.agent.plans import SessionPlans
 from accord.agent.record import APART, NO_HISTORY, Record, encoded_update
 from accord.agent.running_turn import ASKS_THE_USER, RunningTurn, meant_by
 from accord.agent.subagent_updates import enclosed, subagent_id, update_head
@@ -176,6 +177,7 @@ class RunningSubagent(RunningTurn):
         super().__init__(parent.session, parent.context, parent.place)
         self.id = subagent
         self.asked, self.updates = way_out.asked, way_out.updates
+        self.plans = SessionPlans(self.updates.client_shows)
         self.send: Callable[[SessionUpdate], Coroutine[Any, Any, None]] = way_out.send
         self._parent = parent
         self._way_out = way_out

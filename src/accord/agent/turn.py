@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
 from accord.agent.content import text_of
 from accord.agent.elicitation import Elicits
 from accord.agent.permission import Decision, Offered
-from accord.agent.plan import TurnPlan
+from accord.agent.plan import PlanDocument, TurnPlan
+from accord.agent.plans import PlanChange
 from accord.agent.remote_client import RemoteClient
 from accord.agent.running_turn import RunningTurn
 from accord.agent.session import Session, StateT
@@ -125,11 +126,31 @@ class Turn(Elicits, Generic[StateT]):
 
     # Working
 
-    async def plan(self, *steps: str | v1.PlanEntry) -> TurnPlan:
-        """Show what you mean to do; what is returned marks its steps."""
-        plan = TurnPlan(self._send_unchecked, steps)
+    async def plan(self, *steps: str | v1.PlanEntry, id: str | None = None) -> TurnPlan:  # noqa: A002
+        """Show what you mean to do; what is returned marks its steps.
+
+        A plan with an `id` stands beside the others of the session. A client that takes one plan gets the steps of all.
+        """
+        if id is not None:
+            check_text("turn.plan(id)", id)
+        plan = TurnPlan(self._send_plan, steps, id)
         await plan.send()
         return plan
+
+    async def plan_document(self, content: str | PurePath, *, id: str | None = None) -> PlanDocument:  # noqa: A002
+        """Show a plan as a document: text is Markdown, a `Path` is a file. What is returned replaces or removes it.
+
+        A client that takes one plan gets the list items of the text as steps, or a step that names the file.
+        """
+        if id is not None:
+            check_text("turn.plan_document(id)", id)
+        plan_id = v1.PlanId(id or self._running.new_id("p"))
+        document = PlanDocument(self._send_plan, plan_id, lambda path: (self.cwd / path).as_uri())
+        await document.replace(content)
+        return document
+
+    async def _send_plan(self, change: PlanChange) -> None:
+        await self._running.send(self._running.plans.fitted(change))
 
     def tool(
         self,
