@@ -64,6 +64,7 @@ LEFT_OUT = {
     "RemoteAgent": {"peer"},  # coroutines everywhere; `request`, `notify` and `on` reach the low level
     "SessionState": {  # what fills a state is for its connection
         "add", "add_all", "add_prompt", "end_turn", "cancel_unfinished", "set_modes", "set_config", "set_mode", "clear",
+        "add_prompt_copy", "name_prompt", "drop_prompt", "refuse",
     },
 }  # fmt: skip
 
@@ -378,15 +379,21 @@ OURS = {
 def module(first_line: str, sources: list[str], code: str, *, defined: set[str]) -> str:
     """A whole module, with the imports that its code needs."""
     homes: dict[str, str] = {}
+    only_types: set[str] = set()
     for source in sources:
-        homes |= names_in(source)
+        body = tree_of(source).body
+        types = imported_for_types(body)
+        only_types |= types.keys()
+        homes |= types | names_in(source)
     homes |= {**OURS, "connect": "accord.connecting"}
     if "kept_open" in code:
         homes["RemoteAgent"] = "accord.client.remote_agent"
     used = {it.id for it in ast.walk(ast.parse(code)) if isinstance(it, ast.Name)}
     bound = {it.arg for it in ast.walk(ast.parse(code)) if isinstance(it, ast.arg)} | {"key", "session", "held"}
     needed = sorted(used - bound - defined - set(dir(builtins)) | (used & {"open"} & homes.keys()))
-    imports = [f"from {homes[name]} import {name}" for name in needed]
+    imports = [f"from {homes[name]} import {name}" for name in needed if name not in only_types]
+    if only := sorted(f"    from {homes[name]} import {name}" for name in needed if name in only_types):
+        imports = ["from typing import TYPE_CHECKING", *imports, "", "if TYPE_CHECKING:", *only]
     refused = "# ruff: noqa: A001\n\n" if "\ndef open(" in code else ""
     refused = "# ruff: noqa: A001, ASYNC109\n\n" if "async def open(" in code else refused
     return "\n".join(
@@ -415,6 +422,13 @@ def names_in(source: str) -> dict[str, str]:
             case _:
                 pass
     return homes
+
+
+def imported_for_types(body: list[ast.stmt]) -> dict[str, str]:
+    """The modules of the names that a module imports only for type checkers."""
+    blocks = [node.body for node in body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    imports = [node for block in blocks for node in block if isinstance(node, ast.ImportFrom)]
+    return {alias.name: str(node.module) for node in imports for alias in node.names}
 
 
 def generated() -> dict[Path, str]:

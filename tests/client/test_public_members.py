@@ -14,15 +14,16 @@ import accord
 MEMBERS = {
     "Client": "info on on_notification on_request",
     "RemoteAgent": """
-        peer info name capabilities auth_methods open_sessions login logout
+        peer version info name capabilities auth_methods open_sessions login logout
         new_session load resume sessions delete providers set_provider disable_provider
         request notify request_raw on close kill stderr_tail
     """,
     "RemoteSession": """
-        id cwd roots state agent is_open prompt is_busy cancel updates on_change tool_call markdown
+        id cwd roots state agent is_open prompt is_busy idle cancel cancel_tool_call cancel_terminal
+        updates on_change tool_call markdown
         set_mode set_model set_config set_title fork close
     """,
-    "Reply": "prompt wire text iter_text done cancelled cancel request_cancel",
+    "Reply": "prompt inserted wire text iter_text done cancelled cancel request_cancel",
 }
 
 

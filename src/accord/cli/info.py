@@ -80,7 +80,7 @@ def _agent(remote: RemoteAgent, started: float, where: str) -> dict[str, Any]:
         "title": None if info is None else info.title,
         "version": None if info is None else info.version,
         "where": where,
-        "protocolVersion": 1,
+        "protocolVersion": remote.version,
         "startSeconds": round(started, 3),
         "capabilities": codec.plain(remote.capabilities.declared),
         "authMethods": codec.plain(remote.auth_methods),

@@ -250,7 +250,7 @@ class OneTurn:
 
     async def _turn(self, remote: RemoteAgent, session: RemoteSession, lent: Lent) -> Outcome:
         options, view = self._options, self._view
-        await view.opened(Opened(session, remote.info))
+        await view.opened(Opened(session, remote.info, remote.version))
         reply = session.prompt(
             options.prompt,
             timeout=self._left(),

@@ -23,6 +23,8 @@ class Opened(NamedTuple):
 
     session: RemoteSession
     agent: v1.Implementation | None
+    version: int = 1
+    """The version of the protocol that the connection speaks."""
 
 
 class View(ABC):

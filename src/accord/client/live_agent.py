@@ -9,18 +9,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from accord.calling import adapted
 from accord.capabilities import AgentOffers
 from accord.client.definition import ClientDefinition
-from accord.client.handshake import VERSION, open_link
+from accord.client.handshake import open_link
+from accord.client.negotiation import VERSIONS, Offer
 from accord.client.sessions import Sessions
 from accord.client.supervision import Restart, Supervisor
 from accord.client.target import CommandTarget, Target
 from accord.engine.handlers import Handlers, MessageT, Registrar
 from accord.engine.limits import Limits
-from accord.engine.peer import Peer
+from accord.engine.peer import Peer, Posted
 from accord.errors import PeerError, keep_stderr
 from accord.schema import v1
 from accord.schema.base import Json, Notification, Request
@@ -28,6 +29,9 @@ from accord.services.service import Service
 from accord.tasks import Tasks
 from accord.trace import Observer
 from accord.transports.closing import to_the_end
+
+if TYPE_CHECKING:
+    from accord.client.translated_peer import TranslatedPeer
 
 ResultT = TypeVar("ResultT")
 
@@ -41,6 +45,7 @@ class LiveAgent:
         client: ClientDefinition,
         *,
         timeout: float,
+        versions: Sequence[int] = VERSIONS,
         restart: Restart | None = None,
         unstable: bool = False,
         limits: Limits | None = None,
@@ -48,8 +53,14 @@ class LiveAgent:
     ) -> None:
         self.target = target
         self.limits = limits or Limits()
-        self.answer = v1.InitializeResponse(VERSION)
-        """The agent's answer to `initialize`."""
+        self.version = 1
+        """The version of the protocol that the connection speaks."""
+        self.answer = v1.InitializeResponse(1)
+        """The agent's answer to `initialize`, in the words of version 1."""
+        self._declared: Any = None
+        self._translated: TranslatedPeer | None = None
+        """What sends the requests of version 1 on a connection of version 2."""
+        self._versions = versions
         self.tasks = Tasks(asyncio.get_running_loop())
         self.sessions = Sessions(self)
         self._client = client
@@ -98,7 +109,7 @@ class LiveAgent:
     @property
     def capabilities(self) -> AgentOffers:
         """What the agent declared."""
-        return AgentOffers(self.answer.agent_capabilities)
+        return AgentOffers(self._declared, self.answer.agent_capabilities)
 
     # Life
 
@@ -133,20 +144,36 @@ class LiveAgent:
 
     async def open_link(self) -> None:
         """Connect, and replace the connection before if there was one."""
-        handlers = self._client.handlers_for(self.sessions.find)
-        handlers.typed.update(self._handlers.typed)
-        handlers.raw.update(self._handlers.raw)
-        handlers.on_arrival(v1.SessionNotification, self.sessions.arrived)
         declared = self._client.declare(terminal_login=isinstance(self.target, CommandTarget), unstable=self._unstable)
-        self._peer, self.answer = await open_link(
+        # A restarted agent is asked for the version that its sessions were opened in.
+        versions = self._versions if self._peer is None else (self.version,)
+        self._peer, agreed = await open_link(
             self.target,
-            handlers,
-            v1.InitializeRequest(VERSION, declared, self._client.info),
+            self._handlers_for,
+            Offer(versions, self._client.info, declared),
             timeout=self._timeout,
             unstable=self._unstable,
             limits=self.limits,
             observers=self._observers,
         )
+        self.version, self.answer, self._declared = agreed
+        self._translated = None
+        if self.version == 2:
+            from accord.client.translated_peer import TranslatedPeer
+
+            self._translated = TranslatedPeer(self._peer, agreed.declared)
+
+    def _handlers_for(self, version: int) -> Handlers:
+        """The handlers of a connection that speaks this version."""
+        handlers = self._client.handlers_for(self.sessions.find)
+        handlers.typed.update(self._handlers.typed)
+        handlers.raw.update(self._handlers.raw)
+        if version == 1:
+            handlers.on_arrival(v1.SessionNotification, self.sessions.arrived)
+            return handlers
+        from accord.client.v2_handlers import as_v2
+
+        return as_v2(handlers, self.sessions)
 
     def kill(self) -> None:
         """End the agent's process now; leaving the block that holds the connection is still needed."""
@@ -178,11 +205,35 @@ class LiveAgent:
     ) -> ResultT:
         """Send a request when the agent is ready; returns its result."""
         await self._supervisor.ready()
+        peer = self._translated or self.peer
         try:
-            return await self.peer.request(request, timeout=timeout, idle_timeout=idle_timeout, force=force)
+            return await peer.request(request, timeout=timeout, idle_timeout=idle_timeout, force=force)
         except PeerError as error:
             self.failed(getattr(request, "session_id", ""), error)
             raise
+
+    async def open_session(
+        self,
+        request: Request[Any],
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109
+        restarting: bool = False,
+    ) -> Any:
+        """Send a request that opens a known session; the answer is in the version that the session speaks.
+
+        While the agent is `restarting`, nothing else is sent, so nothing has to be waited for.
+        """
+        if not restarting and self._translated is None:
+            return await self.request(request, timeout=timeout)
+        if not restarting:
+            await self._supervisor.ready()
+        if self._translated is None:
+            return await self.peer.request(request, timeout=timeout)
+        return await self._translated.open_session(request, timeout)
+
+    def post(self, request: Request[Any]) -> Posted[Any]:
+        """Send a request now; its answer, which is in the version of the connection, is handled later."""
+        return self.peer.post(request) if self._translated is None else self._translated.post(request)
 
     def failed(self, session_id: str, error: Exception) -> None:
         """Take note of the error that a request for this session was answered with, and say what the agent wrote."""
@@ -193,7 +244,7 @@ class LiveAgent:
     async def notify(self, notification: Notification, *, force: bool = False) -> None:
         """Send a notification when the agent is ready."""
         await self._supervisor.ready()
-        await self.peer.notify(notification, force=force)
+        await (self._translated or self.peer).notify(notification, force=force)
 
     async def request_raw(self, method: str, params: Json = None) -> Json:
         """Send a request in plain JSON values when the agent is ready."""

@@ -8,6 +8,7 @@ The session outlives its connection: when the agent is restarted and the session
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -21,8 +22,8 @@ from accord.client.late_turns import LateTurns
 from accord.client.pending_turn import Outcome, PendingTurn
 from accord.client.unread import Unread
 from accord.engine.limits import Limits
-from accord.engine.peer import Peer
-from accord.errors import ConnectionClosed, Overflow
+from accord.engine.peer import Peer, Posted
+from accord.errors import CapabilityMissing, ConnectionClosed, Overflow
 from accord.schema import codec, v1
 from accord.schema.base import Request
 from accord.services.roots import Roots
@@ -52,6 +53,8 @@ class SessionAgent(Protocol):
     @property
     def peer(self) -> Peer: ...
     @property
+    def version(self) -> int: ...
+    @property
     def capabilities(self) -> AgentOffers: ...
     @property
     def limits(self) -> Limits: ...
@@ -63,6 +66,14 @@ class SessionAgent(Protocol):
     def is_ready(self) -> bool: ...
     async def ready(self) -> None: ...
     async def request(self, request: Request[ResultT], *, force: bool = False) -> ResultT: ...
+    def post(self, request: Request[Any]) -> Posted[Any]: ...
+    async def open_session(
+        self,
+        request: Request[Any],
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109
+        restarting: bool = False,
+    ) -> Any: ...
     async def restart(self, why: str) -> None: ...
     def failed(self, session_id: str, error: Exception) -> None: ...
 
@@ -93,6 +104,7 @@ class LiveSession:
         self._outside: deque[tuple[v1.SessionUpdate, int]] = deque()
         self._outside_size = 0
         self._listeners: list[Unread] = []
+        self._idle_waiters: list[asyncio.Future[None]] = []
 
     @property
     def agent(self) -> str:
@@ -143,6 +155,8 @@ class LiveSession:
             self.state.end_turn(refused=isinstance(result, v1.PromptResponse) and result.stop_reason == "refusal")
         turn.answered(result)
         self._turns.remove(turn)
+        if self._idle_waiters:
+            self._settle()
         if was_first and self._turns:
             self._begin(self._turns[0])
         if isinstance(result, Exception):
@@ -162,6 +176,13 @@ class LiveSession:
         first = next(iter([*self._turns, *self._late.waiting]), None)
         return None if first is None else await first.cancel(None)
 
+    answers_are_receipts = False
+    """Whether the answer to a prompt says only that the agent has it, as in version 2, and not that it is done."""
+
+    def cancel_turn(self, turn: PendingTurn) -> None:  # noqa: ARG002
+        """Cancel this turn: in version 1 that is whatever the agent works on."""
+        self.send_cancel()
+
     def send_cancel(self) -> None:
         """Tell the agent to stop, and the services not to ask the user about this session any more."""
         if self.remote.peer.connection.is_open:
@@ -175,6 +196,35 @@ class LiveSession:
         """Answer the open questions of this session with `cancelled`."""
         for service in self.remote.services:
             service.turn_cancelled(self)
+
+    async def idle(self) -> None:
+        """Wait until the agent works on no prompt; raises ConnectionClosed if the session ends first."""
+        while self.is_busy:
+            if not self.is_open:
+                raise ConnectionClosed("closed", "the session was closed")
+            waiter = asyncio.get_running_loop().create_future()
+            self._idle_waiters.append(waiter)
+            try:
+                await waiter
+            finally:
+                self._idle_waiters.remove(waiter)
+
+    def _settle(self) -> None:
+        """Wake those who wait until the agent is idle; they look for themselves."""
+        for waiter in self._idle_waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    async def cancel_tool_call(self, tool_call_id: v1.ToolCallId) -> None:
+        """Cancel one tool call; raises CapabilityMissing, because version 1 has no such request."""
+        raise CapabilityMissing("version 2 of the protocol", f"cancelling the tool call {tool_call_id!r}")
+
+    async def cancel_terminal(self, terminal_id: v1.TerminalId) -> None:
+        """End the command of a terminal; raises CapabilityMissing, because version 1 has no such request."""
+        raise CapabilityMissing("version 2 of the protocol", f"cancelling the terminal {terminal_id!r}")
+
+    def connection_ended(self, error: Exception) -> None:
+        """Take note that the connection has ended; the open requests have failed by then."""
 
     async def restart_agent(self, why: str) -> None:
         """End the agent and start it again, with its sessions."""
@@ -255,6 +305,7 @@ class LiveSession:
         self.is_open = False
         for turn in [*self._turns, *self._late.take()]:
             turn.answered(ConnectionClosed("closed", "the session was closed"))
+        self._settle()
         for listener in list(self._listeners):
             listener.finish()
         for service in self.remote.services:

@@ -58,6 +58,11 @@ class RemoteAgent:
     # What it is
 
     @property
+    def version(self) -> int:
+        """The version of the protocol that the connection speaks: 1 or 2."""
+        return self._live.version
+
+    @property
     def info(self) -> v1.Implementation | None:
         """The agent's name, version and title, as it tells them; None if it does not."""
         return self._live.answer.agent_info

@@ -124,6 +124,27 @@ class RemoteSession:
         """Cancel the running turn, and wait for its end; returns None if no turn runs."""
         return await self._live.cancel()
 
+    async def idle(self) -> None:
+        """Wait until the agent is idle in this session: no prompt is open, and no work that it began by itself.
+
+        Raises `ConnectionClosed` if the session ends before. What runs in the background does not count.
+        """
+        await self._live.idle()
+
+    async def cancel_tool_call(self, tool_call_id: str) -> None:
+        """Ask the agent to cancel one tool call, in the background too; its status follows as an update.
+
+        Raises `CapabilityMissing` unless the agent offers it for this tool call, which needs version 2.
+        """
+        await self._live.cancel_tool_call(v1.ToolCallId(tool_call_id))
+
+    async def cancel_terminal(self, terminal_id: str) -> None:
+        """Ask the agent to end the command of one of its terminals; its exit status follows as an update.
+
+        Raises `CapabilityMissing` unless the agent offers it for this terminal, which needs version 2.
+        """
+        await self._live.cancel_terminal(v1.TerminalId(terminal_id))
+
     # What it has come to
 
     def updates(self) -> AsyncIterator[v1.SessionUpdate]:

@@ -30,6 +30,20 @@ class ReplyText(Awaitable[str]):
         return "<the text of a reply: write `await reply.text`, or `async for text in reply.iter_text()`>"
 
 
+class Insertion(Awaitable["str | None"]):
+    """The moment when a prompt gets its place in the conversation: await it for the id of its message."""
+
+    def __init__(self, turn: PendingTurn) -> None:
+        self._turn = turn
+
+    def __await__(self) -> Generator[Any, None, str | None]:
+        """Wait for the place; raises the error that the prompt was refused with."""
+        return self._turn.until_inserted().__await__()
+
+    def __repr__(self) -> str:
+        return "<the place of a prompt in the conversation: write `await reply.inserted`>"
+
+
 class Reply:
     """What comes back for one prompt: iterate it for the updates, await it for the `Outcome`.
 
@@ -54,6 +68,15 @@ class Reply:
     def prompt(self) -> Sequence[v1.ContentBlock]:
         """The blocks that were sent."""
         return self._turn.prompt
+
+    @property
+    def inserted(self) -> Insertion:
+        """The prompt's place in the conversation: `await reply.inserted` gives the id of its message.
+
+        An agent of version 2 may hold a prompt while it works on another one. The id is None if the prompt was
+        cancelled before, and from agents of version 1, which do not tell it: with them this waits for nothing.
+        """
+        return Insertion(self._turn)
 
     # Reading
 

@@ -126,7 +126,7 @@ class Sessions:
     async def begin(self, request: Request[OpenedT], setup: SessionSetup) -> RemoteSession:
         """Open a session whose id the agent chooses."""
         await self._remote.ready()
-        posted = self._remote.peer.post(request)
+        posted = self._remote.post(request)
         begun: asyncio.Future[OpenSession] = asyncio.get_running_loop().create_future()
 
         def answered(result: OpenedT | Exception) -> None:
@@ -136,7 +136,7 @@ class Sessions:
                 self._remote.failed("", result)
                 begun.set_exception(result)
             else:
-                session = self._enter(result.session_id, setup)
+                session = self._enter(result.session_id, setup, is_new=True)
                 session.live.opened(result)
                 self._deliver_early(session.live)
                 begun.set_result(session)
@@ -174,18 +174,24 @@ class Sessions:
         key = v1.SessionId(session_id)
         if key in self._open:
             raise ValueError(f"session {session_id!r} is already open; close it before it is opened again")
-        session = self._enter(key, setup)
+        session = self._enter(key, setup, is_new=False)
         self._deliver_early(session.live)
         try:
-            session.live.opened(await self._remote.request(session.live.reopening(kind)))
+            session.live.opened(await self._remote.open_session(session.live.reopening(kind)))
         except BaseException:
             self._open.pop(key, None)
             await session.live.ended()
             raise
         return session.face
 
-    def _enter(self, session_id: v1.SessionId, setup: SessionSetup) -> OpenSession:
-        session = self._open[session_id] = OpenSession(LiveSession(self._remote, session_id, setup), self)
+    def _enter(self, session_id: v1.SessionId, setup: SessionSetup, *, is_new: bool) -> OpenSession:
+        if self._remote.version == 1:
+            live = LiveSession(self._remote, session_id, setup)
+        else:
+            from accord.client.v2_session import LiveSessionV2
+
+            live = LiveSessionV2(self._remote, session_id, setup, is_new=is_new)
+        session = self._open[session_id] = OpenSession(live, self)
         return session
 
     def _deliver_early(self, session: LiveSession) -> None:
@@ -227,7 +233,8 @@ class Sessions:
         await self._reopen(session, v1.LoadSessionRequest)
 
     async def _reopen(self, session: LiveSession, kind: Reopening) -> None:
-        session.opened(await self._remote.peer.request(session.reopening(kind), timeout=RESUME_WITHIN))
+        request = session.reopening(kind)
+        session.opened(await self._remote.open_session(request, timeout=RESUME_WITHIN, restarting=True))
 
     # Ending
 
@@ -261,6 +268,11 @@ class Sessions:
             live.is_open = False  # at once, because it may be loaded again now
             del self._open[live.id]
             self._remote.tasks.call(live.ended, f"ending {live.id}, which was taken elsewhere")
+
+    def connection_ended(self, error: Exception) -> None:
+        """Tell every session that its connection has ended; a restarted agent may resume it."""
+        for session in list(self._open.values()):
+            session.live.connection_ended(error)
 
     async def end_all(self) -> None:
         """End every session here, because the connection has ended for good."""

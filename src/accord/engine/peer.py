@@ -92,6 +92,8 @@ class Posted(Generic[ResultT]):
         """A context manager: while it lasts, the handler inside which the request was sent waits for the answer."""
         self.within = sent.within
         """Wait for the answer with a total and an idle deadline; raises Timeout, and leaves the request open."""
+        self.withdraw = sent.withdraw
+        """Ask the peer not to do what was requested; its answer is handled all the same."""
         self.abandon = sent.abandon
         """Cancel the request: its answer is no longer needed."""
         self._sent = sent

@@ -32,6 +32,11 @@ class RemoteAgent(Face[remote_agent.RemoteAgent]):
         super().__init__(portal, held, session)
 
     @property
+    def version(self) -> int:
+        """The version of the protocol that the connection speaks: 1 or 2."""
+        return self._portal.read(lambda: self._held.version)
+
+    @property
     def info(self) -> v1.Implementation | None:
         """The agent's name, version and title, as it tells them; None if it does not."""
         return self._portal.read(lambda: self._held.info)

@@ -85,6 +85,27 @@ class RemoteSession(Face[remote_session.RemoteSession]):
         """Cancel the running turn, and wait for its end; returns None if no turn runs."""
         return self._portal.wait(self._held.cancel, self._session)
 
+    def idle(self) -> None:
+        """Wait until the agent is idle in this session: no prompt is open, and no work that it began by itself.
+
+        Raises `ConnectionClosed` if the session ends before. What runs in the background does not count.
+        """
+        self._portal.wait(self._held.idle, self._session)
+
+    def cancel_tool_call(self, tool_call_id: str) -> None:
+        """Ask the agent to cancel one tool call, in the background too; its status follows as an update.
+
+        Raises `CapabilityMissing` unless the agent offers it for this tool call, which needs version 2.
+        """
+        self._portal.wait(lambda: self._held.cancel_tool_call(tool_call_id), self._session)
+
+    def cancel_terminal(self, terminal_id: str) -> None:
+        """Ask the agent to end the command of one of its terminals; its exit status follows as an update.
+
+        Raises `CapabilityMissing` unless the agent offers it for this terminal, which needs version 2.
+        """
+        self._portal.wait(lambda: self._held.cancel_terminal(terminal_id), self._session)
+
     def updates(self) -> Iterator[v1.SessionUpdate]:
         """Iterate over the updates outside of a turn, until the session is closed or its connection ends.
 

@@ -10,6 +10,7 @@ from typing import Self
 
 from accord.client import reply
 from accord.client.pending_turn import Outcome
+from accord.client.reply import Insertion
 from accord.schema import v1
 from accord.sync.face import Face
 from accord.sync.portal import Portal
@@ -34,6 +35,15 @@ class Reply(Face[reply.Reply]):
     def prompt(self) -> Sequence[v1.ContentBlock]:
         """The blocks that were sent."""
         return self._portal.read(lambda: self._held.prompt)
+
+    @property
+    def inserted(self) -> Insertion:
+        """The prompt's place in the conversation: `reply.outcome().inserted` gives the id of its message.
+
+        An agent of version 2 may hold a prompt while it works on another one. The id is None if the prompt was
+        cancelled before, and from agents of version 1, which do not tell it: with them this waits for nothing.
+        """
+        return self._portal.read(lambda: self._held.inserted)
 
     def __iter__(self) -> Iterator[v1.SessionUpdate]:
         """Iterate over the updates of the turn, in order; ends when the agent has answered."""
