@@ -56,6 +56,12 @@ TWINS = (
         "clear",
     ),
     Twin("Reply", "client.reply", "reply", "`Reply` for threads: what comes back for one prompt."),
+    Twin(
+        "RemoteSubagent",
+        "client.remote_subagent",
+        "remote_subagent",
+        "`RemoteSubagent` for threads: a subagent of a session.",
+    ),
     Twin("RemoteSession", "client.remote_session", "remote_session", "`RemoteSession` for threads: one conversation."),
     Twin("RemoteAgent", "client.remote_agent", "remote_agent", "`RemoteAgent` for threads: a connected agent."),
 )
@@ -78,6 +84,16 @@ OWN = {
             '''All that the agent says in the turn; waits for its end, and raises the error that it failed with.'''
             return self.outcome().text
     """,
+    ("Reply", "with_subagents"): """
+        def with_subagents(self) -> Iterator[tuple[RemoteSubagent | None, v1.SessionUpdate]]:
+            '''Iterate over the updates of the turn and its subagents, each with its subagent, None for the turn's own.
+
+            The prompt must be sent with `subagents=True`.
+            '''
+            for subagent, update in self._portal.iterate(self._held.with_subagents, self._session):
+                face = None if subagent is None else face_of(self._portal, RemoteSubagent, subagent, subagent.id)
+                yield face, update
+    """,
     ("Reply", "__anext__"): """
         def __next__(self) -> v1.SessionUpdate:
             try:
@@ -93,6 +109,11 @@ OWN = {
     ("Reply", "__aexit__"): """
         def __exit__(self, *_: object) -> None:
             self._portal.wait(self._held.__aexit__, self._session)
+    """,
+    ("RemoteSubagent", "_repr_markdown_"): """
+        def _repr_markdown_(self) -> str:
+            '''What a notebook shows: `markdown()` without raw HTML and images, which the agent could abuse there.'''
+            return safe(self.markdown())
     """,
     ("RemoteSession", "_repr_markdown_"): """
         def _repr_markdown_(self) -> str:
@@ -119,6 +140,9 @@ RESULTS = {
     "SessionState": "SessionState(self._portal, held, self._session)",
     "Mapping[v1.SessionId, RemoteSession]": (
         "{key: face_of(self._portal, RemoteSession, session, key) for key, session in held.items()}"
+    ),
+    "dict[v1.SessionId, RemoteSubagent]": (
+        "{key: face_of(self._portal, RemoteSubagent, subagent, key) for key, subagent in held.items()}"
     ),
     "Registrar[MessageT]": "registrar_of(self._portal, held)",
     "Callable[[], None]": "lambda: self._portal.read(held)",
@@ -360,6 +384,7 @@ OURS = {
     "Portal": "accord.sync.portal",
     "RemoteAgent": "accord.sync.remote_agent",
     "RemoteSession": "accord.sync.remote_session",
+    "RemoteSubagent": "accord.sync.remote_subagent",
     "Reply": "accord.sync.reply",
     "SessionState": "accord.sync.session_state",
     "copy": "copy",
@@ -369,6 +394,7 @@ OURS = {
     "reply": "accord.client",
     "remote_agent": "accord.client",
     "remote_session": "accord.client",
+    "remote_subagent": "accord.client",
     "safe": "accord.client.safe_markdown",
     "session_state": "accord.state",
     "connecting": "accord",
@@ -388,8 +414,10 @@ def module(first_line: str, sources: list[str], code: str, *, defined: set[str])
     homes |= {**OURS, "connect": "accord.connecting"}
     if "kept_open" in code:
         homes["RemoteAgent"] = "accord.client.remote_agent"
-    used = {it.id for it in ast.walk(ast.parse(code)) if isinstance(it, ast.Name)}
-    bound = {it.arg for it in ast.walk(ast.parse(code)) if isinstance(it, ast.arg)} | {"key", "session", "held"}
+    names = [it for it in ast.walk(ast.parse(code)) if isinstance(it, ast.Name)]
+    used = {it.id for it in names}
+    bound = {it.arg for it in ast.walk(ast.parse(code)) if isinstance(it, ast.arg)}
+    bound |= {it.id for it in names if isinstance(it.ctx, ast.Store)}
     needed = sorted(used - bound - defined - set(dir(builtins)) | (used & {"open"} & homes.keys()))
     imports = [f"from {homes[name]} import {name}" for name in needed if name not in only_types]
     if only := sorted(f"    from {homes[name]} import {name}" for name in needed if name in only_types):

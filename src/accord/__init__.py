@@ -12,21 +12,23 @@ from accord.loading import on_first_use
 if TYPE_CHECKING:
     from accord import http as http, sync as sync
     from accord.agent.agent import Agent as Agent
+    from accord.agent.compaction import RunningCompaction as RunningCompaction
     from accord.agent.elicitation import Elicited as Elicited, ElicitedUrl as ElicitedUrl
     from accord.agent.login import Login as Login
     from accord.agent.permission import Decision as Decision
-    from accord.agent.plan import TurnPlan as TurnPlan
+    from accord.agent.plan import PlanDocument as PlanDocument, TurnPlan as TurnPlan
     from accord.agent.remote_client import RemoteClient as RemoteClient
     from accord.agent.remote_terminal import CommandResult as CommandResult, RemoteTerminal as RemoteTerminal
     from accord.agent.session import Session as Session
     from accord.agent.tool import Tool as Tool
-    from accord.agent.turn import Turn as Turn
+    from accord.agent.turn import Subagent as Subagent, Turn as Turn
     from accord.capabilities import Capabilities as Capabilities
     from accord.client.client import Client as Client
     from accord.client.mcp_config import load_mcp_servers as load_mcp_servers
     from accord.client.pending_turn import Outcome as Outcome
     from accord.client.remote_agent import RemoteAgent as RemoteAgent
     from accord.client.remote_session import RemoteSession as RemoteSession
+    from accord.client.remote_subagent import RemoteSubagent as RemoteSubagent
     from accord.client.reply import Reply as Reply
     from accord.client.supervision import Restart as Restart, Restarted as Restarted
     from accord.connecting import connect as connect
@@ -119,6 +121,7 @@ _HOMES = {
     "Peer": "engine.peer",
     "PeerError": "errors",
     "PermissionQuestion": "services.permissions.question",
+    "PlanDocument": "agent.plan",
     "Permissions": "services.permissions.permissions",
     "PermissionPolicy": "services.permissions.policy",
     "ProcessTransport": "transports.process",
@@ -127,12 +130,14 @@ _HOMES = {
     "RemoteAgent": "client.remote_agent",
     "RemoteClient": "agent.remote_client",
     "RemoteSession": "client.remote_session",
+    "RemoteSubagent": "client.remote_subagent",
     "RemoteTerminal": "agent.remote_terminal",
     "Reply": "client.reply",
     "Request": "schema.base",
     "RequestError": "errors",
     "Restart": "client.supervision",
     "Restarted": "client.supervision",
+    "RunningCompaction": "agent.compaction",
     "Service": "services.service",
     "Session": "agent.session",
     "Spans": "spans",
@@ -141,6 +146,7 @@ _HOMES = {
     "StdioTransport": "transports.stdio",
     "Store": "store.base",
     "StoreError": "errors",
+    "Subagent": "agent.turn",
     "TerminalUser": "services.console.terminal_user",
     "Terminal": "services.terminals.terminal",
     "Terminals": "services.terminals.terminals",

@@ -20,10 +20,14 @@ MEMBERS = {
     """,
     "RemoteSession": """
         id cwd roots state agent is_open prompt is_busy idle cancel cancel_tool_call cancel_terminal
-        updates on_change tool_call markdown
+        updates subagents on_change tool_call markdown
         set_mode set_model set_config set_title fork close
     """,
-    "Reply": "prompt inserted wire text iter_text done cancelled cancel request_cancel",
+    "RemoteSubagent": """
+        id parent_id title description cwd status stop_reason error usage state text subagents updates on_change
+        markdown can_cancel cancel
+    """,
+    "Reply": "prompt inserted wire with_subagents text iter_text done cancelled cancel request_cancel",
 }
 
 
@@ -31,12 +35,19 @@ MEMBERS = {
 async def objects():
     """One live object of each class."""
     agent, client = accord.Agent("quiet"), accord.Client()
-    agent.on_prompt(lambda _: None)
-    async with accord.connect(agent, client) as remote:
+
+    @agent.on_prompt
+    async def delegate(turn: accord.Turn) -> None:
+        async with turn.subagent("Look"):
+            pass
+
+    async with accord.connect(agent, client, unstable=True) as remote:
         session = await remote.new_session("/")
         reply = session.prompt("go")
         await reply
-        return {"Client": client, "RemoteAgent": remote, "RemoteSession": session, "Reply": reply}
+        (subagent,) = session.subagents.values()
+        found = {"Client": client, "RemoteAgent": remote, "RemoteSession": session, "Reply": reply}
+        return found | {"RemoteSubagent": subagent}
 
 
 @pytest.mark.parametrize("name", MEMBERS)

@@ -20,7 +20,7 @@ MEMBERS = {
     """,
     "Session": """
         id agent program cwd roots mcp_servers meta state title set_title client config modes models commands
-        permissions resources mcp resolve history tool_call fold send save
+        permissions resources mcp resolve history tool_call fold send notice compaction save
     """,
     "Config": "select switch remove values set",
     "Modes": "offer current set",
@@ -29,8 +29,18 @@ MEMBERS = {
     "RemoteTerminal": "id is_released output wait kill run_out",
     "Turn": """
         text prompt command arguments meta answer_meta context session client cwd
-        say think say_as_user end_message notice send plan tool ask elicit elicit_url usage tokens start
+        say think say_as_user end_message notice send plan plan_document tool subagent ask elicit elicit_url usage
+        tokens start
     """,
+    "Subagent": """
+        text prompt command arguments meta answer_meta context session client cwd
+        say think say_as_user end_message notice send plan plan_document tool subagent ask elicit elicit_url usage
+        tokens start
+        id title was_cancelled retitle instruct report
+    """,
+    "TurnPlan": "id entries start done mark add step send remove",
+    "PlanDocument": "id replace remove",
+    "RunningCompaction": "id status is_shown summary fail",
     "Tool": """
         id title kind status text content diff terminal clear locations raw_input raw_output retitle ask elicit
         elicit_url start fail
@@ -51,7 +61,10 @@ async def objects():
             terminal = session.client.terminal("true")
             found.update(Session=session, Turn=turn, Tool=tool, RemoteTerminal=terminal)
             found.update(Config=session.config, Modes=session.modes, Models=session.models)
-            found.update(Commands=session.commands)
+            found.update(Commands=session.commands, RunningCompaction=session.compaction())
+            found.update(TurnPlan=await turn.plan("Look"), PlanDocument=await turn.plan_document("# Look"))
+        async with turn.subagent("Look") as subagent:
+            found.update(Subagent=subagent)
 
     async with accord.connect(agent) as remote:
         await (await remote.new_session("/")).prompt("go")

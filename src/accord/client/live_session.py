@@ -20,12 +20,13 @@ from msgspec import Raw
 from accord.capabilities import AgentOffers
 from accord.client.late_turns import LateTurns
 from accord.client.pending_turn import Outcome, PendingTurn
+from accord.client.subagents import Subagents, SubagentSaid
 from accord.client.unread import Unread
 from accord.engine.limits import Limits
 from accord.engine.peer import Peer, Posted
 from accord.errors import CapabilityMissing, ConnectionClosed, Overflow
 from accord.schema import codec, v1
-from accord.schema.base import Request
+from accord.schema.base import Notification, Request
 from accord.services.roots import Roots
 from accord.services.service import Service
 from accord.state import SessionState, ToolCallState
@@ -74,6 +75,7 @@ class SessionAgent(Protocol):
         timeout: float | None = None,  # noqa: ASYNC109
         restarting: bool = False,
     ) -> Any: ...
+    async def notify(self, notification: Notification, *, force: bool = False) -> None: ...
     async def restart(self, why: str) -> None: ...
     def failed(self, session_id: str, error: Exception) -> None: ...
 
@@ -105,6 +107,8 @@ class LiveSession:
         self._outside_size = 0
         self._listeners: list[Unread] = []
         self._idle_waiters: list[asyncio.Future[None]] = []
+        self.subagents = Subagents(self, remote)
+        """The subagents that the session has started, and theirs."""
 
     @property
     def agent(self) -> str:
@@ -125,9 +129,11 @@ class LiveSession:
         timeout: float | None = None,
         idle_timeout: float | None = None,
         wire: bool = False,
+        subagents: bool = False,
     ) -> PendingTurn:
         """Send a prompt now, or when the agent has been restarted."""
         turn = PendingTurn(self, blocks, keeps_wire=wire)
+        turn.keeps_subagents = subagents
         if self._late.must_wait:
             self._late.add(turn, timeout, idle_timeout)
             return turn
@@ -196,6 +202,7 @@ class LiveSession:
         """Answer the open questions of this session with `cancelled`."""
         for service in self.remote.services:
             service.turn_cancelled(self)
+        self.subagents.close_questions()
 
     async def idle(self) -> None:
         """Wait until the agent works on no prompt; raises ConnectionClosed if the session ends first."""
@@ -246,6 +253,19 @@ class LiveSession:
             self._tell_listeners(update, size)
         else:
             self._keep_outside(update, size)
+
+    def subagent_said(self, said: SubagentSaid, size: int) -> None:
+        """Give an update of a subagent to the turns whose readers want it."""
+        for turn in self.current_turns():
+            if turn.keeps_subagents:
+                try:
+                    turn.unread.put(said, size)
+                except Overflow as overflow:
+                    turn.overflowed(overflow)
+
+    def current_turns(self) -> Sequence[PendingTurn]:
+        """The turns that updates belong to now."""
+        return list(self._turns)[:1]
 
     def _keep_outside(self, update: v1.SessionUpdate, size: int) -> None:
         self._outside.append((update, size))
@@ -308,6 +328,7 @@ class LiveSession:
         self._settle()
         for listener in list(self._listeners):
             listener.finish()
+        await self.subagents.ended()
         for service in self.remote.services:
             await service.release(self)
 

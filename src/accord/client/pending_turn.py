@@ -84,6 +84,8 @@ class PendingTurn:
         """The updates that were not read yet, from the moment when the prompt is sent."""
         self.keeps_wire = keeps_wire
         """Whether updates are kept as the JSON that they came as."""
+        self.keeps_subagents = False
+        """Whether what subagents say is read with the updates of the turn."""
         self.cancelled = False
         """Whether `session/cancel` was sent for it."""
         self.face: object = None

@@ -14,6 +14,7 @@ from accord.client import mentions as mentioned
 from accord.client.live_session import LiveSession
 from accord.client.markdown import markdown
 from accord.client.pending_turn import Outcome
+from accord.client.remote_subagent import RemoteSubagent, face_of
 from accord.client.reply import Reply
 from accord.client.safe_markdown import safe
 from accord.schema import v1
@@ -79,6 +80,7 @@ class RemoteSession:
         idle_timeout: float | None = None,
         mentions: bool = False,
         wire: bool = False,
+        subagents: bool = False,
     ) -> Reply:
         """Send a prompt now; the `Reply` can be iterated, awaited or ignored.
 
@@ -87,10 +89,12 @@ class RemoteSession:
         names as `@path` are sent too. A block that the agent did not declare raises `CapabilityMissing`. `timeout`
         limits the whole turn, `idle_timeout` the time without a message from the agent, both in seconds; past one of
         them the turn is cancelled and the Reply fails with `Timeout`. With `wire`, `reply.wire()` gives the JSON of the
-        updates as it came.
+        updates as it came; with `subagents`, `reply.with_subagents()` gives the updates of subagents too.
         """
         blocks = self._blocks(content, with_mentions=mentions)
-        turn = self._live.prompt(blocks, timeout=timeout, idle_timeout=idle_timeout, wire=wire)
+        if wire and subagents:
+            raise ValueError("session.prompt() takes wire=True or subagents=True, not both; the JSON names no subagent")
+        turn = self._live.prompt(blocks, timeout=timeout, idle_timeout=idle_timeout, wire=wire, subagents=subagents)
         turn.face = self
         return Reply(turn)
 
@@ -153,6 +157,11 @@ class RemoteSession:
         The first caller also gets the latest updates that came before, at most 1,000.
         """
         return self._live.updates()
+
+    @property
+    def subagents(self) -> dict[v1.SessionId, RemoteSubagent]:
+        """The subagents that the session has started, by the ids of their sessions; each grows while it works."""
+        return {it.id: face_of(it, self._owner) for it in self._live.subagents.of(self._live)}
 
     def on_change(self, observer: Observer) -> Callable[[], None]:
         """Call `observer` after every change of `state`, with the update or None; call the result to stop it."""

@@ -9,6 +9,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Generator,
 from typing import Any, Self, cast
 
 from accord.client.pending_turn import Outcome, PendingTurn
+from accord.client.remote_subagent import RemoteSubagent, face_of
+from accord.client.subagents import SubagentSaid
 from accord.schema import codec, v1
 from accord.text import whole_part
 
@@ -86,6 +88,8 @@ class Reply:
 
     async def __anext__(self) -> v1.SessionUpdate:
         update = await self._turn.next_update()
+        while isinstance(update, SubagentSaid):
+            update = await self._turn.next_update()
         typed: v1.SessionUpdate = codec.decode(update, v1.SessionUpdate) if self._turn.keeps_wire else update
         return typed
 
@@ -99,6 +103,23 @@ class Reply:
             except StopAsyncIteration:
                 return
             yield cast("bytes", update)
+
+    async def with_subagents(self) -> AsyncGenerator[tuple[RemoteSubagent | None, v1.SessionUpdate]]:
+        """Iterate over the updates of the turn and its subagents, each with its subagent, None for the turn's own.
+
+        The prompt must be sent with `subagents=True`.
+        """
+        if not self._turn.keeps_subagents:
+            raise ValueError("with_subagents() needs a prompt that was sent with subagents=True")
+        while True:
+            try:
+                update = await self._turn.next_update()
+            except StopAsyncIteration:
+                return
+            if isinstance(update, SubagentSaid):
+                yield face_of(update.subagent, self._turn.face), update.update
+            else:
+                yield None, update
 
     @property
     def text(self) -> ReplyText:

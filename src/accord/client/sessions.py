@@ -23,6 +23,7 @@ from accord.client.early import Early
 from accord.client.live_session import LiveSession, Reopening, SessionAgent, SessionSetup
 from accord.client.mcp_config import handed_over
 from accord.client.remote_session import RemoteSession
+from accord.client.subagents import Homes, LiveSubagent
 from accord.errors import INVALID_REQUEST, METHOD_NOT_FOUND, NOT_FOUND, AccordError, PeerError, RequestError
 from accord.schema import v1
 from accord.schema.base import Model, Request, Unknown
@@ -67,23 +68,37 @@ class Sessions:
         self._remote = remote
         self._open: dict[v1.SessionId, OpenSession] = {}
         self._early = Early(remote.limits.early)
+        self._homes: Homes = {}
 
     def faces(self) -> Mapping[v1.SessionId, RemoteSession]:
         """The open sessions, as callers see them."""
         return {session_id: session.face for session_id, session in self._open.items()}
 
-    def find(self, session_id: v1.SessionId) -> LiveSession:
-        """The open session with this id; raises RequestError for an unknown one."""
+    def find(self, session_id: v1.SessionId) -> LiveSession | LiveSubagent:
+        """The open session or the subagent with this id; raises RequestError for an unknown one."""
         session = self._open.get(session_id)
-        if session is None:
+        if session is not None:
+            return session.live
+        subagent = self._subagent(session_id)
+        if subagent is None:
             raise RequestError.not_found("Unknown session", sessionId=session_id)
-        return session.live
+        return subagent
+
+    def _subagent(self, session_id: v1.SessionId) -> LiveSubagent | None:
+        """The subagent with this id, of any of the open sessions."""
+        home = self._homes.get(session_id)
+        if home is not None and (known := home.find(session_id)) is not None:
+            return known
+        found = (session.live.subagents.find(session_id) for session in self._open.values())
+        return next((it for it in found if it is not None), None)
 
     def arrived(self, notification: v1.SessionNotification, params: bytes | Raw) -> None:
         """Give an update to its session, or keep it until the session is known."""
         session = self._open.get(notification.session_id)
         if session is not None:
             session.live.received(notification.update, params)
+        elif (subagent := self._subagent(notification.session_id)) is not None:
+            subagent.received(notification.update, params)
         else:
             self._early.keep(notification.session_id, notification.update, params)
 
@@ -191,6 +206,7 @@ class Sessions:
             from accord.client.v2_session import LiveSessionV2
 
             live = LiveSessionV2(self._remote, session_id, setup, is_new=is_new)
+        live.subagents.belong_to(self._homes, self._early.take)
         session = self._open[session_id] = OpenSession(live, self)
         return session
 

@@ -10,6 +10,7 @@ work that the agent began by itself, or in the background: `updates()` has it.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from msgspec import Raw
@@ -198,6 +199,10 @@ class LiveSessionV2(LiveSession):
                     self._give(turn, each, size)
             elif prompt.receipt is None and self._foreground.unclaimed is not None:
                 opened.kept += [_Kept(self._foreground.number, each, size) for each in updates]
+
+    def current_turns(self) -> Sequence[PendingTurn]:
+        """The turns that updates belong to now: all that are open."""
+        return [opened.turn for opened in self._open]
 
     def _give(self, turn: PendingTurn, update: Any, size: int) -> None:
         try:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from accord.sync.connecting import connect as connect, open as open  # noqa: A004
     from accord.sync.remote_agent import RemoteAgent as RemoteAgent
     from accord.sync.remote_session import RemoteSession as RemoteSession
+    from accord.sync.remote_subagent import RemoteSubagent as RemoteSubagent
     from accord.sync.reply import Reply as Reply
     from accord.sync.session_state import SessionState as SessionState
 
@@ -26,6 +27,7 @@ _HOMES = {
     "ConnectionBlock": "block",
     "RemoteAgent": "remote_agent",
     "RemoteSession": "remote_session",
+    "RemoteSubagent": "remote_subagent",
     "Reply": "reply",
     "SessionState": "session_state",
     "connect": "connecting",

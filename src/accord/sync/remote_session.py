@@ -17,6 +17,7 @@ from accord.services.roots import Roots
 from accord.state import Observer, ToolCallState
 from accord.sync.face import Face, face_of
 from accord.sync.portal import Portal
+from accord.sync.remote_subagent import RemoteSubagent
 from accord.sync.reply import Reply
 from accord.sync.session_state import SessionState
 
@@ -59,6 +60,7 @@ class RemoteSession(Face[remote_session.RemoteSession]):
         idle_timeout: float | None = None,
         mentions: bool = False,
         wire: bool = False,
+        subagents: bool = False,
     ) -> Reply:
         """Send a prompt now; the `Reply` can be iterated, waited for or ignored.
 
@@ -67,11 +69,11 @@ class RemoteSession(Face[remote_session.RemoteSession]):
         names as `@path` are sent too. A block that the agent did not declare raises `CapabilityMissing`. `timeout`
         limits the whole turn, `idle_timeout` the time without a message from the agent, both in seconds; past one of
         them the turn is cancelled and the Reply fails with `Timeout`. With `wire`, `reply.wire()` gives the JSON of the
-        updates as it came.
+        updates as it came; with `subagents`, `reply.with_subagents()` gives the updates of subagents too.
         """
         held = self._portal.do(
             lambda: self._held.prompt(
-                *content, timeout=timeout, idle_timeout=idle_timeout, mentions=mentions, wire=wire
+                *content, timeout=timeout, idle_timeout=idle_timeout, mentions=mentions, wire=wire, subagents=subagents
             )
         )
         return Reply(self._portal, held, self._session)
@@ -112,6 +114,12 @@ class RemoteSession(Face[remote_session.RemoteSession]):
         The first caller also gets the latest updates that came before, at most 1,000.
         """
         return self._portal.iterate(self._held.updates, self._session)
+
+    @property
+    def subagents(self) -> dict[v1.SessionId, RemoteSubagent]:
+        """The subagents that the session has started, by the ids of their sessions; each grows while it works."""
+        held = self._portal.read(lambda: self._held.subagents)
+        return {key: face_of(self._portal, RemoteSubagent, subagent, key) for key, subagent in held.items()}
 
     def on_change(self, observer: Observer) -> Callable[[], None]:
         """Call `observer` after every change of `state`, with the update or None; call the result to stop it."""

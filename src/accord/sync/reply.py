@@ -12,8 +12,9 @@ from accord.client import reply
 from accord.client.pending_turn import Outcome
 from accord.client.reply import Insertion
 from accord.schema import v1
-from accord.sync.face import Face
+from accord.sync.face import Face, face_of
 from accord.sync.portal import Portal
+from accord.sync.remote_subagent import RemoteSubagent
 
 
 class Reply(Face[reply.Reply]):
@@ -58,6 +59,15 @@ class Reply(Face[reply.Reply]):
     def wire(self) -> Generator[bytes]:
         """Iterate over the updates as JSON, byte for byte as they came; the prompt must be sent with `wire=True`."""
         return self._portal.iterate(self._held.wire, self._session)
+
+    def with_subagents(self) -> Iterator[tuple[RemoteSubagent | None, v1.SessionUpdate]]:
+        """Iterate over the updates of the turn and its subagents, each with its subagent, None for the turn's own.
+
+        The prompt must be sent with `subagents=True`.
+        """
+        for subagent, update in self._portal.iterate(self._held.with_subagents, self._session):
+            face = None if subagent is None else face_of(self._portal, RemoteSubagent, subagent, subagent.id)
+            yield face, update
 
     @property
     def text(self) -> str:
