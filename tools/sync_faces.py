@@ -145,6 +145,7 @@ RESULTS = {
         "{key: face_of(self._portal, RemoteSubagent, subagent, key) for key, subagent in held.items()}"
     ),
     "Registrar[MessageT]": "registrar_of(self._portal, held)",
+    "Registration[MessageT]": "registration_of(self._portal, held)",
     "Callable[[], None]": "lambda: self._portal.read(held)",
 }
 """What a thread gets for a result of this type; results of other types are as they are."""
@@ -391,6 +392,7 @@ OURS = {
     "face_of": "accord.sync.face",
     "kept_open": "accord.client.ownership",
     "registrar_of": "accord.sync.face",
+    "registration_of": "accord.sync.face",
     "reply": "accord.client",
     "remote_agent": "accord.client",
     "remote_session": "accord.client",

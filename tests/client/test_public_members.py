@@ -12,7 +12,7 @@ import pytest
 import accord
 
 MEMBERS = {
-    "Client": "info on on_notification on_request",
+    "Client": "info on before on_notification on_request",
     "RemoteAgent": """
         peer version info name capabilities auth_methods open_sessions login logout
         new_session load resume sessions delete providers set_provider disable_provider
@@ -20,7 +20,7 @@ MEMBERS = {
     """,
     "RemoteSession": """
         id cwd roots state agent is_open prompt is_busy idle cancel cancel_tool_call cancel_terminal
-        updates subagents on_change tool_call markdown
+        updates subagents on_change on tool_call markdown
         set_mode set_model set_config set_title fork close
     """,
     "RemoteSubagent": """

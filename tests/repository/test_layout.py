@@ -46,6 +46,7 @@ accord.capabilities accord.spans accord.running accord.engine.trace_context
 accord.engine.peer
 accord.engine.context
 accord.engine.incoming
+accord.engine.interceptors
 accord.engine.handlers
 accord.testing
 accord.sizes accord.own_files

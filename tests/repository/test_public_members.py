@@ -16,11 +16,11 @@ MEMBERS = {
     "Agent": """
         info program on_prompt on_session on_config command login terminal_login environment_login on_login_check
         on_logout
-        on on_request on_notification session serve run
+        on before on_request on_notification session serve run
     """,
     "Session": """
         id agent program cwd roots mcp_servers meta state title set_title client config modes models commands
-        permissions resources mcp resolve history tool_call fold send notice compaction save
+        permissions resources mcp resolve history tool_call fold send notice compaction on save
     """,
     "Config": "select switch remove values set",
     "Modes": "offer current set",

@@ -28,6 +28,7 @@ from accord.arguments import (
 )
 from accord.engine.context import Context
 from accord.engine.handlers import MessageT, RawHandlerT, Registrar
+from accord.engine.interceptors import Interception
 from accord.engine.limits import Limits
 from accord.running import OWNER, Unwritable, explain_at_a_terminal, run_until_the_end
 from accord.schema import v1
@@ -235,6 +236,15 @@ class Agent(Generic[StateT]):
     def on(self, message: type[MessageT]) -> Registrar[MessageT]:
         """Handle this message of the protocol, or one of your own, in the low level's way: it goes before ours."""
         return self._definition.handlers.on(message)
+
+    def before(self, message: type[MessageT]) -> Interception[MessageT]:
+        """Call a function with this message before what handles it: ours, or what you registered with `on`.
+
+        The function takes the message, and a `Context` if it wants one. It returns None to let the message go on, a
+        message of the same class to let that go on in its place, or the answer, which ends the way; it may raise
+        `RequestError`. For a notification, True ends the way. What the decorator is called on has a `remove`.
+        """
+        return self._definition.handlers.before(message)
 
     def on_request(self, method: str) -> Callable[[RawHandlerT], RawHandlerT]:
         """Handle a request by its method, in plain JSON values."""

@@ -9,6 +9,7 @@ import msgspec
 
 from accord.agent.asks import Asks
 from accord.capabilities import Capabilities
+from accord.engine.interceptors import Interceptors
 from accord.engine.peer import Peer
 from accord.schema import v1
 from accord.services.local import HelpedPeer, LocalHost
@@ -22,6 +23,8 @@ class ConnectedClient(msgspec.Struct):
     peer: Peer
     local: LocalHost | None = None
     """Services of this machine, for what the client does not lend."""
+    interceptors: Interceptors = msgspec.field(default_factory=Interceptors)
+    """The handlers of single sessions."""
     info: v1.Implementation | None = None
     """The client's name and version, once `initialize` has told them."""
 

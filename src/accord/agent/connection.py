@@ -99,6 +99,7 @@ class AgentConnection:
             handlers.on(v1.AuthenticateRequest)(self._authenticate)
         if self._agent.logins.logout is not None:
             handlers.on(v1.LogoutRequest)(self._logout)
+        handlers.interceptors.append(self._client.interceptors)
         return self._agent.handlers.over(handlers)
 
     # Who is there

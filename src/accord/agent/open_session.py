@@ -177,6 +177,7 @@ class OpenSession:
         """Cancel running turns, save the state and free the session's resources."""
         self.updates.is_open = False
         await self.turns.end()
+        self._client.interceptors.forget_session(self.id)
         try:
             await self.face.save()
         except StoreError as error:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -24,6 +25,8 @@ from accord.agent.record import Record
 from accord.agent.remote_client import RemoteClient
 from accord.agent.updates import SessionUpdates
 from accord.arguments import check_text, check_update
+from accord.engine.handlers import MessageT
+from accord.engine.interceptors import Registration
 from accord.schema import v1
 from accord.schema.base import Json
 from accord.schema.sendable import check_sendable
@@ -87,7 +90,7 @@ class Session(Generic[StateT]):
         """The `_meta` of the request that opened it."""
         self.state: StateT = _state_of(parts.state_type, parts.record)
         """Whatever you want to keep for this session: while it is open, or with `Agent(state=...)` in the store."""
-        asked = parts.asked_by(self)
+        asked = self._asked = parts.asked_by(self)
         self.client = RemoteClient(asked, asked.asks)
         """The client, between turns; what `turn.client` is asked ends with its turn."""
         self.config = Config(parts.config)
@@ -185,6 +188,19 @@ class Session(Generic[StateT]):
         self._compactions += 1
         compaction_id = v1.CompactionId(self._record.id_for(f"c{self._compactions}"))
         return RunningCompaction(self._updates, compaction_id)
+
+    def on(self, message: type[MessageT]) -> Registration[MessageT]:
+        """Handle this message of the client in this session only, until `remove` is called or the session is closed.
+
+        >>> def listen(session, message):
+        ...     on_message = session.on(message)
+        ...     on_message(print)
+        ...     return on_message.remove
+
+        It goes before the handler of all sessions, ours or yours.
+        """
+        register = partial(self._asked.client.interceptors.of_session, message, self.id)
+        return Registration(register)
 
     async def save(self) -> None:
         """Keep `state` as it is now. It happens by itself at the end of a turn, and when the session is closed."""

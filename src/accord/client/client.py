@@ -8,6 +8,7 @@ from typing import Any, cast
 from accord.arguments import check_sequence, check_text, wrong_type
 from accord.client.definition import ClientDefinition
 from accord.engine.handlers import MessageT, RawHandlerT, Registrar
+from accord.engine.interceptors import Interception
 from accord.schema import v1
 from accord.services.elicitation.elicitation import Elicitation, Fill
 from accord.services.files.files import Files
@@ -68,6 +69,15 @@ class Client:
     def on(self, message: type[MessageT]) -> Registrar[MessageT]:
         """Handle this message, of the protocol or of your own; the handler replaces that of a service."""
         return self._definition.handlers.on(message)
+
+    def before(self, message: type[MessageT]) -> Interception[MessageT]:
+        """Call a function with this message before what handles it: a service, or what you registered with `on`.
+
+        The function takes the message, and a `Context` if it wants one. It returns None to let the message go on, a
+        message of the same class to let that go on in its place, or the answer, which ends the way; it may raise
+        `RequestError`. For a notification, True ends the way. What the decorator is called on has a `remove`.
+        """
+        return self._definition.handlers.before(message)
 
     def on_request(self, method: str) -> Callable[[RawHandlerT], RawHandlerT]:
         """Handle the request of this method; params and result are plain JSON values."""

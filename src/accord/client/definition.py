@@ -52,4 +52,5 @@ class ClientDefinition:
         handlers.typed.update({key: (message, adapted(handler)) for key, (message, handler) in own.typed.items()})
         handlers.raw.update({key: adapted(handler) for key, handler in own.raw.items()})
         handlers.others = own.others
+        handlers.interceptors += own.interceptors
         return handlers

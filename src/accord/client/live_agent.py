@@ -20,6 +20,7 @@ from accord.client.sessions import Sessions
 from accord.client.supervision import Restart, Supervisor
 from accord.client.target import CommandTarget, Target
 from accord.engine.handlers import Handlers, MessageT, Registrar
+from accord.engine.interceptors import Interceptors
 from accord.engine.limits import Limits
 from accord.engine.peer import Peer, Posted
 from accord.errors import PeerError, keep_stderr
@@ -69,6 +70,8 @@ class LiveAgent:
         self._observers = list(observers)
         self._handlers = Handlers()
         """The handlers that the caller registered for this agent."""
+        self.interceptors = Interceptors()
+        """The handlers of single sessions, also after a restart."""
         self._peer: Peer | None = None
         self._closing: asyncio.Task[None] | None = None
         self._supervisor = Supervisor(self, restart)
@@ -168,6 +171,7 @@ class LiveAgent:
         handlers = self._client.handlers_for(self.sessions.find)
         handlers.typed.update(self._handlers.typed)
         handlers.raw.update(self._handlers.raw)
+        handlers.interceptors.insert(0, self.interceptors)
         if version == 1:
             handlers.on_arrival(v1.SessionNotification, self.sessions.arrived)
             return handlers
@@ -254,6 +258,15 @@ class LiveAgent:
         except PeerError as error:
             self.failed("", error)
             raise
+
+    def on_in_session(self, session_id: v1.SessionId, message: Any, handler: Callable[..., Any]) -> Callable[[], None]:
+        """Handle this message in one session from now on; the result removes the handler."""
+        handler = adapted(handler)
+        if self.version == 2:
+            from accord.client.v2_handlers import handler_as_v2
+
+            message, handler = handler_as_v2(message, handler)
+        return self.interceptors.of_session(message, session_id, handler)
 
     def on(self, message: type[MessageT]) -> Registrar[MessageT]:
         """Handle this message from now on, also after a restart."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
@@ -22,6 +22,7 @@ from accord.client.late_turns import LateTurns
 from accord.client.pending_turn import Outcome, PendingTurn
 from accord.client.subagents import Subagents, SubagentSaid
 from accord.client.unread import Unread
+from accord.engine.interceptors import Interceptors
 from accord.engine.limits import Limits
 from accord.engine.peer import Peer, Posted
 from accord.errors import CapabilityMissing, ConnectionClosed, Overflow
@@ -75,6 +76,11 @@ class SessionAgent(Protocol):
         timeout: float | None = None,  # noqa: ASYNC109
         restarting: bool = False,
     ) -> Any: ...
+    @property
+    def interceptors(self) -> Interceptors: ...
+    def on_in_session(
+        self, session_id: v1.SessionId, message: Any, handler: Callable[..., Any]
+    ) -> Callable[[], None]: ...
     async def notify(self, notification: Notification, *, force: bool = False) -> None: ...
     async def restart(self, why: str) -> None: ...
     def failed(self, session_id: str, error: Exception) -> None: ...
@@ -328,6 +334,7 @@ class LiveSession:
         self._settle()
         for listener in list(self._listeners):
             listener.finish()
+        self.remote.interceptors.forget_session(self.id)
         await self.subagents.ended()
         for service in self.remote.services:
             await service.release(self)

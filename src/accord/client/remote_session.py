@@ -6,6 +6,7 @@ It is the face of a `LiveSession`, which has what the connection and the service
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeAlias, cast
 
@@ -17,6 +18,8 @@ from accord.client.pending_turn import Outcome
 from accord.client.remote_subagent import RemoteSubagent, face_of
 from accord.client.reply import Reply
 from accord.client.safe_markdown import safe
+from accord.engine.handlers import MessageT
+from accord.engine.interceptors import Registration
 from accord.schema import v1
 from accord.services.roots import Roots
 from accord.state import Observer, SessionState, ToolCallState, choices_of
@@ -179,6 +182,20 @@ class RemoteSession:
     def _repr_markdown_(self) -> str:
         """What a notebook shows: `markdown()` without raw HTML and images, which the agent could abuse there."""
         return safe(self.markdown())
+
+    def on(self, message: type[MessageT]) -> Registration[MessageT]:
+        """Handle this message of the agent in this session only, until `remove` is called or the session is closed.
+
+            asking = session.on(v1.RequestPermissionRequest)
+
+            @asking
+            async def ask(request: v1.RequestPermissionRequest) -> v1.RequestPermissionResponse: ...
+
+            asking.remove()
+
+        It goes before the service or the handler of all sessions.
+        """
+        return Registration(partial(self._live.remote.on_in_session, self.id, message))
 
     # What the agent can change
 

@@ -204,7 +204,8 @@ class Subagents:
             return live
         if live is not None:
             self._drop(live)
-        parent = next((it for it in (self.main, *self._live.values()) if subagent_id in it.state.subagents), None)
+        parents: list[MainSession | LiveSubagent] = [self.main, *self._live.values()]
+        parent = next((it for it in parents if subagent_id in it.state.subagents), None)
         return None if parent is None else self._begin(parent, subagent_id)
 
     def of(self, parent: MainSession | LiveSubagent) -> list[LiveSubagent]:

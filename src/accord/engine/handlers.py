@@ -14,6 +14,7 @@ from msgspec import Raw
 
 from accord.engine.context import Context
 from accord.engine.incoming import Incoming
+from accord.engine.interceptors import Interception, Interceptors
 from accord.engine.peer import Peer
 from accord.engine.routes import Route, Routes
 from accord.schema import legacy
@@ -75,6 +76,9 @@ class Handlers:
         self.raw: dict[tuple[str, bool], Callable[..., Any]] = {}
         self.others: Callable[..., Any] | None = None
         self.arrivals: dict[str, tuple[type[Notification], Callable[[Any, bytes | Raw], None]]] = {}
+        self.interceptors: list[Interceptors] = []
+        """What comes before these handlers; the last one is the first that sees a message."""
+        self._own_interceptors: Interceptors | None = None
 
     def on(self, message: type[MessageT]) -> Registrar[MessageT]:
         """Handle this message with a `def` or `async def` that takes it, and a `Context` if it wants one.
@@ -91,6 +95,18 @@ class Handlers:
             self.typed[method, issubclass(cls, Request)] = (cls, handler)
 
         return Registrar(register)
+
+    def before(self, message: type[MessageT]) -> Interception[MessageT]:
+        """Call a function with this message before its handler, which may be a built-in one.
+
+        The function takes the message, and a `Context` if it wants one. It returns None to let the message go on, a
+        message of the same class to let that go on in its place, or the answer. For a notification, True ends the way.
+        """
+        _must_be_known(message, message.__method__)
+        if self._own_interceptors is None:
+            self._own_interceptors = Interceptors()
+            self.interceptors.append(self._own_interceptors)
+        return Interception(functools.partial(self._own_interceptors.before, message))
 
     def on_arrival(self, message: type[Notification], arrived: Callable[[Any, bytes | Raw], None]) -> None:
         """Call this function with each such notification on arrival, before its handler, if it has one.
@@ -126,6 +142,7 @@ class Handlers:
         both.raw = {key: entry for key, entry in others.raw.items() if key not in mine} | self.raw
         both.others = self.others or others.others
         both.arrivals = others.arrivals | self.arrivals
+        both.interceptors = [*others.interceptors, *self.interceptors]
         return both
 
     def _register_raw(self, method: str, *, is_request: bool) -> Callable[[RawHandlerT], RawHandlerT]:
@@ -161,6 +178,8 @@ class Handlers:
                 routes.put_tell(method, incoming.arriving(notification))
         for method, arrived in arrivals.items():
             routes.tells[method].arrived = arrived
+        for interceptors in self.interceptors:
+            interceptors.add_routes(routes, peer)
 
     def _call_route(self, incoming: Incoming, method: str) -> Route | None:
         """The route of a request, by its method or that method's present name; None if it has no handler."""

@@ -12,10 +12,12 @@ from accord.client import remote_session
 from accord.client.pending_turn import Outcome
 from accord.client.remote_session import Content
 from accord.client.safe_markdown import safe
+from accord.engine.handlers import MessageT
+from accord.engine.interceptors import Registration
 from accord.schema import v1
 from accord.services.roots import Roots
 from accord.state import Observer, ToolCallState
-from accord.sync.face import Face, face_of
+from accord.sync.face import Face, face_of, registration_of
 from accord.sync.portal import Portal
 from accord.sync.remote_subagent import RemoteSubagent
 from accord.sync.reply import Reply
@@ -137,6 +139,21 @@ class RemoteSession(Face[remote_session.RemoteSession]):
     def _repr_markdown_(self) -> str:
         """What a notebook shows: `markdown()` without raw HTML and images, which the agent could abuse there."""
         return safe(self.markdown())
+
+    def on(self, message: type[MessageT]) -> Registration[MessageT]:
+        """Handle this message of the agent in this session only, until `remove` is called or the session is closed.
+
+            asking = session.on(v1.RequestPermissionRequest)
+
+            @asking
+            async def ask(request: v1.RequestPermissionRequest) -> v1.RequestPermissionResponse: ...
+
+            asking.remove()
+
+        It goes before the service or the handler of all sessions.
+        """
+        held = self._portal.do(lambda: self._held.on(message))
+        return registration_of(self._portal, held)
 
     def set_mode(self, mode: str) -> None:
         """Set how the agent works to one of `state.modes`, by its id; raises ValueError for an unknown one.
