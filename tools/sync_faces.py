@@ -70,7 +70,7 @@ LEFT_OUT = {
     "RemoteAgent": {"peer"},  # coroutines everywhere; `request`, `notify` and `on` reach the low level
     "SessionState": {  # what fills a state is for its connection
         "add", "add_all", "add_prompt", "end_turn", "cancel_unfinished", "set_modes", "set_config", "set_mode", "clear",
-        "add_prompt_copy", "name_prompt", "drop_prompt", "refuse",
+        "add_prompt_copy", "name_prompt", "drop_prompt", "refuse", "show_latest_plan",
     },
 }  # fmt: skip
 

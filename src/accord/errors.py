@@ -30,6 +30,7 @@ INTERNAL_ERROR = -32603
 REQUEST_CANCELLED = -32800
 AUTH_REQUIRED = -32000
 NOT_FOUND = -32002
+UNSUPPORTED_VERSION = -32022
 
 EndReason = Literal["closed", "peer_closed", "broken", "process_ended", "died_at_start", "failed", "unresponsive"]
 """Why a link ended: we closed it; they closed it; the pipe or socket broke; their process ended; it ended before it

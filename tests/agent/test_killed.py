@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from accord import ConnectionClosed, Handlers, Peer, ProcessTransport, v1
+from accord.state import SessionState
 
 AGENT = Path(__file__).with_name("mortal_agent.py")
 DEADLINE = 60.0
@@ -76,9 +77,8 @@ class Witness:
     def learn(self, session_id, updates, *, replayed):
         known = self.known.setdefault(session_id, Known())
         if replayed:
-            both = min(len(updates), len(known.updates))
-            assert updates[:both] == known.updates[:both]
-            known.updates += updates[both:]
+            must_hold(folded(updates), folded(known.updates))
+            known.updates = list(updates)
         else:
             known.updates += updates
 
@@ -88,10 +88,8 @@ class Witness:
         assert not listed.keys() & self.deleted
         assert listed.keys() >= self.known.keys()
         for session_id, known in list(self.known.items()):
-            before = len(known.updates)
             answer = await self.ask(v1.LoadSessionRequest(session_id, CWD, []))
             replayed = self.heard.get(session_id, [])
-            assert len(replayed) >= before
             assert {it.status for it in final_calls(replayed)} <= {"completed", "failed"}
             if known.mode is not None:
                 assert answer.modes.current_mode_id == known.mode
@@ -126,6 +124,24 @@ class Witness:
         said = [it.content.text for it in self.heard[session_id] if isinstance(it, v1.AgentMessageChunk)]
         assert int(said[0]) >= known.answered
         assert " ".join(said[1:]) == text
+
+
+def folded(updates):
+    """What these updates amount to."""
+    state = SessionState()
+    state.add_all(updates)
+    return state
+
+
+def must_hold(replayed, known):
+    """Everything that is known is in the replay, in order; the replay may go on where the client saw no more."""
+    assert len(replayed.timeline) >= len(known.timeline)
+    for entry, before in zip(replayed.timeline, known.timeline, strict=False):
+        assert type(entry) is type(before)
+        assert entry.id == before.id
+        assert entry.text.startswith(before.text)
+    if known.title is not None:
+        assert replayed.title == known.title
 
 
 def final_calls(updates):

@@ -7,6 +7,7 @@ import pytest
 from accord import Agent, MemoryStore, RequestError, SqliteStore
 
 SHOWN = {"subagents": {}}
+ENDED = {"state": "idle", "stopReason": "end_turn"}
 
 
 def agent_with(work, **options):
@@ -329,7 +330,15 @@ async def test_loading_a_session_replays_its_subagents_under_their_own_ids(scrip
         told, _ = await turn_of(client, prompt(client))
     async with scripted(agent, SHOWN) as client:
         again = await replayed(client, told[0][0])
-    assert again == [it for it in told if it[1]["sessionUpdate"] != "session_info_update"]
+    outer, inner, words, done = (
+        it for it in told if it[1].get("state") != ENDED and it[1]["sessionUpdate"] != "session_info_update"
+    )
+    assert again == [
+        (outer[0], {**outer[1], "state": ENDED}),
+        (inner[0], {**inner[1], "state": ENDED}),
+        words,
+        done,
+    ]
 
 
 async def test_a_client_without_subagents_gets_no_update_of_them_when_it_loads(scripted, store):

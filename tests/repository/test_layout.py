@@ -13,7 +13,7 @@ SOURCE = Path(__file__).parents[2] / "src"
 
 ORDER = """
 accord.folders accord.masking accord.printable accord.suggestions
-accord.last_lines
+accord.last_lines accord.fences
 accord.errors accord.consent
 accord.extras
 accord.loading
@@ -55,13 +55,19 @@ accord.state
 accord.store accord.services
 accord.mcp
 accord.agent
-accord.agent.asks accord.agent.content accord.agent.declared accord.agent.forms accord.agent.paths accord.agent.plans
+accord.agent.negotiation
+accord.agent.voices
+accord.agent.asks accord.agent.cancellations accord.agent.content accord.agent.declared accord.agent.forms
+accord.agent.paths accord.agent.plans accord.agent.router
 accord.agent.plan
-accord.agent.prompt_queue accord.agent.store_errors accord.agent.subagent_updates accord.agent.told_errors
-accord.agent.record
+accord.agent.subagent_updates accord.agent.told_errors
+accord.agent.entries accord.agent.folded_record
+accord.agent.replay_v1 accord.agent.replay_v2
+accord.agent.replay
+accord.agent.prompt_queue accord.agent.record accord.agent.store_errors
 accord.agent.connected_client accord.agent.permission accord.agent.updates
-accord.agent.commands accord.agent.compaction accord.agent.config_options accord.agent.remote_terminal
-accord.agent.terminal_text
+accord.agent.activity accord.agent.adapted accord.agent.background accord.agent.commands accord.agent.compaction
+accord.agent.config_options accord.agent.remote_terminal accord.agent.terminal_text accord.agent.tool_life
 accord.agent.config
 accord.agent.remote_client
 accord.agent.elicitation
@@ -72,7 +78,8 @@ accord.agent.open_session
 accord.agent.lifecycle accord.agent.running_turn
 accord.agent.subagent
 accord.agent.turn
-accord.agent.definition accord.agent.functions
+accord.agent.definition accord.agent.functions accord.agent.insertion accord.agent.work
+accord.agent.second_version
 accord.agent.connection
 accord.agent.agent
 accord.client

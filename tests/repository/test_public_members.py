@@ -20,7 +20,7 @@ MEMBERS = {
     """,
     "Session": """
         id agent program cwd roots mcp_servers meta state title set_title client config modes models commands
-        permissions resources mcp resolve history tool_call fold send notice compaction on save
+        permissions resources mcp resolve history tool_call fold send notice compaction on save start work
     """,
     "Config": "select switch remove values set",
     "Modes": "offer current set",
@@ -30,12 +30,12 @@ MEMBERS = {
     "Turn": """
         text prompt command arguments meta answer_meta context session client cwd
         say think say_as_user end_message notice send plan plan_document tool subagent ask elicit elicit_url usage
-        tokens start
+        tokens start prompts
     """,
     "Subagent": """
         text prompt command arguments meta answer_meta context session client cwd
         say think say_as_user end_message notice send plan plan_document tool subagent ask elicit elicit_url usage
-        tokens start
+        tokens start prompts
         id title was_cancelled retitle instruct report
     """,
     "TurnPlan": "id entries start done mark add step send remove",
@@ -43,7 +43,7 @@ MEMBERS = {
     "RunningCompaction": "id status is_shown summary fail",
     "Tool": """
         id title kind status text content diff terminal clear locations raw_input raw_output retitle ask elicit
-        elicit_url start fail
+        elicit_url start fail is_cancelled
     """,
 }
 

@@ -13,6 +13,7 @@ from accord.agent.content import Accepted, Accepts
 from accord.agent.definition import AgentDefinition
 from accord.agent.functions import CommandT, LoginCheckT, LoginT, LogoutT, PromptResultT, ResultT
 from accord.agent.login import Way, variables_are_set
+from accord.agent.negotiation import VERSIONS, Version
 from accord.agent.permission import PermissionMemory, Remembered
 from accord.agent.prompt_queue import SecondPrompt
 from accord.agent.session import Session, StateT
@@ -56,6 +57,7 @@ class Agent(Generic[StateT]):
 
         agent.run()
 
+    `versions` are the versions of the protocol that it serves; each client gets the highest that it knows, too.
     `accepts` names what prompts may hold besides text and links: `image`, `audio`, `embedded`. With `local`, files and
     terminals that a client does not lend are those of the machine that the agent runs on. `second_prompt` says
     what becomes of a prompt in a session that works on one. `remember` says how far a user's "always" reaches.
@@ -72,6 +74,7 @@ class Agent(Generic[StateT]):
         *,
         version: str = "0",
         title: str | None = None,
+        versions: Sequence[Version] = VERSIONS,
         accepts: Collection[Accepted] = (),
         local: bool | Sequence[LentService] = False,
         second_prompt: SecondPrompt = "queue",
@@ -87,6 +90,12 @@ class Agent(Generic[StateT]):
     ) -> None:
         check_text("Agent(name)", name)
         check_word("second_prompt", second_prompt, get_args(SecondPrompt))
+        served = _versions(versions)
+        if second_prompt == "reject" and 2 in served:
+            raise ValueError(
+                "second_prompt='reject' needs versions=(1,): in version 2 a prompt cannot be refused because the "
+                "session works; use 'queue', 'cancel_first' or 'steer'"
+            )
         check_word("remember", remember, get_args(Remembered))
         check_sequence("Agent(accepts=...)", "words", accepts)
         if state is not None and not isinstance(cast("object", state), type):
@@ -95,6 +104,7 @@ class Agent(Generic[StateT]):
             info=v1.Implementation(name, version, title),
             accepts=Accepts(accepts),
             local=_local(local),
+            versions=served,
             second_prompt=second_prompt,
             store=_store(store),
             titles_sessions=store is not None,
@@ -235,7 +245,7 @@ class Agent(Generic[StateT]):
 
     def on(self, message: type[MessageT]) -> Registrar[MessageT]:
         """Handle this message of the protocol, or one of your own, in the low level's way: it goes before ours."""
-        return self._definition.handlers.on(message)
+        return self._definition.handlers_of(message).on(message)
 
     def before(self, message: type[MessageT]) -> Interception[MessageT]:
         """Call a function with this message before what handles it: ours, or what you registered with `on`.
@@ -304,6 +314,13 @@ def _local(local: bool | Sequence[LentService]) -> LocalHost | None:
         check_sequence("Agent(local=...)", "services", local)
     services = [Files(), Terminals()] if local is True else local or ()
     return LocalHost(services) if services else None
+
+
+def _versions(versions: Sequence[Version]) -> tuple[Version, ...]:
+    check_sequence("Agent(versions=...)", "versions of the protocol", versions)
+    if not versions or any(type(it) is not int or it not in VERSIONS for it in cast("Sequence[object]", versions)):
+        raise ValueError(f"versions must be one or more of {', '.join(map(str, VERSIONS))}, got {versions!r}")
+    return tuple(version for version in VERSIONS if version in versions)
 
 
 def _store(store: Store | str | Path | None) -> Store:

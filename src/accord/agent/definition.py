@@ -17,6 +17,7 @@ from accord.agent import declared
 from accord.agent.commands import Command, call, called_by
 from accord.agent.content import Accepts
 from accord.agent.login import Logins
+from accord.agent.negotiation import VERSIONS, Version
 from accord.agent.permission import PermissionMemory
 from accord.agent.prompt_queue import SecondPrompt
 from accord.agent.session import Session
@@ -39,6 +40,8 @@ class AgentDefinition(msgspec.Struct, kw_only=True):
     accepts: Accepts
     local: LocalHost | None
     """Services of this machine, for what a client does not lend."""
+    versions: tuple[Version, ...] = VERSIONS
+    """The versions of the protocol that the author wants to serve."""
     second_prompt: SecondPrompt
     store: Store
     """Where the sessions live."""
@@ -56,6 +59,8 @@ class AgentDefinition(msgspec.Struct, kw_only=True):
     change_capabilities: Callable[[v1.AgentCapabilities], v1.AgentCapabilities] | None
     handlers: Handlers = msgspec.field(default_factory=Handlers)
     """The messages that the author handles on the low level."""
+    second_handlers: Handlers = msgspec.field(default_factory=Handlers)
+    """Those of version 2."""
     commands: list[Command] = msgspec.field(default_factory=list[Command])
     """The slash commands that every session begins with."""
     logins: Logins = msgspec.field(default_factory=Logins)
@@ -70,11 +75,27 @@ class AgentDefinition(msgspec.Struct, kw_only=True):
         return self.on_prompt is not None or bool(self.commands) or self.handlers.handles(v1.PromptRequest)
 
     @property
+    def served_versions(self) -> tuple[Version, ...]:
+        """The versions of the protocol that connections serve, in order.
+
+        A handler that answers prompts on the low level serves the version of its class alone: prompts are what differs.
+        """
+        if self.on_prompt is not None or self.commands:
+            return self.versions
+        handled = {1: self.handlers.handles(v1.PromptRequest), 2: "session/prompt" in self.second_handlers.methods}
+        return tuple(version for version in self.versions if handled[version]) or self.versions
+
+    @property
     def program(self) -> str:
         """The module of the agent's code, and the agent's name. Remembered answers are kept under it."""
         module = getattr(self.on_prompt, "__module__", None) or "?"
         main = getattr(sys.modules.get(module), "__file__", None) if module == "__main__" else None
         return f"module {main or module} {self.info.name}"
+
+    def handlers_of(self, message: type[Any]) -> Handlers:
+        """Where a handler of this message belongs: with those of version 2, if only version 2 has the message."""
+        is_of_version_2 = message.__module__.startswith("accord.schema.v2.")
+        return self.second_handlers if is_of_version_2 else self.handlers
 
     def declare(self) -> v1.AgentCapabilities:
         """What this agent can do, as it follows from what is registered."""

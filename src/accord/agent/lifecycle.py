@@ -26,6 +26,7 @@ from accord.agent.paths import absolute, checked_folders
 from accord.agent.record import Record
 from accord.agent.session import Session
 from accord.agent.store_errors import not_found, telling, told
+from accord.agent.subagent_updates import session_of
 from accord.engine.context import Context
 from accord.engine.handlers import Handlers
 from accord.errors import RequestError, StoreError
@@ -155,7 +156,7 @@ class Lifecycle:
             self._surroundings,
             v1.SessionId(stored.id),
             checked_folders(stored.cwd, stored.roots),
-            Record(self._store, stored),
+            Record(self._store, stored, self._surroundings.client.version),
             mcp_servers=request.mcp_servers,
             meta=request.meta,
         )
@@ -185,6 +186,16 @@ class Lifecycle:
         with telling(""):
             page = await self._store.page(owner=self._owner, cwd=cwd, cursor=request.cursor)
         return v1.ListSessionsResponse([_info(stored) for stored in page.sessions], page.next)
+
+    def cancel(self, session_id: str) -> None:
+        """Cancel the turns of a session, or the subagent with this id, if the author allows that."""
+        session = self.sessions.get(session_of(session_id))
+        if session is None:
+            return
+        if session.id == session_id:
+            session.turns.cancel()
+        elif (stop := session.subagents.get(v1.SessionId(session_id))) is not None:
+            stop()
 
     # Ending
 

@@ -62,7 +62,7 @@ class Login(Elicits):
 class Authentication:
     """Whether one connection is authenticated."""
 
-    def __init__(self, logins: Logins, client: ClientLink, *, unstable: bool) -> None:
+    def __init__(self, logins: Logins, client: Callable[[], ClientLink], *, unstable: bool) -> None:
         self._logins = logins
         self._client = client
         self._unstable = unstable
@@ -97,11 +97,19 @@ class Authentication:
         return isinstance(way.method, v1.AuthMethodTerminal)
 
     async def authenticate(self, request: v1.AuthenticateRequest, context: Context) -> None:
-        way = next((it for it in self._logins.ways if it.id == request.method_id), None)
+        await self.log_in(request.method_id, context)
+
+    def has_terminal_login(self, method_id: str) -> bool:
+        """Whether this is a login at a terminal, which clients of version 2 cannot request."""
+        return any(it.id == method_id and isinstance(it.method, v1.AuthMethodTerminal) for it in self._logins.ways)
+
+    async def log_in(self, method_id: str, context: Context) -> None:
+        """Go through this login; RequestError if there is none, or if it does not succeed."""
+        way = next((it for it in self._logins.ways if it.id == method_id), None)
         if way is None:
-            raise RequestError.invalid_params("unknown login method", methodId=request.method_id)
+            raise RequestError.invalid_params("unknown login method", methodId=method_id)
         if way.function is not None:
-            login = Login(self._client, request.method_id, context)
+            login = Login(self._client(), method_id, context)
             function = way.function
             takes_login = bool(inspect.signature(function).parameters)
             if _refuses(await _result(function(login) if takes_login else function())):

@@ -1,40 +1,46 @@
 """What a session leaves in the store: its updates, its title, what its user chose, and the author's state.
 
     Session.send ─▶ Record.keep ─▶ store ── committed ──▶ the frame that tells the client
-    session/load ─▶ Record.replay ─▶ every update again, and what a crash has left open is closed
-    Session.history ─▶ the same updates, folded
+    session/load ─▶ Record.replay ─▶ what the entries amount to, and what a crash has left open is closed
+    Session.history ─▶ the same entries, folded
 
-A conversation is what the client was told, so each update is saved once, as the JSON that is sent. Notices are not
-saved. Neither are the available commands: the agent sends them each time the session is opened.
+A conversation is what the client was told, so each update is saved once, as the JSON that is sent, with the version of
+the protocol (`entries`). A session may be continued, and replayed, in the other version.
+
+Notices are not saved. Neither are the available commands: the agent sends them each time the session is opened. Of the
+states of version 2, those are saved that say why work has ended.
 """
 
 from __future__ import annotations
 
 import functools
 import secrets
-from collections.abc import AsyncIterator, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import AsyncIterator, Collection, Sequence
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import UNSET
 
-from accord.agent.subagent_updates import UnfinishedSubagents, enclosed, is_enclosed, opened, update_head
-from accord.capabilities import Capabilities, updates_that_need
-from accord.errors import DecodeError, StoreError
+from accord.agent.entries import Version, marked, read
+from accord.agent.folded_record import FoldedRecord
+from accord.agent.replay import closing, replay
+from accord.agent.subagent_updates import belongs_to, enclosed, ended_by_a_crash, opened, update_head
 from accord.schema import codec, v1
-from accord.schema.base import Json, tag_of
+from accord.schema.base import Json
+from accord.schema.hints import Tagged, node_of
 from accord.schema.tolerant import convert_alone
-from accord.schema.v1.content import ContentBlock
-from accord.schema.v1.updates import SessionUpdate
 from accord.state import SessionState
+from accord.state.values import Update
 from accord.store.base import NOTHING, Changes, Store, StoredSession
 
 if TYPE_CHECKING:
     from accord.engine.peer import Peer
 
-NO_HISTORY = (v1.Notice, v1.AvailableCommandsUpdate)
-APART = frozenset((*NO_HISTORY, v1.SessionInfoUpdate))
-"""What is kept in another way than as an update, or not at all."""
+_NOT_KEPT = frozenset(("notice", "available_commands_update"))
+"""The tags of updates that are not part of the conversation."""
+
+_APART = _NOT_KEPT | {"session_info_update", "state_update"}
+"""The tags of updates that are kept in another way than as an entry, or not at all."""
 
 _USAGE = b'"usage_update"'
 
@@ -44,13 +50,16 @@ TITLE_LENGTH = 80
 class Record:
     """One session's place in the store, held by the connection that has the session open."""
 
-    def __init__(self, store: Store, stored: StoredSession) -> None:
+    def __init__(self, store: Store, stored: StoredSession, version: Version = 1) -> None:
+        self.version: Version = version
+        """The version that the client speaks, in which updates are kept from now on."""
         self.title = stored.title
         self.settings = stored.settings
         self._store = store
         self._stored = stored
         self._state = stored.state
         self._append = store.appending(stored)
+        self._apart = classes_apart(version)
         self._name = secrets.token_hex(4)
         """What tells the prompts of this opening from those of earlier ones."""
         self._prompts = 0
@@ -62,39 +71,52 @@ class Record:
 
     # What happens
 
-    async def keep(self, update: SessionUpdate) -> bytes:
+    async def keep(self, update: Update) -> bytes:
         """Keep this update; the frame that tells the client of it, which must not know of it before."""
         encoded = encoded_update(update)
-        if update.__class__ is v1.SessionInfoUpdate:
+        tag = self._apart.get(update.__class__)
+        if tag == "session_info_update":
             await self._write([encoded], _changes(update))
-        elif update.__class__ not in NO_HISTORY:
-            await self._store.write(self._stored, (encoded,))
+        elif tag is None or getattr(update, "stop_reason", None) is not None:
+            await self._store.write(self._stored, (marked(encoded, self.version),))
         return self.frame(encoded)
 
-    def keep_now(self, update: SessionUpdate) -> bytes | None:
+    def keep_now(self, update: Update) -> bytes | None:
         """`keep`, where the store can do that without waiting; else None, and nothing is kept."""
-        if self._append is None or update.__class__ in APART:
+        if self._append is None or update.__class__ in self._apart:
             return None
         try:
             encoded = codec.strict_encode(update)
         except codec.ENCODE_REFUSALS:
             encoded = codec.encode(update)
-        self._append(encoded)
+        self._append(encoded if self.version == 1 else marked(encoded, self.version))
         return b"%b%b}}" % (self._head, encoded)
 
-    async def keep_prompt(self, prompt: Sequence[ContentBlock], title: str | None = None) -> bytes | None:
-        """Keep what the user says, and the title that it gives the session; the frame that tells of the title."""
-        # prompt-turn, Message IDs: the chunks of one message share an id.
+    async def keep_prompt(self, prompt: Sequence[Any], title: str | None = None) -> bytes | None:
+        """Keep what the user says, and the title that it gives the session; the frame that tells of the title.
+
+        The message has the id `id_for("user")`. What is kept of it are the `prompt_updates`.
+        """
         self._prompts += 1
-        message_id = v1.MessageId(self.id_for("user"))
-        updates = [encoded_update(v1.UserMessageChunk(block, message_id)) for block in prompt]
+        updates = [encoded_update(update) for update in self.prompt_updates(prompt)]
         if title is None:
             await self._write(updates, Changes())  # the user's words are activity at this very moment
             return None
-        named = v1.SessionInfoUpdate(title)
+        named = v1.SessionInfoUpdate(title)  # the same JSON in both versions
         updates.append(encoded_update(named))
         await self._write(updates, _changes(named))
         return self.frame(updates[-1])
+
+    def prompt_updates(self, prompt: Sequence[Any]) -> list[Update]:
+        """The latest prompt as updates: a chunk for each block, or one message in version 2."""
+        # prompt-turn, Message IDs: the chunks of one message share an id.
+        message_id = v1.MessageId(self.id_for("user"))
+        if self.version == 1:
+            return [v1.UserMessageChunk(block, message_id) for block in prompt]
+        from accord.agent.replay_v2 import blocks
+        from accord.schema import v2
+
+        return [v2.UserMessage(message_id, blocks(prompt))]
 
     def id_for(self, what: str) -> str:
         """The id of something of the latest prompt: the same for the same, and no other's in the session."""
@@ -137,128 +159,92 @@ class Record:
         return b"".join((self._head, encoded, b"}}"))
 
     async def _write(self, updates: Sequence[bytes], changes: Changes) -> None:
-        await self._store.write(self._stored, updates, changes)
+        await self._store.write(self._stored, [marked(update, self.version) for update in updates], changes)
         if changes.title is not UNSET:
             self.title = changes.title
 
     # What has happened
 
-    async def replay(self, peer: Peer) -> None:
-        """Tell the client everything again, in order, and close the tool calls that a crash has left open."""
-        unfinished: dict[str | None, dict[str, None]] = {}
-        subagents = UnfinishedSubagents(self._stored.id)
-        async for page in self._pages():
-            for kept in page:
-                subagent, update = opened(kept)
-                what = seen(update)
-                if subagents.are_of_another_session(subagent, what.session_update, update):
-                    continue
-                what.note(unfinished.setdefault(subagent, {}))
-                is_shown = what.is_for(peer.capabilities) and (subagent is None or peer.capabilities.has("subagents"))
-                if is_shown and peer.connection.tell(self._frame_of(subagent, update)):
-                    await peer.connection.breathe()
-        closing: list[tuple[str | None, SessionUpdate]] = [
-            (subagent, v1.ToolCallProgress(v1.ToolCallId(tool_call_id), status="failed"))
-            for subagent, calls in unfinished.items()
-            for tool_call_id in calls
+    async def replay(self, peer: Peer, alive: Collection[str] = ()) -> None:
+        """Tell the client everything again, in order, and close the tool calls that a crash has left open.
+
+        `alive` are the ids of tool calls and terminals that still run, in the background.
+        """
+        records: dict[str | None, FoldedRecord] = {None: FoldedRecord()}
+        async for subagent, update in self._updates():
+            records.setdefault(subagent, FoldedRecord()).add(update)
+        closed = [
+            (subagent, update)
+            for subagent, record in records.items()
+            for update in (*closing(record, self.version, alive), *ended_by_a_crash(record.state))
         ]
-        await self._close([*closing, *subagents.endings()], peer)
+        if closed:
+            await self._store.write(self._stored, [self._entry(update, of) for of, update in closed], NOTHING)
+            for subagent, update in closed:
+                records[subagent].add(update)
+        await self._replay_of(None, records, peer)
 
-    async def _close(self, closing: Sequence[tuple[str | None, SessionUpdate]], peer: Peer) -> None:
-        """Keep and tell what ends the work that a crash has left open."""
-        if not closing:
-            return
-        encoded = [(subagent, encoded_update(update), update) for subagent, update in closing]
-        await self._write([it if of is None else enclosed(of, it) for of, it, _ in encoded], NOTHING)
-        for subagent, update, value in encoded:
-            if (subagent is None or peer.capabilities.has("subagents")) and peer.capabilities.allow(value):
-                peer.connection.tell(self._frame_of(subagent, update))
+    async def _replay_of(self, teller: str | None, records: dict[str | None, FoldedRecord], peer: Peer) -> None:
+        """Tell what the session, or a subagent of it, has said; a subagent's words follow its announcement."""
+        head = self._head if teller is None else update_head(teller)
+        for update in replay(records.pop(teller), self.version, peer.capabilities):
+            told_of = getattr(update, "session_id", None)
+            if told_of is not None and not belongs_to(told_of, self._stored.id):
+                continue  # a fork does not have the subagents of its source
+            if peer.connection.tell(b"".join((head, encoded_update(update), b"}}"))):
+                await peer.connection.breathe()
+            if told_of in records:
+                await self._replay_of(told_of, records, peer)
 
-    def _frame_of(self, subagent: str | None, update: bytes) -> bytes:
-        return self.frame(update) if subagent is None else b"".join((update_head(subagent), update, b"}}"))
+    def _entry(self, update: Update, subagent: str | None) -> bytes:
+        entry = marked(encoded_update(update), self.version)
+        return entry if subagent is None else enclosed(subagent, entry)
 
     async def usage(self) -> bytes | None:
         """The frame that tells of the usage which was told last; None if none was."""
-        latest: bytes | None = None
+        state = SessionState()
         async for page in self._pages():
-            for update in reversed(page):
-                if _USAGE in update and seen(update).session_update == "usage_update":
-                    latest = update
-                    break
-        return None if latest is None else self.frame(latest)
+            for entry in page:
+                if _USAGE in entry and getattr(update := read(entry), "used", None) is not None:
+                    state.add(update)
+        if state.usage is None:
+            return None
+        # The same JSON in both versions: a cost that is left out is a cost that was never told, or was cleared.
+        return self.frame(encoded_update(state.usage))
 
     async def history(self) -> SessionState:
         """Everything that was said and done, folded."""
         state = SessionState()
-        async for page in self._pages():
-            for update in page:
-                if is_enclosed(update):
-                    continue  # what a subagent said is not part of its parent's conversation
-                try:
-                    state.add(codec.decode(update, SessionUpdate))
-                except DecodeError as error:
-                    raise _damaged(error) from error
+        async for subagent, update in self._updates():
+            if subagent is None:  # what a subagent said is not part of the conversation
+                state.add(update)
         return state
+
+    async def _updates(self) -> AsyncIterator[tuple[str | None, Update]]:
+        """Each update, and the subagent that it is from; None for the session itself."""
+        async for page in self._pages():
+            for kept in page:
+                subagent, entry = opened(kept)
+                yield subagent, read(entry)
 
     def _pages(self) -> AsyncIterator[list[bytes]]:
         return self._store.updates(self._stored.id, owner=self._stored.owner)
 
 
-class Seen(msgspec.Struct, rename="camel"):
-    """As much of a kept update as a replay needs to know."""
-
-    session_update: str
-    tool_call_id: str | None = None
-    status: str | None = None
-
-    def note(self, unfinished: dict[str, None]) -> None:
-        """Keep the account of tool calls that are not finished."""
-        if self.tool_call_id is None:
-            return
-        if self.status in ("completed", "failed"):
-            unfinished.pop(self.tool_call_id, None)
-        elif self.session_update == "tool_call" or self.status is not None:
-            unfinished[self.tool_call_id] = None
-
-    def is_for(self, capabilities: Capabilities) -> bool:
-        """Whether this client has said that it knows such updates."""
-        needed = _needed_by_tag().get(self.session_update)
-        return needed is None or capabilities.has(needed)
-
-
-_see = msgspec.json.Decoder(Seen).decode
-
-
 @functools.cache
-def _needed_by_tag() -> dict[str | None, str]:
-    return {tag_of(cls): path for cls, path in updates_that_need(v1.SessionNotification).items()}
+def classes_apart(version: Version) -> dict[type[Any], str]:
+    """The classes of updates that are kept in another way than as an entry, or not at all, with their tags."""
+    union: Any = v1.SessionUpdate
+    if version == 2:
+        from accord.schema import v2
+
+        union = v2.SessionUpdate
+    node = node_of(union)
+    assert isinstance(node, Tagged)
+    return {cls: tag for tag, cls in node.variants if tag in _APART}
 
 
-def seen(update: bytes) -> Seen:
-    try:
-        return _see(update)
-    except codec.REFUSALS:
-        pass
-    try:
-        return _odd(codec.loads(update))
-    except DecodeError as error:
-        raise _damaged(error) from error
-
-
-def _odd(plain: Json) -> Seen:
-    """An update with half an emoji in it, or of an unknown kind."""
-    if not isinstance(plain, dict):
-        raise DecodeError("$", "not an object")
-    fields = cast("dict[str, Json]", plain)
-    texts = {name: value for name, value in fields.items() if isinstance(value, str)}
-    return Seen(texts.get("sessionUpdate", ""), texts.get("toolCallId"), texts.get("status"))
-
-
-def _damaged(error: DecodeError) -> StoreError:
-    return StoreError("damaged", f"the store contains a malformed update: {error}")
-
-
-def encoded_update(update: SessionUpdate) -> bytes:
+def encoded_update(update: Update) -> bytes:
     try:
         return codec.strict_encode(update)
     except codec.ENCODE_REFUSALS:

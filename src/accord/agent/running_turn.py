@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar, cast
 
 from accord.agent.open_session import OpenSession
@@ -25,10 +26,13 @@ class RunningTurn:
     __slots__ = (
         "_asking",
         "_made",
+        "_name",
+        "_place",
+        "_questions",
         "asked",
+        "beside",
         "context",
         "inner",
-        "place",
         "plans",
         "send",
         "session",
@@ -37,8 +41,10 @@ class RunningTurn:
         "updates",
     )
 
-    def __init__(self, session: OpenSession, context: Context, place: QueuedPrompt) -> None:
+    def __init__(self, session: OpenSession, context: Context, place: QueuedPrompt, name: str = "") -> None:
         self.session = session
+        self._name = name
+        """What tells the ids of this work from those of others that belong to the same prompt."""
         self.context = context
         self.updates = session.updates
         """What the session tells its client, in the turn and after it."""
@@ -54,27 +60,57 @@ class RunningTurn:
         """Sends an update; an error once the turn is over."""
         self.spent: v1.Usage | None = None
         """The tokens that the answer reports."""
-        self.place = place
-        """Its place among the prompts of the session."""
+        self.beside = 0
+        """How many tasks work beside the author's function."""
+        self._questions = 0
+        """How many questions to the user are open."""
+        self._place = place
         self._asking: set[asyncio.Task[Any]] = set()
         self._made = 0
 
     def new_id(self, kind: str) -> str:
         """An id for a message or a tool call, which nothing else in the session has."""
         self._made += 1
-        return self.session.record.id_for(f"{kind}{self._made}")
+        return self.session.record.id_for(f"{self._name}{kind}{self._made}")
+
+    async def taken(self) -> Any | None:
+        """The next prompt that the turn takes from those that wait; None if there is none."""
+        return await self._place.taken()
 
     async def request(self, request: Request[ResultT], *, force: bool = False) -> ResultT:
         """Send the client any request. It is cancelled when the turn ends, whichever task sent it."""
-        if self.place.is_cancelled and isinstance(request, ASKS_THE_USER):
+        if not issubclass(type(request), ASKS_THE_USER):
+            return await self._while_it_lasts(self.asked.asks.request(request, force=force))
+        if self._place.is_cancelled:
             # prompt-turn, Cancellation: the client has answered all open questions; do not ask its user again.
             raise asyncio.CancelledError
-        return await self._while_it_lasts(self.session.asked.asks.request(request, force=force))
+        self._questions += 1
+        try:
+            with self._waiting_for_user():
+                return await self._while_it_lasts(self.asked.asks.request(request, force=force))
+        finally:
+            self._questions -= 1
+
+    def _waiting_for_user(self) -> AbstractContextManager[None]:
+        """The session waits for its user, if each of the turn's tasks does."""
+        if self._questions <= self.beside:
+            return nullcontext()
+        return self.session.activity.waiting_for_user()
+
+    def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Do this beside the author's function."""
+        task = self.tasks.create_task(work)
+        self.beside += 1
+        task.add_done_callback(self._one_less_beside)
+        return task
+
+    def _one_less_beside(self, _: asyncio.Task[Any]) -> None:
+        self.beside -= 1
 
     async def request_raw(self, method: str, params: Json = None, *, session_id: str | None = None) -> Json:
         """The same, in plain JSON values."""
         session_id = session_id or self.session.id
-        return await self._while_it_lasts(self.session.asked.asks.request_raw(method, params, session_id=session_id))
+        return await self._while_it_lasts(self.asked.asks.request_raw(method, params, session_id=session_id))
 
     async def _while_it_lasts(self, asking: Awaitable[T]) -> T:
         task = asyncio.current_task()

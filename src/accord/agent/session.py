@@ -5,8 +5,9 @@ It is the face of an `OpenSession`, which has what the connection does with a se
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
+from accord.agent.background import BackgroundTasks
 from accord.agent.commands import Command, Commands
 from accord.agent.compaction import RunningCompaction
 from accord.agent.config import Config, Models, Modes
@@ -24,7 +26,7 @@ from accord.agent.permission import PermissionMemory
 from accord.agent.record import Record
 from accord.agent.remote_client import RemoteClient
 from accord.agent.updates import SessionUpdates
-from accord.arguments import check_text, check_update
+from accord.arguments import check_text, check_update, wrong_type
 from accord.engine.handlers import MessageT
 from accord.engine.interceptors import Registration
 from accord.schema import v1
@@ -41,6 +43,9 @@ if TYPE_CHECKING:
     StateT = TypeVarWithDefault("StateT", default=Any)
 else:
     StateT = TypeVar("StateT")
+
+
+T = TypeVar("T")
 
 
 class SessionParts(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,6 +70,10 @@ class SessionParts(msgspec.Struct, frozen=True, kw_only=True):
     config: ConfigOptions
     mcp: Callable[[], SessionServers]
     """The session's MCP servers, which are connected when they are first used."""
+    background: BackgroundTasks
+    """What runs beside the turns."""
+    work: Callable[[], AbstractAsyncContextManager[Any]]
+    """Begins work without a prompt."""
 
 
 class Session(Generic[StateT]):
@@ -199,8 +208,28 @@ class Session(Generic[StateT]):
 
         It goes before the handler of all sessions, ours or yours.
         """
-        register = partial(self._asked.client.interceptors.of_session, message, self.id)
-        return Registration(register)
+        return Registration(partial(self._asked.client.on_in_session, self.id, message))
+
+    def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Do this beside the session's turns, until it is done or the session is closed.
+
+        A tool call of its own needs `turn.tool(..., background=True)`; to speak, begin work with `session.work`.
+        """
+        if not asyncio.iscoroutine(work):
+            raise wrong_type("session.start()", "a coroutine, such as watch(session)", work)
+        return self._parts.background.start(work)
+
+    def work(self) -> AbstractAsyncContextManager[Any]:
+        """Begin to work without a prompt: a context manager that gives a `Turn` whose prompt is empty.
+
+        >>> async def report(session):
+        ...     async with session.work() as turn:
+        ...         await turn.say("The tests have passed.")
+
+        It waits until no turn runs, and prompts that come meanwhile wait for it. If the user cancels it, its block
+        ends, and the code after it goes on.
+        """
+        return self._parts.work()
 
     async def save(self) -> None:
         """Keep `state` as it is now. It happens by itself at the end of a turn, and when the session is closed."""

@@ -24,18 +24,21 @@ import msgspec
 from msgspec import UNSET
 
 from accord.agent.connected_client import SessionClient
+from accord.agent.entries import marked
 from accord.agent.plans import SessionPlans
-from accord.agent.record import APART, NO_HISTORY, Record, encoded_update
+from accord.agent.record import Record, encoded_update
 from accord.agent.running_turn import ASKS_THE_USER, RunningTurn, meant_by
 from accord.agent.subagent_updates import enclosed, subagent_id, update_head
 from accord.agent.told_errors import error_for
 from accord.agent.tool import Tool
 from accord.agent.updates import SessionUpdates
+from accord.agent.voices.base import Activity, End, Failure
 from accord.errors import ConnectionClosed, StoreError
 from accord.schema import v1
 from accord.schema.base import Request
 from accord.schema.v1.content import ContentBlock
 from accord.schema.v1.updates import SessionUpdate
+from accord.state.values import Update
 
 ResultT = TypeVar("ResultT")
 
@@ -80,9 +83,11 @@ class OwnSession:
 
     def __init__(self, parent: RunningTurn, subagent: v1.SessionId) -> None:
         session = parent.session
-        self.asked = msgspec.structs.replace(session.asked, session_id=subagent)
+        client, voice = session.asked.client, session.asked.client.voice()
+        asks = client.asked_for(session.face, voice)
+        self.asked = msgspec.structs.replace(session.asked, session_id=subagent, asks=asks)
         record = SubagentRecord(session.record, subagent)
-        self.updates = SessionUpdates(record, session.asked.client.peer, session.asked.cwd)
+        self.updates = SessionUpdates(record, client.peer, session.asked.cwd, voice)
         self.updates.known()
         self._parent = parent
         self._id = subagent
@@ -90,6 +95,7 @@ class OwnSession:
     async def begin(self, introduction: Introduction) -> None:
         # The announcement comes before anything that names the subagent.
         await self._parent.send(introduction.update(self._id))
+        self._report("running")
         if introduction.prompt:
             await self.message(introduction.prompt, to_subagent=True)
 
@@ -101,6 +107,13 @@ class OwnSession:
 
     async def stand(self, state: v1.StateUpdate) -> None:
         await self._parent.send(v1.SubagentUpdate(self._id, state=state))
+        self._report("running" if state is RUNNING else "requires_action")
+
+    def _report(self, activity: Activity, end: End | None = None) -> None:
+        """In version 2 a subagent tells its state itself as well; the voice of version 1 makes nothing of it."""
+        update = self.updates.voice.state(activity, None, end)
+        if update is not None:
+            self.updates.report(update)
 
     async def message(self, content: Sequence[ContentBlock], *, to_subagent: bool) -> None:
         """Show a message between the two sessions, in both: each side has an id of its own for it."""
@@ -119,6 +132,9 @@ class OwnSession:
             await self._parent.send(received)
 
     async def end(self, state: v1.IdleStateUpdate) -> None:
+        error = state.error
+        failure = None if error is None else Failure(error.code, error.message, error.data)
+        self._report("idle", End(stop_reason=state.stop_reason or "end_turn", usage=state.usage, failure=failure))
         # Also after the turn: a client must not see a subagent at work for ever.
         await self._parent.updates.send(v1.SubagentUpdate(self._id, state=state))
 
@@ -171,10 +187,10 @@ class OneToolCall:
 class RunningSubagent(RunningTurn):
     """What one subagent runs and asks, and its end."""
 
-    __slots__ = ("_cancelling", "_parent", "_questions", "_task", "_way_out", "id", "is_stopped")
+    __slots__ = ("_cancelling", "_open_questions", "_parent", "_task", "_way_out", "id", "is_stopped")
 
     def __init__(self, parent: RunningTurn, subagent: v1.SessionId, way_out: WayOut) -> None:
-        super().__init__(parent.session, parent.context, parent.place)
+        super().__init__(parent.session, parent.context, parent._place)  # noqa: SLF001
         self.id = subagent
         self.asked, self.updates = way_out.asked, way_out.updates
         self.plans = SessionPlans(self.updates.client_shows)
@@ -185,7 +201,7 @@ class RunningSubagent(RunningTurn):
         self._cancelling = 0
         self.is_stopped = False
         """Whether the user has cancelled it alone."""
-        self._questions = 0
+        self._open_questions = 0
 
     def new_id(self, kind: str) -> str:
         """An id that nothing else in the session has: without subagents, it is an id of the session that started it."""
@@ -262,14 +278,14 @@ class RunningSubagent(RunningTurn):
         """Send the client any request; while it is a question, the subagent waits for its user."""
         if not _is_question(request):
             return await super().request(request, force=force)
-        self._questions += 1
-        if self._questions == 1:
+        self._open_questions += 1
+        if self._open_questions == 1:
             await self._way_out.stand(WAITS_FOR_THE_USER)
         try:
             return await super().request(request, force=force)
         finally:
-            self._questions -= 1
-            if self._questions == 0:
+            self._open_questions -= 1
+            if self._open_questions == 0:
                 with suppress(RuntimeError):  # the turn is over, and the end of the subagent is told anyway
                     await self._way_out.stand(RUNNING)
 
@@ -278,24 +294,28 @@ class SubagentRecord(Record):
     """A subagent's place in the record of the session that it belongs to."""
 
     def __init__(self, parent: Record, subagent: v1.SessionId) -> None:
-        super().__init__(parent._store, parent._stored)  # noqa: SLF001
+        super().__init__(parent._store, parent._stored, parent.version)  # noqa: SLF001
         self._head = update_head(subagent)
         self._subagent = subagent
 
-    async def keep(self, update: SessionUpdate) -> bytes:
+    async def keep(self, update: Update) -> bytes:
         """Keep this update; the frame that tells the client of it."""
         encoded = encoded_update(update)
-        if update.__class__ not in NO_HISTORY:
-            await self._store.write(self._stored, (enclosed(self._subagent, encoded),))
+        tag = self._apart.get(update.__class__)
+        if tag is None or tag == "session_info_update":
+            await self._store.write(self._stored, (self._entry_of(encoded),))
         return self.frame(encoded)
 
-    def keep_now(self, update: SessionUpdate) -> bytes | None:
+    def keep_now(self, update: Update) -> bytes | None:
         """`keep`, where the store can do that without waiting; else None, and nothing is kept."""
-        if self._append is None or update.__class__ in APART:
+        if self._append is None or update.__class__ in self._apart:
             return None
         encoded = encoded_update(update)
-        self._append(enclosed(self._subagent, encoded))
+        self._append(self._entry_of(encoded))
         return self.frame(encoded)
+
+    def _entry_of(self, encoded: bytes) -> bytes:
+        return enclosed(self._subagent, marked(encoded, self.version))
 
 
 def way_out_for(parent: RunningTurn, as_tool: Callable[[], Tool]) -> tuple[v1.SessionId, WayOut]:

@@ -5,19 +5,20 @@ each of its updates is kept among those of that session, in an *envelope* that n
 
     {"sessionUpdate":"_accord/of_subagent","sessionId":"<subagent>","update":{...}}
 
-A replay opens the envelopes: each update goes to the client under the subagent's id, in the order in which it was said.
-The ids begin with the id of the session, so a fork, which has a copy of the record, does not replay the subagents of
-its source: they belong to another session.
+A replay opens the envelopes: what a subagent said goes to the client under its id, after what announces it. The ids
+begin with the id of the session, so a fork, which has a copy of the record, does not replay the subagents of its
+source: they belong to another session.
 """
 
 from __future__ import annotations
 
-from typing import Any, cast
+from collections.abc import Iterator
 
 import msgspec
 
 from accord.errors import INTERNAL_ERROR
-from accord.schema import codec, v1
+from accord.schema import v1
+from accord.state import SessionState
 
 OF_SUBAGENT = "_accord/of_subagent"
 _BEGINNING = f'{{"sessionUpdate":"{OF_SUBAGENT}","sessionId":'.encode()
@@ -45,60 +46,22 @@ def update_head(session_id: str) -> bytes:
     return b'{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":%b,"update":' % identifier
 
 
-def enclosed(subagent: str, update: bytes) -> bytes:
-    """An update of this subagent, as the record keeps it."""
-    return b"%b%b%b%b}" % (_BEGINNING, msgspec.json.encode(subagent), _MIDDLE, update)
-
-
-def is_enclosed(kept: bytes) -> bool:
-    """Whether a kept update is one of a subagent."""
-    return kept.startswith(_BEGINNING)
+def enclosed(subagent: str, entry: bytes) -> bytes:
+    """An entry of this subagent, as the record keeps it."""
+    return b"%b%b%b%b}" % (_BEGINNING, msgspec.json.encode(subagent), _MIDDLE, entry)
 
 
 def opened(kept: bytes) -> tuple[str | None, bytes]:
-    """The subagent that a kept update is from, None for the session itself, and the update."""
-    if not is_enclosed(kept):
+    """The subagent that a kept entry is from, None for the session itself, and the entry."""
+    if not kept.startswith(_BEGINNING):
         return None, kept
-    subagent, _, update = kept[len(_BEGINNING) : -1].partition(_MIDDLE)
-    return msgspec.json.decode(subagent, type=str), update
+    subagent, _, entry = kept[len(_BEGINNING) : -1].partition(_MIDDLE)
+    return msgspec.json.decode(subagent, type=str), entry
 
 
-class UnfinishedSubagents:
-    """The subagents of a replayed session, and those that were still at work when their agent ended."""
-
-    def __init__(self, session_id: str) -> None:
-        self._session_id = session_id
-        self._started_by: dict[str, str | None] = {}
-
-    def are_of_another_session(self, subagent: str | None, kind: str, update: bytes) -> bool:
-        """Whether this update is from or about a subagent of the session that this one was forked from.
-
-        An update about a subagent of this session is taken note of.
-        """
-        if subagent is not None and not belongs_to(subagent, self._session_id):
-            return True
-        if kind != "subagent_update":
-            return False
-        said = cast("dict[str, Any]", codec.loads(update))
-        about = str(said.get("sessionId"))
-        if belongs_to(about, self._session_id):
-            self._note(subagent, about, said.get("state", msgspec.UNSET))
-            return False
-        return True
-
-    def _note(self, parent: str | None, subagent: str, state: Any) -> None:
-        match state:
-            case {"state": "running" | "requires_action"}:
-                self._started_by[subagent] = parent
-            case msgspec.UNSET:
-                pass
-            case _:
-                self._started_by.pop(subagent, None)
-
-    def endings(self) -> list[tuple[str | None, v1.SubagentUpdate]]:
-        """What ends them: the session or subagent that started each, and the update."""
-        ended = v1.IdleStateUpdate("error", None, v1.Error(INTERNAL_ERROR, "The agent ended while the subagent worked"))
-        return [
-            (parent, v1.SubagentUpdate(v1.SessionId(subagent), state=ended))
-            for subagent, parent in self._started_by.items()
-        ]
+def ended_by_a_crash(state: SessionState) -> Iterator[v1.SubagentUpdate]:
+    """What ends the subagents that were at work when their agent ended."""
+    problem = v1.Error(INTERNAL_ERROR, "The agent ended while the subagent worked")
+    for subagent in state.subagents.values():
+        if isinstance(subagent.state, v1.RunningStateUpdate | v1.RequiresActionStateUpdate):
+            yield v1.SubagentUpdate(subagent.session_id, state=v1.IdleStateUpdate("error", None, problem))

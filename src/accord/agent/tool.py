@@ -20,7 +20,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from os import PathLike, fspath
 from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import Any, Self, TypeAlias, cast
 
 import msgspec
 
@@ -32,6 +32,7 @@ from accord.agent.permission import Decision, Offered, PermissionMemory, decided
 from accord.agent.remote_client import RemoteClient
 from accord.agent.remote_terminal import RemoteTerminal, before_release
 from accord.agent.terminal_text import TerminalText
+from accord.agent.tool_life import ToolLife
 from accord.arguments import check_text, content_block
 from accord.errors import AccordError, CapabilityMissing, ConnectionClosed
 from accord.schema import v1
@@ -64,6 +65,10 @@ class ToolSurroundings(msgspec.Struct, frozen=True):
     """Ends the message before the tool call."""
     send: Callable[[v1.SessionUpdate], Awaitable[None]]
     """Sends updates, and raises RuntimeError once the turn is over."""
+    cancelled_status: str = "failed"
+    """The status of a tool call that was cancelled, in the version of the connection."""
+    life: ToolLife | None = None
+    """What it is to its session beside its updates; None for most."""
 
 
 class Tool(Elicits):
@@ -95,6 +100,8 @@ class Tool(Elicits):
         self._permissions = surroundings.permissions
         self._end_message = surroundings.end_message
         self._send = surroundings.send
+        self._cancelled_status = surroundings.cancelled_status
+        self._life = surroundings.life
         self._name = name
         self._content: list[v1.ToolCallContent | TerminalText] = []
         self._text: list[str] = []
@@ -124,6 +131,11 @@ class Tool(Elicits):
         if not (getattr(self, "_has_begun", True) or self._is_misused):
             text = f"turn.tool({self.title!r}) was never entered; {self._how_to_enter()}"
             warnings.warn(text, RuntimeWarning, stacklevel=2)
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether the client has cancelled this tool call alone, which `turn.tool(cancellable=True)` lets it do."""
+        return self._life is not None and self._life.is_cancelled
 
     def _how_to_enter(self) -> str:
         return f"write `async with turn.tool({self.title!r}) as tool:`"
@@ -237,6 +249,8 @@ class Tool(Elicits):
             self.id, self.title, self.kind, "pending", [], self._locations, self._raw_input, name=self._name
         )
         await self._send(call)
+        if self._life is not None:
+            self._life.begins(self.id)
         self._change(status="in_progress")
         return self
 
@@ -245,18 +259,32 @@ class Tool(Elicits):
     ) -> None:
         if self._timer is not None:
             self._timer.cancel()
+        if self._life is not None:
+            self._life.stops()
         for shown in self._shown_as_text:
             await shown.end()
         try:
             if self.status != "failed":
                 if kind is None:
                     await self._flush(everything=True)
-                self.status = "completed" if kind is None else "failed"
+                self.status = "completed" if kind is None else self._status_after(kind)
                 self._unsent["status"] = self.status
             await self._flush(everything=True)
         except ConnectionClosed:
             if kind is None:
                 raise
+        finally:
+            if self._life is not None:
+                self._life.ends()
+        if self._life is not None and self._life.takes(kind):
+            # For type checkers the block never ends an error, which is so for all but the client's cancelling.
+            return cast("None", True)
+        return None
+
+    def _status_after(self, error: type[BaseException]) -> v1.ToolCallStatus:
+        """The status of a tool call whose block ended with this kind of error."""
+        is_cancelled = issubclass(error, asyncio.CancelledError)
+        return cast("v1.ToolCallStatus", self._cancelled_status if is_cancelled else "failed")
 
     async def _become(self, status: v1.ToolCallStatus) -> None:
         self._unsent["status"] = self.status = status

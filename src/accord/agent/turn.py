@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from pathlib import Path, PurePath
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
+
+import msgspec
 
 from accord.agent.content import text_of
 from accord.agent.elicitation import Elicits
@@ -18,12 +20,27 @@ from accord.agent.running_turn import RunningTurn
 from accord.agent.session import Session, StateT
 from accord.agent.subagent import Introduction, RunningSubagent, way_out_for
 from accord.agent.tool import Location, Tool, ToolSurroundings
+from accord.agent.tool_life import ToolLife
 from accord.arguments import check_text, check_update, content_block, shortened, wrong_type
 from accord.schema import v1
 from accord.schema.base import Json
 from accord.schema.sendable import check_sendable
 
 T = TypeVar("T")
+
+
+class AddedPrompt(msgspec.Struct, frozen=True):
+    """A prompt that came while a turn was running, and that the turn has taken."""
+
+    prompt: Sequence[v1.ContentBlock]
+    """The prompt as it came: blocks of text, links, images and so on."""
+    meta: dict[str, Json]
+    """The `_meta` of the prompt."""
+
+    @property
+    def text(self) -> str:
+        """The prompt's text."""
+        return text_of(self.prompt)
 
 
 class Turn(Elicits, Generic[StateT]):
@@ -56,6 +73,7 @@ class Turn(Elicits, Generic[StateT]):
         self._client = self.client
         self._scope = {"session_id": running.asked.session_id}
         self._running = running
+        self._voice = running.updates.voice
         self._speaker: type[object] | None = None
         self._message_id = v1.MessageId("")
 
@@ -72,6 +90,20 @@ class Turn(Elicits, Generic[StateT]):
         """The session's folder."""
         return self.session.cwd
 
+    async def prompts(self) -> AsyncGenerator[AddedPrompt]:
+        """The prompts that the user has sent since the turn began, with `Agent(second_prompt="steer")`.
+
+        >>> async def work(turn):
+        ...     async for more in turn.prompts():
+        ...         await turn.say(f"You add: {more.text}")
+
+        It takes them one by one, and ends when none waits: call it again between two steps of the work. A prompt that
+        the turn does not take becomes a turn of its own.
+        """
+        while (added := await self._running.taken()) is not None:
+            self.end_message()
+            yield added
+
     # Speaking
 
     def say(self, content: str | v1.ContentBlock) -> Coroutine[Any, Any, None]:
@@ -79,25 +111,28 @@ class Turn(Elicits, Generic[StateT]):
 
         What is said with nothing between is one message.
         """
-        block = v1.TextContent(content) if isinstance(content, str) else content_block("turn.say()", content)
-        if self._speaker is not v1.AgentMessageChunk:
-            self._begin_message(v1.AgentMessageChunk)
+        voice = self._voice
+        block = voice.text(content) if isinstance(content, str) else voice.block(content_block("turn.say()", content))
+        if self._speaker is not voice.agent_chunk:
+            self._begin_message(voice.agent_chunk)
         # Not an `async def` of its own: a model's answer is thousands of these.
-        return self._running.send(v1.AgentMessageChunk(block, self._message_id))
+        return self._running.send(voice.agent_chunk(block, self._message_id))
 
     async def think(self, content: str | v1.ContentBlock) -> None:
         """Think aloud."""
-        block = v1.TextContent(content) if isinstance(content, str) else content_block("turn.think()", content)
-        if self._speaker is not v1.AgentThoughtChunk:
-            self._begin_message(v1.AgentThoughtChunk)
-        await self._running.send(v1.AgentThoughtChunk(block, self._message_id))
+        voice = self._voice
+        block = voice.text(content) if isinstance(content, str) else voice.block(content_block("turn.think()", content))
+        if self._speaker is not voice.thought_chunk:
+            self._begin_message(voice.thought_chunk)
+        await self._running.send(voice.thought_chunk(block, self._message_id))
 
     async def say_as_user(self, content: str | v1.ContentBlock) -> None:
         """Say something in the user's name."""
-        block = content_block("turn.say_as_user()", content)
-        if self._speaker is not v1.UserMessageChunk:
-            self._begin_message(v1.UserMessageChunk)
-        await self._running.send(v1.UserMessageChunk(block, self._message_id))
+        voice = self._voice
+        block = voice.block(content_block("turn.say_as_user()", content))
+        if self._speaker is not voice.user_chunk:
+            self._begin_message(voice.user_chunk)
+        await self._running.send(voice.user_chunk(block, self._message_id))
 
     def end_message(self) -> None:
         """What is said next is another message."""
@@ -161,22 +196,34 @@ class Turn(Elicits, Generic[StateT]):
         id: str | None = None,  # noqa: A002
         locations: Sequence[Location] = (),
         raw_input: Json = None,
+        background: bool = False,
+        cancellable: bool = False,
     ) -> Tool:
         """A tool call, as a context manager.
 
         >>> async def work(turn):
         ...     async with turn.tool("Add up", kind="think") as tool:
         ...         await tool.text(str(2 + 2))
+
+        With `background` it may outlive the turn, in a task of `session.start`. With `cancellable` the client may
+        cancel it alone: its block then ends, `tool.is_cancelled` is true, and the turn goes on. Both are told to
+        clients of version 2; those of version 1 see an ordinary tool call.
         """
         check_text("turn.tool()", title)
         tool_call_id = v1.ToolCallId(id or self._running.new_id("t"))
+        session = self._running.session
+        life = None
+        if background or cancellable:
+            life = ToolLife(session.activity, session.cancels, in_background=background, cancellable=cancellable)
         surroundings = ToolSurroundings(
             session=self._running.asked,
-            client=self.client,
-            asks=self._running,
+            client=self.session.client if background else self.client,
+            asks=self._running.asked.asks if background else self._running,
             permissions=self.session.permissions,
             end_message=self.end_message,
-            send=self._send_unchecked,
+            send=self._running.updates.send if background else self._send_unchecked,
+            cancelled_status=self._voice.cancelled_status,
+            life=life,
         )
         return Tool(surroundings, tool_call_id, title, kind=kind, name=name, locations=locations, raw_input=raw_input)
 
@@ -238,7 +285,7 @@ class Turn(Elicits, Generic[StateT]):
         """Do this beside what the turn does. The turn ends only when it is done, and a cancel ends both."""
         if not asyncio.iscoroutine(work):
             raise wrong_type("turn.start()", "a coroutine, such as work(turn)", work)
-        return self._running.tasks.create_task(work)
+        return self._running.start(work)
 
 
 class Subagent(Turn[StateT]):

@@ -14,7 +14,7 @@ from collections.abc import Coroutine, Generator
 from contextlib import AsyncExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from accord.cli import farewell, lending, opening, printing, target
+from accord.cli import farewell, lending, opening, printing, protocol, target
 from accord.cli.endings import ENDED_WELL, INTERRUPTED, REFUSED, STOPPED, WrongUsage, exit_code, one_line
 from accord.cli.view import Opened
 
@@ -125,6 +125,7 @@ class OneTurn:
             agent.target(self._view.agent_line if options.stderr or options.verbose else None),
             lent.client,
             timeout=limit,
+            versions=protocol.versions(options),
             trace=self._observer(trace),
             limits=Limits(state=KEPT),
         )
@@ -257,7 +258,9 @@ class OneTurn:
             idle_timeout=options.idle_timeout or None,
             wire=view.keeps_wire,
         )
-        stop_watching = session.on_change(view.catching_up.arrived)
+        # The state tells of each update once, as it came; the session tells what readers get for it.
+        watched = session.state if view.keeps_wire else session
+        stop_watching = watched.on_change(view.catching_up.arrived)
         if lent.refusals is not None:
             lent.refusals.end_turn = reply.request_cancel
         ending = asyncio.create_task(self._close_questions(session, reply))

@@ -45,9 +45,25 @@ class ClientDefinition:
 
     def handlers_for(self, session_of: SessionOf) -> Handlers:
         """The handlers of one connection; those that the caller registered replace those of services."""
+        return self._with_own(self._of_services(session_of))
+
+    def handlers_for_v2(self, session_of: SessionOf) -> Handlers:
+        """The same for a connection of version 2."""
+        from accord.client.v2_handlers import as_v2
+
+        handlers = as_v2(self._of_services(session_of))
+        for service in self.services:
+            service.register_v2(handlers, session_of)
+        own = self._with_own(Handlers())
+        return as_v2(own).over(handlers)
+
+    def _of_services(self, session_of: SessionOf) -> Handlers:
         handlers = Handlers()
         for service in self.services:
             service.register(handlers, session_of)
+        return handlers
+
+    def _with_own(self, handlers: Handlers) -> Handlers:
         own = self.handlers
         handlers.typed.update({key: (message, adapted(handler)) for key, (message, handler) in own.typed.items()})
         handlers.raw.update({key: adapted(handler) for key, handler in own.raw.items()})

@@ -168,16 +168,19 @@ class LiveAgent:
 
     def _handlers_for(self, version: int) -> Handlers:
         """The handlers of a connection that speaks this version."""
+        if version == 2:
+            from accord.client.v2_handlers import as_v2, on_update
+
+            handlers = as_v2(self._handlers).over(self._client.handlers_for_v2(self.sessions.find))
+            # These are converted when they are registered.
+            handlers.interceptors.insert(0, self.interceptors)
+            return on_update(handlers, self.sessions.arrived)
         handlers = self._client.handlers_for(self.sessions.find)
         handlers.typed.update(self._handlers.typed)
         handlers.raw.update(self._handlers.raw)
         handlers.interceptors.insert(0, self.interceptors)
-        if version == 1:
-            handlers.on_arrival(v1.SessionNotification, self.sessions.arrived)
-            return handlers
-        from accord.client.v2_handlers import as_v2
-
-        return as_v2(handlers, self.sessions)
+        handlers.on_arrival(v1.SessionNotification, self.sessions.arrived)
+        return handlers
 
     def kill(self) -> None:
         """End the agent's process now; leaving the block that holds the connection is still needed."""
@@ -268,12 +271,21 @@ class LiveAgent:
             message, handler = handler_as_v2(message, handler)
         return self.interceptors.of_session(message, session_id, handler)
 
+    def _handle_own(self) -> None:
+        """Let the connection call the handlers that the caller registered for this agent."""
+        if self.version == 1:
+            self.peer.handle(self._handlers)
+            return
+        from accord.client.v2_handlers import as_v2
+
+        self.peer.handle(as_v2(self._handlers))
+
     def on(self, message: type[MessageT]) -> Registrar[MessageT]:
         """Handle this message from now on, also after a restart."""
         register: Callable[[Callable[..., Any]], object] = cast("Any", self._handlers.on(message))
 
         def register_now(handler: Callable[..., Any]) -> None:
             register(adapted(handler))
-            self.peer.handle(self._handlers)
+            self._handle_own()
 
         return Registrar(register_now)

@@ -30,7 +30,7 @@ from accord.schema import codec, v1
 from accord.schema.base import Notification, Request
 from accord.services.roots import Roots
 from accord.services.service import Service
-from accord.state import SessionState, ToolCallState
+from accord.state import Observer, SessionState, ToolCallState
 from accord.tasks import Tasks
 
 ResultT = TypeVar("ResultT")
@@ -301,6 +301,10 @@ class LiveSession:
         finally:
             if listener in self._listeners:
                 self._listeners.remove(listener)
+
+    def on_change(self, observer: Observer) -> Callable[[], None]:
+        """Call `observer` after every change of the state; call the result to stop it."""
+        return self.state.on_change(observer)
 
     def fold(self, said: v1.ToolCallUpdate) -> ToolCallState:
         """Add what a permission request says of a tool call to `state`."""

@@ -169,7 +169,7 @@ class RemoteSession:
     def on_change(self, observer: Observer) -> Callable[[], None]:
         """Call `observer` after every change of `state`, with the update or None; call the result to stop it."""
         check_callable("session.on_change()", observer)
-        return self.state.on_change(observer)
+        return self._live.on_change(observer)
 
     def tool_call(self, tool_call_id: v1.ToolCallId) -> ToolCallState | None:
         """The tool call with this id, as it stands; None if the id is unknown."""
@@ -189,7 +189,7 @@ class RemoteSession:
             asking = session.on(v1.RequestPermissionRequest)
 
             @asking
-            async def ask(request: v1.RequestPermissionRequest) -> v1.RequestPermissionResponse: ...
+            def ask(request: v1.RequestPermissionRequest) -> v1.RequestPermissionResponse: ...
 
             asking.remove()
 

@@ -100,7 +100,7 @@ class RemoteSubagent:
     def on_change(self, observer: Observer) -> Callable[[], None]:
         """Call `observer` after every change of `state`, with the update or None; call the result to stop it."""
         check_callable("subagent.on_change()", observer)
-        return self.state.on_change(observer)
+        return self._live.on_change(observer)
 
     def markdown(self) -> str:
         """What it has said and done as Markdown."""

@@ -28,7 +28,7 @@ from accord.schema import v1
 from accord.schema.base import Notification
 from accord.services.roots import Roots
 from accord.services.service import Service
-from accord.state import SessionState, Subagent, ToolCallState
+from accord.state import Observer, SessionState, Subagent, ToolCallState
 from accord.tasks import Tasks
 
 KEPT = 64
@@ -96,11 +96,6 @@ class LiveSubagent:
         self.face: weakref.ref[Any] | None = None
         """What the caller holds, the same object as long as they do."""
         self._listeners: list[Unread] = []
-        self._view: Any = None
-        if remote.version == 2:
-            from accord.client.update_view import UpdateView
-
-            self._view = UpdateView()
 
     @property
     def told(self) -> Subagent:
@@ -117,15 +112,22 @@ class LiveSubagent:
     def received(self, update: Any, params: bytes | Raw) -> None:
         """Take an update of the subagent, with the JSON of its notification's params."""
         size = len(memoryview(params))
-        shown = [update] if self._view is None else self._view.shown(update, self.state, None)
-        for each in shown:
-            self.state.add(each, size)
+        for each in self._take(update, size):
             for listener in list(self._listeners):
                 try:
                     listener.put(each, size)
                 except Overflow:
                     self._listeners.remove(listener)  # its own queue raises the error to its reader
             self.table.main.subagent_said(SubagentSaid(self, each), size)
+
+    def _take(self, update: Any, size: int) -> list[Any]:
+        """Fold an update into the state; returns what readers get for it."""
+        self.state.add(update, size)
+        return [update]
+
+    def on_change(self, observer: Observer) -> Callable[[], None]:
+        """Call `observer` after every change of the state, with the update as readers get it; the result stops that."""
+        return self.state.on_change(observer)
 
     async def updates(self) -> AsyncIterator[v1.SessionUpdate]:
         """The updates from now on, until the session is closed or its connection ends."""
@@ -214,13 +216,20 @@ class Subagents:
         return [it for it in found if it is not None and it.parent is parent]
 
     def _begin(self, parent: MainSession | LiveSubagent, subagent_id: v1.SessionId) -> LiveSubagent:
-        live = self._live[subagent_id] = LiveSubagent(self, parent, subagent_id)
+        live = self._live[subagent_id] = self._made(parent, subagent_id)
         self._homes[subagent_id] = self
         if len(self._live) > KEPT:
             self._drop(self._live.pop(next(iter(self._live))))
         for update, params in self._early(subagent_id):
             live.received(update, params)
         return live
+
+    def _made(self, parent: MainSession | LiveSubagent, subagent_id: v1.SessionId) -> LiveSubagent:
+        if self.remote.version == 1:
+            return LiveSubagent(self, parent, subagent_id)
+        from accord.client.v2_subagent import LiveSubagentV2
+
+        return LiveSubagentV2(self, parent, subagent_id)
 
     def _drop(self, live: LiveSubagent) -> None:
         live.is_open = False

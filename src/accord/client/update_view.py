@@ -19,7 +19,6 @@ from typing import Any, cast
 
 from msgspec import UNSET
 
-from accord.client.v2_requests import options_as_v1
 from accord.errors import ConversionError
 from accord.schema import v1, v2
 from accord.schema.base import Unknown
@@ -73,7 +72,9 @@ class UpdateView:
                 self._grown.add(update.tool_call_id)
                 return [update]
             case v2.ConfigOptionUpdate():
-                return [v1.ConfigOptionUpdate(options_as_v1(update.config_options) or [], meta=update.meta)]
+                return [v1.ConfigOptionUpdate([*state.config, *state.unknown_config], meta=update.meta)]
+            case v2.AvailableCommandsUpdate():
+                return [v1.AvailableCommandsUpdate(list(state.commands), meta=update.meta)]
             case v2.SessionStateUpdate() | v2.TerminalUpdate() | v2.TerminalOutputChunk() | Unknown():
                 return [update]
             case _:
@@ -89,10 +90,13 @@ class UpdateView:
         return as_v1(update)
 
     def _whole(self, update: Any, speaker: Speaker, kind: Any, replaced: tuple[Message, Message] | None) -> list[Any]:
-        is_new = self._begin(speaker, update.message_id)
         if update.content is UNSET:
             return [update]
-        if is_new and replaced is None:
+        is_new = self._begin(speaker, update.message_id)
+        if not update.content:  # what comes next is all that it says
+            del self._begun[speaker, update.message_id]
+            return [update]
+        if is_new:
             return _chunks(update, kind)
         if replaced is None:  # it says what it said
             return []

@@ -14,11 +14,11 @@ messages converted, and its results are converted back:
 
 from __future__ import annotations
 
-import functools
+import asyncio
 import inspect
 import logging
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, cast
 
 from msgspec import Raw
 
@@ -35,30 +35,21 @@ from accord.schema.methods import methods
 log = logging.getLogger("accord")
 
 
-class Arrivals(Protocol):
-    """What takes session updates on arrival."""
-
-    def arrived(self, notification: Any, params: bytes | Raw) -> None: ...
-
-
-def as_v2(handlers: Handlers, sessions: Arrivals) -> Handlers:
-    """Handlers for version 2, made of those that were registered for version 1; updates go to `sessions` first."""
+def as_v2(handlers: Handlers) -> Handlers:
+    """Handlers for version 2, made of those that were registered for either version."""
     converted = Handlers()
-    converted.raw, converted.others = handlers.raw, handlers.others
-    # The first of them belong to single sessions, whose handlers are converted when they are registered.
-    converted.interceptors = [handlers.interceptors[0], *map(interceptors_as_v2, handlers.interceptors[1:])]
+    converted.raw, converted.others = dict(handlers.raw), handlers.others
+    converted.interceptors = [interceptors_as_v2(it) for it in handlers.interceptors]
     _convert(handlers, converted)
-    converted.on_arrival(v2.UpdateSessionNotification, sessions.arrived)
     return converted
 
 
 def _convert(handlers: Handlers, converted: Handlers) -> None:
     for (method, is_request), (message, handler) in handlers.typed.items():
-        if not message.__module__.startswith("accord.schema.v1") or message is _of_v2(method, is_request):
-            converted.typed[method, is_request] = message, handler
-            continue
         counterpart = _of_v2(method, is_request)
-        if counterpart is None:
+        if not message.__module__.startswith("accord.schema.v1") or message is counterpart:
+            converted.typed[method, is_request] = message, handler
+        elif counterpart is None:
             log.debug("%s is not called: version 2 has no %s", handler, method)
         elif is_request:
             converted.typed[method, True] = counterpart, _answering(handler)
@@ -79,30 +70,23 @@ def handler_as_v2(message: Any, handler: Callable[..., Any]) -> tuple[Any, Calla
 
 
 def interceptors_as_v2(interceptors: Interceptors) -> Interceptors:
-    """What comes before the handlers, for version 2: each function gets messages of its class, converted."""
-    converted = Interceptors()
-    for message, functions in interceptors.all_before():
-        counterpart = _of_v2(message.__method__, issubclass(message, Request))
-        is_ours = message is not counterpart and message.__module__.startswith("accord.schema.v1")
-        if is_ours and counterpart is None:
-            continue
-        for function in functions:
-            converted.before(
-                counterpart if is_ours and counterpart is not None else message,
-                functools.partial(_before, function) if is_ours else function,
-            )
-    return converted
+    """What comes before the handlers, for version 2."""
+    return interceptors.converted(
+        lambda message: _of_v2(message.__method__, issubclass(message, Request)), _one_as_v1, to_v2
+    )
 
 
-async def _before(function: Callable[[Any, Context], Any], message: Any, context: Context) -> Any:
-    """Ask a function of version 1 about a message; what it says is converted back."""
+def _one_as_v1(message: Any) -> Any:
     try:
-        converted = to_v1(message)
+        return to_v1(message)
     except ConversionError as error:
         raise RequestError.invalid_params(f"this client cannot take the message: {error}") from error
-    said = function(converted, context)
-    said = await said if inspect.isawaitable(said) else said
-    return said if said is None or said is True else to_v2(said)
+
+
+def on_update(handlers: Handlers, arrived: Callable[[Any, bytes | Raw], None]) -> Handlers:
+    """These handlers, and `arrived` for each session update on its arrival."""
+    handlers.on_arrival(v2.UpdateSessionNotification, arrived)
+    return handlers
 
 
 def _of_v2(method: str, is_request: bool) -> type[Request[Any] | Notification] | None:
@@ -116,13 +100,38 @@ def _answering(handler: Callable[..., Any]) -> Callable[..., Any]:
 
     async def answer(request: Any, context: Context) -> Any:
         try:
-            converted = to_v1(request)
-        except ConversionError as error:
-            raise RequestError.invalid_params(f"this client cannot take the request: {error}") from error
-        result = call(converted, context)
-        return to_v2(await result if inspect.isawaitable(result) else result)
+            result = call(_request_as_v1(request), context)
+            return to_v2(await result if inspect.isawaitable(result) else result)
+        except asyncio.CancelledError:
+            if (withdrawn := _WITHDRAWN.get(request.__method__)) is None:
+                raise
+            return withdrawn
 
     return answer
+
+
+_WITHDRAWN: dict[str, Any] = {
+    v2.RequestPermissionRequest.__method__: v2.RequestPermissionResponse.cancelled(),
+    v2.CreateElicitationRequest.__method__: v2.ElicitationCancelAction(),
+}
+"""How a question to the user is answered that the agent has withdrawn."""
+
+
+def _request_as_v1(request: Any) -> Any:
+    try:
+        return to_v1(request)
+    except ConversionError as error:
+        if isinstance(request, v2.RequestPermissionRequest):
+            return _permission_as_v1(request)
+        raise RequestError.invalid_params(f"this client cannot take the request: {error}") from error
+
+
+def _permission_as_v1(request: v2.RequestPermissionRequest) -> v1.RequestPermissionRequest:
+    """A question as one about a tool call, of which no more is known than the question's title."""
+    subject = request.subject
+    known = subject.tool_call.tool_call_id if isinstance(subject, v2.ToolCallPermissionSubject) else v1.ToolCallId("")
+    options = [v1.PermissionOption(it.option_id, it.name, cast("Any", it.kind)) for it in request.options]
+    return v1.RequestPermissionRequest(request.session_id, v1.ToolCallUpdate(known, request.title), options)
 
 
 def _told(handler: Callable[..., Any]) -> Callable[..., Any]:

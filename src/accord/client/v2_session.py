@@ -10,7 +10,7 @@ work that the agent began by itself, or in the background: `updates()` has it.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from msgspec import Raw
@@ -21,9 +21,9 @@ from accord.client.pending_turn import Outcome, PendingTurn
 from accord.client.unread import Unread
 from accord.client.update_view import UpdateView
 from accord.client.v2_requests import options_as_v1
-from accord.errors import INTERNAL_ERROR, REQUEST_CANCELLED, Overflow, PeerError
+from accord.errors import INTERNAL_ERROR, REQUEST_CANCELLED, CapabilityMissing, Overflow, PeerError
 from accord.schema import v1, v2
-from accord.state import Message
+from accord.state import Message, Observer, ToolCallState
 
 PROMPT = v2.PromptRequest.__method__
 NOT_TOLD = "unknown"
@@ -41,12 +41,15 @@ class _Kept(NamedTuple):
 class _OpenTurn:
     """A turn that is not done, and what it may get later."""
 
-    __slots__ = ("kept", "prompt", "turn")
+    __slots__ = ("copy", "kept", "prompt", "turn")
 
     def __init__(self, turn: PendingTurn, prompt: Prompt) -> None:
         self.turn = turn
         self.prompt = prompt
         self.kept: deque[_Kept] = deque()
+        """Updates that may belong to it, if its message was among them."""
+        self.copy: int | None = None
+        """The place of the prompt in the timeline, where it is shown before the agent tells it."""
 
 
 class LiveSessionV2(LiveSession):
@@ -60,6 +63,11 @@ class LiveSessionV2(LiveSession):
         self._open: list[_OpenTurn] = []
         self._view = UpdateView()
         self._replaced: tuple[Message, Message] | None = None
+        """The message that the present update has replaced, before and after."""
+        self._observers: list[Observer] = []
+        self._stop_watching: Callable[[], None] | None = None
+        self._is_folding = False
+        self.state.on_replacement(self._was_replaced)
 
     # Turns
 
@@ -70,7 +78,7 @@ class LiveSessionV2(LiveSession):
         opened = _OpenTurn(turn, self._foreground.sent())
         self._open.append(opened)
         if is_alone:
-            self.state.add_prompt(turn.prompt)
+            opened.copy = self.state.add_prompt_copy(turn.prompt)
             turn.begin()
         posted.then(lambda result: self._receipt(opened, result))
 
@@ -78,11 +86,15 @@ class LiveSessionV2(LiveSession):
         turn, prompt = opened.turn, opened.prompt
         if isinstance(result, Exception):
             self._foreground.dropped(prompt)
+            if opened.copy is not None:
+                self.state.drop_prompt(opened.copy)
             self._close_turn(opened, _as_v1(result))
             self.remote.failed(self.id, result)
             return
         end = self._foreground.received_receipt(prompt, result.message_id, len(self.state))
         turn.inserted(result.message_id)
+        if opened.copy is not None:
+            self.state.name_prompt(opened.copy, result.message_id)
         begun = self._foreground.number if prompt.begun is None else prompt.begun.number
         for kept in opened.kept:
             if kept.number >= begun:
@@ -97,13 +109,13 @@ class LiveSessionV2(LiveSession):
         begun = opened.prompt.begun
         if begun is not None:
             opened.turn.begin(begun.place)
+            if end.stop_reason == "refusal":
+                self.state.refuse(begun.place if opened.copy is None else opened.copy, end.at.place)
         self._close_turn(opened, _result_of(end), end.at.place)
 
     def _close_turn(self, opened: _OpenTurn, result: v1.PromptResponse | Exception, ends_at: int | None = None) -> None:
         if opened in self._open:
             self._open.remove(opened)
-        if not self._open:
-            self.state.end_turn(refused=isinstance(result, v1.PromptResponse) and result.stop_reason == "refusal")
         opened.turn.answered(result, ends_at)
         if isinstance(result, PeerError):
             self.remote.failed(self.id, result)
@@ -152,11 +164,26 @@ class LiveSessionV2(LiveSession):
         # prompt-lifecycle, Cancellation: the agent withdraws its own questions; those of background work stay open.
         if self.remote.peer.connection.is_open:
             self.remote.peer.tell(v2.CancelSessionNotification(self.id))
+        self.state.cancel_unfinished()
 
     def send_cancel(self) -> None:
         """Cancel the prompts that wait for the agent's restart."""
         for turn in self._late.take():
             turn.answered(v1.PromptResponse("cancelled"))
+
+    async def cancel_tool_call(self, tool_call_id: v1.ToolCallId) -> None:
+        """Ask the agent to cancel one tool call; raises CapabilityMissing unless it offers that."""
+        call = self.state.tool_calls.get(tool_call_id)
+        if call is None or not call.can_cancel:
+            raise CapabilityMissing("capabilities.cancel of the tool call", f"cancelling {tool_call_id!r}")
+        await self.remote.request(v2.CancelToolCallRequest(self.id, tool_call_id))
+
+    async def cancel_terminal(self, terminal_id: v1.TerminalId) -> None:
+        """Ask the agent to end the command of a terminal; raises CapabilityMissing unless it offers that."""
+        terminal = self.state.terminals.get(terminal_id)
+        if terminal is None or not terminal.can_cancel:
+            raise CapabilityMissing("capabilities.cancel of the terminal", f"cancelling {terminal_id!r}")
+        await self.remote.request(v2.CancelTerminalRequest(self.id, terminal_id))
 
     # Updates
 
@@ -180,10 +207,45 @@ class LiveSessionV2(LiveSession):
     def _fold(self, update: Any, size: int) -> list[Any]:
         """Fold an update into the state; returns what readers get for it."""
         self._replaced = None
+        self._is_folding = True
+        self.state.add(update, size)
+        self._is_folding = False
         shown = self._view.shown(update, self.state, self._replaced)
-        for each in shown:
-            self.state.add(each, size)
+        if self._observers:
+            for each in shown or [None]:
+                self._tell_observers(each)
         return shown
+
+    def _was_replaced(self, before: Message, after: Message) -> None:
+        self._replaced = before, after
+
+    def on_change(self, observer: Observer) -> Callable[[], None]:
+        """Call `observer` after every change of the state, with the update as readers get it."""
+        self._observers.append(observer)
+        if self._stop_watching is None:
+            self._stop_watching = self.state.on_change(self._state_changed)
+
+        def end() -> None:
+            if observer in self._observers:
+                self._observers.remove(observer)
+            if not self._observers and self._stop_watching is not None:
+                self._stop_watching()
+                self._stop_watching = None
+
+        return end
+
+    def _state_changed(self, _: object) -> None:
+        if self._observers and not self._is_folding:
+            self._tell_observers(None)
+
+    def _tell_observers(self, update: Any) -> None:
+        for observer in list(self._observers):
+            observer(update)
+
+    def fold(self, said: Any) -> ToolCallState:
+        """Add what a permission request says of a tool call to `state`."""
+        self.state.add(said)
+        return self.state.tool_calls.get(said.tool_call_id) or ToolCallState(said.tool_call_id)
 
     def _deliver(self, shown: list[Any], size: int, params: bytes | Raw) -> None:
         """Give an update to the open turns that it belongs to, and keep it for those that it may belong to."""
@@ -216,8 +278,7 @@ class LiveSessionV2(LiveSession):
         """Take the settings that the agent opened the session with."""
         self.state.set_config(options_as_v1(response.config_options))
         if response.available_commands:
-            for each in self._view.shown(v2.AvailableCommandsUpdate(response.available_commands), self.state, None):
-                self.state.add(each)
+            self.state.add(v2.AvailableCommandsUpdate(response.available_commands))
         self.is_open = True
 
     def connection_ended(self, error: Exception) -> None:

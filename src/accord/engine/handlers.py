@@ -102,11 +102,12 @@ class Handlers:
         The function takes the message, and a `Context` if it wants one. It returns None to let the message go on, a
         message of the same class to let that go on in its place, or the answer. For a notification, True ends the way.
         """
-        _must_be_known(message, message.__method__)
+        cls: type[Request[Any] | Notification] = cast("Any", message)
+        _must_be_known(cls, cls.__method__)
         if self._own_interceptors is None:
             self._own_interceptors = Interceptors()
             self.interceptors.append(self._own_interceptors)
-        return Interception(functools.partial(self._own_interceptors.before, message))
+        return Interception(functools.partial(self._own_interceptors.before, cls))
 
     def on_arrival(self, message: type[Notification], arrived: Callable[[Any, bytes | Raw], None]) -> None:
         """Call this function with each such notification on arrival, before its handler, if it has one.
@@ -128,6 +129,11 @@ class Handlers:
         """Handle messages without a handler of their own: `handler(method, params, context)`, in plain JSON values."""
         self.others = handler
         return handler
+
+    @property
+    def methods(self) -> set[str]:
+        """The methods of the requests and notifications that have handlers of their own."""
+        return {method for method, _ in (*self.typed, *self.raw)}
 
     def handles(self, message: type[Request[Any] | Notification]) -> bool:
         """Whether this message has a handler of its own."""

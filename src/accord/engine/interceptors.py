@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast, overload
 
 from accord.arguments import check_callable
@@ -175,9 +176,25 @@ class Interceptors:
 
         return remove
 
-    def all_before(self) -> list[tuple[Message, list[Step]]]:
-        """The functions that come before the handlers of each message."""
-        return [(entry.message, list(entry.before)) for entry in self._entries.values() if entry.before]
+    def converted(
+        self,
+        newer_of: Callable[[Message], Message | None],
+        to_older: Callable[[Any], Any],
+        to_newer: Callable[[Any], Any],
+    ) -> Interceptors:
+        """The `before` functions for a connection of another version: its messages are converted, and what they say.
+
+        `newer_of` gives the class that the other version has in place of a class, None for a method without one.
+        """
+        converted = Interceptors()
+        for entry in self._entries.values():
+            newer = entry.message if entry.message.__method__.startswith("_") else newer_of(entry.message)
+            for step in entry.before if newer is not None else ():
+                if newer is entry.message:
+                    converted.before(entry.message, step)
+                elif newer is not None:
+                    converted.before(newer, partial(_convert, step, to_older, to_newer))
+        return converted
 
     def forget_session(self, session_id: str) -> None:
         """Remove the handlers of a session that has ended."""
@@ -220,6 +237,15 @@ class Interceptors:
         return incoming.around(
             entry.message, inner, lambda message, context, go_on: _run(entry, message, context, go_on)
         )
+
+
+async def _convert(
+    step: Step, to_older: Callable[[Any], Any], to_newer: Callable[[Any], Any], message: Any, context: Context
+) -> Any:
+    """Ask a function of one version about a message of another; what it says is converted back."""
+    said = step(to_older(message), context)
+    said = await said if is_awaitable(said) else said
+    return said if said is None or said is True else to_newer(said)
 
 
 def _run(entry: _Entry, message: Any, context: Context, go_on: Callable[[Any], Any] | None) -> Any:

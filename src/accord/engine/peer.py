@@ -206,6 +206,12 @@ class Peer:
         """Add these handlers; they replace earlier ones for the same messages."""
         handlers.add_routes(self._routes, self)
 
+    def handle_only(self, *handlers: RouteSource) -> None:
+        """Replace all handlers by these; those that come later go before those that come earlier."""
+        self._routes.clear()
+        for source in handlers:
+            source.add_routes(self._routes, self)
+
     def _way(self, message: Request[Any] | Notification, *, force: bool) -> _Outgoing:
         """How this message is sent; raises CapabilityMissing if it may not be."""
         cls = message.__class__

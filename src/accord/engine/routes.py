@@ -125,6 +125,16 @@ class Routes:
         elif self.stream is not None and self.stream.method == method:
             self.stream = None
 
+    def clear(self) -> None:
+        """Forget all routes: from now on no message has a handler."""
+        self.calls.clear()
+        self.tells.clear()
+        self.makers.clear()
+        self._around.clear()
+        self._inner.clear()
+        self.stream = None
+        self.other_call = self.other_tell = _no_route
+
     def call(self, method: str) -> Route | None:
         """The route of a request whose method arrives for the first time; None if no handler takes it."""
         made = (make(method) for make in reversed(self.makers))

@@ -75,7 +75,7 @@ class SessionState:
         self.plan_id: v1.PlanId | None = None
         """The id of the plan whose steps `plan` shows; None in version 1, where that plan has no id."""
         self.plans: dict[v1.PlanId, v1.PlanUpdateContent] = {}
-        """The plans that have an id, as they are now."""
+        """The plans that have an id, as they are now; in version 2, the one that was updated last is the last."""
         self.commands: list[v1.AvailableCommand] = []
         """The slash commands that the agent offers."""
         self.modes: list[v1.SessionMode] = []
@@ -388,10 +388,13 @@ class SessionState:
 
     def _remove_plan(self, update: v1.PlanRemoved) -> None:
         self.plans.pop(update.plan_id, None)
-        if self.plan_id is not None and self.plan_id == update.plan_id:
-            with_steps = [plan for plan in self.plans.values() if isinstance(plan, v1.PlanItems)]
-            self.plan = with_steps[-1].entries if with_steps else []
-            self.plan_id = with_steps[-1].plan_id if with_steps else None
+        if self.plan_id is not None:
+            self.show_latest_plan()
+
+    def show_latest_plan(self) -> None:
+        """Let `plan` be the steps of the plan with an id that was updated last, in version 2."""
+        latest = next((plan for plan in reversed(self.plans.values()) if isinstance(plan, v1.PlanItems)), None)
+        self.plan, self.plan_id = ([], None) if latest is None else (latest.entries, latest.plan_id)
 
     def _add_commands(self, update: v1.AvailableCommandsUpdate) -> None:
         self.commands = update.available_commands
@@ -437,6 +440,8 @@ class SessionState:
             known.error = update.error
         if update.summary is not UNSET:
             known.replace(update.summary or ())
+        if update.meta is not UNSET:
+            known.meta = update.meta
 
     def _add_compaction_chunk(self, update: v1.CompactionSummaryChunk) -> None:
         self._compaction(update.compaction_id).add(update.content)

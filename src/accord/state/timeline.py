@@ -102,12 +102,6 @@ class Timeline:
             self._join_appended()
         return [self._entry(place) for place in range(max(start, self.forgotten), len(self) if end is None else end)]
 
-    def entry(self, place: int) -> Entry:
-        """The entry at this place, which must not have been dropped."""
-        if self._appended:
-            self._join_appended()
-        return self._entry(place)
-
     def _entry(self, place: int) -> Entry:
         growing = self._growing[place - self.forgotten]
         return growing.message() if isinstance(growing, GrowingMessage) else self._calls[growing]

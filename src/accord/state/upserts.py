@@ -130,14 +130,10 @@ def _set_state(state: SessionState, update: v2.SessionStateUpdate) -> None:
 
 def _set_plan(state: SessionState, update: v2.PlanUpdate) -> None:
     plan = shown(update.plan)
-    if isinstance(plan, Unknown):
-        state.plans[v1.PlanId(str(plan.raw.get("planId", "")))] = plan
-        return
-    state.plans[plan.plan_id] = plan
-    if isinstance(plan, v1.PlanItems):
-        state.plan, state.plan_id = plan.entries, plan.plan_id
-    elif state.plan_id == plan.plan_id:
-        state.plan, state.plan_id = [], None
+    plan_id = v1.PlanId(str(plan.raw.get("planId", ""))) if isinstance(plan, Unknown) else plan.plan_id
+    state.plans.pop(plan_id, None)
+    state.plans[plan_id] = plan
+    state.show_latest_plan()
 
 
 def _set_usage(state: SessionState, update: v2.UsageUpdate) -> None:

@@ -146,7 +146,7 @@ class RemoteSession(Face[remote_session.RemoteSession]):
             asking = session.on(v1.RequestPermissionRequest)
 
             @asking
-            async def ask(request: v1.RequestPermissionRequest) -> v1.RequestPermissionResponse: ...
+            def ask(request: v1.RequestPermissionRequest) -> v1.RequestPermissionResponse: ...
 
             asking.remove()
 

@@ -45,7 +45,7 @@ class SessionState(Face[session_state.SessionState]):
 
     @property
     def plans(self) -> dict[v1.PlanId, v1.PlanUpdateContent]:
-        """The plans that have an id, as they are now."""
+        """The plans that have an id, as they are now; in version 2, the one that was updated last is the last."""
         return self._portal.read(lambda: copy(self._held.plans))
 
     @property
