@@ -125,6 +125,7 @@ class OneTurn:
             agent.target(self._view.agent_line if options.stderr or options.verbose else None),
             lent.client,
             timeout=limit,
+            unstable=self._view.shows_subagents,  # asks the agent for subagents and plans with ids
             versions=protocol.versions(options),
             trace=self._observer(trace),
             limits=Limits(state=KEPT),
@@ -257,6 +258,7 @@ class OneTurn:
             timeout=self._left(),
             idle_timeout=options.idle_timeout or None,
             wire=view.keeps_wire,
+            subagents=view.shows_subagents,
         )
         # The state tells of each update once, as it came; the session tells what readers get for it.
         watched = session.state if view.keeps_wire else session

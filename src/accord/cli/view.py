@@ -33,6 +33,9 @@ class View(ABC):
     keeps_wire = False
     """Whether it needs the updates as the JSON that they came as."""
 
+    shows_subagents = False
+    """Whether it shows what subagents do."""
+
     def __init__(self, catching_up: CatchingUp | None = None) -> None:
         self.catching_up = catching_up or CatchingUp()
 
