@@ -200,6 +200,17 @@ async def test_a_subagent_is_cancelled_and_its_turn_goes_on(target, versions):
         assert (subagent.status, subagent.stop_reason) == ("idle", "cancelled")
 
 
+async def test_a_loaded_session_has_its_subagents_again(target, versions):
+    async with accord.connect(target, unstable=True, versions=versions) as remote:
+        session = await remote.new_session("/")
+        await session.prompt("go")
+        await session.close()
+        loaded = await remote.load(session.id, "/")
+        (subagent,) = loaded.subagents.values()
+        assert (subagent.title, subagent.text, subagent.stop_reason) == ("Look for callers", "Two places", "end_turn")
+        assert [it.text for it in loaded.state.messages if it.speaker == "agent"] == ["done"]
+
+
 async def test_a_client_that_does_not_ask_for_subagents_gets_a_tool_call(target):
     async with accord.connect(target) as remote:
         session = await remote.new_session("/")
