@@ -40,6 +40,7 @@ async def test_a_compaction_is_told_from_its_beginning_to_its_end(wire):
     assert ended == {"sessionUpdate": "compaction_update", "compactionId": identity, "status": "completed"}
 
 
+@pytest.mark.requirement("compaction.own-id")
 async def test_each_compaction_of_a_session_has_an_id_of_its_own(wire):
     async def work(turn):
         for _ in range(2):
@@ -51,6 +52,7 @@ async def test_each_compaction_of_a_session_has_an_id_of_its_own(wire):
     assert len({update["compactionId"] for update in told}) == 4
 
 
+@pytest.mark.requirement("compaction.summary-only-completed")
 @pytest.mark.parametrize(
     ("error", "text"),
     [(RequestError.invalid_request("the model is busy"), "the model is busy"), (KeyError("secret"), "Internal error")],
@@ -94,6 +96,7 @@ async def test_an_author_can_fail_a_compaction_in_words(wire):
     assert answer == {"stopReason": "end_turn"}
 
 
+@pytest.mark.requirement("compaction.only-when-advertised", "notice.only-when-advertised")
 async def test_a_client_without_compactions_and_notices_is_told_of_neither(wire):
     shown = []
 
