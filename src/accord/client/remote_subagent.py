@@ -57,7 +57,7 @@ class RemoteSubagent:
 
     @property
     def status(self) -> str | None:
-        """How it stands: `running`, `idle`, `requires_action`, `unknown` or another word; None if its agent does not say."""
+        """How it stands: `running`, `idle`, `requires_action`, `unknown` or another word; None if it is not known."""
         state: Any = self._live.told.state
         if state is None:
             return None

@@ -49,7 +49,7 @@ class RemoteSubagent(Face[remote_subagent.RemoteSubagent]):
 
     @property
     def status(self) -> str | None:
-        """How it stands: `running`, `idle`, `requires_action`, `unknown` or another word; None if its agent does not say."""
+        """How it stands: `running`, `idle`, `requires_action`, `unknown` or another word; None if it is not known."""
         return self._portal.read(lambda: self._held.status)
 
     @property
