@@ -69,7 +69,8 @@ class Offer(NamedTuple):
         from accord.schema import v2
         from accord.schema.conversion import to_v2
 
-        asked: Any = codec.plain(v2.InitializeRequest(2, self.info, to_v2(self.capabilities)))
+        second = v2.InitializeRequest(2, self.info, to_v2(self.capabilities))
+        asked = cast("dict[str, Json]", codec.plain(second))
         if 1 in self.versions:
             older: Any = codec.plain(self.plain)
             asked = {**older, **asked}

@@ -25,12 +25,14 @@ def request_as_v2(request: Request[Any], declared: v2.AgentCapabilities) -> Requ
     """This request as an agent of version 2 takes it; raises CapabilityMissing for what it does not take at all."""
     if request.__class__.__module__.startswith("accord.schema."):
         _must_be_taken(request, declared)
-    return _converted(request)
+    converted: Request[Any] = _converted(request)
+    return converted
 
 
 def notification_as_v2(notification: Notification) -> Notification:
     """This notification as an agent of version 2 takes it."""
-    return _converted(notification)
+    converted: Notification = _converted(notification)
+    return converted
 
 
 def result_as_v1(request: Request[Any], result: Any) -> Any:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from msgspec import Raw
 
@@ -198,7 +198,7 @@ class LiveSessionV2(LiveSession):
     def received(self, update: Any, params: bytes | Raw) -> None:
         """Take an update of this session, with the JSON of its notification's params."""
         size = len(memoryview(params))
-        if update.__class__ in STREAMED and self._stream(update, size):
+        if update.__class__ in STREAMED and self._stream(cast("v2.AgentMessageChunk", update), size):
             return
         ended = self._foreground.received(update, len(self.state))
         try:
@@ -216,7 +216,7 @@ class LiveSessionV2(LiveSession):
             if self._foreground.activity == IDLE:
                 self._settle()
 
-    def _stream(self, update: v2.AgentMessageChunk | v2.AgentThoughtChunk, size: int) -> bool:
+    def _stream(self, update: v2.AgentMessageChunk, size: int) -> bool:
         """Take a chunk of plain text while one turn is open and nothing else has to know; False for any other."""
         if len(self._open) != 1 or self._observers:
             return False
