@@ -7,6 +7,7 @@ requests of the agent ──▶ the client's services, which find the session by
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from accord.client.translated_peer import TranslatedPeer
 
 ResultT = TypeVar("ResultT")
+
+log = logging.getLogger("accord")
 
 
 class LiveAgent:
@@ -162,6 +165,8 @@ class LiveAgent:
             from accord.client.translated_peer import TranslatedPeer
 
             self._translated = TranslatedPeer(self._peer, agreed.declared)
+            if declared.terminal or declared.fs.read_text_file or declared.fs.write_text_file:
+                log.info("%s speaks version 2, in which clients lend no files and no terminals", self.name)
 
     def _handlers_for(self, version: int) -> Handlers:
         """The handlers of a connection that speaks this version."""

@@ -171,10 +171,12 @@ async def test_a_form_that_the_agent_withdraws_is_answered_with_cancel():
         assert await stage.agent.expect_result(form) == {"action": "cancel"}
 
 
-async def test_files_and_terminals_are_not_there_for_an_agent_of_version_2():
+async def test_files_and_terminals_are_not_there_for_an_agent_of_version_2(caplog):
+    caplog.set_level("INFO", "accord")
     async with staged_v2(accord.Client(files=True, terminals=True)) as stage:
         await stage.session()
         read = stage.agent.call("fs/read_text_file", {"sessionId": "s", "path": "/etc/hosts"})
         await stage.agent.expect_error(read, -32601)
         run = stage.agent.call("terminal/create", {"sessionId": "s", "command": "ls"})
         await stage.agent.expect_error(run, -32601)
+        assert "lend no files and no terminals" in caplog.text
