@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         Timeout as Timeout,
     )
     from accord.opening import open as open  # noqa: A004
+    from accord.proxy.chain import Chain as Chain, chain as chain
     from accord.running import run as run
     from accord.schema import v1 as v1, v2 as v2
     from accord.schema.base import Model as Model, Notification as Notification, Request as Request, Unknown as Unknown
@@ -88,6 +89,7 @@ _HOMES = {
     "Agent": "agent.agent",
     "Capabilities": "capabilities",
     "CapabilityMissing": "errors",
+    "Chain": "proxy.chain",
     "Client": "client.client",
     "CommandResult": "agent.remote_terminal",
     "ConfigurationError": "errors",
@@ -150,6 +152,7 @@ _HOMES = {
     "TurnPlan": "agent.plan",
     "Unknown": "schema.base",
     "ask": "sync.asking",
+    "chain": "proxy.chain",
     "connect": "connecting",
     "load_mcp_servers": "client.mcp_config",
     "http": "http:",

@@ -75,6 +75,7 @@ accord.http accord.connection_block
 accord.agent_file
 accord.configuration
 accord.connecting
+accord.proxy
 accord.opening
 accord.sync
 accord.demo

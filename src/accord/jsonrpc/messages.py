@@ -157,6 +157,11 @@ def error_answer(request_id: RequestId | None, code: int, message: str, data: An
     return b"".join((_ID, _json(request_id), error, _data(data), b"}}"))
 
 
+def raw_error_answer(request_id: RequestId | None, error: bytes | Raw) -> bytes:
+    """The frame of an answer that is an error, whose object is encoded already."""
+    return b"".join((_ID, _json(request_id), b',"error":', error, b"}"))
+
+
 def _data(data: Any) -> bytes:
     try:
         return b"" if data is None else b',"data":' + _json(data)
