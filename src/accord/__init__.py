@@ -52,6 +52,8 @@ if TYPE_CHECKING:
     )
     from accord.opening import open as open  # noqa: A004
     from accord.proxy.chain import Chain as Chain, chain as chain
+    from accord.proxy.hop import Hop as Hop
+    from accord.proxy.proxy import Proxy as Proxy
     from accord.running import run as run
     from accord.schema import v1 as v1, v2 as v2
     from accord.schema.base import Model as Model, Notification as Notification, Request as Request, Unknown as Unknown
@@ -106,6 +108,7 @@ _HOMES = {
     "Files": "services.files.files",
     "FormQuestion": "services.elicitation.elicitation",
     "Handlers": "engine.handlers",
+    "Hop": "proxy.hop",
     "ServedSession": "services.service",
     "TraceFile": "trace",
     "Limits": "engine.limits",
@@ -125,6 +128,7 @@ _HOMES = {
     "PermissionPolicy": "services.permissions.policy",
     "ProcessTransport": "transports.process",
     "ProtocolError": "errors",
+    "Proxy": "proxy.proxy",
     "RememberedAnswers": "services.permissions.remembered",
     "RemoteAgent": "client.remote_agent",
     "RemoteClient": "agent.remote_client",

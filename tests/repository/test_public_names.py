@@ -17,7 +17,7 @@ v1 v2 Agent RemoteClient Session Turn MemoryStore SqliteStore Store StoreError E
 ServedSession LinkQuestion Permissions PermissionPolicy RememberedAnswers Service Terminal TerminalUser Terminals
 ConfigurationError load_mcp_servers Client Outcome PermissionQuestion RemoteAgent RemoteSession Reply Restart
 Restarted ask connect open sync CommandResult Decision Elicited ElicitedUrl Login RemoteTerminal Tool TurnPlan http
-Chain chain
+Chain chain Hop Proxy
 """.split()
 
 EXTRAS = {

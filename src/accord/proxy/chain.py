@@ -32,8 +32,9 @@ from accord.transports.stdio import StdioTransport
 
 if TYPE_CHECKING:
     from accord.agent.agent import Agent
+    from accord.proxy.proxy import Proxy
 
-Component: TypeAlias = "Agent[Any] | Sequence[str] | Target"
+Component: TypeAlias = "Agent[Any] | Proxy[Any] | Sequence[str] | Target"
 """A proxy or an agent: an object of this program, a command, a URL, or another target, such as a chain."""
 
 
@@ -153,7 +154,7 @@ async def conduct_standard_streams(
 
 def _target(component: Component, place: int) -> Target:
     try:
-        return target_of(component)
+        return target_of(cast("Any", component))
     except TypeError:
         takes = "an Agent, a Proxy, a command, a URL or a chain"
         raise wrong_type(f"accord.chain() as component {place}", takes, cast("object", component)) from None

@@ -152,6 +152,8 @@ class Link:
         """The first line that the component printed instead of a message."""
         self.on_settled: Callable[[], None] | None = None
         """Called when the last request that came in is answered."""
+        self.is_busy: Callable[[], bool] | None = None
+        """Whether this side has enough to do with what it has read."""
         self._board = board
         self._is_open = False
         self._is_held = False
@@ -237,6 +239,8 @@ class Link:
                 return True
             if port.direction == OUT and there.outwards > MUCH and self.stuck.inwards <= MUCH:
                 return True
+        if self.is_busy is not None and self.is_busy():
+            return True
         return self.stuck.own > MUCH  # it sends what must be refused, and does not read the refusals
 
     def hold(self, *, must_wait: bool) -> None:

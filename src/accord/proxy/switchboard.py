@@ -16,6 +16,7 @@ ours are integers that count up over all links, so that a trace can tell them ap
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -99,7 +100,7 @@ class Switchboard:
         self.recorder = recorder
         self.on_end = on_end
         """Called when a link has ended."""
-        self.hold_answer: Callable[[Any, Callable[[], None]], bool] | None = None
+        self.on_answer: Callable[[Any, Raw | None, bytes | None, Callable[[], None]], bool] | None = None
         """Takes an answer that has to wait, or returns False to let it pass."""
         self._next_id = 1
         self._depth = 0
@@ -259,8 +260,11 @@ class Switchboard:
         error = None if answer.error is None else _error_in(frame)
         if self.recorder is not None and isinstance(asked, Passed) and answer.id is not None:
             self.recorder.record(asked.to, asked.source, answer_frame(answer.id, answer.result, error))
-        if self.hold_answer is None or not self.hold_answer(asked, lambda: asked.answered(answer.result, error)):
-            asked.answered(answer.result, error)
+        if self.on_answer is not None:
+            deliver = functools.partial(asked.answered, answer.result, error)
+            if self.on_answer(asked, answer.result, error, deliver):
+                return
+        asked.answered(answer.result, error)
 
     def _asks_in_older_words(self, link: Link, asked: Passed, answer: Answer) -> bool:
         """Whether a proxy that does not know `proxy/initialize` is asked again, with the name of older SDKs."""
@@ -346,4 +350,6 @@ def _cancelled_id(params: Raw | None) -> RequestId | None:
     return as_id(members.get("requestId")) if isinstance(members, dict) else None  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
 
 
-NOT_A_PROXY = "a proxy is initialized with proxy/initialize; this conductor was started with --as-proxy"
+NOT_A_PROXY = (
+    "a proxy is initialized with proxy/initialize: start it before an agent, as accord conduct PROXY AGENT does"
+)
