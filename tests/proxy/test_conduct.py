@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from accord import trace
-from tests.proxy.conftest import CONDUCT
+from accord.testing import ScriptedPeer
+from accord.transports.process import ProcessTransport
+from tests.proxy.conftest import CONDUCT, DEADLINE
 
 DEMO = shlex.join([sys.executable, "-m", "accord", "demo"])
 PASSING = shlex.join([*CONDUCT, "--as-proxy"])
@@ -115,25 +117,12 @@ def test_the_help_shows_how_a_chain_is_written():
     assert "--as-proxy" in help_text
 
 
-def test_a_trace_shows_each_hop_without_envelopes_and_without_secrets(files):
-    stdin = "".join(
-        json.dumps({"jsonrpc": "2.0", **message}) + "\n"
-        for message in (
-            {"id": 0, "method": "initialize", "params": {"protocolVersion": 1}},
-            {
-                "id": 1,
-                "method": "session/new",
-                "params": {
-                    "cwd": "/",
-                    "mcpServers": [
-                        {"name": "m", "command": "x", "args": [], "env": [{"name": "K", "value": "s3cret"}]}
-                    ],
-                },
-            },
-        )
-    )
-    done = accord("conduct", "--trace", "chain.jsonl", "shout.py", "echo.py", cwd=files, stdin=stdin)
-    assert done.returncode == 0, done.stderr
+async def test_a_trace_shows_each_hop_without_envelopes_and_without_secrets(files):
+    server = {"name": "m", "command": "x", "args": [], "env": [{"name": "K", "value": "s3cret"}]}
+    command = [*CONDUCT, "--trace", "chain.jsonl", "shout.py", "echo.py"]
+    async with ScriptedPeer(ProcessTransport(command, cwd=files), deadline=DEADLINE) as client:
+        await client.request("initialize", {"protocolVersion": 1})
+        await client.request("session/new", {"cwd": "/", "mcpServers": [server]})
     text = (files / "chain.jsonl").read_text()
     assert '"proxy/' not in text
     assert "s3cret" not in text
@@ -148,7 +137,7 @@ def test_a_trace_shows_each_hop_without_envelopes_and_without_secrets(files):
     ids = [call["id"] for *_, call in reversed(asked)]
     answers = [hop[:3] for number in ids for hop in frames if "result" in hop[3] and hop[3]["id"] == number]
     assert answers == [(agent, proxy, "in"), (proxy, client, "in")]
-    assert Path(files / "chain.jsonl").stat().st_mode & 0o077 == 0
+    assert os.stat(files / "chain.jsonl").st_mode & 0o077 == 0  # noqa: PTH116
 
 
 def test_the_text_of_a_component_cannot_act_on_a_terminal(files):

@@ -164,17 +164,17 @@ async def test_a_client_that_leaves_ends_the_command_well():
 async def test_what_the_client_asked_before_it_left_is_answered():
     slow = python(
         "import sys, time\nfor line in sys.stdin:\n"
-        ' time.sleep(0.2); print(\'{"jsonrpc":"2.0","id":%s,"result":{}}\' '
-        "% line.split('\"id\":')[1].split(',')[0], flush=True)"
+        " number = line.split('\"id\":')[1].split(',')[0]\n"
+        " time.sleep(0.2)\n"
+        ' print(\'{"jsonrpc":"2.0","id":%s,"result":{}}\' % number, flush=True)'
     )
     process = await asyncio.create_subprocess_exec(
         *CONDUCT, slow, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
     )
-    out, _ = await process.communicate(
-        b'{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":1}}\n'
-        b'{"jsonrpc":"2.0","id":8,"method":"session/new","params":{}}\n'
-    )
-    assert out.splitlines() == [b'{"jsonrpc":"2.0","id":7,"result":{}}', b'{"jsonrpc":"2.0","id":8,"result":{}}']
+    process.stdin.write(b'{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":1}}\n')
+    assert await process.stdout.readline() == b'{"jsonrpc":"2.0","id":7,"result":{}}\n'
+    out, _ = await process.communicate(b'{"jsonrpc":"2.0","id":8,"method":"session/new","params":{}}\n')
+    assert out == b'{"jsonrpc":"2.0","id":8,"result":{}}\n'
     assert process.returncode == 0
 
 

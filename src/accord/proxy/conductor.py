@@ -35,11 +35,8 @@ from accord.transports.closing import first_of, to_the_end
 
 log = logging.getLogger("accord")
 
-ANSWERS_WITHIN = 1.0
-"""Seconds that components have to answer what the client asked, before they are closed.
-
-Less than what a program usually gives the processes that it closes: the client may be a conductor, too.
-"""
+ANSWERS_WITHIN = 2.0
+"""Seconds that components have to answer what the client asked, before they are closed."""
 
 GRACE = 2.0
 """Seconds that each step of closing a component may take."""

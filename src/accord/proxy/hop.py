@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
 from accord.proxy.home import Home, Side
 from accord.schema import v1
 from accord.schema.base import Notification, Request
 
 ResultT = TypeVar("ResultT")
-StateT = TypeVar("StateT")
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as TypeVarWithDefault  # a proxy without a state class needs no type argument
+
+    StateT = TypeVarWithDefault("StateT", default=Any)
+else:
+    StateT = TypeVar("StateT")
 
 
 class Neighbour:

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar, cast
 from accord.arguments import check_callable, check_text, wrong_type
 from accord.proxy.filters import permission_filter, prompt_filter, update_filter
 from accord.proxy.home import Side
-from accord.proxy.hop import Hop
+from accord.proxy.hop import Hop, StateT
 from accord.proxy.instructions import Instructions
 from accord.proxy.live import LiveProxy
 from accord.proxy.registered import Registered, Step, with_hop
@@ -21,7 +21,6 @@ from accord.transports.base import Transport
 from accord.transports.stdio import StdioTransport
 
 MessageT = TypeVar("MessageT", bound="Request[Any] | Notification")
-StateT = TypeVar("StateT")
 FunctionT = TypeVar("FunctionT", bound="Callable[..., Any]")
 
 
