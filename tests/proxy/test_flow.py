@@ -33,7 +33,7 @@ async def taken_slowly(flood, reader, most):
     """Read everything, one message at a time; fails if ever more than `most` messages are under way."""
     reader.transport.pause_reading()
     flooding = asyncio.create_task(flood.run())
-    for number in range(1, flood._count + 1):
+    for number in range(1, flood.count + 1):
         reader.transport.resume_reading()
         message = await reader.receive()
         reader.transport.pause_reading()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import shlex
 import sys
@@ -82,9 +83,10 @@ async def play(seed, folder):
 
 def unanswered(client):
     """How many requests were sent before the end and have no answer: one may have been sent after it."""
-    sent = [frame for way, frame in client.conversation if way == "out" and b'"id"' in frame]
-    got = [frame for way, frame in client.conversation if way == "in" and b'"method"' not in frame]
-    return len(sent) - len([frame for frame in got if b'"id":null' not in frame])
+    told = [(way, json.loads(frame)) for way, frame in client.conversation]
+    asked = {message["id"] for way, message in told if way == "out" and "id" in message and "method" in message}
+    answered = {message["id"] for way, message in told if way == "in" and "method" not in message}
+    return len(asked - answered)
 
 
 def lives(pid):

@@ -55,10 +55,9 @@ class Backlog:
 
     def sent(self, part: Waiting, unsent: int) -> None:
         """This was given to the transport, in which `unsent` bytes wait now."""
-        if unsent or self._parts:
-            self._parts.append(part)
-            self._add(part, 1)
-            self.written(unsent)
+        self._parts.append(part)
+        self._add(part, 1)
+        self.written(unsent)
 
     def written(self, unsent: int) -> None:
         """The transport has written all but `unsent` bytes: forget the oldest parts."""

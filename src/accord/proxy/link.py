@@ -185,11 +185,11 @@ class Link:
             if not self.is_full and self.inwards + self.outwards > HIGH_WATER:
                 self.paused()
             return
-        part = Waiting(self.inwards, self.outwards, self.own)
-        self.inwards = self.outwards = self.own = 0
         frames, self.waiting = self.waiting, []
         self.transport.send(frames)
-        self.backlog.sent(part, self.transport.unsent)
+        if (unsent := self.transport.unsent) or self.backlog.sum.size:
+            self.backlog.sent(Waiting(self.inwards, self.outwards, self.own), unsent)
+        self.inwards = self.outwards = self.own = 0
         if self.is_full:
             self._board.balance()
 
