@@ -140,6 +140,24 @@ async def test_a_trace_shows_each_hop_without_envelopes_and_without_secrets(file
     assert os.stat(files / "chain.jsonl").st_mode & 0o077 == 0  # noqa: PTH116
 
 
+def test_a_component_that_floods_standard_error_does_not_stop_the_chain(files):
+    noisy = "import sys\nfor _ in range(5000): print('x' * 500, file=sys.stderr)\n" + ECHO + "\nagent.run()\n"
+    (files / "noisy.py").write_text(noisy)
+    process = subprocess.Popen(
+        [*CONDUCT, f"{sys.executable} noisy.py"],
+        cwd=files,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,  # which is not read
+    )
+    with process:
+        process.stdin.write(b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}\n')
+        process.stdin.flush()
+        assert b'"result"' in process.stdout.readline()
+        process.stdin.close()
+        assert process.wait(timeout=60) == 0
+
+
 def test_the_text_of_a_component_cannot_act_on_a_terminal(files):
     (files / "evil.py").write_text("import sys\nprint('\\x1b]0;owned\\x07', file=sys.stderr)\n")
     stdin = '{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}\n'

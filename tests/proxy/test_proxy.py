@@ -582,6 +582,17 @@ async def test_an_update_whose_handler_fails_does_not_pass(around, proxy, caplog
     assert "the message was dropped" in caplog.text
 
 
+async def test_an_update_whose_handler_returns_nonsense_does_not_pass(around, proxy, caplog):
+    @proxy.from_agent(v1.SessionNotification)
+    def wrong(notification):
+        return "text" if notification.update.content.text == "bad" else notification
+
+    client, agent = await around(proxy)
+    agent.send(*({"jsonrpc": "2.0", "method": "session/update", "params": update(text)} for text in ("bad", "good")))
+    assert said(await client.expect("session/update")) == "good"
+    assert "returns a notification or None, got str" in caplog.text
+
+
 async def test_a_handler_that_returns_nothing_after_it_forwarded_passes_the_answer(around, proxy):
     @proxy.from_client(v1.PromptRequest)
     async def look(request, hop):

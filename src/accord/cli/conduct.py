@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import select
+import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -100,7 +102,30 @@ def _target(written: str, place: int, is_proxy: bool) -> Target:
 
 
 def _teller(name: str) -> Callable[[str], object]:
+    """Print what a component writes to standard error; leave out what the reader of ours has no room for."""
+    left_out = 0
+
     def tell(line: str) -> None:
-        printing.complain(f"{name}: {line}")
+        nonlocal left_out
+        if not _has_room():
+            left_out += 1
+            return
+        if left_out:
+            printing.complain(f"{name}: ({left_out} lines were left out)")
+            left_out = 0
+        printing.complain(f"{name}: {line[:LONGEST]}")
 
     return tell
+
+
+LONGEST = 1_000
+"""Characters of a line. A pipe that has room has 4 KiB, and a character has up to four bytes."""
+
+
+def _has_room() -> bool:
+    """Whether standard error takes a line now. An editor that does not read it must not stop the chain."""
+    if sys.stderr is None or not hasattr(select, "poll"):
+        return True
+    room = select.poll()
+    room.register(sys.stderr, select.POLLOUT)
+    return bool(room.poll(0))

@@ -62,12 +62,11 @@ class Told:
         hop: Hop[Any] = Hop(self.live, self.side, self.session, self._forward)
         try:
             value = run_steps(self.entry, self.message, hop)
+            if is_awaitable(value):
+                return self._finish_later(value)
+            self._finish(value)
         except BaseException as error:
             self._failed(error)
-            return None
-        if is_awaitable(value):
-            return self._finish_later(value)
-        self._finish(value)
         return None
 
     async def _finish_later(self, value: Awaitable[Any]) -> None:
