@@ -12,6 +12,7 @@ pytest -m agents                    with real agents and a model that is made of
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import shutil
 import tempfile
@@ -45,6 +46,12 @@ ON_REQUEST = (
 SECONDS = 20.0
 PATIENCE = 200.0
 """Seconds that a test with faults may take beyond the time it is given."""
+
+
+def pytest_collection_finish():
+    """Many tests collect garbage, to see that nothing is left; what the tests themselves are made of is never any."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_addoption(parser):

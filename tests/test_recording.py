@@ -1,5 +1,6 @@
 """A trace file is its owner's alone, and the connection goes on when it cannot be written."""
 
+import io
 import json
 import os
 import stat
@@ -129,6 +130,15 @@ async def test_a_turn_goes_on_when_its_trace_cannot_be_written(tmp_path, caplog)
     assert caplog.text.count("cannot write /dev/full: No space left on device; the recording has ended") == 1
     async with accord.connect(echo(), trace=FULL) as remote:
         assert await remote.new_session(tmp_path)
+
+
+def test_urls_in_a_trace_s_header_and_notes_lose_their_secrets():
+    written = io.BytesIO()
+    recording = trace.TraceFile(written, peer=f"https://ada:{SECRET}@agents.example/acp?token={SECRET}")
+    recording(trace.TraceEvent(0.0, "in", note=f"not JSON: see https://{SECRET}@e.example"))
+    text = written.getvalue().decode()
+    assert text.count("https://***@") == 2
+    assert SECRET not in text
 
 
 async def test_a_trace_that_ends_in_the_middle_reads_back_up_to_there(tmp_path):

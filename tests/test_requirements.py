@@ -42,6 +42,7 @@ PAGES = {
     "rfd-end-turn-token-usage",
     "rfd-mcp-over-acp",
     "rfd-message-id",
+    "rfd-next-edit-suggestions",
     "rfd-plan-operations",
     "rfd-request-cancellation",
     "rfd-session-config-options",
@@ -70,16 +71,6 @@ NOT_OURS = {
     "elicitation.url.not-signed-in": "only the author knows what a page shows to whoever opens it",
     # what a window does; the library has none
     "config.category.model-settings-near-model": "a matter of layout; `state.config` has every option's category",
-    # models behind providers are the author's: the library carries the messages
-    "providers.applied-to-new-sessions": "the author's handlers keep the providers",
-    "providers.required-refused": "the author's handlers keep the providers",
-    "providers.disabled-listed": "the author's handlers keep the providers",
-    "providers.disabled-unused": "the author's handlers keep the providers",
-    "providers.set-replaces": "the author's handlers keep the providers",
-    "providers.set-invalid": "the author's handlers keep the providers",
-    "providers.disable-idempotent": "the author's handlers keep the providers",
-    "providers.not-stored": "the author's handlers keep the providers",
-    "providers.headers-kept-secret": "the author's handlers keep the providers",
     # a proposal of which the library has the types and does not declare the capability
     "mcp.acp.ids-unique": "MCP over ACP is not offered yet",
     "mcp.acp.addressed-by-id": "MCP over ACP is not offered yet",

@@ -3,8 +3,8 @@
     python tools/sync_faces.py            rewrite the modules; `make check` installs the formatter that this needs
     python tools/sync_faces.py --check    only say whether they are up to date
 
-Each public member of `RemoteAgent`, `RemoteSession`, `Reply` and `SessionState` gets a twin with the same parameters,
-types and docstring, without `async`. How a member reaches the event loop follows from what it is:
+Each public member of the classes in `TWINS` gets a twin with the same parameters, types and docstring, without `async`.
+How a member reaches the event loop follows from what it is:
 
     async def           `Portal.wait`: a task in the loop, for whose end the thread waits
     async iterator      `Portal.iterate`: such a task for each item
@@ -56,7 +56,16 @@ TWINS = (
         "clear",
     ),
     Twin("Reply", "client.reply", "reply", "`Reply` for threads: what comes back for one prompt."),
+    Twin(
+        "RemoteSubagent",
+        "client.remote_subagent",
+        "remote_subagent",
+        "`RemoteSubagent` for threads: a subagent of a session.",
+    ),
     Twin("RemoteSession", "client.remote_session", "remote_session", "`RemoteSession` for threads: one conversation."),
+    Twin("Suggestion", "client.open_document", "suggestion", "`Suggestion` for threads: what the agent suggests."),
+    Twin("OpenDocument", "client.open_document", "open_document", "`OpenDocument` for threads: a document."),
+    Twin("Suggestions", "client.suggestions", "suggestions", "`Suggestions` for threads: a suggestion session."),
     Twin("RemoteAgent", "client.remote_agent", "remote_agent", "`RemoteAgent` for threads: a connected agent."),
 )
 
@@ -64,6 +73,7 @@ LEFT_OUT = {
     "RemoteAgent": {"peer"},  # coroutines everywhere; `request`, `notify` and `on` reach the low level
     "SessionState": {  # what fills a state is for its connection
         "add", "add_all", "add_prompt", "end_turn", "cancel_unfinished", "set_modes", "set_config", "set_mode", "clear",
+        "add_prompt_copy", "name_prompt", "drop_prompt", "refuse", "show_latest_plan", "forget", "drain",
     },
 }  # fmt: skip
 
@@ -76,6 +86,25 @@ OWN = {
         def text(self) -> str:
             '''All that the agent says in the turn; waits for its end, and raises the error that it failed with.'''
             return self.outcome().text
+    """,
+    ("Reply", "with_subagents"): """
+        def with_subagents(self) -> Iterator[tuple[RemoteSubagent | None, v1.SessionUpdate]]:
+            '''Iterate over the updates of the turn and its subagents, each with its subagent, None for the turn's own.
+
+            The prompt must be sent with `subagents=True`.
+            '''
+            for subagent, update in self._portal.iterate(self._held.with_subagents, self._session):
+                face = None if subagent is None else face_of(self._portal, RemoteSubagent, subagent, subagent.id)
+                yield face, update
+    """,
+    ("Reply", "inserted"): """
+        @property
+        def inserted(self) -> str | None:
+            '''The id of the prompt's message; waits until the prompt has its place in the conversation.
+
+            None if the prompt was cancelled before, and from agents of version 1, which do not tell it.
+            '''
+            return self._portal.wait(lambda: self._held.inserted, self._session)
     """,
     ("Reply", "__anext__"): """
         def __next__(self) -> v1.SessionUpdate:
@@ -92,6 +121,24 @@ OWN = {
     ("Reply", "__aexit__"): """
         def __exit__(self, *_: object) -> None:
             self._portal.wait(self._held.__aexit__, self._session)
+    """,
+    ("RemoteSubagent", "_repr_markdown_"): """
+        def _repr_markdown_(self) -> str:
+            '''What a notebook shows: `markdown()` without raw HTML and images, which the agent could abuse there.'''
+            return safe(self.markdown())
+    """,
+    ("Suggestions", "__aenter__"): """
+        def __enter__(self) -> Self:
+            '''Start the session; raises `CapabilityMissing` if the agent makes no suggestions.'''
+            self._portal.wait(self._held.__aenter__)
+            return self
+    """,
+    ("Suggestions", "__aexit__"): """
+        def __exit__(
+            self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        ) -> None:
+            '''End the session and what the agent still works on.'''
+            self._portal.wait(lambda: self._held.__aexit__(kind, error, trace))
     """,
     ("RemoteSession", "_repr_markdown_"): """
         def _repr_markdown_(self) -> str:
@@ -115,11 +162,18 @@ PLAIN = {"__len__", "_repr_markdown_"}
 RESULTS = {
     "RemoteSession": "face_of(self._portal, RemoteSession, held, held.id)",
     "Reply": "Reply(self._portal, held, self._session)",
+    "Suggestions": "Suggestions(self._portal, held)",
+    "OpenDocument": "OpenDocument(self._portal, held)",
+    "list[Suggestion]": "[Suggestion(self._portal, each) for each in held]",
     "SessionState": "SessionState(self._portal, held, self._session)",
     "Mapping[v1.SessionId, RemoteSession]": (
         "{key: face_of(self._portal, RemoteSession, session, key) for key, session in held.items()}"
     ),
+    "dict[v1.SessionId, RemoteSubagent]": (
+        "{key: face_of(self._portal, RemoteSubagent, subagent, key) for key, subagent in held.items()}"
+    ),
     "Registrar[MessageT]": "registrar_of(self._portal, held)",
+    "Registration[MessageT]": "registration_of(self._portal, held)",
     "Callable[[], None]": "lambda: self._portal.read(held)",
 }
 """What a thread gets for a result of this type; results of other types are as they are."""
@@ -359,18 +413,26 @@ OURS = {
     "Portal": "accord.sync.portal",
     "RemoteAgent": "accord.sync.remote_agent",
     "RemoteSession": "accord.sync.remote_session",
+    "RemoteSubagent": "accord.sync.remote_subagent",
     "Reply": "accord.sync.reply",
     "SessionState": "accord.sync.session_state",
+    "OpenDocument": "accord.sync.open_document",
+    "Suggestion": "accord.sync.suggestion",
+    "Suggestions": "accord.sync.suggestions",
     "copy": "copy",
     "face_of": "accord.sync.face",
     "kept_open": "accord.client.ownership",
     "registrar_of": "accord.sync.face",
+    "registration_of": "accord.sync.face",
     "reply": "accord.client",
     "remote_agent": "accord.client",
     "remote_session": "accord.client",
+    "remote_subagent": "accord.client",
     "safe": "accord.client.safe_markdown",
     "session_state": "accord.state",
     "connecting": "accord",
+    "open_document": "accord.client",
+    "suggestions": "accord.client",
 }
 """Where the names are that generated code adds to those of its source."""
 
@@ -378,15 +440,24 @@ OURS = {
 def module(first_line: str, sources: list[str], code: str, *, defined: set[str]) -> str:
     """A whole module, with the imports that its code needs."""
     homes: dict[str, str] = {}
+    only_types: set[str] = set()
     for source in sources:
-        homes |= names_in(source)
+        body = tree_of(source).body
+        types = imported_for_types(body)
+        only_types |= types.keys()
+        homes |= types | names_in(source)
     homes |= {**OURS, "connect": "accord.connecting"}
+    only_types -= OURS.keys()
     if "kept_open" in code:
         homes["RemoteAgent"] = "accord.client.remote_agent"
-    used = {it.id for it in ast.walk(ast.parse(code)) if isinstance(it, ast.Name)}
-    bound = {it.arg for it in ast.walk(ast.parse(code)) if isinstance(it, ast.arg)} | {"key", "session", "held"}
+    names = [it for it in ast.walk(ast.parse(code)) if isinstance(it, ast.Name)]
+    used = {it.id for it in names}
+    bound = {it.arg for it in ast.walk(ast.parse(code)) if isinstance(it, ast.arg)}
+    bound |= {it.id for it in names if isinstance(it.ctx, ast.Store)}
     needed = sorted(used - bound - defined - set(dir(builtins)) | (used & {"open"} & homes.keys()))
-    imports = [f"from {homes[name]} import {name}" for name in needed]
+    imports = [f"from {homes[name]} import {name}" for name in needed if name not in only_types]
+    if only := sorted(f"    from {homes[name]} import {name}" for name in needed if name in only_types):
+        imports = ["from typing import TYPE_CHECKING", *imports, "", "if TYPE_CHECKING:", *only]
     refused = "# ruff: noqa: A001\n\n" if "\ndef open(" in code else ""
     refused = "# ruff: noqa: A001, ASYNC109\n\n" if "async def open(" in code else refused
     return "\n".join(
@@ -403,10 +474,17 @@ def module(first_line: str, sources: list[str], code: str, *, defined: set[str])
     )
 
 
+def only_for_types(body: list[ast.stmt]) -> list[ast.stmt]:
+    """What a module imports for type checkers alone, because it would cost something when it runs."""
+    blocks = [node.body for node in body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    return [node for block in blocks for node in block]
+
+
 def names_in(source: str) -> dict[str, str]:
     """The modules of the names that a module imports, and of those that it defines itself."""
     homes: dict[str, str] = {}
-    for node in tree_of(source).body:
+    body = tree_of(source).body
+    for node in [*body, *only_for_types(body)]:
         match node:
             case ast.ImportFrom(module=str(name)):
                 homes |= {alias.name: name for alias in node.names}
@@ -415,6 +493,13 @@ def names_in(source: str) -> dict[str, str]:
             case _:
                 pass
     return homes
+
+
+def imported_for_types(body: list[ast.stmt]) -> dict[str, str]:
+    """The modules of the names that a module imports only for type checkers."""
+    blocks = [node.body for node in body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    imports = [node for block in blocks for node in block if isinstance(node, ast.ImportFrom)]
+    return {alias.name: str(node.module) for node in imports for alias in node.names}
 
 
 def generated() -> dict[Path, str]:

@@ -42,6 +42,12 @@ SMALL: dict[str, Json] = {
 """Short answers to what agents ask beside."""
 
 
+def named(path: str, body: Json) -> str:
+    """The model that a request asks for: in its body, or in its path as Gemini has it."""
+    in_path = re.search(r"/models/([^/:]+):", path)
+    return in_path[1] if in_path else str(body.get("model", ""))
+
+
 class Handler(BaseHTTPRequestHandler):
     """One request."""
 
@@ -63,6 +69,7 @@ class Handler(BaseHTTPRequestHandler):
             if api.path.search(path):
                 asked = api.asked(body)
                 self.model.note(path, asked)
+                self.model.asked.append((named(path, body), asked.text))
                 if api.streams(path, body):
                     self.answer_stream(api.stream(body, reply(asked)))
                 else:
@@ -123,6 +130,8 @@ class ModelServer(ThreadingHTTPServer):
         self.log = log
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
         self.notes: list[str] = []
+        self.asked: list[tuple[str, str]] = []
+        """The model that each request names, and the user's last words in it."""
 
     def note(self, path: str, asked: Asked | None) -> None:
         """Remember what was asked, for when something goes wrong."""

@@ -12,24 +12,32 @@ from accord.loading import on_first_use
 if TYPE_CHECKING:
     from accord import http as http, sync as sync
     from accord.agent.agent import Agent as Agent
+    from accord.agent.compaction import RunningCompaction as RunningCompaction
     from accord.agent.elicitation import Elicited as Elicited, ElicitedUrl as ElicitedUrl
     from accord.agent.login import Login as Login
     from accord.agent.permission import Decision as Decision
-    from accord.agent.plan import TurnPlan as TurnPlan
+    from accord.agent.plan import PlanDocument as PlanDocument, TurnPlan as TurnPlan
+    from accord.agent.providers import Provider as Provider
     from accord.agent.remote_client import RemoteClient as RemoteClient
     from accord.agent.remote_terminal import CommandResult as CommandResult, RemoteTerminal as RemoteTerminal
     from accord.agent.session import Session as Session
+    from accord.agent.suggestions.mirror import MirroredDocument as MirroredDocument
+    from accord.agent.suggestions.request import SuggestionRequest as SuggestionRequest
     from accord.agent.tool import Tool as Tool
-    from accord.agent.turn import Turn as Turn
+    from accord.agent.turn import Subagent as Subagent, Turn as Turn
     from accord.capabilities import Capabilities as Capabilities
     from accord.client.client import Client as Client
     from accord.client.mcp_config import load_mcp_servers as load_mcp_servers
+    from accord.client.open_document import OpenDocument as OpenDocument, Suggestion as Suggestion
     from accord.client.pending_turn import Outcome as Outcome
     from accord.client.remote_agent import RemoteAgent as RemoteAgent
     from accord.client.remote_session import RemoteSession as RemoteSession
+    from accord.client.remote_subagent import RemoteSubagent as RemoteSubagent
     from accord.client.reply import Reply as Reply
+    from accord.client.suggestions import Suggestions as Suggestions
     from accord.client.supervision import Restart as Restart, Restarted as Restarted
     from accord.connecting import connect as connect
+    from accord.endpoints import Endpoint as Endpoint
     from accord.engine.connection import Connection as Connection
     from accord.engine.context import Context as Context
     from accord.engine.handlers import Handlers as Handlers
@@ -47,10 +55,15 @@ if TYPE_CHECKING:
         PeerError as PeerError,
         ProtocolError as ProtocolError,
         RequestError as RequestError,
+        StaleSuggestion as StaleSuggestion,
         StoreError as StoreError,
         Timeout as Timeout,
     )
+    from accord.mcp.over_acp.tool_server import ToolServer as ToolServer, tools as tools
     from accord.opening import open as open  # noqa: A004
+    from accord.proxy.chain import Chain as Chain, chain as chain
+    from accord.proxy.hop import Hop as Hop
+    from accord.proxy.proxy import Proxy as Proxy
     from accord.running import run as run
     from accord.schema import v1 as v1, v2 as v2
     from accord.schema.base import Model as Model, Notification as Notification, Request as Request, Unknown as Unknown
@@ -88,6 +101,7 @@ _HOMES = {
     "Agent": "agent.agent",
     "Capabilities": "capabilities",
     "CapabilityMissing": "errors",
+    "Chain": "proxy.chain",
     "Client": "client.client",
     "CommandResult": "agent.remote_terminal",
     "ConfigurationError": "errors",
@@ -100,10 +114,12 @@ _HOMES = {
     "Elicited": "agent.elicitation",
     "ElicitedUrl": "agent.elicitation",
     "EncodeError": "errors",
+    "Endpoint": "endpoints",
     "TraceEvent": "trace",
     "Files": "services.files.files",
     "FormQuestion": "services.elicitation.elicitation",
     "Handlers": "engine.handlers",
+    "Hop": "proxy.hop",
     "ServedSession": "services.service",
     "TraceFile": "trace",
     "Limits": "engine.limits",
@@ -119,28 +135,41 @@ _HOMES = {
     "Peer": "engine.peer",
     "PeerError": "errors",
     "PermissionQuestion": "services.permissions.question",
+    "PlanDocument": "agent.plan",
     "Permissions": "services.permissions.permissions",
     "PermissionPolicy": "services.permissions.policy",
     "ProcessTransport": "transports.process",
     "ProtocolError": "errors",
+    "Provider": "agent.providers",
+    "Proxy": "proxy.proxy",
     "RememberedAnswers": "services.permissions.remembered",
     "RemoteAgent": "client.remote_agent",
     "RemoteClient": "agent.remote_client",
     "RemoteSession": "client.remote_session",
+    "RemoteSubagent": "client.remote_subagent",
     "RemoteTerminal": "agent.remote_terminal",
     "Reply": "client.reply",
     "Request": "schema.base",
     "RequestError": "errors",
     "Restart": "client.supervision",
     "Restarted": "client.supervision",
+    "RunningCompaction": "agent.compaction",
     "Service": "services.service",
     "Session": "agent.session",
     "Spans": "spans",
     "SqliteStore": "store.sqlite",
     "Statistics": "engine.limits",
+    "OpenDocument": "client.open_document",
+    "StaleSuggestion": "errors",
+    "Suggestion": "client.open_document",
+    "SuggestionRequest": "agent.suggestions.request",
+    "Suggestions": "client.suggestions",
+    "MirroredDocument": "agent.suggestions.mirror",
     "StdioTransport": "transports.stdio",
     "Store": "store.base",
     "StoreError": "errors",
+    "ToolServer": "mcp.over_acp.tool_server",
+    "Subagent": "agent.turn",
     "TerminalUser": "services.console.terminal_user",
     "Terminal": "services.terminals.terminal",
     "Terminals": "services.terminals.terminals",
@@ -150,6 +179,7 @@ _HOMES = {
     "TurnPlan": "agent.plan",
     "Unknown": "schema.base",
     "ask": "sync.asking",
+    "chain": "proxy.chain",
     "connect": "connecting",
     "load_mcp_servers": "client.mcp_config",
     "http": "http:",
@@ -157,6 +187,7 @@ _HOMES = {
     "open": "opening",
     "run": "running",
     "sync": "sync:",
+    "tools": "mcp.over_acp.tool_server",
     "v1": "schema.v1:",
     "v2": "schema.v2:",
 }

@@ -1,8 +1,9 @@
-"""Runs the agent of a Python file: `python -m accord.agent_file FILE.py[:NAME] [ARGUMENT...]`.
+"""Runs the agent or the proxy of a Python file: `python -m accord.agent_file FILE.py[:NAME] [ARGUMENT...]`.
 
 `FILE.py` runs as a program, as `python FILE.py` would. If it ends without having served its input, because it defines
 an agent and does not run it, that agent is served. `FILE.py:NAME` is loaded as a module, and the agent in its variable
-NAME is served. In both cases the client is the program that started this one.
+NAME is served. In both cases the client is the program that started this one. A `Proxy` or a `Chain` is served like an
+agent.
 """
 
 from __future__ import annotations
@@ -11,9 +12,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any
-
-from accord.agent.agent import Agent
+from typing import Any, Protocol
 
 WRONG_USAGE = 2
 
@@ -47,17 +46,26 @@ def split(written: str) -> tuple[str, str | None]:
     return (f"{file}.py", name) if colon else (written, None)
 
 
-def _agent_of(file: str, name: str | None, arguments: list[str]) -> Agent[Any] | None:
+class Runnable(Protocol):
+    """An `Agent`, a `Proxy` or a `Chain`."""
+
+    def run(self) -> None:
+        """Serve the program that started this one."""
+        ...
+
+
+def _agent_of(file: str, name: str | None, arguments: list[str]) -> Runnable | None:
     """The agent to serve; None if the file is a program that does without one."""
     if not Path(file).is_file():
         raise NoAgent(f"file not found: {file}")
     found = _globals_of(file, "__main__" if name is None else Path(file).stem, arguments)
-    agents: dict[str, Agent[Any]] = {key: value for key, value in found.items() if isinstance(value, Agent)}
+    agents = {key: value for key, value in found.items() if _is_served(value)}
     if name is None:
         return _only(agents, file)
     if name not in agents:
         raise NoAgent(f"{file} has no agent {name!r}; it has {', '.join(agents) or 'no agent'}")
-    return agents[name]
+    served: Runnable = agents[name]
+    return served
 
 
 def _globals_of(file: str, name: str, arguments: list[str]) -> dict[str, Any]:
@@ -71,7 +79,14 @@ def _globals_of(file: str, name: str, arguments: list[str]) -> dict[str, Any]:
     return vars(module)
 
 
-def _only(agents: Mapping[str, Agent[Any]], file: str) -> Agent[Any] | None:
+def _is_served(value: object) -> bool:
+    """Whether this is an agent, a proxy or a chain; their modules are loaded by a program that has one."""
+    homes = ("accord.agent.agent", "accord.proxy.proxy", "accord.proxy.chain")
+    kinds = [getattr(sys.modules[home], home.rpartition(".")[2].title()) for home in homes if home in sys.modules]
+    return isinstance(value, tuple(kinds))
+
+
+def _only(agents: Mapping[str, Runnable], file: str) -> Runnable | None:
     if len({id(agent) for agent in agents.values()}) > 1:
         raise NoAgent(f"{file} has several agents: name one as {Path(file).name}:{next(iter(agents))}")
     return next(iter(agents.values()), None)

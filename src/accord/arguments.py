@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from accord.schema import v1
+from accord.errors import EncodeError
+from accord.schema import codec, v1
 from accord.schema.base import Model, Unknown, Upsert
 from accord.schema.sendable import check_sendable
 from accord.suggestions import meant
@@ -88,6 +89,24 @@ def check_word(name: str, value: object, allowed: Iterable[str]) -> None:
         raise wrong_type(name, f"one of {', '.join(words)}", value)
     if value not in words:
         raise ValueError(f"{name} must be one of {', '.join(words)}, got {shortened(repr(value))}{meant(value, words)}")
+
+
+def check_meta(name: str, meta: object) -> None:
+    """Raise TypeError unless this can be sent as `_meta`: None, or a dict of JSON values by name.
+
+    >>> check_meta("prompt(meta=...)", {1: "one"})
+    Traceback (most recent call last):
+    TypeError: prompt(meta=...) takes a dict of JSON values by name, got dict {1: 'one'}
+    """
+    if meta is None:
+        return
+    members = cast("dict[object, object]", meta) if isinstance(meta, dict) else None
+    if members is None or not all(isinstance(key, str) for key in members):
+        raise wrong_type(name, "a dict of JSON values by name", cast("object", meta))
+    try:
+        codec.encode(meta)
+    except EncodeError as error:
+        raise TypeError(f"{name} takes a dict of JSON values by name; one value cannot be sent: {error}") from None
 
 
 def check_update(call: str, update: object) -> None:

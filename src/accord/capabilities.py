@@ -45,11 +45,17 @@ class Capabilities:
     True
     """
 
-    __slots__ = ("_known", "declared")
+    __slots__ = ("_known", "_view", "declared")
 
-    def __init__(self, declared: v1.AgentCapabilities | v1.ClientCapabilities | None = None) -> None:
+    def __init__(
+        self,
+        declared: v1.AgentCapabilities | v1.ClientCapabilities | Any = None,
+        view: v1.AgentCapabilities | None = None,
+    ) -> None:
         self.declared = declared
         """What the other side declared in `initialize`; None before that, when it counts as having no capability."""
+        self._view = declared if view is None else view
+        """The same in the words of version 1, by which all questions are answered."""
         self._known: dict[Path, bool] = {}
 
     def has(self, path: Path) -> bool:
@@ -60,7 +66,7 @@ class Capabilities:
         return known
 
     def _look_up(self, path: Path) -> bool:
-        value: Any = self.declared
+        value: Any = self._view
         for step in path.split("."):
             value = getattr(value, step, None)
         # A capability is a boolean, or an object whose presence says yes.
@@ -139,7 +145,7 @@ class AgentOffers(Capabilities):
 
     @property
     def _agent(self) -> v1.AgentCapabilities:
-        return self.declared if isinstance(self.declared, v1.AgentCapabilities) else v1.AgentCapabilities()
+        return self._view if isinstance(self._view, v1.AgentCapabilities) else v1.AgentCapabilities()
 
     @property
     def prompt(self) -> v1.PromptCapabilities:
@@ -160,6 +166,11 @@ class AgentOffers(Capabilities):
     def logout(self) -> bool:
         """Whether the user can log out."""
         return self.has("auth.logout")
+
+    @property
+    def auth_status(self) -> bool:
+        """Whether the agent tells if the user is logged in."""
+        return self.has("auth.status")
 
     @property
     def providers(self) -> bool:
@@ -209,6 +220,26 @@ class SessionOffers:
     def title(self) -> bool:
         """Whether the client may set a session's title."""
         return self._offers.has("session_capabilities.title")
+
+    @property
+    def archive(self) -> bool:
+        """Whether sessions can be archived."""
+        return self._offers.has("session_capabilities.archive")
+
+    @property
+    def status(self) -> bool:
+        """Whether the agent tells if a session is open."""
+        return self._offers.has("session_capabilities.status")
+
+    @property
+    def system_prompt(self) -> bool:
+        """Whether the client may add to the agent's system prompt."""
+        return self._offers.has("session_capabilities.system_prompt")
+
+    @property
+    def system_prompt_override(self) -> bool:
+        """Whether the client may replace the agent's system prompt."""
+        return self._offers.has("session_capabilities.system_prompt.mode.override")
 
     @property
     def additional_directories(self) -> bool:

@@ -13,13 +13,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from accord.arguments import wrong_type
 from accord.client.client import Client, definition_of
 from accord.client.live_agent import LiveAgent
+from accord.client.negotiation import VERSIONS, checked_versions
 from accord.client.remote_agent import RemoteAgent
 from accord.client.supervision import Restart
 from accord.client.target import CommandTarget, Target
 from accord.connection_block import connection_block
+from accord.endpoints import Endpoint
 from accord.engine.limits import Limits
 from accord.errors import AccordError
 from accord.http.client.urls import UrlTarget
+from accord.spans import Spans
 from accord.trace import Observer, TraceFile
 from accord.transports.base import Transport
 from accord.transports.closing import within
@@ -50,9 +53,12 @@ async def connect(
     token: str | None = None,
     headers: Mapping[str, str] | None = None,
     timeout: float = START_WITHIN,  # noqa: ASYNC109
+    versions: Sequence[int] = VERSIONS,
     restart: Restart | bool = False,
     unstable: bool = False,
     trace: str | Path | Observer | None = None,
+    spans: Spans | None = None,
+    providers: Mapping[str, Endpoint] | None = None,
     limits: Limits | None = None,
     on_stderr: Callable[[str], object] | None = None,
 ) -> AsyncGenerator[RemoteAgent]:
@@ -65,8 +71,11 @@ async def connect(
     `target` is a command (a list, or a string that is split like a shell would), a URL, or an `Agent` of this program.
     A command is started in `cwd`, with our environment changed by `env`; `inherit` says what it gets of ours (all,
     nothing, or these names). To a URL, `headers` are sent, and `token` as a bearer token. `timeout` is for its start.
-    `restart` restarts it when it dies. `trace` records the wire in a file, or shows it to a function. `unstable`
-    lets through what the protocol only proposes. `on_stderr` is called with each line that a command writes to its
+    `versions` are the versions of the protocol that may be spoken, of which the agent chooses: (1,), (2, 1) or (2,).
+    `restart` restarts it when it dies. `trace` records the wire in a file, or shows it to a function. `spans` makes an
+    OpenTelemetry span of each request, and sends the trace context along. `providers` says where the agent's
+    models are, by the ids of its providers; it is told so again after a restart. `unstable` lets through what the
+    protocol only proposes. `on_stderr` is called with each line that a command writes to its
     standard error, as it is: pass it through `accord.printable.printable` before you print it to a terminal.
 
     Raises one clear error when the agent cannot be started or does not speak the protocol.
@@ -76,10 +85,13 @@ async def connect(
         target_of(target, cwd=cwd, env=env, inherit=inherit, token=token, headers=headers, on_stderr=on_stderr),
         definition_of(Client() if client is None else client),
         timeout=timeout,
+        versions=checked_versions(versions),
         restart=(Restart() if restart else None) if isinstance(restart, bool) else restart,
         unstable=unstable,
         limits=limits,
         observers=[] if with_trace is None else [with_trace],
+        spans=spans,
+        providers=providers,
     )
     try:
         async with live:

@@ -13,6 +13,7 @@ AccordError
 ├── Timeout                a deadline passed (also a TimeoutError)
 ├── ConfigurationError     a file that the user wrote is invalid (also a ValueError)
 ├── StoreError             a store of sessions cannot do what it was asked
+├── StaleSuggestion        a suggestion was accepted for a document that has changed since
 └── Overflow               a reader fell too far behind and its updates were dropped
 """
 
@@ -30,6 +31,7 @@ INTERNAL_ERROR = -32603
 REQUEST_CANCELLED = -32800
 AUTH_REQUIRED = -32000
 NOT_FOUND = -32002
+UNSUPPORTED_VERSION = -32022
 
 EndReason = Literal["closed", "peer_closed", "broken", "process_ended", "died_at_start", "failed", "unresponsive"]
 """Why a link ended: we closed it; they closed it; the pipe or socket broke; their process ended; it ended before it
@@ -147,6 +149,11 @@ class RequestError(AccordError):
         """More about the error, as JSON; None if there is nothing more."""
 
     @classmethod
+    def parse_error(cls, message: str = "Parse error", **data: Any) -> RequestError:
+        """Text inside the request is not JSON, or not what it should be (-32700); `data` says more."""
+        return cls(PARSE_ERROR, message, data or None)
+
+    @classmethod
     def invalid_request(cls, message: str = "Invalid request", **data: Any) -> RequestError:
         """The request cannot be handled as it is (-32600); `data` says more."""
         return cls(INVALID_REQUEST, message, data or None)
@@ -248,6 +255,10 @@ class StoreError(AccordError):
         super().__init__(detail)
         self.reason: StoreTrouble = reason
         """What is wrong, in one of a fixed set of words."""
+
+
+class StaleSuggestion(AccordError):
+    """A suggestion was accepted for a document that has changed since; ask for suggestions again."""
 
 
 _WHAT_ENDED: dict[EndReason, str] = {

@@ -10,7 +10,7 @@ event with a note that says so (`malformed: ...`). Without an observer, tracing 
 
 Each further line is an event: `t`, seconds since the start; `dir`, `in` or `out` as the recording side sees it; and one
 of `frame` (the message as JSON, byte for byte unless it held secrets), `text` (a frame that is not plain JSON, as a
-string) or `note`.
+string) or `note`. In a trace of a chain of proxies, `from` and `to` name the components.
 
 A trace holds private messages. So only its owner can read the file, and secrets that can be recognised are masked in it
 (`redaction`). The wire itself is not changed.
@@ -50,7 +50,7 @@ FORMAT = 1
 class TraceEvent:
     """A frame on the wire, or a note about the frame before it."""
 
-    __slots__ = ("_message", "direction", "frame", "note", "time")
+    __slots__ = ("_message", "direction", "frame", "hop", "note", "time")
 
     def __init__(
         self,
@@ -59,6 +59,7 @@ class TraceEvent:
         frame: bytes | None = None,
         message: Any = None,
         note: str | None = None,
+        hop: tuple[str, str] | None = None,
     ) -> None:
         self.time = time
         """Seconds on the clock of `time.monotonic`; in a trace that was read, since its start."""
@@ -68,6 +69,8 @@ class TraceEvent:
         """The bytes of the message; None for a note."""
         self.note = note
         """What became of the frame before; None for a frame."""
+        self.hop = hop
+        """In a trace of a chain of proxies: the component that sent the frame, and the one that gets it; else None."""
         self._message: Call | Tell | Answer | Malformed | None = message
 
     @property
@@ -145,6 +148,8 @@ class TraceFile:
         if self.problem is not None:
             return
         start = b'{"t":%.6f,"dir":"%b",' % (event.time - self._started, event.direction.encode())
+        if event.hop is not None:
+            start += b'"from":%b,"to":%b,' % tuple(msgspec.json.encode(self._text(name)) for name in event.hop)
         frame = event.frame
         if frame is None:
             self._write(start + b'"note":' + msgspec.json.encode(self._text(event.note or "")) + b"}")
@@ -252,4 +257,5 @@ def _event(line: dict[str, Any]) -> TraceEvent:
     frame = msgspec.json.encode(line["frame"]) if "frame" in line else None
     if "text" in line:
         frame = str(line["text"]).encode()
-    return TraceEvent(float(line["t"]), line["dir"], frame, note=line.get("note"))
+    hop = (str(line["from"]), str(line["to"])) if "from" in line and "to" in line else None
+    return TraceEvent(float(line["t"]), line["dir"], frame, note=line.get("note"), hop=hop)

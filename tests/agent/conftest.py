@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import os
+import sys
 from contextlib import asynccontextmanager
 
 import pytest
 
-from accord import Handlers, Peer, memory_pair, v1
+import accord
+from accord import Handlers, Peer, StdioTransport, memory_pair, v1
 from accord.testing import ScriptedPeer
+from tests.agent import feature_agents
 
 DEADLINE = 30.0
 """Seconds until a wait for something that should happen is a failure; generous, as machines are shared."""
@@ -97,6 +101,46 @@ def scripted():
             await asyncio.wait_for(serving, DEADLINE)
 
     return scripted
+
+
+@pytest.fixture(params=["memory", "stdio", "memory, version 2", "stdio, version 2"])
+def reach(request):
+    """`reach(name, ...)`: a client of ours connected to an agent of `feature_agents`, in memory and in a process."""
+
+    def reach(name, *given, **options):
+        if "version 2" in request.param:
+            options["versions"] = (2,)
+        if "memory" in request.param:
+            return accord.connect(feature_agents.AGENTS[name](), *given, **options)
+        return accord.connect([sys.executable, feature_agents.__file__, name], *given, **options)
+
+    return reach
+
+
+@pytest.fixture(params=["memory", "stdio"])
+def wire(request):
+    """`wire(agent, capabilities)`: an agent and a script that is its client, in memory and over two pipes."""
+
+    @asynccontextmanager
+    async def wire(agent, capabilities=None):
+        here, there = memory_pair() if request.param == "memory" else pipes()
+        serving = asyncio.create_task(agent.serve(there))
+        try:
+            async with ScriptedPeer(here, deadline=DEADLINE) as client:
+                await client.request("initialize", {"protocolVersion": 1, "clientCapabilities": capabilities or {}})
+                opened = client.call("session/new", {"cwd": "/project", "mcpServers": []})
+                client.session = (await client.expect_result(opened))["sessionId"]
+                yield client
+        finally:
+            await asyncio.wait_for(serving, DEADLINE)
+
+    return wire
+
+
+def pipes():
+    """Both ends of a link through two pipes of this process."""
+    (one_reads, other_writes), (other_reads, one_writes) = os.pipe(), os.pipe()
+    return StdioTransport(one_reads, one_writes), StdioTransport(other_reads, other_writes)
 
 
 @pytest.fixture(autouse=True)

@@ -235,7 +235,9 @@ async def test_nothing_is_done_before_initialize(scripted, agent):
     "initialize.agent-states-info",
 )
 @pytest.mark.parametrize("version", [0, 1, 2, 65535])
-async def test_whatever_version_is_asked_for_version_1_is_spoken(scripted, agent, version):
+async def test_whatever_version_is_asked_for_an_agent_of_version_1_speaks_that(scripted, version):
+    agent = Agent("strict", versions=(1,))
+    agent.on_prompt(lambda _: None)
     async with scripted(agent, initialize=False) as client:
         answer = await client.request("initialize", {"protocolVersion": version})
         assert answer["protocolVersion"] == 1

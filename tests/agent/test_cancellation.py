@@ -309,7 +309,7 @@ class Stage:
     """An agent that works on a prompt until it is told to end it."""
 
     def __init__(self, second_prompt):
-        self.agent = Agent("stage", second_prompt=second_prompt)
+        self.agent = Agent("stage", second_prompt=second_prompt, versions=(1,))
         self.end = {}
         self.agent.on_prompt(self.work)
 

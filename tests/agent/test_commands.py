@@ -97,3 +97,12 @@ async def test_a_session_s_commands_can_change(serve, agent):
 def test_a_command_s_name_is_one_word_without_its_slash(name):
     with pytest.raises(ValueError, match="one word"):
         Agent("commands").command(name, "wrong")(lambda _: None)
+
+
+async def test_a_client_that_leaves_before_it_hears_of_the_commands_is_no_error(scripted, caplog):
+    agent = Agent("commanded")
+    agent.on_prompt(lambda _: None)
+    agent.command("go", "Go on")(lambda _: None)
+    async with scripted(agent) as client:
+        client.call("session/new", {"cwd": "/", "mcpServers": []})
+    assert [record for record in caplog.records if record.levelname == "ERROR"] == []

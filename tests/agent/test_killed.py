@@ -1,5 +1,7 @@
 """An agent that is killed at any step loses nothing that its client saw, and leaves every session readable."""
 
+import asyncio
+import json
 import os
 import random
 import signal
@@ -9,9 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from accord import ConnectionClosed, Handlers, Peer, ProcessTransport, v1
+from accord import ConnectionClosed, Handlers, Peer, ProcessTransport, SqliteStore, Unknown, memory_pair, v1
+from accord.agent.record import Record
+from accord.schema import codec, v2
+from accord.state import SessionState
+from accord.testing import ScriptedPeer
 
 AGENT = Path(__file__).with_name("mortal_agent.py")
+RECORDER = AGENT.with_name("mortal_recorder.py")
 DEADLINE = 60.0
 CWD = "/project"
 KEPT = 3
@@ -76,9 +83,8 @@ class Witness:
     def learn(self, session_id, updates, *, replayed):
         known = self.known.setdefault(session_id, Known())
         if replayed:
-            both = min(len(updates), len(known.updates))
-            assert updates[:both] == known.updates[:both]
-            known.updates += updates[both:]
+            must_hold(folded(updates), folded(known.updates))
+            known.updates = list(updates)
         else:
             known.updates += updates
 
@@ -88,10 +94,8 @@ class Witness:
         assert not listed.keys() & self.deleted
         assert listed.keys() >= self.known.keys()
         for session_id, known in list(self.known.items()):
-            before = len(known.updates)
             answer = await self.ask(v1.LoadSessionRequest(session_id, CWD, []))
             replayed = self.heard.get(session_id, [])
-            assert len(replayed) >= before
             assert {it.status for it in final_calls(replayed)} <= {"completed", "failed"}
             if known.mode is not None:
                 assert answer.modes.current_mode_id == known.mode
@@ -128,6 +132,24 @@ class Witness:
         assert " ".join(said[1:]) == text
 
 
+def folded(updates):
+    """What these updates amount to."""
+    state = SessionState()
+    state.add_all(updates)
+    return state
+
+
+def must_hold(replayed, known):
+    """Everything that is known is in the replay, in order; the replay may go on where the client saw no more."""
+    assert len(replayed.timeline) >= len(known.timeline)
+    for entry, before in zip(replayed.timeline, known.timeline, strict=False):
+        assert type(entry) is type(before)
+        assert entry.id == before.id
+        assert entry.text.startswith(before.text)
+    if known.title is not None:
+        assert replayed.title == known.title
+
+
 def final_calls(updates):
     """Tool calls as their last update leaves them."""
     calls = {it.tool_call_id: it for it in updates if isinstance(it, v1.ToolCall | v1.ToolCallProgress) and it.status}
@@ -154,3 +176,69 @@ async def test_an_agent_killed_when_its_client_has_seen_an_update(witness):
         await witness.live(frames=frames)
     assert await witness.live()
     assert await witness.live()
+
+
+# Entries of both versions
+
+
+async def test_a_record_of_both_versions_holds_all_that_its_client_saw(tmp_path):
+    file, seen = tmp_path / "sessions.sqlite3", []
+    for step in [*range(first := random.randint(1, 6), 90, 6), 0]:
+        print(f"life {step} of those from {first} on")
+        seen += await frames_until_death(file, step)
+        async with SqliteStore(file) as store:
+            if (found := await store.find("s")) is None:
+                assert seen == []
+                continue
+            state = await Record(store, found).history()
+            must_hold_each(state, folded(seen))
+            record = Record(store, await store.take("s"), 2)
+            closed = folded(await told_again(record, 2))
+            must_hold_each(closed, folded(seen))
+            assert all(call.is_finished for call in closed.tool_calls.values())
+            assert all(terminal.exit_status is not None for terminal in closed.terminals.values())
+            must_hold_each(folded(await told_again(Record(store, await store.take("s"), 1), 1)), folded(seen))
+
+
+async def frames_until_death(file, step):
+    """The updates that a client has seen of one life of the recorder."""
+    running = await asyncio.create_subprocess_exec(
+        sys.executable, str(RECORDER), str(file), str(step), stdout=asyncio.subprocess.PIPE
+    )
+    output, _ = await running.communicate()
+    assert running.returncode == (0 if step == 0 else -signal.SIGKILL) or step > 60, "it died by itself"
+    updates = [json.loads(line)["params"]["update"] for line in output.splitlines(keepends=True) if line[-1:] == b"\n"]
+    return [as_update(update) for update in updates]
+
+
+def as_update(raw):
+    """An update of the version that it must have been sent in."""
+    older = codec.convert(raw, v1.SessionUpdate)
+    newer = codec.convert(raw, v2.SessionUpdate)
+    return older if isinstance(newer, Unknown) or raw["sessionUpdate"] == "session_info_update" else newer
+
+
+async def told_again(record, version):
+    """The replay of a record, as it arrives at a client of this version."""
+    here, there = memory_pair()
+    updates = []
+    async with ScriptedPeer(there) as client, Peer(here, Handlers(), role="agent") as peer:
+        await record.replay(peer)
+        peer.connection.tell(b'{"jsonrpc":"2.0","method":"_end"}')
+        while (message := await client.receive())["method"] != "_end":
+            updates.append(message["params"]["update"])
+    return [codec.convert(raw, v1.SessionUpdate if version == 1 else v2.SessionUpdate) for raw in updates]
+
+
+def must_hold_each(state, known):
+    """Everything that is known by its id is in the state, and has grown if anything."""
+    messages = {(message.speaker, message.id): message.text for message in state.messages}
+    for message in known.messages:
+        assert messages[message.speaker, message.id].startswith(message.text)
+    for call in known.tool_calls.values():
+        assert state.tool_calls[call.id].title == call.title
+        assert not call.is_finished or state.tool_calls[call.id].status == call.status
+    for terminal in known.terminals.values():
+        if state.terminals:
+            assert state.terminals[terminal.id].output.startswith(terminal.output)
+    assert known.title is None or state.title == known.title

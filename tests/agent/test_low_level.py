@@ -5,7 +5,7 @@ import weakref
 
 import pytest
 
-from accord import Agent, Model, PeerError, Request, RequestError, v1
+from accord import Agent, Client, Handlers, Model, PeerError, Request, RequestError, connect, v1, v2
 
 
 class Greeting(Model):
@@ -158,3 +158,60 @@ async def test_a_handler_that_outlives_its_connection_finds_no_session(serve, ag
         await editor.request(Greet(session))
     with pytest.raises(RequestError, match="not found"):
         agent.session(contexts[0], session)
+
+
+@pytest.mark.parametrize("register", ["agent", "remote", "client"])
+async def test_a_handler_for_a_message_of_the_other_version_is_refused_where_it_is_registered(agent, register):
+    agent = Agent("older", versions=(1,)) if register == "agent" else agent
+    problem = "PromptRequest belongs to version 2 of the protocol, and the connection speaks version 1"
+    if register == "agent":
+        with pytest.raises(ValueError, match=problem):
+            agent.on(v2.PromptRequest)
+    elif register == "remote":
+        async with connect(agent) as remote:
+            with pytest.raises(ValueError, match=problem):
+                remote.on(v2.PromptRequest)
+    else:
+        client = Client()
+        client.on(v2.PromptRequest)(lambda _: None)
+        with pytest.raises(ValueError, match=problem):
+            async with connect(agent, client):
+                pass
+
+
+async def test_a_handler_for_a_message_of_both_versions_is_registered(agent):
+    assert v2.SessionId is v1.SessionId
+    agent.on(v2.ListProvidersRequest)(lambda _: v1.ListProvidersResponse([]))
+
+
+def test_handlers_for_version_2_refuse_messages_of_version_1_only():
+    handlers = Handlers(versions=(2,))
+    handlers.on(v2.PromptRequest)
+    handlers.on(v1.ListProvidersRequest)
+    with pytest.raises(ValueError, match=r"LoadSessionRequest belongs to version 1 .* a class of accord.v2"):
+        handlers.on(v1.LoadSessionRequest)
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (RequestError.parse_error(), -32700, "Parse error"),
+        (RequestError.invalid_request(), -32600, "Invalid request"),
+        (RequestError.method_not_found("x"), -32601, "Method not found"),
+        (RequestError.invalid_params(), -32602, "Invalid params"),
+        (RequestError.internal(), -32603, "Internal error"),
+        (RequestError.auth_required(), -32000, "Authentication required"),
+        (RequestError.not_found(), -32002, "Resource not found"),
+        (RequestError.cancelled(), -32800, "Request cancelled"),
+    ],
+    ids=lambda it: str(it) if isinstance(it, int) else "",
+)
+async def test_a_handler_answers_with_the_ready_made_error_of_each_code(serve, agent, error, code, message):
+    @agent.on(Greet)
+    def greet(_):
+        raise error
+
+    async with serve(agent) as editor:
+        with pytest.raises(PeerError) as raised:
+            await editor.request(Greet("s"))
+        assert (raised.value.code, raised.value.message) == (code, message)

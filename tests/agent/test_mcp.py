@@ -139,7 +139,7 @@ async def test_an_agent_that_does_not_look_at_them_starts_no_servers(serve):
 
 async def test_an_agent_declares_the_transports_that_are_installed(serve, caller, monkeypatch):
     async with serve(caller) as editor:
-        assert editor.agent.agent_capabilities.mcp_capabilities == v1.McpCapabilities(http=True, sse=True)
+        assert editor.agent.agent_capabilities.mcp_capabilities == v1.McpCapabilities(http=True, sse=True, acp=True)
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     async with serve(caller) as editor:
         assert editor.agent.agent_capabilities.mcp_capabilities == v1.McpCapabilities()

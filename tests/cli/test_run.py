@@ -408,3 +408,49 @@ def test_wrong_usage_is_json_too(run: Run, arguments: list[str], says: str) -> N
     assert (done.returncode, event["type"], event["exitCode"]) == (2, "error", 2)
     assert says in event["message"]
     assert says in done.stderr
+
+
+UTF8 = os.environ | {"LC_ALL": "C.UTF-8"}
+
+
+def run_demo(folder: Path, prompt: str, *options: str) -> subprocess.CompletedProcess[str]:
+    """`accord run` with the built-in agent, which works at once."""
+    (folder / "notes.md").write_text("notes\n")
+    program = [
+        sys.executable,
+        "-m",
+        "accord",
+        "run",
+        prompt,
+        *(options or ["--verbose"]),
+        "--",
+        sys.executable,
+        "-m",
+        "accord",
+        "demo",
+    ]
+    return subprocess.run(program, check=True, capture_output=True, timeout=120, cwd=folder, encoding="utf-8", env=UTF8)
+
+
+def test_the_work_of_a_subagent_names_it_and_its_words_follow_its_end(tmp_path: Path) -> None:
+    done = run_demo(tmp_path, "/subagent")
+    assert done.stdout.strip() == "My subagent has looked around for me."
+    rows = [row.strip() for row in done.stderr.splitlines()]
+    begun, ended = rows.index("• subagent Look around"), rows.index("• subagent Look around: done")
+    assert any(row.startswith("Look around: ") and "List the folder" in row for row in rows[begun:ended])
+    assert "`notes.md`" in rows[ended + 1]  # what it said
+
+
+def test_plans_and_compactions_are_shown(tmp_path: Path) -> None:
+    plans = run_demo(tmp_path, "/plans").stderr
+    assert "# Design" in plans
+    assert "Read the design" in plans
+    assert "a plan was removed" in plans
+    assert "the context was shortened" in run_demo(tmp_path, "/compact").stderr
+
+
+def test_json_gets_a_subagent_as_a_tool_call(tmp_path: Path) -> None:
+    events = [json.loads(line) for line in run_demo(tmp_path, "/subagent", "--json").stdout.splitlines()]
+    kinds = {event["update"]["sessionUpdate"] for event in events if event["type"] == "update"}
+    assert "subagent_update" not in kinds
+    assert "tool_call" in kinds

@@ -269,3 +269,38 @@ def test_a_word_without_an_end_takes_bounded_memory_and_time() -> None:
     wrapping = Wrapped()
     shown = "".join(wrapping.add("x" * 100, 80) for _ in range(5_000)) + wrapping.rest(80)
     assert shown.count("x") == 500_000
+
+
+CHILD = v1.SessionId("s/c1")
+
+
+def test_a_subagent_is_named_when_it_begins_and_when_it_has_ended() -> None:
+    begun = v1.SubagentUpdate(CHILD, "Look for callers", state=v1.RunningStateUpdate())
+    waits = v1.SubagentUpdate(CHILD, state=v1.RequiresActionStateUpdate())
+    goes_on = v1.SubagentUpdate(CHILD, state=v1.RunningStateUpdate())
+    ended = v1.SubagentUpdate(CHILD, state=v1.IdleStateUpdate("end_turn"))
+    assert lines(begun, waits, goes_on, ended) == [
+        "• subagent Look for callers",
+        "… • subagent Look for callers: waits for you",
+        "• subagent Look for callers: done",
+    ]
+
+
+def test_a_subagent_that_failed_or_was_cancelled_says_so() -> None:
+    failed = v1.SubagentUpdate(
+        CHILD, "Look", state=v1.IdleStateUpdate("error", None, v1.Error(-32603, "no \x1b[31mdisk"))
+    )
+    cancelled = v1.SubagentUpdate(CHILD, state=v1.IdleStateUpdate("cancelled"))
+    first, second = lines(failed, cancelled)
+    assert first.startswith("• subagent Look: failed: no ")
+    assert "\x1b" not in first
+    assert second == "• subagent Look: cancelled"
+
+
+def test_a_plan_that_was_removed_is_gone() -> None:
+    plan = v1.PlanItems(v1.PlanId("p"), [v1.PlanEntry.of("Read")])
+    assert lines(v1.PlanUpdate(plan), v1.PlanRemoved(v1.PlanId("p")), v1.PlanRemoved(v1.PlanId("p"))) == [
+        "Plan",
+        "  ○ Read",
+        "• a plan was removed",
+    ]

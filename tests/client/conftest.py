@@ -73,6 +73,7 @@ async def staged(
     restart: accord.Restart | bool = False,
     methods: Sequence[Any] = (),
     seen: list[dict[str, Any]] | None = None,
+    versions: Sequence[int] = (1,),
 ) -> AsyncGenerator[Stage]:
     target = Scripted()
 
@@ -84,7 +85,7 @@ async def staged(
         return agent
 
     playing = asyncio.create_task(play())
-    async with accord.connect(target, client, limits=limits, restart=restart) as remote:
+    async with accord.connect(target, client, limits=limits, restart=restart, versions=versions) as remote:
         stage = Stage(remote, await playing, target)
         try:
             yield stage

@@ -111,3 +111,11 @@ async def test_a_session_whose_opening_was_cancelled_when_it_was_there_is_closed
         stage.agent.answer(call, {})
         await stage.agent.expect_silence()
         assert not stage.remote.open_sessions
+
+
+@pytest.mark.parametrize("versions", [(1,), (2, 1)])
+async def test_mcp_capabilities_under_their_older_name_are_read(versions):
+    async with staged(capabilities={"mcp": {"http": True}}, versions=versions) as stage:
+        assert stage.remote.capabilities.mcp.http
+    async with staged(capabilities={"mcp": {"http": True}, "mcpCapabilities": {"sse": True}}) as stage:
+        assert (stage.remote.capabilities.mcp.http, stage.remote.capabilities.mcp.sse) == (False, True)

@@ -12,17 +12,23 @@ import pytest
 import accord
 
 MEMBERS = {
-    "Client": "info on on_notification on_request",
+    "Client": "info on before on_notification on_request",
     "RemoteAgent": """
-        peer info name capabilities auth_methods open_sessions login logout
-        new_session load resume sessions delete providers set_provider disable_provider
+        peer version info name capabilities auth_methods open_sessions login logout
+        auth_status new_session load resume sessions delete archive unarchive status set_title
+        providers set_provider disable_provider suggestions
         request notify request_raw on close kill stderr_tail
     """,
     "RemoteSession": """
-        id cwd roots state agent is_open prompt is_busy cancel updates on_change tool_call markdown
+        id cwd roots state meta agent is_open prompt is_busy idle cancel cancel_tool_call cancel_terminal
+        updates subagents on_change on tool_call markdown
         set_mode set_model set_config set_title fork close
     """,
-    "Reply": "prompt wire text iter_text done cancelled cancel request_cancel",
+    "RemoteSubagent": """
+        id parent_id title description cwd status stop_reason error usage state text subagents updates on_change
+        markdown can_cancel cancel
+    """,
+    "Reply": "prompt inserted wire with_subagents text iter_text changes done cancelled cancel request_cancel",
 }
 
 
@@ -30,12 +36,19 @@ MEMBERS = {
 async def objects():
     """One live object of each class."""
     agent, client = accord.Agent("quiet"), accord.Client()
-    agent.on_prompt(lambda _: None)
-    async with accord.connect(agent, client) as remote:
+
+    @agent.on_prompt
+    async def delegate(turn: accord.Turn) -> None:
+        async with turn.subagent("Look"):
+            pass
+
+    async with accord.connect(agent, client, unstable=True) as remote:
         session = await remote.new_session("/")
         reply = session.prompt("go")
         await reply
-        return {"Client": client, "RemoteAgent": remote, "RemoteSession": session, "Reply": reply}
+        (subagent,) = session.subagents.values()
+        found = {"Client": client, "RemoteAgent": remote, "RemoteSession": session, "Reply": reply}
+        return found | {"RemoteSubagent": subagent}
 
 
 @pytest.mark.parametrize("name", MEMBERS)

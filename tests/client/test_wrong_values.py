@@ -119,7 +119,9 @@ async def test_a_session_needs_a_folder(remote, tmp_path):
 async def test_the_lists_of_a_session_are_lists(remote):
     with pytest.raises(TypeError, match=r"additional_directories takes a list of paths, got str '/tmp'; write"):
         await remote.new_session("/", additional_directories="/tmp")
-    with pytest.raises(TypeError, match=r"mcp_servers takes descriptions such as v1.McpServerStdio, got dict"):
+    with pytest.raises(
+        TypeError, match=r"mcp_servers takes descriptions such as v1.McpServerStdio, or accord.tools\(...\), got dict"
+    ):
         await remote.new_session("/", mcp_servers=[{"name": "files"}])
 
 

@@ -19,7 +19,10 @@ EVERYTHING = v1.ClientCapabilities(
     session=v1.ClientSessionCapabilities(
         config_options=v1.SessionConfigOptionsCapabilities(v1.BooleanConfigOptionCapabilities()),
         notices=v1.NoticeCapabilities(),
+        compaction=v1.CompactionCapabilities(),
     ),
+    subagents=v1.SubagentCapabilities(),
+    plan=v1.PlanCapabilities(),
 )
 
 

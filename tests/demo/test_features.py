@@ -51,6 +51,28 @@ async def test_a_thought_comes_before_the_answer(visit):
         assert kinds[-1] is v1.AgentMessageChunk
 
 
+async def test_two_plans_stand_beside_each_other(visit):
+    async with visit() as session:
+        updates = (await session.say("/plans")).of(v1.PlanUpdate | v1.PlanRemoved)
+        assert [getattr(update, "plan_id", None) or update.plan.plan_id for update in updates][:2] == ["design", "work"]
+        assert updates[-1] == v1.PlanRemoved(v1.PlanId("design"))
+
+
+async def test_a_subagent_is_announced_and_ends(visit):
+    async with visit() as session:
+        answer = await session.say("/subagent")
+        states = [update.state for update in answer.of(v1.SubagentUpdate)]
+        assert [type(state) for state in states] == [v1.RunningStateUpdate, v1.IdleStateUpdate]
+        assert "My subagent" in answer.text
+
+
+async def test_a_compaction_has_a_summary(visit):
+    async with visit() as session:
+        answer = await session.say("/compact")
+        assert [update.status for update in answer.of(v1.CompactionUpdate)] == ["in_progress", "completed"]
+        assert answer.of(v1.CompactionSummaryChunk)
+
+
 # Files
 
 

@@ -69,6 +69,7 @@ async def opened(curl, url):
 
 
 @pytest.mark.requirement("http.initialize.answered-at-once", "http.initialize.gives-connection-id")
+@pytest.mark.requirement("http.initialize.id-in-result")
 async def test_initialize_is_answered_in_its_own_response(server, curl):
     got = await curl(server.url, *JSON, body=INITIALIZE)
     assert got.status == 200
@@ -76,6 +77,7 @@ async def test_initialize_is_answered_in_its_own_response(server, curl):
     assert got.headers["acp-connection-id"]
     assert got.json["id"] == 1
     assert got.json["result"]["protocolVersion"] == 1
+    assert got.json["result"]["connectionId"] == got.headers["acp-connection-id"]
 
 
 @pytest.mark.requirement("http.post.accepted")

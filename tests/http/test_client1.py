@@ -1,12 +1,15 @@
 """The HTTP/1.1 client reading valid and invalid responses from a scripted server over real sockets."""
 
 import asyncio
+import sys
 from contextlib import asynccontextmanager
 
 import pytest
 
+from accord.http import serving as serving_agent
 from accord.http.client.http1 import Http1
 from accord.http.client.socket import UNREAD, Broken, ClientSocket
+from tests.http.talking import an_agent, editor_of, transport_to
 from tests.waiting import eventually
 
 GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-One:  1 \r\n\r\nhello"
@@ -178,3 +181,22 @@ async def test_a_client_that_reads_nothing_makes_the_server_wait():
             await asyncio.sleep(0)
         assert wire._size <= 2 * UNREAD  # one read more than the bound
         assert sum([len(chunk) async for chunk in response.chunks]) == size
+
+
+async def test_opening_a_session_looks_at_few_connections_however_many_are_open():
+    looks = 0
+
+    def count(frame, event, argument):
+        nonlocal looks
+        looks += event == "call" and frame.f_code is Http1.is_usable.fget.__code__
+
+    async with serving_agent(an_agent()) as server, editor_of(transport_to(server.url, "http1")) as editor:
+        for _ in range(60):
+            await editor.open_session()
+        sys.setprofile(count)
+        try:
+            for _ in range(20):
+                await editor.open_session()
+        finally:
+            sys.setprofile(None)
+    assert 0 < looks < 20 * 10

@@ -57,6 +57,29 @@ async def test_an_empty_token_is_not_sent():
 
 
 @pytest.mark.parametrize("scheme", ["ws", "http"])
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"headers": {"X-Team": "blue\r\nX-Admin: 1"}}, "the value of X-Team in 'headers' contains a line break"),
+        ({"headers": {"X-Team": "blue\0"}}, "the value of X-Team in 'headers' contains a line break"),
+        ({"headers": {"X-Team:": "blue"}}, "'headers' has the name 'X-Team:'"),
+        ({"headers": {"": "blue"}}, "'headers' has the name ''"),
+        ({"headers": {"X Team": "blue"}}, "'headers' has the name 'X Team'"),
+        ({"headers": {"Transfer-Encoding": "chunked"}}, "'headers' must not contain Transfer-Encoding"),
+        ({"headers": {"host": "elsewhere"}}, "'headers' must not contain host"),
+        ({"headers": {"Sec-WebSocket-Key": "x"}}, "'headers' must not contain Sec-WebSocket-Key"),
+        ({"token": "s3cret\nX-Admin: 1"}, "'token' contains a line break"),
+    ],
+)
+def test_wrong_headers_are_refused_where_they_are_given(scheme, given, problem):
+    with pytest.raises(accord.AccordError) as refused:
+        accord.http.UrlTarget(f"{scheme}://127.0.0.1:1/acp", **given)
+    assert str(refused.value).startswith(problem)
+    assert "blue" not in str(refused.value)
+    assert "s3cret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("scheme", ["ws", "http"])
 async def test_a_404_names_the_path_that_was_asked_for_and_the_usual_one(server, scheme):
     url = server.url.replace("http", scheme, 1).replace("/acp", "/agents/mine")
     with pytest.raises(accord.ConnectionClosed) as raised:

@@ -9,6 +9,7 @@ from accord.http.ordering import MOST_MISSING, InOrder, Once
 from accord.http.server import validation
 from accord.http.server.access import Access, is_loopback, names_of
 from accord.http.server.calls import Calls, Sent
+from accord.http.server.initialize_answer import with_connection_id
 from accord.http.server.streams import NotKept, Streams
 from accord.http.server.validation import AnswersBadly, Ends, Opens, Posts, Reads, Refusal, session_of_posted
 from accord.http.sse import EventReader, TooLong, announcement, event
@@ -370,3 +371,21 @@ def test_a_page_of_the_servers_own_origin_is_allowed():
 def test_empty_tokens_raise_an_error(tokens):
     with pytest.raises(ValueError, match="'tokens'"):
         Access(tokens)
+
+
+@pytest.mark.parametrize(
+    ("result", "sent"),
+    [
+        (b"{}", b'{"connectionId":"c"}'),
+        (b' { "a" : 1 } ', b'{ "a" : 1,"connectionId":"c"}'),
+        (b'{"n":1e400,"big":1234567890123456789012345678901234567890}', None),
+        (b'{"connectionId":"the agent\'s own"}', None),
+        (b'{"half":"\\ud83d"}', b'{"half":"\\ud83d","connectionId":"c"}'),
+        (b"[1]", None),
+        (b"null", None),
+    ],
+)
+def test_the_answer_to_initialize_holds_the_id_of_its_connection(result, sent):
+    frame = b'{"jsonrpc":"2.0","id":1,"result":%b}' % result
+    expected = frame if sent is None else b'{"jsonrpc":"2.0","id":1,"result":%b}' % sent
+    assert with_connection_id(parse(frame), frame, "c") == expected

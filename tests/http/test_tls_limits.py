@@ -72,7 +72,7 @@ async def test_pending_tls_connections_count_and_give_way_to_new_clients(certifi
 
 
 async def test_tls_connections_after_their_handshake_do_not_give_way(certificate):
-    async with tls_server(certificate, sockets=1) as (server, trusting):
+    async with tls_server(certificate, sockets=1, handshake=600.0) as (server, trusting):
         reader, writer = await asyncio.open_connection(*address(server), ssl=trusting)
         [(late, late_writer)] = await silent(server, 1)
         async with asyncio.timeout(DEADLINE):

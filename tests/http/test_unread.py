@@ -7,6 +7,7 @@ import ssl
 
 import pytest
 
+import accord
 from accord.http import ServerLimits, serving
 from tests.http.talking import DEADLINE, an_agent
 
@@ -66,3 +67,63 @@ async def test_a_client_that_reads_late_gets_all_responses(greedy):
         data = rest + await reader.read(65_536)
         found += data.count(b"HTTP/1.1 200 OK")
         rest = data[-14:]
+
+
+class LeavingReader:
+    """The server's side of a GET whose client reads nothing and then leaves, as an ASGI server would play it."""
+
+    def __init__(self):
+        self.is_full = asyncio.Event()
+        self.is_told = asyncio.Event()
+        self.has_left = asyncio.Event()
+        self.sent_late = b""
+
+    def leave(self):
+        self.is_told.set()
+        self.has_left.set()
+
+    async def receive(self):
+        await self.is_told.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(self, event):
+        body = event.get("body", b"")
+        if self.has_left.is_set():
+            self.sent_late += body
+        elif b"data:" in body:
+            self.is_full.set()
+            await self.has_left.wait()
+
+
+async def asked(app, method, body=b"", headers=(), client=None):
+    """Make one request of the application; returns the headers of its response."""
+    answered = []
+    arrives = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive():
+        return arrives.pop() if arrives else await asyncio.Event().wait()
+
+    async def send(event):
+        answered.extend(event.get("headers", ()))
+
+    scope = {"type": "http", "method": method, "path": "/acp", "headers": list(headers)}
+    await app(scope, *((receive, send) if client is None else (client.receive, client.send)))
+    return dict(answered)
+
+
+async def test_no_message_is_taken_for_a_client_that_has_left():
+    app = accord.http.app(an_agent())
+    json = (b"content-type", b"application/json")
+    start = b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}'
+    connection = (b"acp-connection-id", (await asked(app, "POST", start, [json]))[b"acp-connection-id"])
+    accepts = (b"accept", b"text/event-stream")
+    client = LeavingReader()
+    async with asyncio.timeout(DEADLINE), asyncio.TaskGroup() as tasks:
+        tasks.create_task(asked(app, "GET", headers=[accepts, connection], client=client))
+        new = b'{"jsonrpc":"2.0","id":%d,"method":"session/new","params":{"cwd":"/project","mcpServers":[]}}'
+        for number in range(2, 500):
+            await asked(app, "POST", new % number, [json, connection])
+        await client.is_full.wait()
+        client.leave()
+    await app.close()
+    assert client.sent_late == b""

@@ -111,8 +111,7 @@ LISTED = {"sessionId": "<session>", "cwd": "<folder>", "title": "milk"}
 def test_the_notebook_has_its_notes_again_after_each_restart(go_through):
     replayed = [
         {"sessionUpdate": "user_message_chunk", "content": {"type": "text", "text": "milk"}},
-        {"sessionUpdate": "tool_call", "title": "Write it down", "kind": "edit"},
-        {"sessionUpdate": "tool_call_update", "status": "completed"},
+        {"sessionUpdate": "tool_call", "title": "Write it down", "kind": "edit", "status": "completed"},
         {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "1. milk\n"}},
     ]
     go_through(

@@ -6,13 +6,13 @@ import pytest
 from interop.recordings import RECORDED
 
 from accord.schema.base import Unknown
-from accord.schema.codec import decode, encode
+from accord.schema.codec import decode, decode_keeping, encode
 from accord.schema.methods import methods
 from accord.state import SessionState, ToolCallState
 
 RECORDINGS = sorted(RECORDED.glob("*.jsonl"))
 EXTRAS = json.loads((RECORDED / "extras.json").read_text())
-"""What agents send beside the protocol, which typed values do not keep: places by agent."""
+"""What agents send beside the protocol, which only `decode_keeping` keeps: places by agent."""
 
 
 def frames(recording):
@@ -54,6 +54,16 @@ def test_a_recording_is_read_and_written_again_without_loss(recording):
         typed = decode(json.dumps(value).encode(), type_)
         found |= set(lost(value, json.loads(encode(typed)), method))
     assert sorted(found) == EXTRAS.get(recording.stem, [])
+
+
+@pytest.mark.parametrize("recording", RECORDINGS, ids=lambda it: it.stem)
+def test_no_member_of_a_recording_is_lost_where_it_is_passed_on(recording):
+    places = [
+        place
+        for method, value, type_ in typed_parts(recording)
+        for place in lost(value, json.loads(encode(decode_keeping(json.dumps(value).encode(), type_))), method)
+    ]
+    assert places == []
 
 
 @pytest.mark.parametrize("recording", RECORDINGS, ids=lambda it: it.stem)

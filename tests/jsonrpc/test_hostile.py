@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from accord.errors import INVALID_REQUEST, PARSE_ERROR
+from accord.errors import INVALID_REQUEST, PARSE_ERROR, DecodeError
 from accord.jsonrpc import bounds
 from accord.jsonrpc.members import HEAD, MOST_HALVES
 from accord.jsonrpc.messages import Answer, Call, Malformed, Message, Tell, parse
+from accord.schema import codec
 
 MIB = 1024 * 1024
 
@@ -115,6 +116,10 @@ def test_a_small_unknown_member_costs_one_pass_however_deep_it_is() -> None:
 
 # The bounds
 
+SPELLED = "more than 8,388,608 bytes of numbers, spaces and escapes in one message: send fewer"
+DAMAGED_LENGTH = 8 * MIB
+assert bounds.DAMAGED.length == DAMAGED_LENGTH
+
 
 def message_with(value: bytes) -> Message | Malformed:
     return parse(b'{"jsonrpc":"2.0","id":7,"method":"m","params":{"a":%b}}' % value)
@@ -144,18 +149,61 @@ def test_a_message_of_as_many_values_as_are_allowed_is_read() -> None:
             "more than 200,000 members of objects in one message: send fewer",
         ),
         (b"[" + b"1," * 60_000 + b"9" * 450 + b"]", "a number of more than 400 digits: send it as text"),
+        (b"[" + b"12345678901234567890.0123456789," * 300_000 + b"1]", SPELLED),
+        (b"[1" + b" \n" * (bounds.MOST_SPELLED // 2 + 100) + b"]", SPELLED),
+        (b'"' + b"\\n" * (bounds.MOST_SPELLED + 1) + b'"', SPELLED),
+        (b'["' + b"\\n" * (bounds.MOST_SPELLED // 2) + b'",' + b"1234567890123456," * 300_000 + b"1]", SPELLED),
+        (
+            b'{"\\ud83d":"' + b"x" * DAMAGED_LENGTH + b'"}',
+            "half an emoji, in more than 8,388,608 bytes: only shorter text is repaired",
+        ),
         (
             b'{"\\ud83d":"' + b"\\ud83d" * MOST_HALVES + b'"}',
             "half an emoji, and more than 200,000 of them in one message: send fewer",
         ),
     ],
-    ids=["arrays", "values", "members", "digits", "halves"],
+    ids=[
+        *("arrays", "values", "members", "digits", "long numbers", "spaces", "escapes", "escapes and numbers"),
+        *("a long text with a half", "halves"),
+    ],
 )
 def test_a_message_of_more_values_is_refused_under_its_own_id(value: bytes, problem: str) -> None:
     refused = message_with(value)
     assert refused == Malformed(INVALID_REQUEST, problem, id=7)
     answer = parse(b'{"jsonrpc":"2.0","id":7,"result":%b}' % value)
     assert answer == Malformed(INVALID_REQUEST, problem, answerable=False, pending=7)
+
+
+def test_digits_and_spaces_in_many_short_strings_do_not_count_however_long_the_message_is() -> None:
+    strings = b'["' + b'","'.join([b"12345678 12345678 " * 10] * (2 * bounds.MOST_SPELLED // 180)) + b'"]'
+    assert len(strings) > 2 * bounds.MOST_SPELLED
+    assert isinstance(message_with(strings), Call)
+
+
+def test_a_long_message_with_pairs_of_halves_and_an_unknown_member_is_whole() -> None:
+    text = b'"' + b"\\ud83d\\ude00" * (MOST_HALVES + 1) + b"x" * DAMAGED_LENGTH + b'"'
+    assert parse(b'{"jsonrpc":"2.0","id":7,"method":"m","z":%b}' % text) == Call(7, "m")
+
+
+def test_the_code_of_an_error_with_a_long_damaged_text_is_not_repaired() -> None:
+    text = b'{"jsonrpc":"2.0","id":7,"z":1,"error":{"code":3,"data":"' + b"\xff" * DAMAGED_LENGTH + b'"}}'
+    refused = parse(text)
+    assert isinstance(refused, Malformed)
+    assert (refused.pending, refused.answerable) == (7, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "length"), [(b'"\xff', bounds.DAMAGED.length), (b'["', bounds.MISFIT.length)], ids=["damaged", "misfit"]
+)
+def test_text_that_must_be_read_twice_is_read_up_to_a_length(text: bytes, length: int) -> None:
+    end = b'"' if text[:1] == b'"' else b'"]'
+    text = text + b"x" * (length - len(text + end)) + end
+    assert len(text) == length
+    wanted = str if end == b'"' else list[int]
+    if wanted is str:
+        assert codec.decode(text, str)
+    with pytest.raises(DecodeError, match=f"more than {length:,} bytes"):
+        codec.decode(text + b" ", wanted)
 
 
 @pytest.mark.parametrize("text", [b"[{,", b'[{,\\"', b"[{,\\\\", b"[{,\\n\xc3\xa4", b":,", b"1234567890"])

@@ -295,7 +295,7 @@ async def test_closing_lets_those_go_that_are_there_and_those_that_still_connect
 
 
 def test_what_an_agent_can_declare_follows_from_what_is_installed(monkeypatch):
-    assert mcp_capabilities() == v1.McpCapabilities(http=True, sse=True)
+    assert mcp_capabilities() == v1.McpCapabilities(http=True, sse=True, acp=True)
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     assert mcp_capabilities() == v1.McpCapabilities()
 

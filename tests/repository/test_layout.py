@@ -13,7 +13,7 @@ SOURCE = Path(__file__).parents[2] / "src"
 
 ORDER = """
 accord.folders accord.masking accord.printable accord.suggestions
-accord.last_lines
+accord.endpoints accord.last_lines accord.fences
 accord.errors accord.consent
 accord.extras
 accord.loading
@@ -22,6 +22,7 @@ accord.jsonrpc.frames accord.jsonrpc.bounds
 accord.jsonrpc.members
 accord.jsonrpc.messages accord.jsonrpc.endpoint
 accord.schema.base
+accord.schema.keeping
 accord.schema.hints accord.schema.legacy
 accord.schema.tolerant
 accord.schema.codec
@@ -46,28 +47,46 @@ accord.capabilities accord.spans accord.running accord.engine.trace_context
 accord.engine.peer
 accord.engine.context
 accord.engine.incoming
+accord.engine.interceptors
 accord.engine.handlers
 accord.testing
 accord.sizes accord.own_files
-accord.text
+accord.text accord.documents
 accord.state
 accord.store accord.services
 accord.mcp
 accord.agent
-accord.agent.asks accord.agent.content accord.agent.declared accord.agent.forms accord.agent.paths accord.agent.plan
-accord.agent.prompt_queue accord.agent.record accord.agent.store_errors
+accord.agent.negotiation
+accord.agent.voices
+accord.agent.asks accord.agent.cancellations accord.agent.content accord.agent.declared accord.agent.forms
+accord.agent.paths accord.agent.plans accord.agent.router
+accord.agent.plan
+accord.agent.subagent_updates accord.agent.told_errors
+accord.agent.entries
+accord.agent.survey
+accord.agent.folded_record
+accord.agent.replay_v1 accord.agent.replay_v2
+accord.agent.replay
+accord.agent.retelling
+accord.agent.prompt_queue accord.agent.providers accord.agent.record accord.agent.store_errors
+accord.agent.system_prompt
 accord.agent.connected_client accord.agent.permission accord.agent.updates
-accord.agent.commands accord.agent.config_options accord.agent.remote_terminal accord.agent.terminal_text
+accord.agent.activity accord.agent.adapted accord.agent.background accord.agent.commands accord.agent.compaction
+accord.agent.config_options accord.agent.remote_terminal accord.agent.terminal_text accord.agent.tool_life
 accord.agent.config
 accord.agent.remote_client
+accord.agent.files accord.agent.tool_command
 accord.agent.elicitation
-accord.agent.login accord.agent.tool
+accord.agent.login accord.agent.tool accord.agent.suggestions
 accord.agent.mcp
 accord.agent.session
 accord.agent.open_session
-accord.agent.lifecycle accord.agent.running_turn
+accord.agent.open_sessions accord.agent.running_turn
+accord.agent.lifecycle
+accord.agent.auth_status accord.agent.catalogue accord.agent.subagent
 accord.agent.turn
-accord.agent.definition accord.agent.functions
+accord.agent.definition accord.agent.functions accord.agent.insertion accord.agent.work
+accord.agent.second_version
 accord.agent.connection
 accord.agent.agent
 accord.client
@@ -75,6 +94,7 @@ accord.http accord.connection_block
 accord.agent_file
 accord.configuration
 accord.connecting
+accord.proxy
 accord.opening
 accord.sync
 accord.demo

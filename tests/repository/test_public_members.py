@@ -15,13 +15,15 @@ GUIDE = (Path(__file__).parents[2] / "docs" / "agents.md").read_text()
 MEMBERS = {
     "Agent": """
         info program on_prompt on_session on_config command login terminal_login environment_login on_login_check
-        on_logout
-        on on_request on_notification session serve run
+        on_logout on_auth_status provider on_suggest on_suggestion_outcome on_document_save on_document_focus
+        on before on_request on_notification session serve run
     """,
     "Session": """
-        id agent program cwd roots mcp_servers meta state title set_title client config modes models commands
-        permissions resources mcp resolve history tool_call fold send save
+        id agent program cwd roots mcp_servers meta answer_meta system_prompt state title set_title info_meta
+        set_info_meta client config modes models commands
+        permissions resources mcp resolve history tool_call fold send notice compaction on save start work
     """,
+    "Provider": "id supports required default check",
     "Config": "select switch remove values set",
     "Modes": "offer current set",
     "Commands": "add remove",
@@ -29,11 +31,21 @@ MEMBERS = {
     "RemoteTerminal": "id is_released output wait kill run_out",
     "Turn": """
         text prompt command arguments meta answer_meta context session client cwd
-        say think say_as_user end_message notice send plan tool ask elicit elicit_url usage tokens start
+        say think say_as_user end_message notice send plan plan_document tool subagent ask elicit elicit_url usage
+        tokens provider start prompts files
     """,
+    "Subagent": """
+        text prompt command arguments meta answer_meta context session client cwd
+        say think say_as_user end_message notice send plan plan_document tool subagent ask elicit elicit_url usage
+        tokens provider start prompts files
+        id title was_cancelled retitle instruct report
+    """,
+    "TurnPlan": "id entries start done mark add step send remove",
+    "PlanDocument": "id replace remove",
+    "RunningCompaction": "id status is_shown summary fail",
     "Tool": """
         id title kind status text content diff terminal clear locations raw_input raw_output retitle ask elicit
-        elicit_url start fail
+        elicit_url start fail is_cancelled command
     """,
 }
 
@@ -42,7 +54,7 @@ MEMBERS = {
 async def objects():
     """One live object of each class."""
     agent = accord.Agent("shows")
-    found = {"Agent": agent}
+    found = {"Agent": agent, "Provider": agent.provider("main", supports=["openai"])}
 
     @agent.on_prompt
     async def show(turn: accord.Turn) -> None:
@@ -51,7 +63,10 @@ async def objects():
             terminal = session.client.terminal("true")
             found.update(Session=session, Turn=turn, Tool=tool, RemoteTerminal=terminal)
             found.update(Config=session.config, Modes=session.modes, Models=session.models)
-            found.update(Commands=session.commands)
+            found.update(Commands=session.commands, RunningCompaction=session.compaction())
+            found.update(TurnPlan=await turn.plan("Look"), PlanDocument=await turn.plan_document("# Look"))
+        async with turn.subagent("Look") as subagent:
+            found.update(Subagent=subagent)
 
     async with accord.connect(agent) as remote:
         await (await remote.new_session("/")).prompt("go")

@@ -201,3 +201,44 @@ def test_the_schema_names_a_set_of_words_whatever_order_another_module_has_them_
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert "#/$defs/StringFormat" in done.stdout
+
+
+REVERSED_WORDS = """
+import sys
+from typing import Annotated, Literal, Optional
+from accord.schema.base import Mark, UnsetType
+kept = []
+for words in {words!r}:
+    known = Literal[tuple(reversed(words))]
+    kept += [Optional[known], known | UnsetType | None, known | UnsetType, list[known]]
+    kept += [Annotated[known, Mark.READ_OPEN], Annotated[Optional[known], Mark.DEFAULT_ON_ERROR]]
+"""
+DOCUMENTS = """
+import json
+from accord.schema.describe import json_schema
+print(json.dumps([json_schema(version, unstable=unstable) for version in (1, 2) for unstable in (False, True)]))
+"""
+
+
+def sets_of_words(described):
+    """Every set of words in a JSON Schema."""
+    if isinstance(described, dict):
+        named = described.get("oneOf") or described.get("anyOf") or []
+        found = [described.get("enum") or [], [it["const"] for it in named if isinstance(it, dict) and "const" in it]]
+        inner = list(described.values())
+    else:
+        found, inner = [], described if isinstance(described, list) else []
+    return {tuple(words) for words in found if words}.union(*map(sets_of_words, inner))
+
+
+def test_the_schema_does_not_depend_on_what_was_imported_before():
+    def printed(before):
+        return subprocess.run(
+            [sys.executable, "-c", before + DOCUMENTS], capture_output=True, text=True, check=True
+        ).stdout
+
+    alone = printed("")
+    words = sorted(sets_of_words(json.loads(alone)))
+    assert ("high", "medium", "low") in words
+    assert printed(REVERSED_WORDS.format(words=words)) == alone
+    assert printed("import accord.schema.v2, accord.http, accord.mcp, accord.schema.v1.nes\n") == alone

@@ -2,6 +2,7 @@
 
 import asyncio
 
+import msgspec
 import pytest
 
 from accord.errors import StoreError
@@ -291,6 +292,53 @@ async def test_a_cursor_of_another_list_is_refused(store, new):
 
 
 # Copies and ends
+
+
+async def test_a_list_may_be_of_archived_sessions_or_of_the_others(store, new):
+    for identifier in "abcd":
+        await store.create(new(identifier, archived=identifier in "bd"))
+    assert await all_sessions(store, size=1) == ["d", "c", "b", "a"]
+    assert await all_sessions(store, size=1, archived=True) == ["d", "b"]
+    assert await all_sessions(store, size=1, archived=False) == ["c", "a"]
+    assert await all_sessions(store, size=1, archived=False, cwd="/elsewhere") == []
+
+
+async def test_a_cursor_of_a_list_of_archived_sessions_is_refused_in_another_list(store, new):
+    for identifier in "abc":
+        await store.create(new(identifier, archived=True))
+    page = await store.page(size=1, archived=True)
+    assert len((await store.page(archived=True, cursor=page.next)).sessions) == 2
+    for archived in (False, None):
+        with pytest.raises(StoreError, match="another 'archived'"):
+            await store.page(archived=archived, cursor=page.next)
+
+
+async def test_a_session_can_be_amended_by_any_caller_and_its_holder_writes_on(store, new):
+    held = await store.create(new("a", title="old", settings={"mode": "ask"}))
+    before = await store.find("a")
+    await store.amend("a", Changes(title="new", archived=True, info={"a": [1, None]}))
+    assert await store.find("a") == msgspec.structs.replace(before, title="new", archived=True, info={"a": [1, None]})
+    await store.write(held, [b"1"], Changes(settings={}))
+    await store.amend("a", Changes(archived=False, info=None))
+    after = await store.find("a")
+    assert (after.title, after.archived, after.info, after.settings, after.hold) == ("new", False, None, {}, held.hold)
+    assert await all_updates(store, "a") == [b"1"]
+
+
+async def test_amending_nothing_changes_nothing(store, new):
+    await store.create(new("a", title="T"))
+    before = await store.find("a")
+    await store.amend("a", Changes())
+    assert await store.find("a") == before
+
+
+async def test_amending_a_session_of_another_owner_or_of_no_owner_fails(store, new):
+    await store.create(new("a", owner="ada"))
+    for identifier, owner in (("a", "eve"), ("a", ""), ("b", "ada"), ("\ud83d", "ada")):
+        with pytest.raises(StoreError) as raised:
+            await store.amend(identifier, Changes(title="stolen"), owner=owner)
+        assert raised.value.reason == "gone"
+    assert (await store.find("a", owner="ada")).title is None
 
 
 async def test_a_copy_has_the_updates_of_then_and_its_own_from_then_on(store, new):

@@ -11,7 +11,7 @@ import pytest
 
 from accord import SqliteStore, StoreError
 from accord.folders import data_folder
-from accord.store.base import StoredSession
+from accord.store.base import Changes, StoredSession
 from accord.store.database import FORMAT
 from accord.store.journal import CHECKPOINT_AFTER, LONG
 from tests.store.stores import all_sessions, all_updates
@@ -53,6 +53,26 @@ async def test_a_closed_store_opens_by_itself_when_it_is_used(file):
     await store.close()
     assert await all_sessions(store) == ["s"]
     await store.close()
+
+
+async def test_a_file_without_the_later_columns_is_read_and_can_be_read_by_older_versions_still(file):
+    async with SqliteStore(file) as store:
+        await store.create(StoredSession(id="a", cwd="/w", title="kept"))
+    change(file, "ALTER TABLE sessions DROP COLUMN info; ALTER TABLE sessions DROP COLUMN archived;")
+    async with SqliteStore(file) as store:
+        found = await store.find("a")
+        assert (found.title, found.info, found.archived) == ("kept", None, False)
+        await store.amend("a", Changes(archived=True))
+    older = sqlite3.connect(file)
+    assert older.execute("PRAGMA user_version").fetchone() == (1,)
+    older.close()
+    change(
+        file,
+        "INSERT INTO sessions (id, cwd, owner, roots, title, created, updated, settings, state, format, hold) "
+        "VALUES ('b', '/w', '', '[]', NULL, 0, 0, '{}', 'null', 1, 1);",
+    )
+    async with SqliteStore(file) as store:
+        assert [it.id for it in (await store.page(archived=False)).sessions] == ["b"]
 
 
 async def test_a_newer_format_is_refused_and_left_alone(file):

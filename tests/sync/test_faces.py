@@ -18,8 +18,12 @@ faces = importlib.util.module_from_spec(specification)
 specification.loader.exec_module(faces)
 
 PAIRS = {
+    "OpenDocument": (accord.OpenDocument, accord.sync.OpenDocument),
+    "Suggestion": (accord.Suggestion, accord.sync.Suggestion),
+    "Suggestions": (accord.Suggestions, accord.sync.Suggestions),
     "RemoteAgent": (accord.RemoteAgent, accord.sync.RemoteAgent),
     "RemoteSession": (accord.RemoteSession, accord.sync.RemoteSession),
+    "RemoteSubagent": (accord.RemoteSubagent, accord.sync.RemoteSubagent),
     "Reply": (accord.Reply, accord.sync.Reply),
     "SessionState": (SessionState, accord.sync.SessionState),
 }
@@ -46,7 +50,8 @@ def test_a_changed_signature_or_docstring_makes_a_module_outdated(tmp_path):
 
 
 def test_the_names_of_accord_sync_are_these():
-    names = "ConnectionBlock RemoteAgent RemoteSession Reply SessionState connect open".split()
+    names = "ConnectionBlock OpenDocument RemoteAgent RemoteSession RemoteSubagent Reply SessionState Suggestion"
+    names = [*names.split(), "Suggestions", "connect", "open"]
     assert dir(accord.sync) == names
     assert all(getattr(accord.sync, name) for name in names)
 

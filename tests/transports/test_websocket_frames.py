@@ -1,5 +1,6 @@
 """The frames of a WebSocket: ours against a library's, and what breaks the rules."""
 
+import sys
 import tracemalloc
 
 import pytest
@@ -192,6 +193,26 @@ def test_messages_behind_a_close_frame_are_not_delivered():
     assert frames.feed(texts([b"before"]) + close + texts([b"behind"])) == [(TEXT, b"before"), (CLOSE, closing(1000))]
     assert frames.feed(texts([b"later"])) == []
     assert frames.buffered == 0
+
+
+def test_a_read_full_of_pings_takes_work_in_proportion_to_their_number():
+    def calls_for(pings):
+        calls = 0
+
+        def count(frame, event, argument):
+            nonlocal calls
+            calls += event in ("call", "c_call")
+
+        frames = Frames(LIMIT, masked=True, first=LIMIT // 2)
+        sys.setprofile(count)
+        try:
+            found = frames.feed(b"\x89\x80\x00\x00\x00\x00" * pings)
+        finally:
+            sys.setprofile(None)
+        assert len(found) == pings
+        return calls
+
+    assert calls_for(4_000) < 3 * calls_for(2_000)
 
 
 def test_a_message_of_many_small_fragments_costs_its_bytes_and_nothing_for_each_fragment():

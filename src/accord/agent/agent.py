@@ -5,17 +5,33 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Generic, cast, get_args
+from typing import Any, Generic, cast, get_args, overload
 
 from accord.agent.commands import Command
 from accord.agent.connection import AgentConnection
 from accord.agent.content import Accepted, Accepts
 from accord.agent.definition import AgentDefinition
-from accord.agent.functions import CommandT, LoginCheckT, LoginT, LogoutT, PromptResultT, ResultT
+from accord.agent.functions import (
+    AuthStatusT,
+    CommandT,
+    FocusedFunctionT,
+    LoginCheckT,
+    LoginT,
+    LogoutT,
+    OutcomeFunctionT,
+    PromptResultT,
+    ResultT,
+    SavedFunctionT,
+    SuggestFunctionT,
+)
 from accord.agent.login import Way, variables_are_set
+from accord.agent.negotiation import VERSIONS, Version
 from accord.agent.permission import PermissionMemory, Remembered
 from accord.agent.prompt_queue import SecondPrompt
+from accord.agent.providers import Provider
 from accord.agent.session import Session, StateT
+from accord.agent.suggestions.functions import Wish
+from accord.agent.system_prompt import Mode, check_modes
 from accord.agent.turn import Turn
 from accord.arguments import (
     check_callable,
@@ -26,8 +42,10 @@ from accord.arguments import (
     registered_once,
     wrong_type,
 )
+from accord.endpoints import Endpoint
 from accord.engine.context import Context
 from accord.engine.handlers import MessageT, RawHandlerT, Registrar
+from accord.engine.interceptors import Interception
 from accord.engine.limits import Limits
 from accord.running import OWNER, Unwritable, explain_at_a_terminal, run_until_the_end
 from accord.schema import v1
@@ -55,6 +73,7 @@ class Agent(Generic[StateT]):
 
         agent.run()
 
+    `versions` are the versions of the protocol that it serves; each client gets the highest that it knows, too.
     `accepts` names what prompts may hold besides text and links: `image`, `audio`, `embedded`. With `local`, files and
     terminals that a client does not lend are those of the machine that the agent runs on. `second_prompt` says
     what becomes of a prompt in a session that works on one. `remember` says how far a user's "always" reaches.
@@ -62,7 +81,10 @@ class Agent(Generic[StateT]):
     class of `session.state`, which is made without arguments, and kept with the session: `Agent(state=Notes)` is an
     `Agent[Notes]`, and its functions may take a `Turn[Notes]` and a `Session[Notes]`.
     `capabilities` changes what is declared, which otherwise follows from what is registered. `unstable` lets out what
-    is only proposed.
+    is only proposed. `keep_unknown` is for an agent that passes on what clients send: it keeps the members that our
+    types do not know, see docs/engine.md.
+    `system_prompts` says what a client's system prompt may do to yours: `append` to it, or
+    `override` it; see `session.system_prompt`.
     """
 
     def __init__(
@@ -71,6 +93,7 @@ class Agent(Generic[StateT]):
         *,
         version: str = "0",
         title: str | None = None,
+        versions: Sequence[Version] = VERSIONS,
         accepts: Collection[Accepted] = (),
         local: bool | Sequence[LentService] = False,
         second_prompt: SecondPrompt = "queue",
@@ -83,9 +106,17 @@ class Agent(Generic[StateT]):
         debug: bool = False,
         limits: Limits | None = None,
         spans: Spans | None = None,
+        keep_unknown: bool = False,
+        system_prompts: Collection[Mode] = (),
     ) -> None:
         check_text("Agent(name)", name)
         check_word("second_prompt", second_prompt, get_args(SecondPrompt))
+        served = _versions(versions)
+        if second_prompt == "reject" and 2 in served:
+            raise ValueError(
+                "second_prompt='reject' needs versions=(1,): in version 2 a prompt cannot be refused because the "
+                "session works; use 'queue', 'cancel_first' or 'steer'"
+            )
         check_word("remember", remember, get_args(Remembered))
         check_sequence("Agent(accepts=...)", "words", accepts)
         if state is not None and not isinstance(cast("object", state), type):
@@ -94,6 +125,7 @@ class Agent(Generic[StateT]):
             info=v1.Implementation(name, version, title),
             accepts=Accepts(accepts),
             local=_local(local),
+            versions=served,
             second_prompt=second_prompt,
             store=_store(store),
             titles_sessions=store is not None,
@@ -103,8 +135,10 @@ class Agent(Generic[StateT]):
             debug=debug,
             limits=limits,
             spans=spans,
+            keep_unknown=keep_unknown,
             permission_memory=PermissionMemory() if remember == "agent" else None,
             change_capabilities=capabilities,
+            system_prompts=check_modes(system_prompts),
         )
         self._serving = 0
 
@@ -162,6 +196,54 @@ class Agent(Generic[StateT]):
             return function
 
         return register
+
+    # Next edit suggestions
+
+    @overload
+    def on_suggest(self, function: SuggestFunctionT, /) -> SuggestFunctionT: ...
+    @overload
+    def on_suggest(
+        self, /, *, context: Collection[Wish] | Mapping[Wish, int | None] = ()
+    ) -> Callable[[SuggestFunctionT], SuggestFunctionT]: ...
+    def on_suggest(
+        self,
+        function: Callable[..., Any] | None = None,
+        /,
+        *,
+        context: Collection[Wish] | Mapping[Wish, int | None] = (),
+    ) -> Callable[..., Any]:
+        """Suggest what the user may do next with this function, which takes a `SuggestionRequest`.
+
+        It returns suggestions, the best first, made by the request's methods. `context` names what clients shall send
+        along, such as `["diagnostics"]`, or `{"edit_history": 6}` for the last six. Suggestions are only proposed, so
+        the agent needs `unstable=True`.
+        """
+        if not self._definition.unstable:
+            raise ValueError("suggestions are not part of the stable protocol: write Agent(..., unstable=True)")
+
+        def register(function: Callable[..., Any]) -> Callable[..., Any]:
+            self._definition.suggestions.register(function, context)
+            return function
+
+        return register if function is None else register(function)
+
+    def on_suggestion_outcome(self, function: OutcomeFunctionT) -> OutcomeFunctionT:
+        """Call this function with a suggestion and what became of it: `accepted`, or why not, such as `rejected`."""
+        registered_once("@agent.on_suggestion_outcome", self._definition.suggestions.outcome, function)
+        self._definition.suggestions.outcome = function
+        return function
+
+    def on_document_save(self, function: SavedFunctionT) -> SavedFunctionT:
+        """Call this function with each document that the user saves while suggestions are asked for."""
+        registered_once("@agent.on_document_save", self._definition.suggestions.saved, function)
+        self._definition.suggestions.saved = function
+        return function
+
+    def on_document_focus(self, function: FocusedFunctionT) -> FocusedFunctionT:
+        """Call this function with each document that the user turns to, and the offset of the cursor in it."""
+        registered_once("@agent.on_document_focus", self._definition.suggestions.focused, function)
+        self._definition.suggestions.focused = function
+        return function
 
     # Logging in and out
 
@@ -230,11 +312,62 @@ class Agent(Generic[StateT]):
         self._definition.logins.logout = function
         return function
 
+    def on_auth_status(self, function: AuthStatusT) -> AuthStatusT:
+        """Ask this function to which accounts the user is logged in; it returns a list of `v1.AuthAccount`, or a state.
+
+        The state is a word of the protocol: `authenticated`, `unauthenticated`, `not_required` or `unknown`. With None,
+        it follows from the logins. A client is told after each login and logout, and when it asks.
+        """
+        registered_once("@agent.on_auth_status", self._definition.logins.status, function)
+        self._definition.logins.status = function
+        return function
+
+    # Models
+
+    def provider(
+        self,
+        provider_id: str,
+        *,
+        supports: Sequence[str],
+        required: bool = False,
+        default: Endpoint | None = None,
+    ) -> Provider:
+        """Let clients say where the models of this provider are reached: `turn.provider(provider_id)` has the endpoint.
+
+        `supports` names the kinds of API that it may have, such as `anthropic` and `openai`. `default` is the endpoint
+        while the client has set none. A `required` provider cannot be disabled. What a client sets belongs to its
+        connection, and is kept in memory only.
+        """
+        check_text("agent.provider()", provider_id)
+        check_sequence("agent.provider(supports=...)", "kinds of API", supports)
+        if not supports:
+            raise ValueError("agent.provider(supports=...) must name at least one kind of API, got none")
+        if default is not None and not isinstance(cast("object", default), Endpoint):
+            raise wrong_type("agent.provider(default=...)", "an Endpoint", default)
+        if default is not None and default.api_type not in supports:
+            raise ValueError(
+                f"agent.provider(default=...) must have one of the APIs {', '.join(supports)}, got {default.api_type!r}"
+            )
+        if any(it.id == provider_id for it in self._definition.providers):
+            raise ValueError(f"the provider {provider_id!r} is registered already; each id can be used once")
+        provider = Provider(provider_id, supports, required=required, default=default)
+        self._definition.providers.append(provider)
+        return provider
+
     # The low level's way
 
     def on(self, message: type[MessageT]) -> Registrar[MessageT]:
         """Handle this message of the protocol, or one of your own, in the low level's way: it goes before ours."""
-        return self._definition.handlers.on(message)
+        return self._definition.handlers_of(message).on(message)
+
+    def before(self, message: type[MessageT]) -> Interception[MessageT]:
+        """Call a function with this message before what handles it: ours, or what you registered with `on`.
+
+        The function takes the message, and a `Context` if it wants one. It returns None to let the message go on, a
+        message of the same class to let that go on in its place, or the answer, which ends the way; it may raise
+        `RequestError`. For a notification, True ends the way. What the decorator is called on has a `remove`.
+        """
+        return self._definition.handlers.before(message)
 
     def on_request(self, method: str) -> Callable[[RawHandlerT], RawHandlerT]:
         """Handle a request by its method, in plain JSON values."""
@@ -294,6 +427,13 @@ def _local(local: bool | Sequence[LentService]) -> LocalHost | None:
         check_sequence("Agent(local=...)", "services", local)
     services = [Files(), Terminals()] if local is True else local or ()
     return LocalHost(services) if services else None
+
+
+def _versions(versions: Sequence[Version]) -> tuple[Version, ...]:
+    check_sequence("Agent(versions=...)", "versions of the protocol", versions)
+    if not versions or any(type(it) is not int or it not in VERSIONS for it in cast("Sequence[object]", versions)):
+        raise ValueError(f"versions must be one or more of {', '.join(map(str, VERSIONS))}, got {versions!r}")
+    return tuple(version for version in VERSIONS if version in versions)
 
 
 def _store(store: Store | str | Path | None) -> Store:

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from accord.agent.asks import Asks
+from accord.agent.negotiation import Version
+from accord.agent.voices.base import Voice
+from accord.agent.voices.first import FirstVoice
 from accord.capabilities import Capabilities
+from accord.engine.interceptors import Interceptors
 from accord.engine.peer import Peer
 from accord.schema import v1
 from accord.services.local import HelpedPeer, LocalHost
 from accord.services.service import ServedSession
 from accord.tasks import Tasks
+
+if TYPE_CHECKING:
+    from accord.mcp.over_acp.served_over_acp import LinesToClient
 
 
 class ConnectedClient(msgspec.Struct):
@@ -22,8 +31,38 @@ class ConnectedClient(msgspec.Struct):
     peer: Peer
     local: LocalHost | None = None
     """Services of this machine, for what the client does not lend."""
+    interceptors: Interceptors = msgspec.field(default_factory=Interceptors)
+    """The handlers of single sessions."""
     info: v1.Implementation | None = None
     """The client's name and version, once `initialize` has told them."""
+    version: Version = 1
+    """The version of the protocol that this connection has."""
+    mcp_lines: LinesToClient | None = None
+    """The MCP connections to servers that the client itself offers; made when the first is needed."""
+
+    def voice(self) -> Voice:
+        """How a session of this connection speaks."""
+        if self.version == 1:
+            return FirstVoice()
+        from accord.agent.voices.second import SecondVoice  # loads the types of version 2
+
+        return SecondVoice()
+
+    def asks(self, voice: Voice | None = None) -> Asks:
+        """What sends requests to the client, in the words of version 1 whatever the version is."""
+        if self.version == 1:
+            return self.peer
+        from accord.agent.voices.questions import SecondAsks
+
+        return SecondAsks(self.peer, voice)
+
+    def on_in_session(self, session_id: v1.SessionId, message: Any, handler: Callable[..., Any]) -> Callable[[], None]:
+        """Handle this message in one session from now on; the result removes the handler."""
+        if self.version == 2:
+            from accord.agent.adapted import adapted_handler
+
+            message, handler = adapted_handler(message, handler)
+        return self.interceptors.of_session(message, session_id, handler)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -33,9 +72,18 @@ class ConnectedClient(msgspec.Struct):
         """Whether requests that need this capability are answered, by the client or by this machine."""
         return self.capabilities.has(capability) or (self.local is not None and self.local.capabilities.has(capability))
 
-    def asked_for(self, session: ServedSession) -> Asks:
+    def lines(self) -> LinesToClient:
+        """What connects with MCP servers that the client itself offers."""
+        from accord.mcp.over_acp.served_over_acp import LinesToClient
+
+        if self.mcp_lines is None:
+            self.mcp_lines = LinesToClient(self.peer)
+        return self.mcp_lines
+
+    def asked_for(self, session: ServedSession, voice: Voice) -> Asks:
         """What answers this session's requests."""
-        return self.peer if self.local is None else HelpedPeer(self.peer, self.local, session)
+        asks = self.asks(voice)
+        return asks if self.local is None else HelpedPeer(asks, self.peer, self.local, session)
 
 
 class SessionClient(msgspec.Struct, frozen=True):

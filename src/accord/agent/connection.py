@@ -4,30 +4,39 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from typing import cast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, cast
 
+from accord.agent.auth_status import AuthStatus
+from accord.agent.catalogue import Catalogue
 from accord.agent.connected_client import ConnectedClient
 from accord.agent.content import check_prompt
 from accord.agent.definition import AgentDefinition
 from accord.agent.lifecycle import Lifecycle
 from accord.agent.login import Authentication
+from accord.agent.negotiation import Version
 from accord.agent.open_session import OpenSession, SessionSurroundings
 from accord.agent.prompt_queue import CANCELLED
+from accord.agent.providers import ConnectionProviders
 from accord.agent.remote_client import ClientLink
+from accord.agent.router import Router
 from accord.agent.running_turn import RunningTurn, meant_by
-from accord.agent.store_errors import told
-from accord.agent.turn import Turn
+from accord.agent.store_errors import not_found, told
+from accord.agent.turn import AddedPrompt, Turn
+from accord.agent.work import work_in
 from accord.capabilities import Capabilities
 from accord.engine.context import Context
 from accord.engine.handlers import Handlers
 from accord.engine.peer import Peer
+from accord.engine.routes import Routes
 from accord.errors import StoreError
 from accord.schema import v1
 from accord.schema.v1.prompt import StopReason
 from accord.tasks import Tasks
 from accord.transports.base import Transport
 
-VERSION = 1
+if TYPE_CHECKING:
+    from accord.agent.insertion import Insertion
 
 REFUSAL = "refusal"
 
@@ -47,13 +56,30 @@ class AgentConnection:
             debug=agent.debug,
             limits=agent.limits,
             spans=agent.spans,
+            keep_unknown=agent.keep_unknown,
         )
         self._client = ConnectedClient(self._peer, agent.local)
         self._authentication = Authentication(
-            agent.logins, ClientLink(self._client, self._peer), unstable=agent.unstable
+            agent.logins, lambda: ClientLink(self._client, self._client.asks()), unstable=agent.unstable
         )
-        self._lifecycle = Lifecycle(self._surroundings(), self._authentication, agent.store, owner, agent.opened)
-        self._peer.handle(self._handlers())
+        self._lifecycle = Lifecycle(
+            self._surroundings(),
+            self._authentication,
+            agent.store,
+            owner,
+            agent.opened,
+            agent.open_sessions,
+            archives=self._offers.has("session_capabilities.archive"),
+        )
+        self._catalogue = Catalogue(self._lifecycle, self._authentication, agent.store, owner, agent.open_sessions)
+        self._auth_status = AuthStatus(
+            self._authentication, agent.logins.status, self._peer, is_declared=self._offers.has("auth.status")
+        )
+        self._authentication.told = self._auth_status.tell
+        self._providers = ConnectionProviders(agent.providers)
+        self._handlers_of: dict[Version, Handlers] = {}
+        self._router = Router(agent.served_versions, self._routes_of, self._choose)
+        self._choose(min(agent.served_versions))
         self._peer.home = self
 
     def _surroundings(self) -> SessionSurroundings:
@@ -69,6 +95,8 @@ class AgentConnection:
             commands=self._agent.commands,
             titles_sessions=self._agent.titles_sessions,
             state_type=self._agent.state_type,
+            system_prompts=self._agent.system_prompts,
+            work=work_in,
         )
 
     async def run(self) -> None:
@@ -84,7 +112,41 @@ class AgentConnection:
         """The open session with this id; RequestError if it is not open."""
         return self._lifecycle.session(session_id)
 
-    def _handlers(self) -> Handlers:
+    # Versions
+
+    def _choose(self, version: Version) -> None:
+        """Handle what this version has from now on; before `initialize`, only that can arrive."""
+        if version in self._handlers_of and self._client.version == version:
+            return
+        self._client.version = version
+        self._peer.handle_only(self._handlers(version), self._router)
+
+    def _routes_of(self, version: Version) -> Routes:
+        routes = Routes()
+        self._handlers(version).add_routes(routes, self._peer)
+        return routes
+
+    def _handlers(self, version: Version) -> Handlers:
+        if version not in self._handlers_of:
+            first = self._first_version()
+            self._handlers_of[version] = first if version == 1 else self._second_version(first)
+        return self._handlers_of[version]
+
+    def _second_version(self, first: Handlers) -> Handlers:
+        from accord.agent.second_version import SecondVersion  # loads the types of version 2
+
+        methods = SecondVersion(
+            self._agent,
+            self._declared,
+            self._client,
+            self._authentication,
+            self._lifecycle,
+            self._work_on,
+            self._log_out,
+        )
+        return methods.handlers(first)
+
+    def _first_version(self) -> Handlers:
         """The protocol's methods, and over them what the author handles for himself."""
         handlers = Handlers()
         handlers.on(v1.InitializeRequest)(self._initialize)
@@ -97,7 +159,18 @@ class AgentConnection:
         if self._agent.logins.ways:
             handlers.on(v1.AuthenticateRequest)(self._authenticate)
         if self._agent.logins.logout is not None:
-            handlers.on(v1.LogoutRequest)(self._logout)
+            handlers.on(v1.LogoutRequest)(self._log_out)
+        if self._agent.suggestions.suggest is not None:
+            from accord.agent.suggestions.sessions import SuggestionSessions
+
+            SuggestionSessions(self._agent.suggestions, self._peer, self._authentication.require).register(handlers)
+        if self._agent.unstable:
+            self._catalogue.register(handlers)
+        if self._agent.unstable or self._agent.logins.status is not None:
+            handlers.on(v1.AuthStatusRequest)(self._auth_status.answer)
+        if self._agent.providers:
+            self._providers.register(handlers)
+        handlers.interceptors.append(self._client.interceptors)
         return self._agent.handlers.over(handlers)
 
     # Who is there
@@ -106,16 +179,18 @@ class AgentConnection:
         # initialization, Version Negotiation: the same version if it is supported, else the latest that is.
         self._client.info = request.client_info
         methods = self._authentication.methods(self._peer.capabilities)
-        return v1.InitializeResponse(VERSION, self._declared, methods, self._agent.info)
+        declared = self._agent.suggestions.declared(self._declared, request.client_capabilities)
+        return v1.InitializeResponse(1, declared, methods, self._agent.info)
 
     async def _authenticate(self, request: v1.AuthenticateRequest, context: Context) -> None:
         await self._authentication.authenticate(request, context)
 
-    async def _logout(self, _: v1.LogoutRequest) -> None:
+    async def _log_out(self, _: object, context: Context) -> None:
         # rfd-logout-method: sessions are ended, or refused until the user has logged in again; here, refused.
         for session in self._lifecycle.sessions.values():
             session.turns.cancel()
         await self._authentication.logout()
+        context.after_response(self._auth_status.tell)
 
     # Settings
 
@@ -139,6 +214,12 @@ class AgentConnection:
     # Turns
 
     async def _prompt(self, request: v1.PromptRequest, context: Context) -> v1.PromptResponse:
+        return await self._work_on(request, context)
+
+    async def _work_on(
+        self, request: v1.PromptRequest, context: Context, insertion: Insertion | None = None
+    ) -> v1.PromptResponse:
+        """Work on a prompt; in version 2, `insertion` answers it and tells how the work ends."""
         await self._authentication.require()
         session = self.session(request.session_id)
         check_prompt(request.prompt, self._offers)
@@ -148,14 +229,20 @@ class AgentConnection:
         running = RunningTurn(session, context, place)
         turn = Turn(running, request)
         context.on_cancel(place.cancel)
-        place.when_overdue(functools.partial(self._answer_without, running, turn))
+        place.when_taken(functools.partial(self._add_to_turn, session, context, turn, insertion))
+        place.when_overdue(functools.partial(self._answer_without, running, turn, insertion))
+        inserted = None if insertion is None else functools.partial(insertion.happens, running, turn, place)
         try:
             with place:
                 if await place.comes():
-                    place.stop_reason = await self._work(running, turn)
+                    place.stop_reason = await self._work(running, turn, inserted)
+            if place.joins is not None and insertion is None:
+                place.stop_reason = await place.ended()
         except StoreError as error:
             if error.reason in ("taken", "gone"):
                 await self._lifecycle.let_go(session)
+            if insertion is not None and error.reason == "taken":
+                raise not_found(session.id) from error  # version 2: a session that is not active here is not found
             raise told(error, session.id) from error
         return self._response(running, turn, place.stop_reason)
 
@@ -163,9 +250,18 @@ class AgentConnection:
         usage = running.spent if self._agent.unstable else None
         return v1.PromptResponse(cast("StopReason", stop_reason), usage, meta=turn.answer_meta or None)
 
-    async def _work(self, running: RunningTurn, turn: Turn) -> str:
+    async def _add_to_turn(
+        self, session: OpenSession, context: Context, turn: Turn, insertion: Insertion | None
+    ) -> AddedPrompt:
+        """Make a prompt part of the turn that takes it."""
+        inserted = None if insertion is None else functools.partial(insertion.joins, session, context)
+        await session.begin_turn(turn.prompt, inserted)
+        return AddedPrompt(turn.prompt, turn.meta)
+
+    async def _work(self, running: RunningTurn, turn: Turn, inserted: Callable[[str], None] | None = None) -> str:
         session = running.session
-        await session.begin_turn(turn.prompt)
+        running.endpoints = self._providers.current
+        await session.begin_turn(turn.prompt, inserted)
         try:
             try:
                 async with running.tasks:
@@ -179,12 +275,13 @@ class AgentConnection:
             await session.face.save()
         return stop_reason
 
-    def _answer_without(self, running: RunningTurn, turn: Turn) -> None:
+    def _answer_without(self, running: RunningTurn, turn: Turn, insertion: Insertion | None) -> None:
         """Answer a prompt whose work does not end though it was cancelled."""
         running.end()
+        if insertion is not None:
+            insertion.is_overdue(running, turn)
+            return
         running.context.answer(self._response(running, turn, CANCELLED))
 
     def _cancel(self, notification: v1.CancelNotification) -> None:
-        session = self._lifecycle.sessions.get(notification.session_id)
-        if session is not None:
-            session.turns.cancel()
+        self._lifecycle.cancel(notification.session_id)

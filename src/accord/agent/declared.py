@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import reduce
 from typing import Any
 
@@ -38,19 +39,51 @@ LASTING = {
 """What every agent handles, for every agent has a store."""
 
 
-def capabilities(prompt: v1.PromptCapabilities, handlers: Handlers, *, can_log_out: bool) -> v1.AgentCapabilities:
-    """The capabilities of an agent that takes this in prompts, and has these handlers of its own."""
+PROPOSED = {
+    v1.ArchiveSessionRequest,
+    v1.SessionStatusRequest,
+    v1.SetSessionTitleRequest,
+    v1.AuthStatusRequest,
+}
+"""What an agent handles as well where its author lets out what is only proposed."""
+
+_OVERRIDE = v1.SessionSystemPromptModeCapabilities(v1.SessionSystemPromptOverrideCapabilities())
+
+
+def capabilities(
+    prompt: v1.PromptCapabilities,
+    handlers: Handlers,
+    *,
+    can_log_out: bool,
+    unstable: bool = False,
+    tells_auth_status: bool = False,
+    has_providers: bool = False,
+    system_prompts: Collection[str] = (),
+) -> v1.AgentCapabilities:
+    """The capabilities of an agent that takes this in prompts, and has these handlers of its own.
+
+    What is only proposed is declared where the author registered something for it, or with `unstable`.
+    """
     handled: set[Any] = {message for message in _YES if handlers.handles(message)} | LASTING
-    if can_log_out:
-        handled.add(v1.LogoutRequest)
+    handled |= PROPOSED if unstable else set()
+    handled |= {v1.LogoutRequest} if can_log_out else set()
+    handled |= {v1.AuthStatusRequest} if tells_auth_status else set()
+    handled |= {v1.ListProvidersRequest} if has_providers else set()
     bare = v1.AgentCapabilities(
         prompt_capabilities=prompt,
         mcp_capabilities=mcp_capabilities(),
         session_capabilities=v1.SessionCapabilities(
-            additional_directories=v1.SessionAdditionalDirectoriesCapabilities()
+            additional_directories=v1.SessionAdditionalDirectoriesCapabilities(),
+            system_prompt=_system_prompt(system_prompts),
         ),
     )
     return reduce(lambda declared, message: _with(declared, message.__needs__, _YES[message]), handled, bare)
+
+
+def _system_prompt(modes: Collection[str]) -> v1.SessionSystemPromptCapabilities | None:
+    if not modes:
+        return None
+    return v1.SessionSystemPromptCapabilities(_OVERRIDE if "override" in modes else None)
 
 
 def _with(declared: Any, path: str, value: Any) -> Any:

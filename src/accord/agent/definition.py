@@ -1,13 +1,13 @@
 """`AgentDefinition`: the settings and functions that an author registered with an `Agent`.
 
-Connections read it. It holds nothing live, so one definition serves many connections.
+Connections read it. It holds nothing of one connection, so one definition serves many connections.
 """
 
 from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from typing import Any, cast, get_args
 
@@ -17,9 +17,14 @@ from accord.agent import declared
 from accord.agent.commands import Command, call, called_by
 from accord.agent.content import Accepts
 from accord.agent.login import Logins
+from accord.agent.negotiation import VERSIONS, Version
+from accord.agent.open_sessions import OpenSessions
 from accord.agent.permission import PermissionMemory
 from accord.agent.prompt_queue import SecondPrompt
+from accord.agent.providers import Provider
 from accord.agent.session import Session
+from accord.agent.suggestions.functions import SuggestionFunctions
+from accord.agent.system_prompt import Mode
 from accord.agent.turn import Turn
 from accord.engine.handlers import Handlers
 from accord.engine.limits import Limits
@@ -39,6 +44,8 @@ class AgentDefinition(msgspec.Struct, kw_only=True):
     accepts: Accepts
     local: LocalHost | None
     """Services of this machine, for what a client does not lend."""
+    versions: tuple[Version, ...] = VERSIONS
+    """The versions of the protocol that the author wants to serve."""
     second_prompt: SecondPrompt
     store: Store
     """Where the sessions live."""
@@ -54,12 +61,24 @@ class AgentDefinition(msgspec.Struct, kw_only=True):
     permission_memory: PermissionMemory | None
     """What the user said "always" to, where all sessions share it."""
     change_capabilities: Callable[[v1.AgentCapabilities], v1.AgentCapabilities] | None
-    handlers: Handlers = msgspec.field(default_factory=Handlers)
+    keep_unknown: bool = False
+    """Whether what clients send keeps the members that its types do not know."""
+    handlers: Handlers = msgspec.field(default_factory=lambda: Handlers(versions=(1,)))
     """The messages that the author handles on the low level."""
+    second_handlers: Handlers = msgspec.field(default_factory=Handlers)
+    """Those of version 2."""
     commands: list[Command] = msgspec.field(default_factory=list[Command])
     """The slash commands that every session begins with."""
     logins: Logins = msgspec.field(default_factory=Logins)
     """The ways to log in and out."""
+    suggestions: SuggestionFunctions = msgspec.field(default_factory=SuggestionFunctions)
+    """The functions for next edit suggestions."""
+    providers: list[Provider] = msgspec.field(default_factory=list["Provider"])
+    """The providers of models that clients may configure."""
+    system_prompts: Sequence[Mode] = ()
+    """What a client's system prompt may do to the agent's own."""
+    open_sessions: OpenSessions = msgspec.field(default_factory=OpenSessions)
+    """The sessions that are open on any connection."""
     on_prompt: Callable[[Turn], Any] | None = None
     on_session: Callable[[Session], Any] | None = None
     on_config: Callable[[Session, str, Any], Any] | None = None
@@ -70,11 +89,27 @@ class AgentDefinition(msgspec.Struct, kw_only=True):
         return self.on_prompt is not None or bool(self.commands) or self.handlers.handles(v1.PromptRequest)
 
     @property
+    def served_versions(self) -> tuple[Version, ...]:
+        """The versions of the protocol that connections serve, in order.
+
+        A handler that answers prompts on the low level serves the version of its class alone: prompts are what differs.
+        """
+        if self.on_prompt is not None or self.commands:
+            return self.versions
+        handled = {1: self.handlers.handles(v1.PromptRequest), 2: "session/prompt" in self.second_handlers.methods}
+        return tuple(version for version in self.versions if handled[version]) or self.versions
+
+    @property
     def program(self) -> str:
         """The module of the agent's code, and the agent's name. Remembered answers are kept under it."""
         module = getattr(self.on_prompt, "__module__", None) or "?"
         main = getattr(sys.modules.get(module), "__file__", None) if module == "__main__" else None
         return f"module {main or module} {self.info.name}"
+
+    def handlers_of(self, message: type[Any]) -> Handlers:
+        """Where a handler of this message belongs: with those of version 2, if only version 2 has the message."""
+        is_of_version_2 = message.__module__.startswith("accord.schema.v2.")
+        return self.second_handlers if is_of_version_2 and 2 in self.served_versions else self.handlers
 
     def declare(self) -> v1.AgentCapabilities:
         """What this agent can do, as it follows from what is registered."""
@@ -82,6 +117,10 @@ class AgentDefinition(msgspec.Struct, kw_only=True):
             self.accepts.capabilities(),
             self.handlers,
             can_log_out=self.logins.logout is not None,
+            unstable=self.unstable,
+            tells_auth_status=self.logins.status is not None,
+            has_providers=bool(self.providers),
+            system_prompts=self.system_prompts,
         )
         return capabilities if self.change_capabilities is None else self.change_capabilities(capabilities)
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TypeAlias
 from weakref import WeakValueDictionary
 
@@ -22,14 +22,18 @@ import msgspec
 
 from accord.agent.login import Authentication
 from accord.agent.open_session import OpenSession, SessionSurroundings
+from accord.agent.open_sessions import OpenSessions
 from accord.agent.paths import absolute, checked_folders
 from accord.agent.record import Record
 from accord.agent.session import Session
 from accord.agent.store_errors import not_found, telling, told
+from accord.agent.subagent_updates import session_of
+from accord.agent.system_prompt import SystemPrompt, system_prompt_of
 from accord.engine.context import Context
 from accord.engine.handlers import Handlers
 from accord.errors import RequestError, StoreError
 from accord.schema import v1
+from accord.schema.base import Json
 from accord.store.base import Store, StoredSession, now
 
 Options: TypeAlias = list[v1.SessionConfigOption] | None
@@ -45,6 +49,9 @@ class Lifecycle:
         store: Store,
         owner: str,
         on_session: Callable[[Session], Awaitable[None]],
+        open_sessions: OpenSessions,
+        *,
+        archives: bool,
     ) -> None:
         self.sessions: dict[str, OpenSession] = {}
         """The sessions that are open on this connection."""
@@ -53,6 +60,9 @@ class Lifecycle:
         self._store = store
         self._owner = owner
         self._on_session = on_session
+        self._open_sessions = open_sessions
+        self._archives = archives
+        """Whether clients are told that sessions can be archived."""
         self._changing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def register(self, handlers: Handlers) -> None:
@@ -71,7 +81,7 @@ class Lifecycle:
         with telling(""):
             stored = await self._store.create(self._blank(request))
             session = await self._begin(stored, request, context)
-        return v1.NewSessionResponse(session.id, *_choices(session))
+        return v1.NewSessionResponse(session.id, *_choices(session), meta=_answer_meta(session))
 
     async def fork(self, request: v1.ForkSessionRequest, context: Context) -> v1.ForkSessionResponse:
         await self._authentication.require()
@@ -79,10 +89,15 @@ class Lifecycle:
             source = await self._store.find(request.session_id, owner=self._owner)
             if source is None:
                 raise not_found(request.session_id)
-            fields = {"title": source.title, "settings": source.settings, "state": source.state}
+            fields = {
+                "title": source.title,
+                "settings": source.settings,
+                "state": source.state,
+                "info": source.info,
+            }
             copy = msgspec.structs.replace(self._blank(request), **fields)
             session = await self._begin(await self._store.copy(source.id, copy), request, context)
-        return v1.ForkSessionResponse(session.id, *_choices(session))
+        return v1.ForkSessionResponse(session.id, *_choices(session), meta=_answer_meta(session))
 
     async def load(self, request: v1.LoadSessionRequest, context: Context) -> v1.LoadSessionResponse:
         async with self._alone(request.session_id):
@@ -90,7 +105,7 @@ class Lifecycle:
             await session.record.replay(self._surroundings.client.peer)
             await self._opened(session)
             context.after_response(session.announce)
-        return v1.LoadSessionResponse(*_choices(session))
+        return v1.LoadSessionResponse(*_choices(session), meta=_answer_meta(session))
 
     async def resume(self, request: v1.ResumeSessionRequest, context: Context) -> v1.ResumeSessionResponse:
         async with self._alone(request.session_id):
@@ -98,10 +113,11 @@ class Lifecycle:
             await session.tell_usage()
             await self._opened(session)
             context.after_response(session.announce)
-        return v1.ResumeSessionResponse(*_choices(session))
+        return v1.ResumeSessionResponse(*_choices(session), meta=_answer_meta(session))
 
     def _blank(self, request: v1.NewSessionRequest | v1.ForkSessionRequest) -> StoredSession:
         cwd, *others = checked_folders(request.cwd, request.additional_directories)
+        self._system_prompt(request)
         at = now()
         return StoredSession(
             id=uuid.uuid4().hex,
@@ -133,6 +149,7 @@ class Lifecycle:
     async def _take(self, request: v1.LoadSessionRequest | v1.ResumeSessionRequest) -> OpenSession:
         """A session from the store, held from now on."""
         cwd, *others = checked_folders(request.cwd, request.additional_directories)
+        self._system_prompt(request)
         found = await self._store.find(request.session_id, owner=self._owner)
         if found is None:
             raise not_found(request.session_id)
@@ -155,10 +172,18 @@ class Lifecycle:
             self._surroundings,
             v1.SessionId(stored.id),
             checked_folders(stored.cwd, stored.roots),
-            Record(self._store, stored),
+            Record(self._store, stored, self._surroundings.client.version),
             mcp_servers=request.mcp_servers,
             meta=request.meta,
+            system_prompt=self._system_prompt(request),
         )
+
+    def _system_prompt(
+        self,
+        request: v1.NewSessionRequest | v1.LoadSessionRequest | v1.ResumeSessionRequest | v1.ForkSessionRequest,
+    ) -> SystemPrompt | None:
+        """What the client wants of the system prompt; RequestError for what the agent does not take."""
+        return system_prompt_of(request.system_prompt, self._surroundings.system_prompts)
 
     async def _opened(self, session: OpenSession) -> None:
         try:
@@ -168,6 +193,7 @@ class Lifecycle:
             raise
         session.open()
         self.sessions[session.id] = session
+        self._open_sessions.entered(self._owner, session, self._end)
 
     # Finding
 
@@ -183,8 +209,20 @@ class Lifecycle:
         await self._authentication.require()
         cwd = None if request.cwd is None else str(absolute(request.cwd, "$.cwd"))
         with telling(""):
-            page = await self._store.page(owner=self._owner, cwd=cwd, cursor=request.cursor)
-        return v1.ListSessionsResponse([_info(stored) for stored in page.sessions], page.next)
+            archived = archived_of(request.archived, exclude=self._archives)
+            page = await self._store.page(owner=self._owner, cwd=cwd, archived=archived, cursor=request.cursor)
+        infos = [_info(stored, tells_archived=self._archives) for stored in page.sessions]
+        return v1.ListSessionsResponse(infos, page.next)
+
+    def cancel(self, session_id: str) -> None:
+        """Cancel the turns of a session, or the subagent with this id, if the author allows that."""
+        session = self.sessions.get(session_of(session_id))
+        if session is None:
+            return
+        if session.id == session_id:
+            session.turns.cancel()
+        elif (stop := session.subagents.get(v1.SessionId(session_id))) is not None:
+            stop()
 
     # Ending
 
@@ -221,7 +259,12 @@ class Lifecycle:
     async def _end(self, session_id: str) -> None:
         session = self.sessions.pop(session_id, None)
         if session is not None:
+            self._open_sessions.left(self._owner, session)
             await session.close()
+
+    def alone(self, session_id: str) -> AbstractAsyncContextManager[None]:
+        """A block for one session's changes, which requires a login and turns store errors into answers."""
+        return self._alone(session_id)
 
     @asynccontextmanager
     async def _alone(self, session_id: str) -> AsyncGenerator[None]:
@@ -241,7 +284,37 @@ def _choices(session: OpenSession) -> tuple[v1.SessionModeState | None, Options,
     return config.mode_state(), config.options() or None, config.model_state()
 
 
-def _info(stored: StoredSession) -> v1.SessionInfo:
+def _answer_meta(session: OpenSession) -> dict[str, Json] | None:
+    return session.face.answer_meta or None
+
+
+def archived_of(wanted: str | None, *, exclude: bool) -> bool | None:
+    """Which sessions a list has: True for the archived ones, False for the others, None for all.
+
+    By default an agent that archives sessions leaves the archived ones out.
+    """
+    match wanted:
+        case None:
+            return False if exclude else None
+        case "exclude":
+            return False
+        case "include":
+            return None
+        case "only":
+            return True
+        case _:
+            raise RequestError.invalid_params(
+                f"archived must be exclude, include or only, got {wanted[:60]!r}", path="$.archived"
+            )
+
+
+def _info(stored: StoredSession, *, tells_archived: bool) -> v1.SessionInfo:
     return v1.SessionInfo(
-        v1.SessionId(stored.id), stored.cwd, list(stored.roots), stored.title, stored.updated.isoformat()
+        v1.SessionId(stored.id),
+        stored.cwd,
+        list(stored.roots),
+        stored.title,
+        stored.updated.isoformat(),
+        stored.archived if tells_archived else None,
+        meta=stored.info,
     )

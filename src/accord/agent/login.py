@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -40,6 +40,8 @@ class Logins(msgspec.Struct):
     ways: list[Way] = msgspec.field(default_factory=list["Way"])
     check: Callable[[], Any] | None = None
     logout: Callable[..., Any] | None = None
+    status: Callable[[], Any] | None = None
+    """Says to which accounts the user is logged in."""
 
     def add(self, way: Way) -> None:
         if any(it.id == way.id for it in self.ways):
@@ -62,12 +64,14 @@ class Login(Elicits):
 class Authentication:
     """Whether one connection is authenticated."""
 
-    def __init__(self, logins: Logins, client: ClientLink, *, unstable: bool) -> None:
+    def __init__(self, logins: Logins, client: Callable[[], ClientLink], *, unstable: bool) -> None:
         self._logins = logins
         self._client = client
         self._unstable = unstable
         self._open = not logins.ways
         self._was_left = False
+        self.told: Callable[[], Awaitable[None]] | None = None
+        """Called after the answer to a login."""
 
     def methods(self, capabilities: Capabilities) -> list[v1.AuthMethod]:
         """The ways in that this client can go, as it knows them."""
@@ -81,6 +85,13 @@ class Authentication:
             self._open = await self._is_logged_in()
         if not self._open:
             raise RequestError.auth_required()
+
+    async def state(self) -> str:
+        """Whether the user is logged in, in the words of `auth/status`."""
+        if not self._logins.ways:
+            return "not_required"
+        self._open = self._open or await self._is_logged_in()
+        return "authenticated" if self._open else "unauthenticated"
 
     async def _is_logged_in(self) -> bool:
         """Whether the user is logged in, by the function that the author registered for this."""
@@ -97,16 +108,26 @@ class Authentication:
         return isinstance(way.method, v1.AuthMethodTerminal)
 
     async def authenticate(self, request: v1.AuthenticateRequest, context: Context) -> None:
-        way = next((it for it in self._logins.ways if it.id == request.method_id), None)
+        await self.log_in(request.method_id, context)
+
+    def has_terminal_login(self, method_id: str) -> bool:
+        """Whether this is a login at a terminal, which clients of version 2 cannot request."""
+        return any(it.id == method_id and isinstance(it.method, v1.AuthMethodTerminal) for it in self._logins.ways)
+
+    async def log_in(self, method_id: str, context: Context) -> None:
+        """Go through this login; RequestError if there is none, or if it does not succeed."""
+        way = next((it for it in self._logins.ways if it.id == method_id), None)
         if way is None:
-            raise RequestError.invalid_params("unknown login method", methodId=request.method_id)
+            raise RequestError.invalid_params("unknown login method", methodId=method_id)
         if way.function is not None:
-            login = Login(self._client, request.method_id, context)
+            login = Login(self._client(), method_id, context)
             function = way.function
             takes_login = bool(inspect.signature(function).parameters)
             if _refuses(await _result(function(login) if takes_login else function())):
                 raise RequestError.auth_required("The login did not succeed")
         self._open = True
+        if self.told is not None:
+            context.after_response(self.told)
 
     async def logout(self) -> None:
         if self._logins.logout is not None:

@@ -7,22 +7,28 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from accord.agent.activity import SessionActivity
+from accord.agent.background import BackgroundTasks
+from accord.agent.cancellations import Cancellations
 from accord.agent.commands import Command, called_by, offered
 from accord.agent.config_options import ConfigOptions
 from accord.agent.connected_client import ConnectedClient, SessionClient
 from accord.agent.content import text_of
 from accord.agent.mcp import SessionServers
 from accord.agent.permission import PermissionMemory
+from accord.agent.plans import SessionPlans
 from accord.agent.prompt_queue import PromptQueue, SecondPrompt
 from accord.agent.record import Record, title_of
 from accord.agent.session import Session, SessionParts
+from accord.agent.system_prompt import Mode, SystemPrompt
 from accord.agent.updates import SessionUpdates
-from accord.errors import StoreError
+from accord.errors import ConnectionClosed, StoreError
 from accord.mcp.surroundings import Surroundings
 from accord.schema import v1
 from accord.schema.base import Json
@@ -33,7 +39,7 @@ from accord.tasks import Tasks
 log = logging.getLogger("accord")
 
 
-class SessionSurroundings(msgspec.Struct, frozen=True):
+class SessionSurroundings(msgspec.Struct, frozen=True, kw_only=True):
     """What every session of one connection needs of its agent and its connection."""
 
     client: ConnectedClient
@@ -55,6 +61,10 @@ class SessionSurroundings(msgspec.Struct, frozen=True):
     """Whether the first prompt is the title of a session that has none."""
     state_type: type[Any] | None = None
     """The class of `session.state`, where the store keeps it."""
+    system_prompts: Sequence[Mode] = ()
+    """What a client's system prompt may do to the agent's own."""
+    work: Callable[[OpenSession], AbstractAsyncContextManager[Any]]
+    """Begins work without a prompt."""
 
 
 class OpenSession:
@@ -69,12 +79,17 @@ class OpenSession:
         *,
         mcp_servers: Sequence[v1.McpServer] = (),
         meta: dict[str, Json] | None = None,
+        system_prompt: SystemPrompt | None = None,
     ) -> None:
         client = surroundings.client
         self.id = session_id
         self.record = record
         """Its place in the store."""
-        self.updates = SessionUpdates(record, client.peer, folders[0])
+        self.updates = SessionUpdates(record, client.peer, folders[0], client.voice())
+        self.activity = SessionActivity(self.updates)
+        """What the session does, as the client is told of it."""
+        self.cancels = Cancellations()
+        """What the client may cancel by itself."""
         self.config = ConfigOptions(self.updates, self._config_changed)
         """What the user chooses from."""
         self.asked: SessionClient
@@ -83,6 +98,9 @@ class OpenSession:
         self._errands = surroundings.errands
         self._on_config = surroundings.on_config
         self.turns = PromptQueue(surroundings.second_prompt, surroundings.cancel_grace)
+        self._background = BackgroundTasks(f"session {session_id}")
+        self._grace = surroundings.cancel_grace
+        self._works = 0
         self.face = Session(
             SessionParts(
                 name=surroundings.name,
@@ -95,16 +113,23 @@ class OpenSession:
                 roots=Roots(folders),
                 mcp_servers=mcp_servers,
                 meta=meta or {},
+                system_prompt=system_prompt,
                 permissions=surroundings.permissions or PermissionMemory(),
                 commands=surroundings.commands,
                 state_type=surroundings.state_type,
                 config=self.config,
                 mcp=self._servers,
+                background=self._background,
+                work=lambda: surroundings.work(self),
             )
         )
         """The session, as its author sees it."""
         if client.local is not None:
             self.face.resources.push_async_callback(client.local.release, self.face)
+        self.plans = SessionPlans(self.updates.client_shows)
+        """The plans that it shows."""
+        self.subagents: dict[v1.SessionId, Callable[[], None]] = {}
+        """The subagents that the user may cancel, by their ids, and what cancels each."""
         self._mcp: SessionServers | None = None
         self._titles_itself = surroundings.titles_sessions
         self._prompt_title: str | None = None
@@ -112,14 +137,17 @@ class OpenSession:
 
     def _servers(self) -> SessionServers:
         if self._mcp is None:
-            surroundings = Surroundings(self._client.peer, self.id, [str(folder) for folder in self.face.roots.folders])
+            folders = [str(folder) for folder in self.face.roots.folders]
+            surroundings = Surroundings(self._client.peer, self.id, folders, self._client.lines())
             self._mcp = SessionServers(self.face.mcp_servers, surroundings, self.updates, self.turns)
             self.face.resources.push_async_callback(self._mcp.close)
         return self._mcp
 
     def _asked_by(self, session: ServedSession) -> SessionClient:
         client, errands = self._client, self._errands
-        self.asked = SessionClient(client, client.asked_for(session), errands, session.id, session.cwd)
+        self.asked = SessionClient(
+            client, client.asked_for(session, self.updates.voice), errands, session.id, session.cwd
+        )
         return self.asked
 
     async def _config_changed(self, option_id: str, value: str | bool) -> None:
@@ -139,9 +167,10 @@ class OpenSession:
     async def announce(self) -> None:
         """The answer that opens the session was sent; send the commands after it."""
         self.known()
-        if self.face.commands:
-            # slash-commands, Advertising commands: once the session exists.
-            await self.updates.send(offered(self.face.commands))
+        if self.face.commands and not self.updates.voice.commands_come_with_answers:
+            # slash-commands, Advertising commands: once the session exists. The client may have left already.
+            with suppress(ConnectionClosed):
+                await self.updates.send(offered(self.face.commands))
 
     async def tell_usage(self) -> None:
         """Tell a client that resumes the session how full its context is."""
@@ -150,15 +179,26 @@ class OpenSession:
         if frame is not None:
             self.updates.tell(frame)
 
-    async def begin_turn(self, prompt: Sequence[v1.ContentBlock]) -> None:
-        """The user says something. The first text without a command is the title, in a store that the author chose."""
+    async def begin_turn(self, prompt: Sequence[v1.ContentBlock], on_kept: Callable[[str], None] | None = None) -> None:
+        """The user says something. The first text without a command is the title, in a store that the author chose.
+
+        `on_kept` is called with the message's id once the message is kept.
+        """
         wants_title = self.record.title is None and self._titles_itself and not called_by(prompt, self.face.commands)
         self._prompt_title = title_of(text_of(prompt)) if wants_title else None
         frame = await self.record.keep_prompt(prompt, self._prompt_title)
+        if on_kept is not None:
+            on_kept(self.record.id_for("user"))
         if frame is not None and self.updates.tell(frame):
             await self.updates.breathe()
+        self.activity.working()
         if self._mcp is not None:
             await self._mcp.tell_failures()
+
+    def name_of_work(self) -> str:
+        """A name for the next work without a prompt, for the ids of its messages and tool calls."""
+        self._works += 1
+        return f"w{self._works}-"
 
     async def forget_turn(self) -> None:
         """The turn was refused: nothing of it is part of the conversation, and it gives no title."""
@@ -171,7 +211,9 @@ class OpenSession:
     async def close(self) -> None:
         """Cancel running turns, save the state and free the session's resources."""
         self.updates.is_open = False
+        await self._background.end(self._grace)
         await self.turns.end()
+        self._client.interceptors.forget_session(self.id)
         try:
             await self.face.save()
         except StoreError as error:

@@ -1,13 +1,15 @@
-"""A turn's plan: steps that are begun and done. The wire takes the whole plan each time."""
+"""A turn's plan: steps that are begun and done, or a document. The wire takes the whole plan each time."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
+from pathlib import PurePath
 from typing import Any, cast, get_args
 
 import msgspec
 
+from accord.agent.plans import PlanChange
 from accord.arguments import check_word, wrong_type
 from accord.schema import v1
 from accord.schema.sendable import check_sendable
@@ -23,9 +25,14 @@ class TurnPlan:
     """
 
     def __init__(
-        self, send: Callable[[v1.SessionUpdate], Awaitable[None]], entries: Iterable[str | v1.PlanEntry]
+        self,
+        send: Callable[[PlanChange], Awaitable[None]],
+        entries: Iterable[str | v1.PlanEntry],
+        plan_id: str | None = None,
     ) -> None:
         self._send = send
+        self.id = None if plan_id is None else v1.PlanId(plan_id)
+        """The plan's id among the plans of the session; None for the plan that has none."""
         self.entries = [_entry("turn.plan()", it) for it in entries]
         """The steps as they are now."""
 
@@ -59,7 +66,13 @@ class TurnPlan:
     async def send(self) -> None:
         """Send the whole plan to the client."""
         # agent-plan, Updating Plans: every update holds all entries.
-        await self._send(v1.Plan(list(self.entries)))
+        entries = list(self.entries)
+        await self._send(v1.Plan(entries) if self.id is None else v1.PlanUpdate(v1.PlanItems(self.id, entries)))
+
+    async def remove(self) -> None:
+        """Take the plan away, because it no longer applies."""
+        self.entries.clear()
+        await self._send(v1.Plan([]) if self.id is None else v1.PlanRemoved(self.id))
 
     def _place(self, step: int | str) -> int:
         if isinstance(step, int):
@@ -70,6 +83,38 @@ class TurnPlan:
             if entry.content == step:
                 return place
         raise ValueError(f"step {step!r} is not in the plan; its steps are {[it.content for it in self.entries]}")
+
+
+class PlanDocument:
+    """A plan as Markdown text or as a file; `turn.plan_document(...)` makes it.
+
+    >>> async def work(turn):
+    ...     document = await turn.plan_document("# Plan")
+    ...     await document.replace("# A better plan")
+    """
+
+    def __init__(
+        self, send: Callable[[PlanChange], Awaitable[None]], plan_id: v1.PlanId, uri_of: Callable[[PurePath], str]
+    ) -> None:
+        self.id = plan_id
+        """The plan's id among the plans of the session."""
+        self._send = send
+        self._uri_of = uri_of
+
+    async def replace(self, content: str | PurePath) -> None:
+        """Show this in its place: text is Markdown, a `Path` is a file."""
+        plan: v1.PlanUpdateContent
+        if isinstance(content, PurePath):
+            plan = v1.PlanFile(self.id, self._uri_of(content))
+        elif isinstance(cast("object", content), str):
+            plan = v1.PlanMarkdown(self.id, content)
+        else:
+            raise wrong_type("turn.plan_document()", "Markdown as text, or a Path", content)
+        await self._send(v1.PlanUpdate(plan))
+
+    async def remove(self) -> None:
+        """Take the plan away, because it no longer applies."""
+        await self._send(v1.PlanRemoved(self.id))
 
 
 def _entry(call: str, entry: Any) -> v1.PlanEntry:

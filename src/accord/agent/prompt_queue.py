@@ -3,6 +3,9 @@
 Each prompt has a `QueuedPrompt` from its arrival until its answer. The first in the queue runs in the task of its
 prompt; the others wait. A cancelled turn is answered with `cancelled`, whatever its function returns or raises. If it
 does not end within the grace period, it is answered anyway, and the next prompt in the queue runs.
+
+With `steer`, a waiting prompt can join the running turn: the turn takes it, and both end together. A prompt that no
+turn takes becomes a turn of its own. Work that the agent begins by itself has a place in the same line.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Any, Literal, Self
 
@@ -18,8 +21,11 @@ from accord.errors import RequestError
 
 log = logging.getLogger("accord")
 
-SecondPrompt = Literal["queue", "reject", "cancel_first"]
-"""What becomes of a prompt in a session that works on one: it waits, is refused, or takes the other's place."""
+SecondPrompt = Literal["queue", "reject", "cancel_first", "steer"]
+"""What becomes of a prompt in a session that works on one.
+
+It waits, is refused, takes the other's place, or is given to the turn that works. Only version 1 can refuse it.
+"""
 
 CANCELLED = "cancelled"
 
@@ -34,9 +40,33 @@ class QueuedPrompt:
     answer(place.stop_reason)
     """
 
-    __slots__ = ("_grace", "_overdue", "_task", "_timer", "_turn_comes", "_turns", "is_cancelled", "stop_reason")
+    __slots__ = (
+        "_at_end",
+        "_finished",
+        "_grace",
+        "_join",
+        "_joined",
+        "_overdue",
+        "_task",
+        "_timer",
+        "_turn_comes",
+        "_turns",
+        "is_cancelled",
+        "is_own",
+        "joins",
+        "stop_reason",
+    )
 
-    def __init__(self, turns: PromptQueue, grace: float) -> None:
+    def __init__(self, turns: PromptQueue, grace: float, *, is_own: bool = False) -> None:
+        self.is_own = is_own
+        """Whether it is no prompt, but work that the agent begins by itself."""
+        self.joins: QueuedPrompt | None = None
+        """The running turn that has taken this prompt."""
+        self._join: Callable[[], Awaitable[Any]] | None = None
+        self._joined: list[QueuedPrompt] = []
+        """The prompts that this turn has taken."""
+        self._finished: asyncio.Future[tuple[str, BaseException | None]] | None = None
+        """How the turn ended that has taken this prompt."""
         self.is_cancelled = False
         self.stop_reason = CANCELLED
         """How the prompt is answered: `cancelled`, unless its work came to another end."""
@@ -48,6 +78,7 @@ class QueuedPrompt:
         """The task that works on it."""
         self._timer: asyncio.TimerHandle | None = None
         self._overdue: Callable[[], None] | None = None
+        self._at_end: Callable[[BaseException | None], bool] | None = None
 
     def wait(self) -> None:
         """There are others before it."""
@@ -62,21 +93,83 @@ class QueuedPrompt:
         """Stop, or do not begin. A second time does nothing."""
         if self.is_cancelled:
             return
+        if self.joins is not None:
+            self.joins.cancel()
+            return
         self.is_cancelled = True
         self.come()
         if self._task is not None:
             self._task.cancel()
             self._timer = asyncio.get_running_loop().call_later(self._grace, self._grace_is_over)
 
+    @property
+    def task(self) -> asyncio.Task[Any] | None:
+        """The task that works on it."""
+        return self._task
+
     def when_overdue(self, do: Callable[[], None]) -> None:
         """Call this if cancelled work does not end within the grace: the prompt has to be answered without it."""
         self._overdue = do
+
+    def at_end(self, do: Callable[[BaseException | None], bool]) -> None:
+        """Call this before the next prompt comes, with the error that ended the work, or None.
+
+        Its result says whether that error is dealt with; else it is raised.
+        """
+        self._at_end = do
+
+    # Joining a running turn
+
+    def when_taken(self, do: Callable[[], Awaitable[Any]]) -> None:
+        """Let a running turn take this prompt: `do` makes it part of the conversation and returns it for the turn."""
+        self._join = do
+
+    async def taken(self) -> Any | None:
+        """Take the next prompt that waits; None if there is none. The turn of this place runs."""
+        other = self._turns.next_to_join(self)
+        if other is None:
+            return None
+        self._joined.append(other)
+        self._turns.leave(other)
+        return await other.join_turn(self)
+
+    async def join_turn(self, running: QueuedPrompt) -> Any:
+        """Become part of this turn."""
+        assert self._join is not None, "this prompt cannot join a turn"
+        self.joins = running
+        self._finished = asyncio.get_running_loop().create_future()
+        try:
+            return await self._join()
+        finally:
+            self.come()
+
+    @property
+    def can_join(self) -> bool:
+        """Whether a running turn may take this prompt."""
+        return self._join is not None and self.joins is None and not self.is_cancelled
+
+    async def ended(self) -> str:
+        """The stop reason of the turn that has taken this prompt; raises what the turn has raised."""
+        assert self._finished is not None, "no turn has taken this prompt"
+        stop_reason, error = await self._finished
+        if error is not None:
+            raise error
+        return stop_reason
+
+    def _finish_joined(self, error: BaseException | None) -> None:
+        for other in self._joined:
+            other.turn_ended(self.stop_reason, error)
+
+    def turn_ended(self, stop_reason: str, error: BaseException | None) -> None:
+        """The turn that has taken this prompt ended like this."""
+        if self._finished is not None and not self._finished.done():
+            self._finished.set_result((stop_reason, error))
 
     async def comes(self) -> bool:
         """Wait until it is this prompt's turn. False if the prompt was cancelled meanwhile."""
         if self._turn_comes is not None:
             await self._turn_comes
-        if self.is_cancelled:
+        if self.is_cancelled or self.joins is not None:
             return False
         self._task = asyncio.current_task()
         return True
@@ -91,10 +184,16 @@ class QueuedPrompt:
         self._task = None
         if self._timer is not None:
             self._timer.cancel()
-        self._turns.leave(self)
         if self.is_cancelled:
             self.stop_reason = CANCELLED
-        return error is not None and self._is_dropped(error)
+        dropped = error is not None and self._is_dropped(error)
+        try:
+            if self._at_end is not None:
+                dropped = self._at_end(None if dropped else error) or dropped
+        finally:
+            self._finish_joined(None if dropped else error)
+            self._turns.leave(self)
+        return dropped
 
     def _is_dropped(self, error: BaseException) -> bool:
         # prompt-turn, Cancellation: errors that cancelling causes are answered with the stop reason all the same.
@@ -110,6 +209,7 @@ class QueuedPrompt:
     def _grace_is_over(self) -> None:
         log.warning("a cancelled turn did not end within its grace period; its prompt was answered without it")
         self._turns.leave(self)
+        self._finish_joined(None)
         if self._overdue is not None:
             self._overdue()
 
@@ -130,13 +230,18 @@ class PromptQueue:
         return bool(self._line)
 
     def cancel(self) -> None:
-        """Cancel the running turn and the waiting prompts: all of them came before this."""
-        for place in list(self._line):
-            place.cancel()
+        """Cancel the running turn and the waiting prompts: all of them came before this.
+
+        Work of the agent's own that has not begun still begins.
+        """
+        for position, place in enumerate(list(self._line)):
+            if position == 0 or not place.is_own:
+                place.cancel()
 
     async def end(self) -> None:
-        """Cancel every prompt, and wait until each has its answer."""
-        self.cancel()
+        """Cancel every prompt and all work, and wait until each has its answer."""
+        for place in list(self._line):
+            place.cancel()
         if self._line:
             self._empty = self._empty or asyncio.get_running_loop().create_future()
             await asyncio.shield(self._empty)
@@ -155,13 +260,32 @@ class PromptQueue:
         self._line.append(place)
         return place
 
+    def place_for_own_work(self) -> QueuedPrompt:
+        """A place at the end of the line for work that the agent begins by itself; it is never refused."""
+        place = QueuedPrompt(self, self._grace, is_own=True)
+        if self._line:
+            place.wait()
+        self._line.append(place)
+        return place
+
+    def runs_in(self, task: asyncio.Task[Any] | None) -> bool:
+        """Whether this task works on the running turn."""
+        return bool(self._line) and task is not None and self._line[0].task is task
+
+    def next_to_join(self, running: QueuedPrompt) -> QueuedPrompt | None:
+        """The prompt that waits the longest and may join this turn, if it runs and prompts steer turns."""
+        if self._second_prompt != "steer" or not self._line or self._line[0] is not running or running.is_cancelled:
+            return None
+        return next((place for place in list(self._line)[1:] if place.can_join), None)
+
     def leave(self, place: QueuedPrompt) -> None:
         """This prompt is done with; a second time does nothing."""
         if place not in self._line:
             return
+        was_first = self._line[0] is place
         self._line.remove(place)
-        if self._line:
+        if self._line and was_first:
             self._line[0].come()
-        elif self._empty is not None:
+        elif not self._line and self._empty is not None:
             self._empty.set_result(None)
             self._empty = None

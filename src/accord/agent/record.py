@@ -1,39 +1,45 @@
 """What a session leaves in the store: its updates, its title, what its user chose, and the author's state.
 
     Session.send ─▶ Record.keep ─▶ store ── committed ──▶ the frame that tells the client
-    session/load ─▶ Record.replay ─▶ every update again, and what a crash has left open is closed
-    Session.history ─▶ the same updates, folded
+    session/load ─▶ Record.replay ─▶ what the entries amount to, and what a crash has left open is closed
+    Session.history ─▶ the same entries, folded
 
-A conversation is what the client was told, so each update is saved once, as the JSON that is sent. Notices are not
-saved. Neither are the available commands: the agent sends them each time the session is opened.
+A conversation is what the client was told, so each update is saved once, as the JSON that is sent, with the version of
+the protocol (`entries`). A session may be continued, and replayed, in the other version.
+
+Notices are not saved. Neither are the available commands: the agent sends them each time the session is opened. Of the
+states of version 2, those are saved that say why work has ended.
 """
 
 from __future__ import annotations
 
 import functools
 import secrets
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 from msgspec import UNSET
 
-from accord.capabilities import Capabilities, updates_that_need
-from accord.errors import DecodeError, StoreError
+from accord.agent.entries import Version, marked, read
+from accord.agent.retelling import Retelling, Told
+from accord.agent.subagent_updates import enclosed, opened, update_head
 from accord.schema import codec, v1
-from accord.schema.base import Json, tag_of
+from accord.schema.base import Json
+from accord.schema.hints import Tagged, node_of
 from accord.schema.tolerant import convert_alone
-from accord.schema.v1.content import ContentBlock
-from accord.schema.v1.updates import SessionUpdate
 from accord.state import SessionState
+from accord.state.values import Update
 from accord.store.base import NOTHING, Changes, Store, StoredSession
 
 if TYPE_CHECKING:
     from accord.engine.peer import Peer
 
-NO_HISTORY = (v1.Notice, v1.AvailableCommandsUpdate)
-APART = frozenset((*NO_HISTORY, v1.SessionInfoUpdate))
-"""What is kept in another way than as an update, or not at all."""
+_NOT_KEPT = frozenset(("notice", "available_commands_update"))
+"""The tags of updates that are not part of the conversation."""
+
+_APART = _NOT_KEPT | {"session_info_update", "state_update"}
+"""The tags of updates that are kept in another way than as an entry, or not at all."""
 
 _USAGE = b'"usage_update"'
 
@@ -43,13 +49,18 @@ TITLE_LENGTH = 80
 class Record:
     """One session's place in the store, held by the connection that has the session open."""
 
-    def __init__(self, store: Store, stored: StoredSession) -> None:
+    def __init__(self, store: Store, stored: StoredSession, version: Version = 1) -> None:
+        self.version: Version = version
+        """The version that the client speaks, in which updates are kept from now on."""
         self.title = stored.title
         self.settings = stored.settings
+        self.info = stored.info
+        """The `_meta` of the session in lists."""
         self._store = store
         self._stored = stored
         self._state = stored.state
         self._append = store.appending(stored)
+        self._apart = classes_apart(version)
         self._name = secrets.token_hex(4)
         """What tells the prompts of this opening from those of earlier ones."""
         self._prompts = 0
@@ -61,39 +72,61 @@ class Record:
 
     # What happens
 
-    async def keep(self, update: SessionUpdate) -> bytes:
+    async def keep(self, update: Update) -> bytes:
         """Keep this update; the frame that tells the client of it, which must not know of it before."""
         encoded = encoded_update(update)
-        if update.__class__ is v1.SessionInfoUpdate:
-            await self._write([encoded], _changes(update))
-        elif update.__class__ not in NO_HISTORY:
-            await self._store.write(self._stored, (encoded,))
+        tag = self._apart.get(update.__class__)
+        if tag == "session_info_update":
+            await self._write([encoded], self._changes(update))
+        elif tag is None or getattr(update, "stop_reason", None) is not None:
+            await self._store.write(self._stored, (marked(encoded, self.version),))
         return self.frame(encoded)
 
-    def keep_now(self, update: SessionUpdate) -> bytes | None:
+    def keep_now(self, update: Update) -> bytes | None:
         """`keep`, where the store can do that without waiting; else None, and nothing is kept."""
-        if self._append is None or update.__class__ in APART:
+        if self._append is None or update.__class__ in self._apart:
             return None
         try:
             encoded = codec.strict_encode(update)
         except codec.ENCODE_REFUSALS:
             encoded = codec.encode(update)
-        self._append(encoded)
+        self._append(encoded if self.version == 1 else marked(encoded, self.version))
         return b"%b%b}}" % (self._head, encoded)
 
-    async def keep_prompt(self, prompt: Sequence[ContentBlock], title: str | None = None) -> bytes | None:
-        """Keep what the user says, and the title that it gives the session; the frame that tells of the title."""
-        # prompt-turn, Message IDs: the chunks of one message share an id.
+    async def keep_prompt(self, prompt: Sequence[Any], title: str | None = None) -> bytes | None:
+        """Keep what the user says, and the title that it gives the session; the frame that tells of the title.
+
+        The message has the id `id_for("user")`. What is kept of it are the `prompt_updates`.
+        """
         self._prompts += 1
-        message_id = v1.MessageId(self.id_for("user"))
-        updates = [encoded_update(v1.UserMessageChunk(block, message_id)) for block in prompt]
+        updates = [encoded_update(update) for update in self.prompt_updates(prompt)]
         if title is None:
             await self._write(updates, Changes())  # the user's words are activity at this very moment
             return None
-        named = v1.SessionInfoUpdate(title)
+        named = v1.SessionInfoUpdate(title)  # the same JSON in both versions
         updates.append(encoded_update(named))
-        await self._write(updates, _changes(named))
+        await self._write(updates, self._changes(named))
         return self.frame(updates[-1])
+
+    def _changes(self, update: Any) -> Changes:
+        """What a session info update changes beside the updates."""
+        info = update.meta
+        if self.version == 2 and isinstance(info, dict):
+            # Version 2 patches `_meta` by its keys; null removes one.
+            merged = {**(self.info or {}), **cast("dict[str, Json]", info)}
+            info = {key: value for key, value in merged.items() if value is not None}
+        return Changes(title=update.title, info=info)
+
+    def prompt_updates(self, prompt: Sequence[Any]) -> list[Update]:
+        """The latest prompt as updates: a chunk for each block, or one message in version 2."""
+        # prompt-turn, Message IDs: the chunks of one message share an id.
+        message_id = v1.MessageId(self.id_for("user"))
+        if self.version == 1:
+            return [v1.UserMessageChunk(block, message_id) for block in prompt]
+        from accord.agent.replay_v2 import blocks
+        from accord.schema import v2
+
+        return [v2.UserMessage(message_id, blocks(prompt))]
 
     def id_for(self, what: str) -> str:
         """The id of something of the latest prompt: the same for the same, and no other's in the session."""
@@ -136,126 +169,99 @@ class Record:
         return b"".join((self._head, encoded, b"}}"))
 
     async def _write(self, updates: Sequence[bytes], changes: Changes) -> None:
-        await self._store.write(self._stored, updates, changes)
+        await self._store.write(self._stored, [marked(update, self.version) for update in updates], changes)
         if changes.title is not UNSET:
             self.title = changes.title
+        if changes.info is not UNSET:
+            self.info = changes.info
 
     # What has happened
 
-    async def replay(self, peer: Peer) -> None:
-        """Tell the client everything again, in order, and close the tool calls that a crash has left open."""
-        unfinished: dict[str, None] = {}
+    async def replay(self, peer: Peer, alive: Collection[str] = ()) -> None:
+        """Tell the client everything again, in order, and close the tool calls that a crash has left open.
+
+        `alive` are the ids of tool calls and terminals that still run, in the background.
+        """
+        retelling = Retelling(self._stored.id, self.version, peer.capabilities)
         async for page in self._pages():
-            for update in page:
-                what = seen(update)
-                what.note(unfinished)
-                if what.is_for(peer.capabilities) and peer.connection.tell(self.frame(update)):
-                    await peer.connection.breathe()
-        failed = [
-            encoded_update(v1.ToolCallProgress(v1.ToolCallId(tool_call_id), status="failed"))
-            for tool_call_id in unfinished
-        ]
-        if failed:
-            await self._write(failed, NOTHING)
-        for update in failed:
-            peer.connection.tell(self.frame(update))
+            for kept in page:
+                retelling.look(kept)
+        async for page in self._pages():
+            for kept in page:
+                retelling.add(kept)
+            await self._tell(peer, retelling.now())
+        await self._tell(peer, retelling.rest())
+        closed = retelling.closing(alive)
+        if closed:
+            await self._store.write(self._stored, [self._entry(*told) for told in closed], NOTHING)
+            await self._tell(peer, closed)
+
+    async def _tell(self, peer: Peer, told: Iterable[Told]) -> None:
+        for subagent, update in told:
+            head = self._head if subagent is None else update_head(subagent)
+            if peer.connection.tell(b"".join((head, encoded_update(update), b"}}"))):
+                await peer.connection.breathe()
+
+    def _entry(self, subagent: str | None, update: Update) -> bytes:
+        entry = marked(encoded_update(update), self.version)
+        return entry if subagent is None else enclosed(subagent, entry)
 
     async def usage(self) -> bytes | None:
         """The frame that tells of the usage which was told last; None if none was."""
-        latest: bytes | None = None
+        state = SessionState()
         async for page in self._pages():
-            for update in reversed(page):
-                if _USAGE in update and seen(update).session_update == "usage_update":
-                    latest = update
-                    break
-        return None if latest is None else self.frame(latest)
+            for entry in page:
+                if _USAGE in entry and getattr(update := read(entry), "used", None) is not None:
+                    state.add(update)
+        if state.usage is None:
+            return None
+        # The same JSON in both versions: a cost that is left out is a cost that was never told, or was cleared.
+        return self.frame(encoded_update(state.usage))
 
     async def history(self) -> SessionState:
         """Everything that was said and done, folded."""
         state = SessionState()
-        async for page in self._pages():
-            for update in page:
-                try:
-                    state.add(codec.decode(update, SessionUpdate))
-                except DecodeError as error:
-                    raise _damaged(error) from error
+        async for subagent, update in self._updates():
+            if subagent is None:  # what a subagent said is not part of the conversation
+                state.add(update)
         return state
+
+    async def _updates(self) -> AsyncIterator[tuple[str | None, Update]]:
+        """Each update, and the subagent that it is from; None for the session itself."""
+        async for page in self._pages():
+            for kept in page:
+                subagent, entry = opened(kept)
+                yield subagent, read(entry)
 
     def _pages(self) -> AsyncIterator[list[bytes]]:
         return self._store.updates(self._stored.id, owner=self._stored.owner)
 
 
-class Seen(msgspec.Struct, rename="camel"):
-    """As much of a kept update as a replay needs to know."""
-
-    session_update: str
-    tool_call_id: str | None = None
-    status: str | None = None
-
-    def note(self, unfinished: dict[str, None]) -> None:
-        """Keep the account of tool calls that are not finished."""
-        if self.tool_call_id is None:
-            return
-        if self.status in ("completed", "failed"):
-            unfinished.pop(self.tool_call_id, None)
-        elif self.session_update == "tool_call" or self.status is not None:
-            unfinished[self.tool_call_id] = None
-
-    def is_for(self, capabilities: Capabilities) -> bool:
-        """Whether this client has said that it knows such updates."""
-        needed = _needed_by_tag().get(self.session_update)
-        return needed is None or capabilities.has(needed)
-
-
-_see = msgspec.json.Decoder(Seen).decode
-
-
 @functools.cache
-def _needed_by_tag() -> dict[str | None, str]:
-    return {tag_of(cls): path for cls, path in updates_that_need(v1.SessionNotification).items()}
+def classes_apart(version: Version) -> dict[type[Any], str]:
+    """The classes of updates that are kept in another way than as an entry, or not at all, with their tags."""
+    union: Any = v1.SessionUpdate
+    if version == 2:
+        from accord.schema import v2
+
+        union = v2.SessionUpdate
+    node = node_of(union)
+    assert isinstance(node, Tagged)
+    return {cls: tag for tag, cls in node.variants if tag in _APART}
 
 
-def seen(update: bytes) -> Seen:
-    try:
-        return _see(update)
-    except codec.REFUSALS:
-        pass
-    try:
-        return _odd(codec.loads(update))
-    except DecodeError as error:
-        raise _damaged(error) from error
-
-
-def _odd(plain: Json) -> Seen:
-    """An update with half an emoji in it, or of an unknown kind."""
-    if not isinstance(plain, dict):
-        raise DecodeError("$", "not an object")
-    fields = cast("dict[str, Json]", plain)
-    texts = {name: value for name, value in fields.items() if isinstance(value, str)}
-    return Seen(texts.get("sessionUpdate", ""), texts.get("toolCallId"), texts.get("status"))
-
-
-def _damaged(error: DecodeError) -> StoreError:
-    return StoreError("damaged", f"the store contains a malformed update: {error}")
-
-
-def encoded_update(update: SessionUpdate) -> bytes:
+def encoded_update(update: Update) -> bytes:
     try:
         return codec.strict_encode(update)
     except codec.ENCODE_REFUSALS:
         return codec.encode(update)
 
 
-def _changes(update: Any) -> Changes:
-    """What a session info update changes beside the updates."""
-    return Changes(title=update.title)
-
-
-def title_of(text: str) -> str | None:
+def title_of(text: str, longest: int = TITLE_LENGTH) -> str | None:
     """What a session may be called that begins with these words."""
     lines = (
         "".join(character for character in line if character.isspace() or character >= " ")
         for line in text.splitlines()
     )
     line = next((words for line in lines if (words := " ".join(line.split()))), "")
-    return None if not line else line if len(line) <= TITLE_LENGTH else f"{line[: TITLE_LENGTH - 1].rstrip()}…"
+    return None if not line else line if len(line) <= longest else f"{line[: longest - 1].rstrip()}…"

@@ -34,6 +34,11 @@ class ClientLink:
         return self._client.info
 
     @property
+    def version(self) -> int:
+        """The version of the protocol that it speaks: 1 or 2."""
+        return self._client.version
+
+    @property
     def capabilities(self) -> Capabilities:
         """What it declared, by name: `client.capabilities.has("session.notices")`."""
         return self._client.capabilities

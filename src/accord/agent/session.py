@@ -5,15 +5,19 @@ It is the face of an `OpenSession`, which has what the connection does with a se
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AsyncExitStack
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
+from accord.agent.background import BackgroundTasks
 from accord.agent.commands import Command, Commands
+from accord.agent.compaction import RunningCompaction
 from accord.agent.config import Config, Models, Modes
 from accord.agent.config_options import ConfigOptions
 from accord.agent.connected_client import SessionClient
@@ -21,10 +25,14 @@ from accord.agent.mcp import SessionServers
 from accord.agent.permission import PermissionMemory
 from accord.agent.record import Record
 from accord.agent.remote_client import RemoteClient
+from accord.agent.system_prompt import SystemPrompt
 from accord.agent.updates import SessionUpdates
-from accord.arguments import check_text, check_update
+from accord.arguments import check_meta, check_text, check_update, wrong_type
+from accord.engine.handlers import MessageT
+from accord.engine.interceptors import Registration
 from accord.schema import v1
 from accord.schema.base import Json
+from accord.schema.sendable import check_sendable
 from accord.services.roots import Roots
 from accord.services.service import ServedSession
 from accord.state import SessionState, ToolCallState
@@ -36,6 +44,9 @@ if TYPE_CHECKING:
     StateT = TypeVarWithDefault("StateT", default=Any)
 else:
     StateT = TypeVar("StateT")
+
+
+T = TypeVar("T")
 
 
 class SessionParts(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,12 +65,17 @@ class SessionParts(msgspec.Struct, frozen=True, kw_only=True):
     roots: Roots
     mcp_servers: Sequence[v1.McpServer]
     meta: dict[str, Json]
+    system_prompt: SystemPrompt | None
     permissions: PermissionMemory
     commands: Sequence[Command]
     state_type: type[Any] | None
     config: ConfigOptions
     mcp: Callable[[], SessionServers]
     """The session's MCP servers, which are connected when they are first used."""
+    background: BackgroundTasks
+    """What runs beside the turns."""
+    work: Callable[[], AbstractAsyncContextManager[Any]]
+    """Begins work without a prompt."""
 
 
 class Session(Generic[StateT]):
@@ -83,9 +99,13 @@ class Session(Generic[StateT]):
         """The MCP servers that the client gave to this session."""
         self.meta = parts.meta
         """The `_meta` of the request that opened it."""
+        self.answer_meta: dict[str, Json] = {}
+        """What the `_meta` of the answer that opens it will hold: fill it in `@agent.on_session`."""
+        self.system_prompt = parts.system_prompt
+        """What the client wants added to your system prompt, or in its place; None if it said nothing this time."""
         self.state: StateT = _state_of(parts.state_type, parts.record)
         """Whatever you want to keep for this session: while it is open, or with `Agent(state=...)` in the store."""
-        asked = parts.asked_by(self)
+        asked = self._asked = parts.asked_by(self)
         self.client = RemoteClient(asked, asked.asks)
         """The client, between turns; what `turn.client` is asked ends with its turn."""
         self.config = Config(parts.config)
@@ -103,6 +123,7 @@ class Session(Generic[StateT]):
         self._parts = parts
         self._updates = parts.updates
         self._record = parts.record
+        self._compactions = 0
 
     @property
     def title(self) -> str | None:
@@ -114,6 +135,18 @@ class Session(Generic[StateT]):
         if title is not None:
             check_text("session.set_title()", title)
         await self.send(v1.SessionInfoUpdate(title=title))
+
+    @property
+    def info_meta(self) -> dict[str, Json] | None:
+        """The `_meta` that the session has in lists."""
+        return self._record.info
+
+    async def set_info_meta(self, meta: dict[str, Json] | None) -> None:
+        """Give the session this `_meta` in lists, or take it away, and tell the client."""
+        check_meta("session.set_info_meta()", meta)
+        if meta is not None and self._record.version == 2:
+            meta = {**dict.fromkeys(self.info_meta or {}), **meta}  # version 2 patches it by its keys
+        await self.send(v1.SessionInfoUpdate(meta=meta))
 
     @property
     def mcp(self) -> SessionServers:
@@ -149,7 +182,72 @@ class Session(Generic[StateT]):
         Usually a shorter way is there: `turn.say`, `turn.plan`, `session.set_title` and the like.
         """
         check_update("session.send()", update)
-        await self._updates.send(update)
+        await self._updates.send_given(update)
+
+    async def notice(
+        self, title: str, description: str | None = None, *, severity: str = "info", fallback: bool = False
+    ) -> bool:
+        """Tell the user something beside the conversation, in a turn or between two.
+
+        False, and nothing sent, if the client shows no notices; with `fallback` the agent then says it as a message.
+        """
+        notice = v1.Notice(severity, title, description)
+        check_sendable("session.notice()", notice)
+        if self._updates.client_shows("session.notices"):
+            await self._updates.send(notice)
+            return True
+        if fallback:
+            await self._updates.send(
+                v1.AgentMessageChunk.of(title if description is None else f"{title}: {description}")
+            )
+        return fallback
+
+    def compaction(self) -> RunningCompaction:
+        """A compaction of the agent's context, as a context manager, in a turn or between two.
+
+        >>> async def shorten(session):
+        ...     async with session.compaction() as compaction:
+        ...         await compaction.summary("So far: ...")
+
+        The end of its block completes it, an error fails it, a cancel cancels it. A client that shows no compactions is
+        told nothing. What the user sees of the conversation stays as it was.
+        """
+        self._compactions += 1
+        compaction_id = v1.CompactionId(self._record.id_for(f"c{self._compactions}"))
+        return RunningCompaction(self._updates, compaction_id)
+
+    def on(self, message: type[MessageT]) -> Registration[MessageT]:
+        """Handle this message of the client in this session only, until `remove` is called or the session is closed.
+
+        >>> def listen(session, message):
+        ...     on_message = session.on(message)
+        ...     on_message(print)
+        ...     return on_message.remove
+
+        It goes before the handler of all sessions, ours or yours.
+        """
+        return Registration(partial(self._asked.client.on_in_session, self.id, message))
+
+    def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Do this beside the session's turns, until it is done or the session is closed.
+
+        A tool call of its own needs `turn.tool(..., background=True)`; to speak, begin work with `session.work`.
+        """
+        if not asyncio.iscoroutine(work):
+            raise wrong_type("session.start()", "a coroutine, such as watch(session)", work)
+        return self._parts.background.start(work)
+
+    def work(self) -> AbstractAsyncContextManager[Any]:
+        """Begin to work without a prompt: a context manager that gives a `Turn` whose prompt is empty.
+
+        >>> async def report(session):
+        ...     async with session.work() as turn:
+        ...         await turn.say("The tests have passed.")
+
+        It waits until no turn runs, and prompts that come meanwhile wait for it. If the user cancels it, its block
+        ends, and the code after it goes on.
+        """
+        return self._parts.work()
 
     async def save(self) -> None:
         """Keep `state` as it is now. It happens by itself at the end of a turn, and when the session is closed."""

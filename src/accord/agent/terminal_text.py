@@ -6,12 +6,12 @@ The text is read again and again while the command runs, and a last time before 
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Callable
 from contextlib import suppress
 
 from accord.agent.connected_client import SessionClient
 from accord.errors import AccordError
+from accord.fences import fenced
 from accord.schema import v1
 
 PAUSE = 0.1
@@ -58,13 +58,3 @@ class TerminalText:
         if self._output != before:
             self._on_growth(len(self._output) - len(before))
         return response.exit_status is not None
-
-
-def fenced(text: str) -> str:
-    """This text as a code block, with a fence that is longer than any in the text.
-
-    >>> fenced("a\\n```\\nb")
-    '````\\na\\n```\\nb\\n````'
-    """
-    fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", text)), 0)
-    return f"{fence}\n{text.removesuffix(chr(10))}\n{fence}"

@@ -16,15 +16,16 @@ from __future__ import annotations
 
 import asyncio
 import warnings
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from os import PathLike, fspath
 from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import Any, Self, TypeAlias, cast
 
 import msgspec
 
 from accord.agent.asks import Asks
+from accord.agent.cancellations import Cancellations
 from accord.agent.connected_client import SessionClient
 from accord.agent.elicitation import Elicits
 from accord.agent.paths import check_line, with_absolute_paths
@@ -32,6 +33,9 @@ from accord.agent.permission import Decision, Offered, PermissionMemory, decided
 from accord.agent.remote_client import RemoteClient
 from accord.agent.remote_terminal import RemoteTerminal, before_release
 from accord.agent.terminal_text import TerminalText
+from accord.agent.tool_command import CommandStage, CommandText, ToolCommand
+from accord.agent.tool_life import ToolLife
+from accord.agent.voices.base import Voice
 from accord.arguments import check_text, content_block
 from accord.errors import AccordError, CapabilityMissing, ConnectionClosed
 from accord.schema import v1
@@ -51,6 +55,16 @@ Location: TypeAlias = str | PathLike[str] | tuple[str | PathLike[str], int] | v1
 """A file, or a file and a line (1-based)."""
 
 
+class CommandParts(msgspec.Struct, frozen=True):
+    """What the commands of a tool call need beside what it needs itself."""
+
+    client: RemoteClient
+    voice: Voice
+    cancels: Cancellations
+    send: Callable[[Any], Awaitable[None]]
+    """Sends updates of the session, also when the turn is over."""
+
+
 class ToolSurroundings(msgspec.Struct, frozen=True):
     """What a tool call needs of its turn and its session."""
 
@@ -64,6 +78,12 @@ class ToolSurroundings(msgspec.Struct, frozen=True):
     """Ends the message before the tool call."""
     send: Callable[[v1.SessionUpdate], Awaitable[None]]
     """Sends updates, and raises RuntimeError once the turn is over."""
+    cancelled_status: str = "failed"
+    """The status of a tool call that was cancelled, in the version of the connection."""
+    command: CommandParts | None = None
+    """What its commands need beside that; None for tool calls that show no commands."""
+    life: ToolLife | None = None
+    """What it is to its session beside its updates; None for most."""
 
 
 class Tool(Elicits):
@@ -95,8 +115,11 @@ class Tool(Elicits):
         self._permissions = surroundings.permissions
         self._end_message = surroundings.end_message
         self._send = surroundings.send
+        self._cancelled_status = surroundings.cancelled_status
+        self._life = surroundings.life
+        self._command = surroundings.command
         self._name = name
-        self._content: list[v1.ToolCallContent | TerminalText] = []
+        self._content: list[v1.ToolCallContent | TerminalText | CommandText] = []
         self._text: list[str] = []
         self._shown_as_text: list[TerminalText] = []
         self._locations = [self._location(it) for it in locations]
@@ -124,6 +147,11 @@ class Tool(Elicits):
         if not (getattr(self, "_has_begun", True) or self._is_misused):
             text = f"turn.tool({self.title!r}) was never entered; {self._how_to_enter()}"
             warnings.warn(text, RuntimeWarning, stacklevel=2)
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether the client has cancelled this tool call alone, which `turn.tool(cancellable=True)` lets it do."""
+        return self._life is not None and self._life.is_cancelled
 
     def _how_to_enter(self) -> str:
         return f"write `async with turn.tool({self.title!r}) as tool:`"
@@ -163,6 +191,46 @@ class Tool(Elicits):
             self._add(v1.Terminal(terminal_id))
         else:
             await self._add_as_text(terminal_id, terminal if isinstance(terminal, RemoteTerminal) else None)
+        await self._flush()
+
+    def command(
+        self,
+        command: Sequence[str],
+        *,
+        cwd: str | PathLike[str] | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> ToolCommand:
+        """Run a command and show its output here, as a context manager that ends it.
+
+        >>> async def test(turn):
+        ...     async with turn.tool("Run the tests", kind="execute") as tool:
+        ...         async with tool.command(["make", "test"]) as command:
+        ...             result = await command.wait(timeout=600)
+
+        `command` is a program and its arguments. It runs at the client where that lends terminals, else on the agent's
+        machine, in the session's folder unless `cwd` names another. `env` adds variables to the environment.
+        """
+        if self._command is None:
+            raise RuntimeError("this tool call cannot run commands")
+        stage = CommandStage(
+            self._session,
+            self._command.client,
+            self._command.voice,
+            self._command.cancels,
+            self._command.send,
+            self._show_command,
+            self.terminal,
+            self._grown,
+        )
+        return ToolCommand(stage, command, cwd=cwd, env=env)
+
+    async def _show_command(self, shown: v1.Terminal | CommandText) -> None:
+        self._require_block()
+        if isinstance(shown, v1.Terminal):
+            self._add(shown)
+        else:
+            self._end_text()
+            self._content.append(shown)
         await self._flush()
 
     async def _add_as_text(self, terminal_id: v1.TerminalId, terminal: RemoteTerminal | None) -> None:
@@ -237,6 +305,8 @@ class Tool(Elicits):
             self.id, self.title, self.kind, "pending", [], self._locations, self._raw_input, name=self._name
         )
         await self._send(call)
+        if self._life is not None:
+            self._life.begins(self.id)
         self._change(status="in_progress")
         return self
 
@@ -245,18 +315,32 @@ class Tool(Elicits):
     ) -> None:
         if self._timer is not None:
             self._timer.cancel()
+        if self._life is not None:
+            self._life.stops()
         for shown in self._shown_as_text:
             await shown.end()
         try:
             if self.status != "failed":
                 if kind is None:
                     await self._flush(everything=True)
-                self.status = "completed" if kind is None else "failed"
+                self.status = "completed" if kind is None else self._status_after(kind)
                 self._unsent["status"] = self.status
             await self._flush(everything=True)
         except ConnectionClosed:
             if kind is None:
                 raise
+        finally:
+            if self._life is not None:
+                self._life.ends()
+        if self._life is not None and self._life.takes(kind):
+            # For type checkers the block never ends an error, which is so for all but the client's cancelling.
+            return cast("None", True)
+        return None
+
+    def _status_after(self, error: type[BaseException]) -> v1.ToolCallStatus:
+        """The status of a tool call whose block ended with this kind of error."""
+        is_cancelled = issubclass(error, asyncio.CancelledError)
+        return cast("v1.ToolCallStatus", self._cancelled_status if is_cancelled else "failed")
 
     async def _become(self, status: v1.ToolCallStatus) -> None:
         self._unsent["status"] = self.status = status
@@ -320,7 +404,7 @@ class Tool(Elicits):
             await self._send(v1.ToolCallProgress(self.id, **update))
 
     def _all_content(self) -> list[v1.ToolCallContent]:
-        content = [it.content if isinstance(it, TerminalText) else it for it in self._content]
+        content = [it.content if isinstance(it, TerminalText | CommandText) else it for it in self._content]
         if self._text:
             self._text = ["".join(self._text)]
             content.append(v1.Content.of(self._text[0]))

@@ -3,24 +3,46 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
-from pathlib import Path
-from typing import Any, Generic, TypeVar
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from pathlib import Path, PurePath
+from types import TracebackType
+from typing import Any, Generic, Self, TypeVar
+
+import msgspec
 
 from accord.agent.content import text_of
 from accord.agent.elicitation import Elicits
+from accord.agent.files import TurnFiles
 from accord.agent.permission import Decision, Offered
-from accord.agent.plan import TurnPlan
+from accord.agent.plan import PlanDocument, TurnPlan
+from accord.agent.plans import PlanChange
 from accord.agent.remote_client import RemoteClient
 from accord.agent.running_turn import RunningTurn
 from accord.agent.session import Session, StateT
-from accord.agent.tool import Location, Tool, ToolSurroundings
+from accord.agent.subagent import Introduction, RunningSubagent, way_out_for
+from accord.agent.tool import CommandParts, Location, Tool, ToolSurroundings
+from accord.agent.tool_life import ToolLife
 from accord.arguments import check_text, check_update, content_block, shortened, wrong_type
+from accord.endpoints import Endpoint
 from accord.schema import v1
 from accord.schema.base import Json
 from accord.schema.sendable import check_sendable
 
 T = TypeVar("T")
+
+
+class AddedPrompt(msgspec.Struct, frozen=True):
+    """A prompt that came while a turn was running, and that the turn has taken."""
+
+    prompt: Sequence[v1.ContentBlock]
+    """The prompt as it came: blocks of text, links, images and so on."""
+    meta: dict[str, Json]
+    """The `_meta` of the prompt."""
+
+    @property
+    def text(self) -> str:
+        """The prompt's text."""
+        return text_of(self.prompt)
 
 
 class Turn(Elicits, Generic[StateT]):
@@ -48,11 +70,12 @@ class Turn(Elicits, Generic[StateT]):
         """What the answer's `_meta` will hold."""
         self.context = running.context
         """The context of the request on the low level: the peer and the request's id."""
-        self.client = RemoteClient(running.session.asked, running)
+        self.client = RemoteClient(running.asked, running)
         """What the client lends: files and terminals."""
         self._client = self.client
-        self._scope = {"session_id": self.session.id}
+        self._scope = {"session_id": running.asked.session_id}
         self._running = running
+        self._voice = running.updates.voice
         self._speaker: type[object] | None = None
         self._message_id = v1.MessageId("")
 
@@ -69,6 +92,25 @@ class Turn(Elicits, Generic[StateT]):
         """The session's folder."""
         return self.session.cwd
 
+    @property
+    def files(self) -> TurnFiles:
+        """The session's files: the client's where it lends them, else those of this machine inside its folders."""
+        return TurnFiles(self.session, self.client)
+
+    async def prompts(self) -> AsyncGenerator[AddedPrompt]:
+        """The prompts that the user has sent since the turn began, with `Agent(second_prompt="steer")`.
+
+        >>> async def work(turn):
+        ...     async for more in turn.prompts():
+        ...         await turn.say(f"You add: {more.text}")
+
+        It takes them one by one, and ends when none waits: call it again between two steps of the work. A prompt that
+        the turn does not take becomes a turn of its own.
+        """
+        while (added := await self._running.taken()) is not None:
+            self.end_message()
+            yield added
+
     # Speaking
 
     def say(self, content: str | v1.ContentBlock) -> Coroutine[Any, Any, None]:
@@ -76,25 +118,28 @@ class Turn(Elicits, Generic[StateT]):
 
         What is said with nothing between is one message.
         """
-        block = v1.TextContent(content) if isinstance(content, str) else content_block("turn.say()", content)
-        if self._speaker is not v1.AgentMessageChunk:
-            self._begin_message(v1.AgentMessageChunk)
+        voice = self._voice
+        block = voice.text(content) if isinstance(content, str) else voice.block(content_block("turn.say()", content))
+        if self._speaker is not voice.agent_chunk:
+            self._begin_message(voice.agent_chunk)
         # Not an `async def` of its own: a model's answer is thousands of these.
-        return self._running.send(v1.AgentMessageChunk(block, self._message_id))
+        return self._running.send(voice.agent_chunk(block, self._message_id))
 
     async def think(self, content: str | v1.ContentBlock) -> None:
         """Think aloud."""
-        block = v1.TextContent(content) if isinstance(content, str) else content_block("turn.think()", content)
-        if self._speaker is not v1.AgentThoughtChunk:
-            self._begin_message(v1.AgentThoughtChunk)
-        await self._running.send(v1.AgentThoughtChunk(block, self._message_id))
+        voice = self._voice
+        block = voice.text(content) if isinstance(content, str) else voice.block(content_block("turn.think()", content))
+        if self._speaker is not voice.thought_chunk:
+            self._begin_message(voice.thought_chunk)
+        await self._running.send(voice.thought_chunk(block, self._message_id))
 
     async def say_as_user(self, content: str | v1.ContentBlock) -> None:
         """Say something in the user's name."""
-        block = content_block("turn.say_as_user()", content)
-        if self._speaker is not v1.UserMessageChunk:
-            self._begin_message(v1.UserMessageChunk)
-        await self._running.send(v1.UserMessageChunk(block, self._message_id))
+        voice = self._voice
+        block = voice.block(content_block("turn.say_as_user()", content))
+        if self._speaker is not voice.user_chunk:
+            self._begin_message(voice.user_chunk)
+        await self._running.send(voice.user_chunk(block, self._message_id))
 
     def end_message(self) -> None:
         """What is said next is another message."""
@@ -110,7 +155,7 @@ class Turn(Elicits, Generic[StateT]):
     async def send(self, update: v1.SessionUpdate) -> None:
         """Send an update of any kind, such as one that has no method here."""
         check_update("turn.send()", update)
-        await self._running.send(update)
+        await self._running.send_given(update)
 
     def _begin_message(self, speaker: type[object]) -> None:
         # prompt-turn, Message IDs: the chunks of one message share an id, and the next message has another.
@@ -123,11 +168,31 @@ class Turn(Elicits, Generic[StateT]):
 
     # Working
 
-    async def plan(self, *steps: str | v1.PlanEntry) -> TurnPlan:
-        """Show what you mean to do; what is returned marks its steps."""
-        plan = TurnPlan(self._send_unchecked, steps)
+    async def plan(self, *steps: str | v1.PlanEntry, id: str | None = None) -> TurnPlan:  # noqa: A002
+        """Show what you mean to do; what is returned marks its steps.
+
+        A plan with an `id` stands beside the others of the session. A client that takes one plan gets the steps of all.
+        """
+        if id is not None:
+            check_text("turn.plan(id)", id)
+        plan = TurnPlan(self._send_plan, steps, id)
         await plan.send()
         return plan
+
+    async def plan_document(self, content: str | PurePath, *, id: str | None = None) -> PlanDocument:  # noqa: A002
+        """Show a plan as a document: text is Markdown, a `Path` is a file. What is returned replaces or removes it.
+
+        A client that takes one plan gets the list items of the text as steps, or a step that names the file.
+        """
+        if id is not None:
+            check_text("turn.plan_document(id)", id)
+        plan_id = v1.PlanId(id or self._running.new_id("p"))
+        document = PlanDocument(self._send_plan, plan_id, lambda path: (self.cwd / path).as_uri())
+        await document.replace(content)
+        return document
+
+    async def _send_plan(self, change: PlanChange) -> None:
+        await self._running.send(self._running.plans.fitted(change))
 
     def tool(
         self,
@@ -138,22 +203,35 @@ class Turn(Elicits, Generic[StateT]):
         id: str | None = None,  # noqa: A002
         locations: Sequence[Location] = (),
         raw_input: Json = None,
+        background: bool = False,
+        cancellable: bool = False,
     ) -> Tool:
         """A tool call, as a context manager.
 
         >>> async def work(turn):
         ...     async with turn.tool("Add up", kind="think") as tool:
         ...         await tool.text(str(2 + 2))
+
+        With `background` it may outlive the turn, in a task of `session.start`. With `cancellable` the client may
+        cancel it alone: its block then ends, `tool.is_cancelled` is true, and the turn goes on. Both are told to
+        clients of version 2; those of version 1 see an ordinary tool call.
         """
         check_text("turn.tool()", title)
         tool_call_id = v1.ToolCallId(id or self._running.new_id("t"))
+        session = self._running.session
+        life = None
+        if background or cancellable:
+            life = ToolLife(session.activity, session.cancels, in_background=background, cancellable=cancellable)
         surroundings = ToolSurroundings(
-            session=self._running.session.asked,
-            client=self.client,
-            asks=self._running,
+            session=self._running.asked,
+            client=self.session.client if background else self.client,
+            asks=self._running.asked.asks if background else self._running,
             permissions=self.session.permissions,
             end_message=self.end_message,
-            send=self._send_unchecked,
+            send=self._running.updates.send if background else self._send_unchecked,
+            cancelled_status=self._voice.cancelled_status,
+            command=CommandParts(self.client, self._voice, session.cancels, self._running.updates.send),
+            life=life,
         )
         return Tool(surroundings, tool_call_id, title, kind=kind, name=name, locations=locations, raw_input=raw_input)
 
@@ -163,6 +241,29 @@ class Turn(Elicits, Generic[StateT]):
         """Ask the user's permission for something that is not a tool call; see `Tool.ask`."""
         async with self.tool(title, kind=kind) as tool:
             return await tool.ask(*options, about=about)
+
+    def subagent(
+        self,
+        title: str,
+        prompt: str | v1.ContentBlock | None = None,
+        *,
+        description: str | None = None,
+        cancellable: bool = False,
+    ) -> Subagent[StateT]:
+        """A subagent, as a context manager: a turn in a session of its own, which the user can follow.
+
+        >>> async def work(turn):
+        ...     async with turn.subagent("Look for callers", "Who calls parse()?") as subagent:
+        ...         await subagent.say("Two places: ...")
+
+        `prompt` is what it is told to do. With `cancellable`, the user may cancel it alone: its block ends, and the
+        code after the block goes on. A client that shows no subagents shows a tool call with what the subagent says.
+        """
+        check_text("turn.subagent()", title)
+        blocks = [] if prompt is None else [content_block("turn.subagent(prompt)", prompt)]
+        introduction = Introduction(title, description, cancellable, blocks)
+        subagent, way_out = way_out_for(self._running, lambda: self.tool(title, kind="other"))
+        return Subagent(RunningSubagent(self._running, subagent, way_out), introduction, self.end_message)
 
     async def usage(
         self, used: int, size: int | None, cost: float | v1.Cost | None = None, currency: str = "USD"
@@ -188,8 +289,76 @@ class Turn(Elicits, Generic[StateT]):
         """
         self._running.spent = v1.Usage(input + output if total is None else total, input, output, thought)
 
+    def provider(self, provider_id: str) -> Endpoint | None:
+        """Where the models of this provider are reached; None while the client has it disabled.
+
+        It stays the same for the whole turn. When the client has set another endpoint, do not send your own key there.
+        """
+        endpoints = self._running.endpoints
+        if provider_id not in endpoints:
+            known = ", ".join(endpoints) or "none"
+            raise ValueError(f"turn.provider() takes one of the agent's providers ({known}), got {provider_id!r}")
+        return endpoints[provider_id]
+
     def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Do this beside what the turn does. The turn ends only when it is done, and a cancel ends both."""
         if not asyncio.iscoroutine(work):
             raise wrong_type("turn.start()", "a coroutine, such as work(turn)", work)
-        return self._running.tasks.create_task(work)
+        return self._running.start(work)
+
+
+class Subagent(Turn[StateT]):
+    """A subagent at work; `turn.subagent(...)` makes it.
+
+    It is a turn: whatever works on a `Turn` works on a `Subagent`. What it says, does and asks belongs to a session of
+    its own, whose id is `id`. `session` is the session of the turn that started it. An error in its block ends it, and
+    goes on to the code around the block.
+    """
+
+    def __init__(self, running: RunningSubagent, introduction: Introduction, end_message: Callable[[], None]) -> None:
+        super().__init__(running, v1.PromptRequest(running.id, list(introduction.prompt)))
+        self.id: v1.SessionId = running.id
+        """The id of its session; a client that shows no subagents does not know it."""
+        self.title = introduction.title
+        """What the user reads; `retitle` changes it."""
+        self._subagent = running
+        self._introduction = introduction
+        self._end_message_around = end_message
+
+    def __repr__(self) -> str:
+        return f"Subagent({self.title!r}, id={self.id!r})"
+
+    @property
+    def was_cancelled(self) -> bool:
+        """Whether the user has cancelled it alone; the code after its block can tell by this."""
+        return self._subagent.is_stopped
+
+    async def retitle(self, title: str) -> None:
+        """Say better what it does."""
+        check_text("subagent.retitle()", title)
+        self.title = title
+        await self._subagent.retitle(title)
+
+    async def instruct(self, content: str | v1.ContentBlock) -> None:
+        """Show a message from the session that started it: more for it to do."""
+        await self._message("subagent.instruct()", content, to_subagent=True)
+
+    async def report(self, content: str | v1.ContentBlock) -> None:
+        """Show a message to the session that started it: what it has found."""
+        await self._message("subagent.report()", content, to_subagent=False)
+
+    async def _message(self, call: str, content: str | v1.ContentBlock, *, to_subagent: bool) -> None:
+        block = content_block(call, content)
+        self.end_message()
+        self._end_message_around()
+        await self._subagent.message([block], to_subagent=to_subagent)
+
+    async def __aenter__(self) -> Self:
+        self._end_message_around()
+        await self._subagent.begin(self._introduction)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        return await self._subagent.leave(kind, error, trace)

@@ -3,39 +3,39 @@
 Every update goes through `SessionUpdates.send`, whichever part of the session made it. It is kept in the store first
 and sent afterwards, so the client never sees an update that is not kept. Updates that come before the client knows the
 session wait for the answer that opens it.
+
+What is sent for an update, the session's voice says: it speaks the version of the connection (see `voices`).
 """
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from accord.agent.paths import with_absolute_paths
-from accord.agent.record import Record
-from accord.capabilities import updates_that_need
+from accord.agent.record import Record, encoded_update
+from accord.agent.voices.base import Voice
 from accord.engine.peer import Peer
+from accord.errors import ConnectionClosed
 from accord.schema import v1
 from accord.state import ToolCallState
-
-
-@functools.cache
-def looked_at() -> frozenset[type[Any]]:
-    """Updates that cannot simply be sent."""
-    return frozenset((v1.ToolCall, v1.ToolCallProgress, *updates_that_need(v1.SessionNotification)))
 
 
 class SessionUpdates:
     """One session's updates, on their way to the store and the client."""
 
-    def __init__(self, record: Record, peer: Peer, cwd: Path) -> None:
+    def __init__(self, record: Record, peer: Peer, cwd: Path, voice: Voice) -> None:
+        self.voice = voice
+        """How the session speaks in the version of its connection."""
         self.is_open = False
         """Whether changes are told: the client knows the session, or the answer that opens it is being made."""
         self._record = record
-        self._peer = peer
+        self.peer = self._peer = peer
+        """The client's peer."""
         self._cwd = cwd
-        self._looked_at = looked_at()
+        self._looked_at = voice.looked_at
         self._early: list[bytes] | None = []
         """Frames from before the client knew the session; None once it does."""
         self._tool_calls: dict[v1.ToolCallId, ToolCallState] = {}
@@ -44,12 +44,31 @@ class SessionUpdates:
     async def send(self, update: v1.SessionUpdate) -> None:
         """Keep this update, and tell the client."""
         if update.__class__ in self._looked_at:
-            update = self._fit(update)
+            await self._send_looked_at(update)
+            return
         frame = self._record.keep_now(update) or await self._record.keep(update)
         if self._early is not None:
             self._early.append(frame)
         elif self._peer.connection.tell(frame):
             await self._peer.breathe()
+
+    async def send_given(self, update: v1.SessionUpdate) -> None:
+        """`send` for an update that an author made, in whichever version of the protocol."""
+        if update.__class__.__module__.startswith("accord.schema.v2."):
+            for fitted in self.voice.newer(update):
+                await self.send(fitted)
+        else:
+            await self.send(update)
+
+    async def _send_looked_at(self, update: Any) -> None:
+        for fitted in self.voice.fitted(self._checked(update)):
+            if self.tell(self._record.keep_now(fitted) or await self._record.keep(fitted)):
+                await self._peer.breathe()
+
+    def report(self, update: Any) -> None:
+        """Tell the client what the session does or has; this is not part of the conversation, and not kept."""
+        with suppress(ConnectionClosed):  # work that ends with the link has no client to tell
+            self.tell(self._record.frame(encoded_update(update)))
 
     def tell(self, frame: bytes) -> bool:
         """Tell the client of an update that is kept already; True if the sender should `breathe`."""
@@ -90,11 +109,13 @@ class SessionUpdates:
         """Forget the tool calls of a turn that was refused."""
         self._tool_calls.clear()
 
-    def _fit(self, update: Any) -> Any:
-        """This update as it may be sent."""
+    def _checked(self, update: Any) -> Any:
+        """This update as it may be sent, in the version in which it was made."""
         needed = update.__needs__
         if needed is not None:
             self._peer.capabilities.require(needed, update.__class__.__name__)
+            return update
+        if not isinstance(update, v1.ToolCall | v1.ToolCallProgress):
             return update
         update = with_absolute_paths(update, self._cwd)
         known = self._tool_calls.pop(update.tool_call_id, None) or ToolCallState(update.tool_call_id)

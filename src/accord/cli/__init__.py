@@ -26,6 +26,9 @@ COMMANDS: dict[str, CliCommand] = {
     "completion": CliCommand.of_module(
         "accord.cli.complete", "Print the script that lets a shell complete accord's commands and options."
     ),
+    "conduct": CliCommand.of_module(
+        "accord.cli.conduct", "Join proxies and an agent to a chain that an editor starts like one agent."
+    ),
     "demo": CliCommand.of_module(
         "accord.cli.demo", "Run the built-in agent, which shows every feature without a model or a network."
     ),

@@ -13,6 +13,8 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
+import msgspec
+
 from accord.schema import v1
 
 
@@ -28,7 +30,7 @@ class CatchingUp:
 
     def arrived(self, update: v1.SessionUpdate | v1.ToolCallUpdate | None) -> None:
         """Count an update that has arrived; other changes of the state do not count."""
-        if update is not None and not isinstance(update, v1.ToolCallUpdate):
+        if update is not None and not _is_of_a_question(update):
             self._arrived += self._weigh(update)
 
     def was_shown(self, update: Any) -> None:
@@ -66,6 +68,11 @@ class CatchingUp:
     async def _changed(self) -> None:
         self._change.clear()
         await self._change.wait()
+
+
+def _is_of_a_question(update: Any) -> bool:
+    """Whether this came with a permission request: it has no tag, and is not displayed as an update."""
+    return isinstance(update, msgspec.Struct) and update.__struct_config__.tag is None
 
 
 def _weight(update: Any) -> int:

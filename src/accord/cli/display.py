@@ -20,6 +20,7 @@ from accord.cli.pictures import drawn, placeholder
 from accord.cli.rows import rows_of
 from accord.cli.spinner import Spinner
 from accord.cli.streams import Streams, width
+from accord.cli.subagents import SubagentWork
 from accord.cli.usage import usage_lines
 from accord.cli.view import Opened, View
 from accord.cli.work import Line, Span, Work, said_of, thought_of
@@ -49,6 +50,8 @@ class Display(View):
     refusals stand beside the answer.
     """
 
+    shows_subagents = True
+
     def __init__(
         self,
         output: Output,
@@ -65,6 +68,7 @@ class Display(View):
         self._shows_work = shows_work
         self._is_quiet = is_quiet
         self._work = Work(streams.aside.symbols, folder, details=details)
+        self._subagents = SubagentWork(lambda: Work(streams.aside.symbols, folder, details=details), details=details)
         self._answer = Wrapped() if streams.together and streams.answer.moves else None
         self._cleaned = Printable()
         self._thought = Wrapped(indent="  ")
@@ -98,8 +102,13 @@ class Display(View):
 
     async def follow(self, reply: Reply) -> None:
         """Show the updates of a turn until its end."""
-        async for update in reply:
-            await self._show(update)
+        async for subagent, update in reply.with_subagents():
+            if subagent is None:
+                await self._show(update)
+            elif self._shows_work:
+                for line in self._subagents.lines(subagent, update):
+                    self.line(line)
+                await self._output.room()
 
     async def _show(self, update: v1.SessionUpdate) -> None:
         """Show an update of the turn."""
@@ -109,7 +118,7 @@ class Display(View):
         elif (thought := thought_of(update)) is not None:
             self._think(thought)
         elif self._shows_work:
-            for line in self._work.lines(update):
+            for line in (*self._work.lines(update), *self._subagents.ended(update)):
                 self.line(line)
             self._spinner.text = self._work.running or self._spinner.text
         self.catching_up.was_shown(update)

@@ -180,12 +180,11 @@ def report(error: AccordError) -> None:
 
 
 def _opened(opened: Opened) -> dict[str, Any]:
-    from accord.client.handshake import VERSION
     from accord.schema import codec
 
-    session, info = opened
+    session, info, version = opened
     state = session.state
-    event: dict[str, Any] = {"type": "session", "sessionId": session.id, "protocolVersion": VERSION}
+    event: dict[str, Any] = {"type": "session", "sessionId": session.id, "protocolVersion": version}
     if info is not None:
         event["agent"] = codec.plain(info)
     if state.modes:

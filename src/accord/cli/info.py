@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
-from accord.cli import printing, target
+from accord.cli import printing, protocol, target
 from accord.cli.endings import ENDED_WELL, one_line
 from accord.cli.table import print_table
 from accord.errors import AccordError
@@ -59,7 +59,7 @@ async def _learned(options: argparse.Namespace, chosen: target.ChosenAgent) -> d
 
     where = chosen.target()
     begun = time.monotonic()
-    async with connect(where) as remote:
+    async with connect(where, versions=protocol.versions(options)) as remote:
         started = time.monotonic() - begun
         if options.login is not None:
             from accord.cli.login import by_method
@@ -80,7 +80,7 @@ def _agent(remote: RemoteAgent, started: float, where: str) -> dict[str, Any]:
         "title": None if info is None else info.title,
         "version": None if info is None else info.version,
         "where": where,
-        "protocolVersion": 1,
+        "protocolVersion": remote.version,
         "startSeconds": round(started, 3),
         "capabilities": codec.plain(remote.capabilities.declared),
         "authMethods": codec.plain(remote.auth_methods),
@@ -170,11 +170,10 @@ def _session_rows(session: Mapping[str, Any] | None) -> Iterator[tuple[str, str]
 
 
 def _named(it: Mapping[str, Any]) -> str:
+    its_id = it["id"] if "id" in it else it.get("methodId", "")  # as a login of an unknown type has it
     name, description = it.get("name") or "", it.get("description")
     return (
-        f"{it['id']}"
-        + (f" ({name})" if name not in ("", it["id"]) else "")
-        + (f": {description}" if description else "")
+        f"{its_id}" + (f" ({name})" if name not in ("", its_id) else "") + (f": {description}" if description else "")
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from accord.cli import printing, target
+from accord.cli import printing, protocol, target
 from accord.cli.endings import ENDED_WELL, WrongUsage, one_line
 from accord.printable import label
 
@@ -63,7 +63,8 @@ async def _login(options: argparse.Namespace, agent: ChosenAgent) -> int:
     from accord.client import login
     from accord.connecting import connect
 
-    async with connect(agent.target()) as remote:
+    spoken = protocol.versions(options)
+    async with connect(agent.target(), versions=spoken) as remote:
         methods = methods_of(remote)
         if options.list or not methods:
             _list(methods, remote.name)
@@ -72,7 +73,7 @@ async def _login(options: argparse.Namespace, agent: ChosenAgent) -> int:
         await by_method(remote, _id(method))
         printing.say(f"Logged in to {label(remote.name, COLUMNS)}.")
     if not options.no_check:
-        printing.say(await _how_long(agent, _id(method)))
+        printing.say(await _how_long(agent, _id(method), spoken))
     return ENDED_WELL
 
 
@@ -91,14 +92,14 @@ async def by_method(remote: RemoteAgent, method_id: str) -> None:
     await remote.login(method_id, env=variables)
 
 
-async def _how_long(agent: ChosenAgent, method_id: str) -> str:
+async def _how_long(agent: ChosenAgent, method_id: str, spoken: Sequence[int]) -> str:
     """Whether a second process of the agent needs a login, in words."""
     from accord.cli.trial_session import trial_session
     from accord.connecting import connect
     from accord.errors import AUTH_REQUIRED, AccordError, PeerError
 
     try:
-        async with connect(agent.target()) as again, trial_session(again):
+        async with connect(agent.target(), versions=spoken) as again, trial_session(again):
             return "The login lasts: the agent opens a session without another one."
     except PeerError as error:
         if error.code == AUTH_REQUIRED:

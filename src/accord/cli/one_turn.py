@@ -14,7 +14,7 @@ from collections.abc import Coroutine, Generator
 from contextlib import AsyncExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from accord.cli import farewell, lending, opening, printing, target
+from accord.cli import farewell, lending, opening, printing, protocol, target
 from accord.cli.endings import ENDED_WELL, INTERRUPTED, REFUSED, STOPPED, WrongUsage, exit_code, one_line
 from accord.cli.view import Opened
 
@@ -125,6 +125,8 @@ class OneTurn:
             agent.target(self._view.agent_line if options.stderr or options.verbose else None),
             lent.client,
             timeout=limit,
+            unstable=self._view.shows_subagents,  # asks the agent for subagents and plans with ids
+            versions=protocol.versions(options),
             trace=self._observer(trace),
             limits=Limits(state=KEPT),
         )
@@ -250,14 +252,17 @@ class OneTurn:
 
     async def _turn(self, remote: RemoteAgent, session: RemoteSession, lent: Lent) -> Outcome:
         options, view = self._options, self._view
-        await view.opened(Opened(session, remote.info))
+        await view.opened(Opened(session, remote.info, remote.version))
         reply = session.prompt(
             options.prompt,
             timeout=self._left(),
             idle_timeout=options.idle_timeout or None,
             wire=view.keeps_wire,
+            subagents=view.shows_subagents,
         )
-        stop_watching = session.on_change(view.catching_up.arrived)
+        # The state tells of each update once, as it came; the session tells what readers get for it.
+        watched = session.state if view.keeps_wire else session
+        stop_watching = watched.on_change(view.catching_up.arrived)
         if lent.refusals is not None:
             lent.refusals.end_turn = reply.request_cancel
         ending = asyncio.create_task(self._close_questions(session, reply))

@@ -54,7 +54,7 @@ class Refusals:
 def describe(question: PermissionQuestion) -> str:
     """What an agent asked for, safe for a terminal."""
     call = question.tool_call
-    return f"({call.kind}) {label(call.title, TITLE) or 'a request without a title'}"
+    return f"({call.kind}) {label(question.title, TITLE) or 'a request without a title'}"
 
 
 def remedy(question: PermissionQuestion) -> str:

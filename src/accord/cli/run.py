@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accord.cli import lending, mcp_file, opening, printing
+from accord.cli import lending, mcp_file, opening, printing, protocol
 from accord.cli.endings import ENDED_WELL, INTERRUPTED, UNWRITABLE, OutputLost, WrongUsage
 from accord.errors import AccordError
 
@@ -190,6 +190,7 @@ def _check(options: argparse.Namespace) -> None:
     if options.quiet and options.verbose:
         raise WrongUsage("--quiet and --verbose exclude each other; leave one out")
     lending.policy_of(options)
+    protocol.versions(options)
     options.servers = mcp_file.read(options.mcp, options.cwd) if options.mcp else []
     if options.prompt == "-":
         options.prompt = sys.stdin.buffer.read().decode("utf-8", "replace") if sys.stdin is not None else ""

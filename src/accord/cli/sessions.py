@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accord.cli import printing, session_ids, target
+from accord.cli import printing, protocol, session_ids, target
 from accord.cli.command import CliCommand, add_commands
 from accord.cli.endings import ENDED_WELL, WrongUsage
 from accord.cli.opening import absolute
@@ -70,7 +70,7 @@ def _with_agent(
             from accord.connecting import connect
 
             where = chosen.target()
-            async with connect(where) as remote:
+            async with connect(where, versions=protocol.versions(options)) as remote:
                 if options.login is not None:
                     from accord.cli.login import by_method
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from accord.cli import remote_options
+from accord.cli import protocol, remote_options
 from accord.cli.endings import WrongUsage
 from accord.errors import ConfigurationError
 
@@ -58,6 +58,7 @@ def arguments(parser: argparse.ArgumentParser, *, is_argument: bool = False, is_
         group.add_argument("word", nargs="?", metavar="AGENT", help="the same, without -a")
     if is_remote:
         remote_options.arguments(group)
+        protocol.arguments(group)
     parser.set_defaults(takes_agent=True, chosen=None)
 
 

@@ -23,6 +23,8 @@ class Opened(NamedTuple):
 
     session: RemoteSession
     agent: v1.Implementation | None
+    version: int = 1
+    """The version of the protocol that the connection speaks."""
 
 
 class View(ABC):
@@ -30,6 +32,9 @@ class View(ABC):
 
     keeps_wire = False
     """Whether it needs the updates as the JSON that they came as."""
+
+    shows_subagents = False
+    """Whether it shows what subagents do."""
 
     def __init__(self, catching_up: CatchingUp | None = None) -> None:
         self.catching_up = catching_up or CatchingUp()

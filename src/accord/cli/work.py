@@ -78,6 +78,8 @@ class Work:
         self._shown: dict[v1.ToolCallId, None] = {}
         """Finished calls: agents send updates about them all the same."""
         self._plans: dict[str, list[v1.PlanEntry]] = {}
+        self._subagents: dict[v1.SessionId, str] = {}
+        """The titles of subagents: an update may leave it out."""
 
     def lines(self, update: v1.SessionUpdate) -> Iterator[Line]:
         """The lines that this update adds; none for what the agent says or thinks."""
@@ -88,6 +90,10 @@ class Work:
                 yield from self._plan("", entries)
             case v1.PlanUpdate(plan=plan):
                 yield from self._named_plan(plan)
+            case v1.PlanRemoved(plan_id=plan_id):
+                known = self._plans.pop(plan_id, None)
+                if known is not None:
+                    yield self._noted("a plan was removed")
             case v1.Notice():
                 yield self._notice(update)
             case v1.CompactionUpdate():
@@ -192,11 +198,13 @@ class Work:
         match plan:
             case v1.PlanItems(plan_id=plan_id, entries=entries):
                 yield from self._plan(plan_id, entries)
-            case v1.PlanMarkdown(content=content):
+            case v1.PlanMarkdown(plan_id=plan_id, content=content):
+                self._plans[plan_id] = []
                 yield Line([Span("Plan", "bold")])
                 for line in islice(printable(content[: STEPS * TITLE]).split("\n"), STEPS):
                     yield Line([Span(line.expandtabs(4))], indent=2)
-            case v1.PlanFile(uri=uri):
+            case v1.PlanFile(plan_id=plan_id, uri=uri):
+                self._plans[plan_id] = []
                 yield self._noted(f"plan: {label(uri, TITLE)}")
             case _:
                 return
@@ -248,19 +256,33 @@ class Work:
         yield self._noted(text)._replace(is_passing=update.status == "in_progress")
 
     def _subagent(self, update: v1.SubagentUpdate) -> Iterator[Line]:
-        if update.title or update.state is not None:
-            state = _STATES.get(type(update.state), "")
-            yield self._noted(f"subagent {label(update.title or update.session_id, TITLE)}{state}")
+        """A subagent when it begins or has another title, and how it ended; what is between passes."""
+        known = self._subagents.pop(update.session_id, "")
+        title = label(update.title if isinstance(update.title, str) else known, TITLE) or label(
+            update.session_id, TITLE
+        )
+        self._subagents[update.session_id] = title
+        if len(self._subagents) > OPEN:
+            del self._subagents[next(iter(self._subagents))]
+        state = update.state
+        if isinstance(state, v1.IdleStateUpdate):
+            yield self._noted(f"subagent {title}: {_ending(state)}")
+        elif isinstance(state, v1.RequiresActionStateUpdate):
+            yield self._noted(f"subagent {title}: waits for you")._replace(is_passing=True)
+        elif title != known:
+            yield self._noted(f"subagent {title}")
 
     def _noted(self, text: str) -> Line:
         return Line([Span(f"{self._symbols.note} ", "dim"), Span(text, "dim")])
 
 
-_STATES: dict[type, str] = {
-    v1.RunningStateUpdate: ": at work",
-    v1.IdleStateUpdate: ": done",
-    v1.RequiresActionStateUpdate: ": waits for you",
-}
+def _ending(state: v1.IdleStateUpdate) -> str:
+    """How a subagent ended, in words."""
+    if state.error is not None:
+        return f"failed: {label(state.error.message, TITLE)}"
+    if state.stop_reason == "cancelled":
+        return "cancelled"
+    return "done" if state.stop_reason in (None, "end_turn") else f"done ({label(state.stop_reason, TITLE)})"
 
 
 def _numbers(change: FileChange) -> list[Span]:

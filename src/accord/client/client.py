@@ -8,6 +8,7 @@ from typing import Any, cast
 from accord.arguments import check_sequence, check_text, wrong_type
 from accord.client.definition import ClientDefinition
 from accord.engine.handlers import MessageT, RawHandlerT, Registrar
+from accord.engine.interceptors import Interception
 from accord.schema import v1
 from accord.services.elicitation.elicitation import Elicitation, Fill
 from accord.services.files.files import Files
@@ -29,7 +30,8 @@ class Client:
     with their defaults, or a service: `Files(...)`, `Terminals(...)`, or your own. `permissions` is True to allow
     everything, a function that returns an option, True or False, or a service. `elicitation` is a function that fills
     in forms, or a service. `services` are any others. What the services declare is told to agents; `capabilities` may
-    change it. `name`, `version` and `title` are what agents are told about the client.
+    change it. `name`, `version` and `title` are what agents are told about the client. `keep_unknown` is for a program
+    that passes on what agents send: it keeps the members that our types do not know, see docs/engine.md.
     """
 
     def __init__(
@@ -44,6 +46,7 @@ class Client:
         elicitation: Fill | Service | None = None,
         services: Sequence[Service] = (),
         capabilities: Callable[[v1.ClientCapabilities], v1.ClientCapabilities] | None = None,
+        keep_unknown: bool = False,
     ) -> None:
         check_text("Client(name)", name)
         check_sequence("Client(services=...)", "services", services)
@@ -54,7 +57,9 @@ class Client:
             _permissions(permissions),
             *(_service("Client(services=...)", it) for it in services),
         ]
-        self._definition = ClientDefinition(v1.Implementation(name, version, title), lent, capabilities)
+        self._definition = ClientDefinition(
+            v1.Implementation(name, version, title), lent, capabilities, keep_unknown=keep_unknown
+        )
 
     def __repr__(self) -> str:
         lent = [type(service).__name__ for service in self._definition.services]
@@ -68,6 +73,15 @@ class Client:
     def on(self, message: type[MessageT]) -> Registrar[MessageT]:
         """Handle this message, of the protocol or of your own; the handler replaces that of a service."""
         return self._definition.handlers.on(message)
+
+    def before(self, message: type[MessageT]) -> Interception[MessageT]:
+        """Call a function with this message before what handles it: a service, or what you registered with `on`.
+
+        The function takes the message, and a `Context` if it wants one. It returns None to let the message go on, a
+        message of the same class to let that go on in its place, or the answer, which ends the way; it may raise
+        `RequestError`. For a notification, True ends the way. What the decorator is called on has a `remove`.
+        """
+        return self._definition.handlers.before(message)
 
     def on_request(self, method: str) -> Callable[[RawHandlerT], RawHandlerT]:
         """Handle the request of this method; params and result are plain JSON values."""

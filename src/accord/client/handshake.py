@@ -3,47 +3,64 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from accord.client.negotiation import Agreed, Offer, negotiate
 from accord.client.target import Target
 from accord.engine.handlers import Handlers
 from accord.engine.limits import Limits
 from accord.engine.peer import Peer
 from accord.errors import AccordError, ConnectionClosed, PeerError, ProtocolError, Timeout, keep_stderr
 from accord.last_lines import add_note
-from accord.schema import v1
+from accord.spans import Spans
 from accord.trace import Observer
-
-VERSION = 1
 
 
 class Handshake(NamedTuple):
-    """A connection after `initialize`, with the agent's answer."""
+    """A connection after `initialize`, with what was agreed on."""
 
     peer: Peer
-    agent: v1.InitializeResponse
+    agreed: Agreed
 
 
 async def open_link(
     target: Target,
-    handlers: Handlers,
-    request: v1.InitializeRequest,
+    handlers_for: Callable[[int], Handlers],
+    offer: Offer,
     *,
     timeout: float,  # noqa: ASYNC109
     unstable: bool,
     limits: Limits,
     observers: Sequence[Observer],
+    keep_unknown: bool = False,
+    spans: Spans | None = None,
 ) -> Handshake:
-    """Open a connection; raises Timeout, ProtocolError, PeerError or ConnectionClosed, and then leaves nothing open."""
-    peer = Peer(target.dial(), handlers, role="client", unstable=unstable, limits=limits)
+    """Open a connection; raises Timeout, ProtocolError, PeerError or ConnectionClosed, and then leaves nothing open.
+
+    `handlers_for` gives the handlers of a version of the protocol.
+    """
+    is_plain = 2 not in offer.versions
+    handlers = handlers_for(1) if is_plain else None
+    peer = Peer(
+        target.dial(),
+        handlers,
+        role="client",
+        unstable=unstable,
+        limits=limits,
+        keep_unknown=keep_unknown,
+        spans=spans,
+    )
     for observer in observers:
         peer.connection.observe(observer)
     try:
         begun = asyncio.get_running_loop().time()
         await _open(peer, target, timeout)
         left = begun + timeout - asyncio.get_running_loop().time()
-        return Handshake(peer, await peer.initialize(request, timeout=left))
+        if not is_plain:
+            return Handshake(peer, await negotiate(peer, offer, handlers_for, left))
+        answer = await peer.initialize(offer.plain, timeout=left)
+        return Handshake(peer, Agreed(1, answer, answer.agent_capabilities))
     except AccordError as error:
         end = await peer.connection.close()
         explained = _explained(error, target, peer.connection.pollution, end.stderr, timeout)

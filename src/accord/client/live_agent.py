@@ -7,29 +7,42 @@ requests of the agent ──▶ the client's services, which find the session by
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from accord.calling import adapted
 from accord.capabilities import AgentOffers
 from accord.client.definition import ClientDefinition
-from accord.client.handshake import VERSION, open_link
+from accord.client.handshake import open_link
+from accord.client.negotiation import VERSIONS, Offer
+from accord.client.providers import Providers
 from accord.client.sessions import Sessions
 from accord.client.supervision import Restart, Supervisor
 from accord.client.target import CommandTarget, Target
+from accord.endpoints import Endpoint
 from accord.engine.handlers import Handlers, MessageT, Registrar
+from accord.engine.interceptors import Interceptors
 from accord.engine.limits import Limits
-from accord.engine.peer import Peer
+from accord.engine.peer import Peer, Posted
 from accord.errors import PeerError, keep_stderr
 from accord.schema import v1
 from accord.schema.base import Json, Notification, Request
 from accord.services.service import Service
+from accord.spans import Spans
 from accord.tasks import Tasks
 from accord.trace import Observer
 from accord.transports.closing import to_the_end
 
+if TYPE_CHECKING:
+    from accord.client.lending import Lending
+    from accord.client.translated_peer import TranslatedPeer
+    from accord.mcp.over_acp.tool_server import ToolServer
+
 ResultT = TypeVar("ResultT")
+
+log = logging.getLogger("accord")
 
 
 class LiveAgent:
@@ -41,26 +54,45 @@ class LiveAgent:
         client: ClientDefinition,
         *,
         timeout: float,
+        versions: Sequence[int] = VERSIONS,
         restart: Restart | None = None,
         unstable: bool = False,
         limits: Limits | None = None,
         observers: Sequence[Observer] = (),
+        spans: Spans | None = None,
+        providers: Mapping[str, Endpoint] | None = None,
     ) -> None:
         self.target = target
         self.limits = limits or Limits()
-        self.answer = v1.InitializeResponse(VERSION)
-        """The agent's answer to `initialize`."""
+        self.version = 1
+        """The version of the protocol that the connection speaks."""
+        self.answer = v1.InitializeResponse(1)
+        """The agent's answer to `initialize`, in the words of version 1."""
+        self._declared: Any = None
+        self._translated: TranslatedPeer | None = None
+        """What sends the requests of version 1 on a connection of version 2."""
+        self._versions = versions
+        self.offered_encodings: list[str] = []
+        """The position encodings that were offered to the agent."""
         self.tasks = Tasks(asyncio.get_running_loop())
         self.sessions = Sessions(self)
         self._client = client
         self._timeout = timeout
         self._unstable = unstable
         self._observers = list(observers)
-        self._handlers = Handlers()
+        client.handlers.check_versions({1, *versions})
+        self._spans = spans
+        self.providers = Providers(providers)
+        """Where the agent's models are, as the client wants it."""
+        self._handlers = Handlers({1, *versions})
         """The handlers that the caller registered for this agent."""
+        self.interceptors = Interceptors()
+        """The handlers of single sessions, also after a restart."""
         self._peer: Peer | None = None
         self._closing: asyncio.Task[None] | None = None
         self._supervisor = Supervisor(self, restart)
+        self._lending: Lending | None = None
+        """The MCP servers of this program that the agent may use."""
 
     @property
     def name(self) -> str:
@@ -98,7 +130,7 @@ class LiveAgent:
     @property
     def capabilities(self) -> AgentOffers:
         """What the agent declared."""
-        return AgentOffers(self.answer.agent_capabilities)
+        return AgentOffers(self._declared, self.answer.agent_capabilities)
 
     # Life
 
@@ -127,26 +159,60 @@ class LiveAgent:
         try:
             await self.peer.close()
         finally:
+            if self._lending is not None:
+                self._lending.close()
             await self.sessions.end_all()
             await self.tasks.end(self.limits.grace)
             await self.target.release()
 
     async def open_link(self) -> None:
         """Connect, and replace the connection before if there was one."""
-        handlers = self._client.handlers_for(self.sessions.find)
-        handlers.typed.update(self._handlers.typed)
-        handlers.raw.update(self._handlers.raw)
-        handlers.on_arrival(v1.SessionNotification, self.sessions.arrived)
+        if self._lending is not None:
+            self._lending.end_connections()
         declared = self._client.declare(terminal_login=isinstance(self.target, CommandTarget), unstable=self._unstable)
-        self._peer, self.answer = await open_link(
+        self.offered_encodings = declared.position_encodings
+        # A restarted agent is asked for the version that its sessions were opened in.
+        versions = self._versions if self._peer is None else (self.version,)
+        self._peer, agreed = await open_link(
             self.target,
-            handlers,
-            v1.InitializeRequest(VERSION, declared, self._client.info),
+            self._handlers_for,
+            Offer(versions, self._client.info, declared),
             timeout=self._timeout,
             unstable=self._unstable,
             limits=self.limits,
             observers=self._observers,
+            keep_unknown=self._client.keep_unknown,
+            spans=self._spans,
         )
+        self.version, self.answer, self._declared = agreed
+        self._translated = None
+        if self.version == 2:
+            from accord.client.translated_peer import TranslatedPeer
+
+            self._translated = TranslatedPeer(self._peer, agreed.declared)
+            if declared.terminal or declared.fs.read_text_file or declared.fs.write_text_file:
+                log.info("%s speaks version 2, in which clients lend no files and no terminals", self.name)
+        try:
+            await self.providers.establish(self._translated or self._peer, self._timeout)
+        except BaseException:
+            await self._peer.close()
+            raise
+
+    def _handlers_for(self, version: int) -> Handlers:
+        """The handlers of a connection that speaks this version."""
+        if version == 2:
+            from accord.client.v2_handlers import as_v2, on_update
+
+            handlers = as_v2(self._handlers).over(self._client.handlers_for_v2(self.sessions.find))
+            # These are converted when they are registered.
+            handlers.interceptors.insert(0, self.interceptors)
+            return on_update(handlers, self.sessions.arrived)
+        handlers = self._client.handlers_for(self.sessions.find)
+        handlers.typed.update(self._handlers.typed)
+        handlers.raw.update(self._handlers.raw)
+        handlers.interceptors.insert(0, self.interceptors)
+        handlers.on_arrival(v1.SessionNotification, self.sessions.arrived)
+        return handlers
 
     def kill(self) -> None:
         """End the agent's process now; leaving the block that holds the connection is still needed."""
@@ -166,6 +232,14 @@ class LiveAgent:
         """Wait while the agent is being restarted."""
         await self._supervisor.ready()
 
+    def lend(self, server: ToolServer) -> v1.McpServer:
+        """Lend an MCP server of this program to the agent, and describe it; raises TypeError for anything else."""
+        from accord.client.lending import Lending
+
+        if self._lending is None:
+            self._lending = Lending(self)
+        return self._lending.describe(server)
+
     # Messages
 
     async def request(
@@ -178,11 +252,35 @@ class LiveAgent:
     ) -> ResultT:
         """Send a request when the agent is ready; returns its result."""
         await self._supervisor.ready()
+        peer = self._translated or self.peer
         try:
-            return await self.peer.request(request, timeout=timeout, idle_timeout=idle_timeout, force=force)
+            return await peer.request(request, timeout=timeout, idle_timeout=idle_timeout, force=force)
         except PeerError as error:
             self.failed(getattr(request, "session_id", ""), error)
             raise
+
+    async def open_session(
+        self,
+        request: Request[Any],
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109
+        restarting: bool = False,
+    ) -> Any:
+        """Send a request that opens a known session; the answer is in the version that the session speaks.
+
+        While the agent is `restarting`, nothing else is sent, so nothing has to be waited for.
+        """
+        if not restarting and self._translated is None:
+            return await self.request(request, timeout=timeout)
+        if not restarting:
+            await self._supervisor.ready()
+        if self._translated is None:
+            return await self.peer.request(request, timeout=timeout)
+        return await self._translated.open_session(request, timeout)
+
+    def post(self, request: Request[Any]) -> Posted[Any]:
+        """Send a request now; its answer, which is in the version of the connection, is handled later."""
+        return self.peer.post(request) if self._translated is None else self._translated.post(request)
 
     def failed(self, session_id: str, error: Exception) -> None:
         """Take note of the error that a request for this session was answered with, and say what the agent wrote."""
@@ -193,7 +291,7 @@ class LiveAgent:
     async def notify(self, notification: Notification, *, force: bool = False) -> None:
         """Send a notification when the agent is ready."""
         await self._supervisor.ready()
-        await self.peer.notify(notification, force=force)
+        await (self._translated or self.peer).notify(notification, force=force)
 
     async def request_raw(self, method: str, params: Json = None) -> Json:
         """Send a request in plain JSON values when the agent is ready."""
@@ -204,12 +302,35 @@ class LiveAgent:
             self.failed("", error)
             raise
 
+    def on_in_session(self, session_id: v1.SessionId, message: Any, handler: Callable[..., Any]) -> Callable[[], None]:
+        """Handle this message in one session from now on; the result removes the handler."""
+        handler = adapted(handler)
+        if self.version == 2:
+            from accord.client.v2_handlers import handler_as_v2
+
+            message, handler = handler_as_v2(message, handler)
+        return self.interceptors.of_session(message, session_id, handler)
+
+    def _handle_own(self) -> None:
+        """Let the connection call the handlers that the caller registered for this agent."""
+        if self.version == 1:
+            self.peer.handle(self._handlers)
+            return
+        from accord.client.v2_handlers import as_v2
+
+        self.peer.handle(as_v2(self._handlers))
+
     def on(self, message: type[MessageT]) -> Registrar[MessageT]:
         """Handle this message from now on, also after a restart."""
         register: Callable[[Callable[..., Any]], object] = cast("Any", self._handlers.on(message))
 
         def register_now(handler: Callable[..., Any]) -> None:
             register(adapted(handler))
-            self.peer.handle(self._handlers)
+            self._handle_own()
 
         return Registrar(register_now)
+
+    def handle(self, handlers: Handlers) -> None:
+        """Handle messages by these handlers from now on, also after a restart, unless the caller handles them."""
+        self._handlers = handlers.over(self._handlers)
+        self.peer.handle(self._handlers)

@@ -8,10 +8,11 @@ The session outlives its connection: when the agent is restarted and the session
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Raw
@@ -19,16 +20,21 @@ from msgspec import Raw
 from accord.capabilities import AgentOffers
 from accord.client.late_turns import LateTurns
 from accord.client.pending_turn import Outcome, PendingTurn
+from accord.client.subagents import Subagents, SubagentSaid
 from accord.client.unread import Unread
+from accord.engine.interceptors import Interceptors
 from accord.engine.limits import Limits
-from accord.engine.peer import Peer
-from accord.errors import ConnectionClosed, Overflow
+from accord.engine.peer import Peer, Posted
+from accord.errors import CapabilityMissing, ConnectionClosed, Overflow
 from accord.schema import codec, v1
-from accord.schema.base import Request
+from accord.schema.base import Json, Notification, Request
 from accord.services.roots import Roots
 from accord.services.service import Service
-from accord.state import SessionState, ToolCallState
+from accord.state import Observer, SessionState, ToolCallState
 from accord.tasks import Tasks
+
+if TYPE_CHECKING:
+    from accord.mcp.over_acp.tool_server import ToolServer
 
 ResultT = TypeVar("ResultT")
 Opened: TypeAlias = "v1.NewSessionResponse | v1.LoadSessionResponse | v1.ResumeSessionResponse | v1.ForkSessionResponse"
@@ -52,6 +58,8 @@ class SessionAgent(Protocol):
     @property
     def peer(self) -> Peer: ...
     @property
+    def version(self) -> int: ...
+    @property
     def capabilities(self) -> AgentOffers: ...
     @property
     def limits(self) -> Limits: ...
@@ -63,7 +71,22 @@ class SessionAgent(Protocol):
     def is_ready(self) -> bool: ...
     async def ready(self) -> None: ...
     async def request(self, request: Request[ResultT], *, force: bool = False) -> ResultT: ...
+    def post(self, request: Request[Any]) -> Posted[Any]: ...
+    async def open_session(
+        self,
+        request: Request[Any],
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109
+        restarting: bool = False,
+    ) -> Any: ...
+    @property
+    def interceptors(self) -> Interceptors: ...
+    def on_in_session(
+        self, session_id: v1.SessionId, message: Any, handler: Callable[..., Any]
+    ) -> Callable[[], None]: ...
+    async def notify(self, notification: Notification, *, force: bool = False) -> None: ...
     async def restart(self, why: str) -> None: ...
+    def lend(self, server: ToolServer) -> v1.McpServer: ...
     def failed(self, session_id: str, error: Exception) -> None: ...
 
 
@@ -73,6 +96,10 @@ class SessionSetup(NamedTuple):
     cwd: Path
     additional_directories: list[str]
     mcp_servers: list[v1.McpServer]
+    system_prompt: v1.SystemPrompt | None = None
+    """Sent again whenever the session is opened again: agents need not keep it."""
+    meta: dict[str, Json] | None = None
+    """The `_meta` of the request that opens the session."""
 
 
 class LiveSession:
@@ -88,11 +115,16 @@ class LiveSession:
         self.state = SessionState(remote.limits.state)
         """What the session's updates amount to so far."""
         self.is_open = True
+        self.meta: dict[str, Json] = {}
+        """The `_meta` of the answer that opened the session."""
         self._turns: deque[PendingTurn] = deque()
         self._late = LateTurns(remote, self._send)
         self._outside: deque[tuple[v1.SessionUpdate, int]] = deque()
         self._outside_size = 0
         self._listeners: list[Unread] = []
+        self._idle_waiters: list[asyncio.Future[None]] = []
+        self.subagents = Subagents(self, remote)
+        """The subagents that the session has started, and theirs."""
 
     @property
     def agent(self) -> str:
@@ -113,9 +145,12 @@ class LiveSession:
         timeout: float | None = None,
         idle_timeout: float | None = None,
         wire: bool = False,
+        meta: dict[str, Json] | None = None,
+        subagents: bool = False,
     ) -> PendingTurn:
         """Send a prompt now, or when the agent has been restarted."""
-        turn = PendingTurn(self, blocks, keeps_wire=wire)
+        turn = PendingTurn(self, blocks, keeps_wire=wire, meta=meta)
+        turn.keeps_subagents = subagents
         if self._late.must_wait:
             self._late.add(turn, timeout, idle_timeout)
             return turn
@@ -126,7 +161,7 @@ class LiveSession:
 
     def _send(self, turn: PendingTurn) -> None:
         peer = self.remote.peer
-        posted = peer.post(v1.PromptRequest(self.id, turn.prompt))
+        posted = peer.post(v1.PromptRequest(self.id, turn.prompt, meta=turn.meta))
         turn.sent(posted, Unread(peer.connection.intake, self.remote.limits.reply))
         self._turns.append(turn)
         if len(self._turns) == 1:
@@ -143,6 +178,8 @@ class LiveSession:
             self.state.end_turn(refused=isinstance(result, v1.PromptResponse) and result.stop_reason == "refusal")
         turn.answered(result)
         self._turns.remove(turn)
+        if self._idle_waiters:
+            self._settle()
         if was_first and self._turns:
             self._begin(self._turns[0])
         if isinstance(result, Exception):
@@ -157,15 +194,27 @@ class LiveSession:
         """Whether the agent works on a prompt, or will when it has been restarted."""
         return bool(self._turns or self._late.waiting)
 
-    async def cancel(self) -> Outcome | None:
+    async def cancel(self, meta: dict[str, Json] | None = None) -> Outcome | None:
         """Cancel the running turn, and wait for its end; None if no turn runs."""
         first = next(iter([*self._turns, *self._late.waiting]), None)
-        return None if first is None else await first.cancel(None)
+        return None if first is None else await first.cancel(None, meta)
 
-    def send_cancel(self) -> None:
+    answers_are_receipts = False
+    """Whether the answer to a prompt says only that the agent has it, as in version 2, and not that it is done."""
+
+    @property
+    def update_type(self) -> Any:
+        """The type of the session's updates on the wire."""
+        return v1.SessionUpdate
+
+    def cancel_turn(self, turn: PendingTurn, meta: dict[str, Json] | None = None) -> None:  # noqa: ARG002
+        """Cancel this turn: in version 1 that is whatever the agent works on."""
+        self.send_cancel(meta)
+
+    def send_cancel(self, meta: dict[str, Json] | None = None) -> None:
         """Tell the agent to stop, and the services not to ask the user about this session any more."""
         if self.remote.peer.connection.is_open:
-            self.remote.peer.tell(v1.CancelNotification(self.id))
+            self.remote.peer.tell(v1.CancelNotification(self.id, meta=meta))
         for turn in self._late.take():
             turn.answered(v1.PromptResponse("cancelled"))
         self.close_questions()
@@ -175,6 +224,36 @@ class LiveSession:
         """Answer the open questions of this session with `cancelled`."""
         for service in self.remote.services:
             service.turn_cancelled(self)
+        self.subagents.close_questions()
+
+    async def idle(self) -> None:
+        """Wait until the agent works on no prompt; raises ConnectionClosed if the session ends first."""
+        while self.is_busy:
+            if not self.is_open:
+                raise ConnectionClosed("closed", "the session was closed")
+            waiter = asyncio.get_running_loop().create_future()
+            self._idle_waiters.append(waiter)
+            try:
+                await waiter
+            finally:
+                self._idle_waiters.remove(waiter)
+
+    def _settle(self) -> None:
+        """Wake those who wait until the agent is idle; they look for themselves."""
+        for waiter in self._idle_waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    async def cancel_tool_call(self, tool_call_id: v1.ToolCallId) -> None:
+        """Cancel one tool call; raises CapabilityMissing, because version 1 has no such request."""
+        raise CapabilityMissing("version 2 of the protocol", f"cancelling the tool call {tool_call_id!r}")
+
+    async def cancel_terminal(self, terminal_id: v1.TerminalId) -> None:
+        """End the command of a terminal; raises CapabilityMissing, because version 1 has no such request."""
+        raise CapabilityMissing("version 2 of the protocol", f"cancelling the terminal {terminal_id!r}")
+
+    def connection_ended(self, error: Exception) -> None:
+        """Take note that the connection has ended; the open requests have failed by then."""
 
     async def restart_agent(self, why: str) -> None:
         """End the agent and start it again, with its sessions."""
@@ -196,6 +275,19 @@ class LiveSession:
             self._tell_listeners(update, size)
         else:
             self._keep_outside(update, size)
+
+    def subagent_said(self, said: SubagentSaid, size: int) -> None:
+        """Give an update of a subagent to the turns whose readers want it."""
+        for turn in self.current_turns():
+            if turn.keeps_subagents:
+                try:
+                    turn.unread.put(said, size)
+                except Overflow as overflow:
+                    turn.overflowed(overflow)
+
+    def current_turns(self) -> Sequence[PendingTurn]:
+        """The turns that updates belong to now."""
+        return list(self._turns)[:1]
 
     def _keep_outside(self, update: v1.SessionUpdate, size: int) -> None:
         self._outside.append((update, size))
@@ -226,6 +318,10 @@ class LiveSession:
             if listener in self._listeners:
                 self._listeners.remove(listener)
 
+    def on_change(self, observer: Observer) -> Callable[[], None]:
+        """Call `observer` after every change of the state; call the result to stop it."""
+        return self.state.on_change(observer)
+
     def fold(self, said: v1.ToolCallUpdate) -> ToolCallState:
         """Add what a permission request says of a tool call to `state`."""
         known = self.state.tool_calls.get(said.tool_call_id) or ToolCallState(said.tool_call_id)
@@ -240,14 +336,22 @@ class LiveSession:
 
     def reopening(self, kind: Reopening) -> Request[Any]:
         """The request of this kind that opens the session again."""
-        cwd, directories, servers = self.setup
-        return kind(session_id=self.id, cwd=str(cwd), mcp_servers=servers, additional_directories=directories)
+        cwd, directories, servers, system_prompt, meta = self.setup
+        return kind(
+            session_id=self.id,
+            cwd=str(cwd),
+            mcp_servers=servers,
+            additional_directories=directories,
+            system_prompt=system_prompt,
+            meta=meta,
+        )
 
     def opened(self, response: Opened) -> None:
         """Take the settings that the agent opened the session with."""
         self.state.set_modes(response.modes)
         self.state.set_config(response.config_options)
         self.state.set_models(response.models)
+        self.meta = response.meta or {}
         self.is_open = True
 
     async def ended(self) -> None:
@@ -255,8 +359,11 @@ class LiveSession:
         self.is_open = False
         for turn in [*self._turns, *self._late.take()]:
             turn.answered(ConnectionClosed("closed", "the session was closed"))
+        self._settle()
         for listener in list(self._listeners):
             listener.finish()
+        self.remote.interceptors.forget_session(self.id)
+        await self.subagents.ended()
         for service in self.remote.services:
             await service.release(self)
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from accord.schema import v1
 from accord.schema.base import Unknown
 from accord.state import Message, SessionState, ToolCallState
+
+if TYPE_CHECKING:
+    from accord.schema import v2
 
 _STATUS_MARKS = {"completed": "done", "failed": "failed", "cancelled": "cancelled"}
 
@@ -63,7 +67,7 @@ def _tool_call(call: ToolCallState) -> str:
     return heading if not details else f"{heading}\n\n{_indented(details)}"
 
 
-def _result(content: v1.ToolCallContent) -> str:
+def _result(content: v1.ToolCallContent | v2.Diff) -> str:
     match content:
         case v1.Content(content=block):
             return _block(block)
@@ -75,6 +79,15 @@ def _result(content: v1.ToolCallContent) -> str:
             return f"*(terminal {terminal})*"
         case Unknown(tag=tag):
             return f"*({tag})*"
+        case changed:
+            return _changes(changed)
+
+
+def _changes(diff: v2.Diff) -> str:
+    """The patch of a diff of version 2; without one, what happened to each file."""
+    if diff.patch is not None:
+        return fenced(diff.patch.text.rstrip("\n"), "diff")
+    return "\n\n".join(f"*({_escaped(line)})*" for line in diff.summary)
 
 
 def _difference(path: str, old: str, new: str) -> Iterator[str]:

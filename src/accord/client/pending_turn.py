@@ -61,8 +61,12 @@ class TurnSession(Protocol):
     def id(self) -> v1.SessionId: ...
     @property
     def state(self) -> SessionState: ...
+    @property
+    def answers_are_receipts(self) -> bool: ...
+    @property
+    def update_type(self) -> Any: ...
     def is_turn(self, turn: PendingTurn) -> bool: ...
-    def send_cancel(self) -> None: ...
+    def cancel_turn(self, turn: PendingTurn, meta: dict[str, Json] | None = None) -> None: ...
     async def restart_agent(self, why: str) -> None: ...
 
 
@@ -75,66 +79,105 @@ class PendingTurn:
         prompt: list[v1.ContentBlock],
         *,
         keeps_wire: bool,
+        meta: dict[str, Json] | None = None,
     ) -> None:
         self.prompt = prompt
         """What is sent."""
+        self.meta = meta
+        """The `_meta` that is sent with it."""
         self.unread: Unread
         """The updates that were not read yet, from the moment when the prompt is sent."""
         self.keeps_wire = keeps_wire
         """Whether updates are kept as the JSON that they came as."""
+        self.keeps_subagents = False
+        """Whether what subagents say is read with the updates of the turn."""
         self.cancelled = False
         """Whether `session/cancel` was sent for it."""
         self.face: object = None
         """The session as its caller holds it, which must live as long as the turn (see `ownership`)."""
         self._session = session
-        self._posted: Posted[v1.PromptResponse] | None = None
+        self._posted: Posted[Any] | None = None
         self._sent_or_done: asyncio.Event | None = None
         """Made only for a prompt that waits for its agent's restart."""
         self._result: v1.PromptResponse | Exception | None = None
         self._finished = asyncio.Event()
+        self._inserted = asyncio.Event() if session.answers_are_receipts else None
+        self.message_id: str | None = None
+        """The id of the prompt's message; None before the agent has told it, and in version 1."""
         self._begins_at: int | None = None
         self._ends_at: int | None = None
         self._outcome: Outcome | None = None
 
     # What the session reports
 
-    def sent(self, posted: Posted[v1.PromptResponse], unread: Unread) -> None:
+    def sent(self, posted: Posted[Any], unread: Unread) -> None:
         """The prompt was sent: at once, unless the agent is being restarted."""
         self._posted, self.unread = posted, unread
         if self._sent_or_done is not None:
             self._sent_or_done.set()
 
-    def begin(self) -> None:
-        """The agent has answered all earlier prompts of the session: updates belong to this turn from now on."""
-        self._begins_at = len(self._session.state)
+    def begin(self, at: int | None = None) -> None:
+        """Updates belong to this turn from now on; with `at`, from this place of the timeline on."""
+        self._begins_at = len(self._session.state) if at is None else at
 
     def overflowed(self, overflow: Overflow) -> None:
         """Fail, because the reader fell too far behind, and ask the agent to stop."""
         self.answered(overflow)
         self.request_cancel()
 
-    def answered(self, result: v1.PromptResponse | Exception) -> None:
-        """Finish with the agent's answer, or with the reason why none will be waited for. Only the first one counts."""
+    def inserted(self, message_id: str) -> None:
+        """The prompt has its place in the conversation, and its message this id."""
+        self.message_id = message_id
+        if self._inserted is not None:
+            self._inserted.set()
+
+    async def until_inserted(self) -> str | None:
+        """Wait until the prompt has its place; its message's id, or None if it never gets one."""
+        if self._posted is None:
+            await self._until_sent()
+        if self._inserted is not None and self._posted is not None:
+            with self._posted.awaited():
+                await self._inserted.wait()
+        if self.message_id is None and isinstance(self._result, Exception):
+            raise self._result
+        return self.message_id
+
+    def withdraw(self) -> None:
+        """Ask the agent not to begin with the prompt, if it has not answered it."""
+        if self._posted is not None:
+            self._posted.withdraw()
+
+    def answered(self, result: v1.PromptResponse | Exception, ends_at: int | None = None) -> None:
+        """Finish with the agent's answer, or with the reason why none will be waited for. Only the first one counts.
+
+        `ends_at` is the place in the timeline where the turn ended, if that is not its present end.
+        """
         if self._result is None:
             self._result = result
-            self._ends_at = len(self._session.state)
+            self._ends_at = len(self._session.state) if ends_at is None else ends_at
             if self._posted is not None:
                 self.unread.finish()
             if self._sent_or_done is not None:
                 self._sent_or_done.set()
+            if self._inserted is not None:
+                self._inserted.set()
             self._finished.set()
 
     async def watch(self, total: float | None, idle: float | None) -> None:
         """Fail when a deadline passes."""
         assert self._posted is not None
+        until = asyncio.ensure_future(self._finished.wait()) if self._session.answers_are_receipts else None
         try:
-            await self._posted.within(total, idle)
+            await self._posted.within(total, idle, until)
         except Timeout as timeout:
             if not self.done:
                 self.answered(timeout)
                 self.request_cancel()
         except AccordError:
             pass  # `answered` was called with it
+        finally:
+            if until is not None:
+                until.cancel()
 
     # Reading
 
@@ -171,6 +214,11 @@ class PendingTurn:
         """Whether the agent has answered, or the turn has failed."""
         return self._result is not None
 
+    @property
+    def update_type(self) -> Any:
+        """The type of the updates that are kept as JSON."""
+        return self._session.update_type
+
     async def wait(self) -> Outcome:
         """Wait for the end; raises the error that the turn ended with."""
         try:
@@ -201,16 +249,16 @@ class PendingTurn:
 
     # Cancelling
 
-    def request_cancel(self) -> None:
+    def request_cancel(self, meta: dict[str, Json] | None = None) -> None:
         """Ask the agent to stop, without waiting; does nothing the second time or after the end."""
         if self.cancelled or (self.done and not self._session.is_turn(self)):
             return
         self.cancelled = True
-        self._session.send_cancel()
+        self._session.cancel_turn(self, meta)
 
-    async def cancel(self, deadline: float | None) -> Outcome:
+    async def cancel(self, deadline: float | None, meta: dict[str, Json] | None = None) -> Outcome:
         """Ask the agent to stop and wait for the end; past the deadline, restart the agent."""
-        self.request_cancel()
+        self.request_cancel(meta)
         if deadline is not None and not await within(deadline, self._wait_for_end()):
             self.answered(v1.PromptResponse("cancelled"))
             await self._session.restart_agent(f"{self._session.id}: the agent ignored session/cancel")

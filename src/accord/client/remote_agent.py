@@ -8,14 +8,15 @@ from __future__ import annotations
 import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
-from accord.arguments import shortened
+from accord.arguments import check_meta, check_text, check_word, shortened
 from accord.capabilities import AgentOffers
 from accord.client import login
 from accord.client.live_agent import LiveAgent
 from accord.client.remote_session import RemoteSession
 from accord.client.sessions import absolute
+from accord.endpoints import Endpoint
 from accord.engine.handlers import MessageT, Registrar
 from accord.engine.peer import Peer
 from accord.errors import AccordError
@@ -23,6 +24,10 @@ from accord.last_lines import last_lines
 from accord.schema import v1
 from accord.schema.base import Json, Notification, Request
 from accord.schema.sendable import check_sendable
+
+if TYPE_CHECKING:
+    from accord.client.suggestions import Suggestions
+    from accord.mcp.over_acp.tool_server import ToolServer
 
 ResultT = TypeVar("ResultT")
 
@@ -38,7 +43,6 @@ class RemoteAgent:
     def __init__(self, live: LiveAgent) -> None:
         self._live = live
         self._end: Callable[[], Awaitable[None]] = live.close
-        self._required_providers: set[str] = set()
         live.sessions.owner = weakref.ref(self)
 
     def __repr__(self) -> str:
@@ -56,6 +60,11 @@ class RemoteAgent:
         return self._live.peer
 
     # What it is
+
+    @property
+    def version(self) -> int:
+        """The version of the protocol that the connection speaks: 1 or 2."""
+        return self._live.version
 
     @property
     def info(self) -> v1.Implementation | None:
@@ -105,61 +114,98 @@ class RemoteAgent:
         """Log out; raises `CapabilityMissing` if the agent does not support it."""
         await self.request(v1.LogoutRequest())
 
+    async def auth_status(self) -> v1.AuthStatusResponse:
+        """Ask whether the user is logged in, and to which accounts; raises `CapabilityMissing` without support for it.
+
+        `state` is `authenticated`, `unauthenticated`, `not_required`, `unknown` or another word. The agent reports
+        changes to a handler of `remote.on(v1.AuthStatusUpdateNotification)`.
+        """
+        return await self.request(v1.AuthStatusRequest())
+
     # Sessions
 
     async def new_session(
         self,
         cwd: str | Path | None = None,
         *,
-        mcp_servers: Sequence[v1.McpServer] = (),
+        mcp_servers: Sequence[v1.McpServer | ToolServer] = (),
         additional_directories: Sequence[str | Path] = (),
-        system_prompt: v1.SystemPrompt | None = None,
+        system_prompt: str | v1.SystemPrompt | None = None,
+        meta: dict[str, Json] | None = None,
     ) -> RemoteSession:
         """Start a session in the folder `cwd`, by default the current one.
 
         The program of an MCP server may be a bare name; it is looked up on PATH. `additional_directories` are further
-        folders that the agent may work in. What the agent did not declare raises `CapabilityMissing`.
+        folders that the agent may work in. `system_prompt` is added to the agent's own, or replaces it: a text is
+        added, and a `v1.SystemPrompt` says which. `meta` is the request's `_meta`; the answer's is `session.meta`.
+        What the agent did not declare raises `CapabilityMissing`.
         """
         sessions = self._live.sessions
-        setup = sessions.setup(cwd, mcp_servers, additional_directories)
-        directories, servers = setup.additional_directories, setup.mcp_servers
-        return await sessions.begin(v1.NewSessionRequest(str(setup.cwd), servers, directories, system_prompt), setup)
+        setup = sessions.setup(cwd, mcp_servers, additional_directories, system_prompt, meta)
+        request = v1.NewSessionRequest(
+            str(setup.cwd), setup.mcp_servers, setup.additional_directories, setup.system_prompt, meta=meta
+        )
+        return await sessions.begin(request, setup)
 
     async def load(
         self,
         session_id: str,
         cwd: str | Path | None = None,
         *,
-        mcp_servers: Sequence[v1.McpServer] = (),
+        mcp_servers: Sequence[v1.McpServer | ToolServer] = (),
         additional_directories: Sequence[str | Path] = (),
+        system_prompt: str | v1.SystemPrompt | None = None,
+        meta: dict[str, Json] | None = None,
     ) -> RemoteSession:
         """Open a session again, with a replay of its past, which is in `state` when this returns.
 
+        Agents need not keep what `new_session` was given: pass the folders, servers and `system_prompt` again.
         Raises `CapabilityMissing` if the agent does not support it, and ValueError if the session is open here.
         """
         sessions = self._live.sessions
-        return await sessions.reopen(v1.LoadSessionRequest, session_id, cwd, mcp_servers, additional_directories)
+        return await sessions.reopen(
+            v1.LoadSessionRequest, session_id, cwd, mcp_servers, additional_directories, system_prompt, meta
+        )
 
     async def resume(
         self,
         session_id: str,
         cwd: str | Path | None = None,
         *,
-        mcp_servers: Sequence[v1.McpServer] = (),
+        mcp_servers: Sequence[v1.McpServer | ToolServer] = (),
         additional_directories: Sequence[str | Path] = (),
+        system_prompt: str | v1.SystemPrompt | None = None,
+        meta: dict[str, Json] | None = None,
     ) -> RemoteSession:
         """Open a session again, without a replay of its past.
 
+        Agents need not keep what `new_session` was given: pass the folders, servers and `system_prompt` again.
         Raises `CapabilityMissing` if the agent does not support it, and ValueError if the session is open here.
         """
         sessions = self._live.sessions
-        return await sessions.reopen(v1.ResumeSessionRequest, session_id, cwd, mcp_servers, additional_directories)
+        return await sessions.reopen(
+            v1.ResumeSessionRequest, session_id, cwd, mcp_servers, additional_directories, system_prompt, meta
+        )
 
-    async def sessions(self, cwd: str | Path | None = None) -> AsyncIterator[v1.SessionInfo]:
-        """Iterate over the sessions that the agent knows, of the folder `cwd` or all; pages are fetched as needed."""
+    async def sessions(
+        self,
+        cwd: str | Path | None = None,
+        *,
+        archived: Literal["exclude", "include", "only"] | None = None,
+        meta: dict[str, Json] | None = None,
+    ) -> AsyncIterator[v1.SessionInfo]:
+        """Iterate over the sessions that the agent knows, of the folder `cwd` or all; pages are fetched as needed.
+
+        `archived` says what happens to archived sessions: `exclude` them, which is what agents do by themselves,
+        `include` them, or list them `only`; it raises `CapabilityMissing` for an agent that archives none. `meta` is
+        the `_meta` of each request.
+        """
+        if archived is not None:
+            check_word("archived", archived, ("exclude", "include", "only"))
+        check_meta("remote.sessions(meta=...)", meta)
         folder, cursor, seen = None if cwd is None else str(absolute(cwd)), None, set[str]()
         while True:
-            page = await self.request(v1.ListSessionsRequest(folder, cursor))
+            page = await self.request(v1.ListSessionsRequest(folder, cursor, archived, meta=meta))
             for info in page.sessions:
                 yield info
             cursor = page.next_cursor
@@ -169,32 +215,92 @@ class RemoteAgent:
                 raise AccordError("session/list: the agent repeated a cursor; its list of sessions would never end")
             seen.add(cursor)
 
-    async def delete(self, session_id: str) -> None:
-        """Delete a session for good; raises `CapabilityMissing` if the agent does not support it."""
+    async def delete(self, session_id: str, *, meta: dict[str, Json] | None = None) -> dict[str, Json]:
+        """Delete a session for good; raises `CapabilityMissing` if the agent does not support it.
+
+        `meta` is the request's `_meta`; returns that of the answer.
+        """
+        check_meta("remote.delete(meta=...)", meta)
         key = v1.SessionId(session_id)
-        await self.request(v1.DeleteSessionRequest(key))
+        answer = await self.request(v1.DeleteSessionRequest(key, meta=meta))
         await self._live.sessions.deleted(key)
+        return answer.meta or {}
+
+    async def archive(self, session_id: str, *, meta: dict[str, Json] | None = None) -> dict[str, Json]:
+        """Archive a session: lists leave it out, and an open one is closed.
+
+        `meta` is the request's `_meta`; returns that of the answer. Raises `CapabilityMissing` if the agent does not
+        support it.
+        """
+        check_meta("remote.archive(meta=...)", meta)
+        key = v1.SessionId(session_id)
+        answer = await self.request(v1.ArchiveSessionRequest(key, meta=meta))
+        await self._live.sessions.deleted(key)
+        return answer.meta or {}
+
+    async def unarchive(self, session_id: str, *, meta: dict[str, Json] | None = None) -> dict[str, Json]:
+        """Take a session out of the archive; it is not opened by that.
+
+        `meta` is the request's `_meta`; returns that of the answer. Raises `CapabilityMissing` if the agent does not
+        support it.
+        """
+        check_meta("remote.unarchive(meta=...)", meta)
+        return (await self.request(v1.UnarchiveSessionRequest(v1.SessionId(session_id), meta=meta))).meta or {}
+
+    async def status(self, session_id: str, *, meta: dict[str, Json] | None = None) -> v1.SessionStatusResponse:
+        """Ask whether a session is `open` in the agent, on any connection, or only `saved`; it stays as it is.
+
+        `meta` is the request's `_meta`. Raises `CapabilityMissing` if the agent does not support it.
+        """
+        check_meta("remote.status(meta=...)", meta)
+        return await self.request(v1.SessionStatusRequest(v1.SessionId(session_id), meta=meta))
+
+    async def set_title(self, session_id: str, title: str, *, meta: dict[str, Json] | None = None) -> str:
+        """Set the title of a session, which need not be open; returns it as the agent stored it.
+
+        `meta` is the request's `_meta`. Raises `CapabilityMissing` if the agent does not support it.
+        """
+        check_text("remote.set_title()", title)
+        check_meta("remote.set_title(meta=...)", meta)
+        key = v1.SessionId(session_id)
+        stored = (await self.request(v1.SetSessionTitleRequest(key, title, meta=meta))).title
+        if (session := self.open_sessions.get(key)) is not None:
+            session.state.title = stored
+        return stored
+
+    # Next edit suggestions
+
+    def suggestions(
+        self, folder: str | Path | None = None, *, repository: v1.NesRepository | None = None
+    ) -> Suggestions:
+        """Ask the agent for suggestions in a folder, by default the current one: `async with` this.
+
+        The block raises `CapabilityMissing` if the agent makes none. Suggestions are only proposed: connect with
+        `unstable=True` to offer the agent more than edits, and counts that need no arithmetic.
+        """
+        from accord.client.suggestions import Suggestions
+
+        return Suggestions(self._live, absolute(folder), repository)
 
     # Providers
 
     async def providers(self) -> list[v1.ProviderInfo]:
         """The providers of models that the client may configure."""
-        listed = (await self.request(v1.ListProvidersRequest())).providers
-        self._required_providers = {provider.provider_id for provider in listed if provider.required}
-        return listed
+        return await self._live.providers.list(self._live)
 
     async def set_provider(
         self, provider_id: str, api_type: str, base_url: str, headers: Mapping[str, str] | None = None
     ) -> None:
-        """Set the URL of a provider, the kind of API behind it, and the headers that are sent to it."""
-        request = v1.SetProviderRequest(v1.ProviderId(provider_id), api_type, base_url, dict(headers or {}))
-        await self.request(request)
+        """Set the URL of a provider, the kind of API that it speaks, and the headers that are sent to it.
+
+        It counts for sessions that are opened later, and is set again after a restart of the agent. Raises ValueError
+        for a kind of API that `providers` did not list.
+        """
+        await self._live.providers.set(self._live, provider_id, Endpoint(api_type, base_url, headers))
 
     async def disable_provider(self, provider_id: str) -> None:
         """Forbid the agent to use a provider; raises ValueError for one that `providers` listed as required."""
-        if provider_id in self._required_providers:
-            raise ValueError(f"provider {provider_id!r} cannot be disabled; the agent requires it")
-        await self.request(v1.DisableProviderRequest(v1.ProviderId(provider_id)))
+        await self._live.providers.disable(self._live, provider_id)
 
     # The low level
 

@@ -6,22 +6,29 @@ It is the face of a `LiveSession`, which has what the connection and the service
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Protocol, TypeAlias, cast
+from typing import Protocol, TypeAlias, TypeVar, cast
 
-from accord.arguments import check_callable, check_text, content_block
+from accord.arguments import check_callable, check_meta, check_text, content_block
 from accord.client import mentions as mentioned
 from accord.client.live_session import LiveSession
 from accord.client.markdown import markdown
 from accord.client.pending_turn import Outcome
+from accord.client.remote_subagent import RemoteSubagent, face_of
 from accord.client.reply import Reply
 from accord.client.safe_markdown import safe
+from accord.engine.handlers import MessageT
+from accord.engine.interceptors import Registration
 from accord.schema import v1
+from accord.schema.base import Json, Request
 from accord.services.roots import Roots
 from accord.state import Observer, SessionState, ToolCallState, choices_of
 
 Content: TypeAlias = "str | Path | v1.ContentBlock"
 """What a prompt may be made of: text, files, and any block of the protocol."""
+
+ResultT = TypeVar("ResultT")
 
 _SWITCH: Sequence[str | bool] = (True, False)
 
@@ -29,8 +36,13 @@ _SWITCH: Sequence[str | bool] = (True, False)
 class SessionTable(Protocol):
     """What a `RemoteSession` needs of the table of sessions that it stands in."""
 
-    async def fork(self, session: LiveSession) -> RemoteSession: ...
-    async def close(self, session: LiveSession) -> None: ...
+    async def fork(
+        self,
+        session: LiveSession,
+        system_prompt: str | v1.SystemPrompt | None = None,
+        meta: dict[str, Json] | None = None,
+    ) -> RemoteSession: ...
+    async def close(self, session: LiveSession, meta: dict[str, Json] | None = None) -> dict[str, Json]: ...
 
 
 class RemoteSession:
@@ -62,6 +74,14 @@ class RemoteSession:
         return self._live.agent
 
     @property
+    def meta(self) -> dict[str, Json]:
+        """The `_meta` of the answer that opened the session, after a restart of the latest one; empty if it had none.
+
+        What the agent reports later about the session is in `state.meta`.
+        """
+        return self._live.meta
+
+    @property
     def is_open(self) -> bool:
         """Whether the session can be prompted: it was not closed, and its connection has not ended for good."""
         return self._live.is_open
@@ -79,6 +99,8 @@ class RemoteSession:
         idle_timeout: float | None = None,
         mentions: bool = False,
         wire: bool = False,
+        meta: dict[str, Json] | None = None,
+        subagents: bool = False,
     ) -> Reply:
         """Send a prompt now; the `Reply` can be iterated, awaited or ignored.
 
@@ -87,10 +109,17 @@ class RemoteSession:
         names as `@path` are sent too. A block that the agent did not declare raises `CapabilityMissing`. `timeout`
         limits the whole turn, `idle_timeout` the time without a message from the agent, both in seconds; past one of
         them the turn is cancelled and the Reply fails with `Timeout`. With `wire`, `reply.wire()` gives the JSON of the
-        updates as it came.
+        updates as it came; with `subagents`, `reply.with_subagents()` gives the updates of subagents too. `meta` is
+        the prompt's `_meta`; the answer's is `meta` of the outcome.
         """
+        if wire and subagents:
+            raise ValueError("session.prompt() takes wire=True or subagents=True, not both; the JSON names no subagent")
+        if meta is not None:
+            check_meta("session.prompt(meta=...)", meta)
         blocks = self._blocks(content, with_mentions=mentions)
-        turn = self._live.prompt(blocks, timeout=timeout, idle_timeout=idle_timeout, wire=wire)
+        turn = self._live.prompt(
+            blocks, timeout=timeout, idle_timeout=idle_timeout, wire=wire, meta=meta, subagents=subagents
+        )
         turn.face = self
         return Reply(turn)
 
@@ -120,9 +149,34 @@ class RemoteSession:
         """Whether the agent works on a prompt."""
         return self._live.is_busy
 
-    async def cancel(self) -> Outcome | None:
-        """Cancel the running turn, and wait for its end; returns None if no turn runs."""
-        return await self._live.cancel()
+    async def cancel(self, *, meta: dict[str, Json] | None = None) -> Outcome | None:
+        """Cancel the running turn, and wait for its end; returns None if no turn runs.
+
+        `meta` is the `_meta` of the cancellation.
+        """
+        check_meta("session.cancel(meta=...)", meta)
+        return await self._live.cancel(meta)
+
+    async def idle(self) -> None:
+        """Wait until the agent is idle in this session: no prompt is open, and no work that it began by itself.
+
+        Raises `ConnectionClosed` if the session ends before. What runs in the background does not count.
+        """
+        await self._live.idle()
+
+    async def cancel_tool_call(self, tool_call_id: str) -> None:
+        """Ask the agent to cancel one tool call, in the background too; its status follows as an update.
+
+        Raises `CapabilityMissing` unless the agent offers it for this tool call, which needs version 2.
+        """
+        await self._live.cancel_tool_call(v1.ToolCallId(tool_call_id))
+
+    async def cancel_terminal(self, terminal_id: str) -> None:
+        """Ask the agent to end the command of one of its terminals; its exit status follows as an update.
+
+        Raises `CapabilityMissing` unless the agent offers it for this terminal, which needs version 2.
+        """
+        await self._live.cancel_terminal(v1.TerminalId(terminal_id))
 
     # What it has come to
 
@@ -133,10 +187,15 @@ class RemoteSession:
         """
         return self._live.updates()
 
+    @property
+    def subagents(self) -> dict[v1.SessionId, RemoteSubagent]:
+        """The subagents that the session has started, by the ids of their sessions; each grows while it works."""
+        return {it.id: face_of(it, self._owner) for it in self._live.subagents.of(self._live)}
+
     def on_change(self, observer: Observer) -> Callable[[], None]:
         """Call `observer` after every change of `state`, with the update or None; call the result to stop it."""
         check_callable("session.on_change()", observer)
-        return self.state.on_change(observer)
+        return self._live.on_change(observer)
 
     def tool_call(self, tool_call_id: v1.ToolCallId) -> ToolCallState | None:
         """The tool call with this id, as it stands; None if the id is unknown."""
@@ -150,45 +209,58 @@ class RemoteSession:
         """What a notebook shows: `markdown()` without raw HTML and images, which the agent could abuse there."""
         return safe(self.markdown())
 
-    # What the agent can change
+    def on(self, message: type[MessageT]) -> Registration[MessageT]:
+        """Handle this message of the agent in this session only, until `remove` is called or the session is closed.
 
-    async def set_mode(self, mode: str) -> None:
+            asking = session.on(v1.RequestPermissionRequest)
+
+            @asking
+            def ask(request: v1.RequestPermissionRequest) -> v1.RequestPermissionResponse: ...
+
+            asking.remove()
+
+        It goes before the service or the handler of all sessions.
+        """
+        return Registration(partial(self._live.remote.on_in_session, self.id, message))
+
+    # What the agent can change. Each method takes the `_meta` of its request, and returns that of the answer.
+
+    async def set_mode(self, mode: str, *, meta: dict[str, Json] | None = None) -> dict[str, Json]:
         """Set how the agent works to one of `state.modes`, by its id; raises ValueError for an unknown one.
 
-        If the agent has a config option for its mode, that option is set; older agents have only modes.
+        If the agent has a config option for its mode, that option is set; older agents have only modes. Returns the
+        `_meta` of the answer.
         """
-        if await self._set_option("mode", mode, [it.id for it in self.state.modes], self.state.mode_option):
-            return
+        _must_be_offered("mode", mode, [it.id for it in self.state.modes])
+        if (option := self.state.mode_option) is not None:
+            return await self.set_config(option.id, mode, meta=meta)
         mode_id = v1.SessionModeId(mode)
-        await self._live.remote.request(v1.SetSessionModeRequest(self.id, mode_id))
+        answer = await self._request("set_mode", v1.SetSessionModeRequest(self.id, mode_id, meta=meta))
         self.state.set_mode(mode_id)
+        return answer.meta or {}
 
-    async def set_model(self, model: str) -> None:
+    async def set_model(self, model: str, *, meta: dict[str, Json] | None = None) -> dict[str, Json]:
         """Set the model to one of `state.models`, by its id; raises ValueError for an unknown one.
 
-        If the agent has a config option for its model, that option is set; older agents have only models.
+        If the agent has a config option for its model, that option is set; older agents have only models. Returns the
+        `_meta` of the answer.
         """
-        if await self._set_option("model", model, [it.model_id for it in self.state.models], self.state.model_option):
-            return
+        _must_be_offered("model", model, [it.model_id for it in self.state.models])
+        if (option := self.state.model_option) is not None:
+            return await self.set_config(option.id, model, meta=meta)
         model_id = v1.ModelId(model)
         # The agent declares no capability for it: that it named its models is what allows this request.
-        await self._live.remote.request(v1.SetSessionModelRequest(self.id, model_id), force=True)
+        request = v1.SetSessionModelRequest(self.id, model_id, meta=meta)
+        answer = await self._request("set_model", request, force=True)
         self.state.set_model(model_id)
+        return answer.meta or {}
 
-    async def _set_option(
-        self, kind: str, value: str, offered: Sequence[str], option: v1.SessionConfigSelect | None
-    ) -> bool:
-        """Set the config option that is the session's mode or model; returns whether the agent has one."""
-        if value not in offered:
-            raise ValueError(f"the agent has no {kind} {value!r}; it has {', '.join(offered) or 'none'}")
-        if option is not None:
-            await self.set_config(option.id, value)
-        return option is not None
-
-    async def set_config(self, option: str, value: str | bool) -> None:
+    async def set_config(
+        self, option: str, value: str | bool, *, meta: dict[str, Json] | None = None
+    ) -> dict[str, Json]:
         """Set a config option, by its id, to one of its values; afterwards `state.config` has all options as they are.
 
-        Raises ValueError for an option or a value that the agent does not offer.
+        Raises ValueError for an option or a value that the agent does not offer. Returns the `_meta` of the answer.
         """
         offered = self.state.option(option)
         if offered is None:
@@ -200,21 +272,48 @@ class RemoteSession:
             shown = [str(it).lower() if isinstance(it, bool) else it for it in values]
             raise ValueError(f"{option!r} has no value {value!r}; it has {', '.join(shown)}")
         chosen = value if isinstance(value, bool) else v1.SessionConfigValueId(value)
-        request = v1.SetSessionConfigOptionRequest.of(self.id, v1.SessionConfigId(option), chosen)
-        self.state.set_config((await self._live.remote.request(request)).config_options)
+        request = v1.SetSessionConfigOptionRequest.of(self.id, v1.SessionConfigId(option), chosen, meta)
+        answer = await self._request("set_config", request)
+        self.state.set_config(answer.config_options)
+        return answer.meta or {}
 
-    async def set_title(self, title: str) -> None:
-        """Set the session's title; raises `CapabilityMissing` if the agent does not support it."""
+    async def set_title(self, title: str, *, meta: dict[str, Json] | None = None) -> dict[str, Json]:
+        """Set the session's title, which is then `state.title` as the agent stored it; returns the answer's `_meta`.
+
+        Raises `CapabilityMissing` if the agent does not support it.
+        """
         check_text("session.set_title()", title)
-        self.state.title = (await self._live.remote.request(v1.SetSessionTitleRequest(self.id, title))).title
+        answer = await self._request("set_title", v1.SetSessionTitleRequest(self.id, title, meta=meta))
+        self.state.title = answer.title
+        return answer.meta or {}
 
-    async def fork(self) -> RemoteSession:
-        """Copy the session under an id of its own; raises `CapabilityMissing` if the agent does not support it."""
-        return await self._table.fork(self._live)
+    async def fork(
+        self, *, system_prompt: str | v1.SystemPrompt | None = None, meta: dict[str, Json] | None = None
+    ) -> RemoteSession:
+        """Copy the session under an id of its own; raises `CapabilityMissing` if the agent does not support it.
 
-    async def close(self) -> None:
-        """Close the session: running turns fail, and the agent frees what it holds for the session, if it can."""
-        await self._table.close(self._live)
+        The copy has the folders, the MCP servers and the system prompt of this session; `system_prompt` gives it
+        another one. `meta` is the request's `_meta`.
+        """
+        check_meta("session.fork(meta=...)", meta)
+        return await self._table.fork(self._live, system_prompt, meta)
+
+    async def close(self, *, meta: dict[str, Json] | None = None) -> dict[str, Json]:
+        """Close the session: running turns fail, and the agent frees what it holds for the session, if it can.
+
+        Returns the `_meta` of the answer.
+        """
+        check_meta("session.close(meta=...)", meta)
+        return await self._table.close(self._live, meta)
+
+    async def _request(self, name: str, request: Request[ResultT], *, force: bool = False) -> ResultT:
+        check_meta(f"session.{name}(meta=...)", request.meta)
+        return await self._live.remote.request(request, force=force)
+
+
+def _must_be_offered(kind: str, value: str, offered: Sequence[str]) -> None:
+    if value not in offered:
+        raise ValueError(f"the agent has no {kind} {value!r}; it has {', '.join(offered) or 'none'}")
 
 
 def _parts(content: Iterable[Content | Sequence[Content]]) -> Iterator[Content]:

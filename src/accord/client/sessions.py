@@ -14,19 +14,24 @@ import logging
 import weakref
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from msgspec import Raw
 
-from accord.arguments import check_path, check_sequence, check_text, wrong_type
+from accord.arguments import check_meta, check_path, check_sequence, check_text
 from accord.client.early import Early
 from accord.client.live_session import LiveSession, Reopening, SessionAgent, SessionSetup
 from accord.client.mcp_config import handed_over
 from accord.client.remote_session import RemoteSession
+from accord.client.subagents import Homes, LiveSubagent
+from accord.client.system_prompts import system_prompt_for
 from accord.errors import INVALID_REQUEST, METHOD_NOT_FOUND, NOT_FOUND, AccordError, PeerError, RequestError
 from accord.schema import v1
-from accord.schema.base import Model, Request, Unknown
+from accord.schema.base import Json, Model, Request, Unknown
 from accord.schema.sendable import check_sendable
+
+if TYPE_CHECKING:
+    from accord.mcp.over_acp.tool_server import ToolServer
 
 OpenedT = TypeVar("OpenedT", v1.NewSessionResponse, v1.ForkSessionResponse)
 
@@ -67,23 +72,37 @@ class Sessions:
         self._remote = remote
         self._open: dict[v1.SessionId, OpenSession] = {}
         self._early = Early(remote.limits.early)
+        self._homes: Homes = {}
 
     def faces(self) -> Mapping[v1.SessionId, RemoteSession]:
         """The open sessions, as callers see them."""
         return {session_id: session.face for session_id, session in self._open.items()}
 
-    def find(self, session_id: v1.SessionId) -> LiveSession:
-        """The open session with this id; raises RequestError for an unknown one."""
+    def find(self, session_id: v1.SessionId) -> LiveSession | LiveSubagent:
+        """The open session or the subagent with this id; raises RequestError for an unknown one."""
         session = self._open.get(session_id)
-        if session is None:
+        if session is not None:
+            return session.live
+        subagent = self._subagent(session_id)
+        if subagent is None:
             raise RequestError.not_found("Unknown session", sessionId=session_id)
-        return session.live
+        return subagent
+
+    def _subagent(self, session_id: v1.SessionId) -> LiveSubagent | None:
+        """The subagent with this id, of any of the open sessions."""
+        home = self._homes.get(session_id)
+        if home is not None and (known := home.find(session_id)) is not None:
+            return known
+        found = (session.live.subagents.find(session_id) for session in self._open.values())
+        return next((it for it in found if it is not None), None)
 
     def arrived(self, notification: v1.SessionNotification, params: bytes | Raw) -> None:
         """Give an update to its session, or keep it until the session is known."""
         session = self._open.get(notification.session_id)
         if session is not None:
             session.live.received(notification.update, params)
+        elif (subagent := self._subagent(notification.session_id)) is not None:
+            subagent.received(notification.update, params)
         else:
             self._early.keep(notification.session_id, notification.update, params)
 
@@ -92,8 +111,10 @@ class Sessions:
     def setup(
         self,
         cwd: str | Path | None,
-        mcp_servers: Sequence[v1.McpServer],
+        mcp_servers: Sequence[v1.McpServer | ToolServer],
         additional_directories: Sequence[str | Path],
+        system_prompt: str | v1.SystemPrompt | None = None,
+        meta: dict[str, Json] | None = None,
     ) -> SessionSetup:
         """What a session is opened with; raises CapabilityMissing for what the agent does not accept."""
         folder = absolute(cwd)
@@ -101,8 +122,13 @@ class Sessions:
             raise ValueError(f"cwd must be a folder, got the file {folder}")
         check_sequence("mcp_servers", "descriptions of MCP servers", mcp_servers)
         check_sequence("additional_directories", "paths", additional_directories)
+        check_meta("meta", meta)
         return SessionSetup(
-            folder, self._directories(folder, additional_directories), self._servers(folder, mcp_servers)
+            folder,
+            self._directories(folder, additional_directories),
+            self._servers(folder, mcp_servers),
+            system_prompt_for(self._remote.peer.capabilities, system_prompt),
+            meta,
         )
 
     def _directories(self, cwd: Path, additional: Sequence[str | Path]) -> list[str]:
@@ -114,19 +140,21 @@ class Sessions:
             self._remote.peer.capabilities.require(needed, "additional directories")
         return list(more)
 
-    def _servers(self, cwd: Path, servers: Sequence[v1.McpServer]) -> list[v1.McpServer]:
+    def _servers(self, cwd: Path, servers: Sequence[v1.McpServer | ToolServer]) -> list[v1.McpServer]:
         """The MCP servers in the form that is sent to the agent."""
-        for server in servers:
-            if not isinstance(cast("object", server), Model | Unknown):
-                raise wrong_type("mcp_servers", "descriptions such as v1.McpServerStdio", server)
-            check_sendable("mcp_servers", server)
-            self._remote.peer.capabilities.require_for(server, f"the MCP server {getattr(server, 'name', '')}")
-        return [handed_over(server, cwd) for server in servers]
+        return [self._described(cwd, server) for server in servers]
+
+    def _described(self, cwd: Path, server: v1.McpServer | ToolServer) -> v1.McpServer:
+        if not isinstance(server, Model | Unknown):
+            return self._remote.lend(server)
+        check_sendable("mcp_servers", server)
+        self._remote.peer.capabilities.require_for(server, f"the MCP server {getattr(server, 'name', '')}")
+        return handed_over(server, cwd)
 
     async def begin(self, request: Request[OpenedT], setup: SessionSetup) -> RemoteSession:
         """Open a session whose id the agent chooses."""
         await self._remote.ready()
-        posted = self._remote.peer.post(request)
+        posted = self._remote.post(request)
         begun: asyncio.Future[OpenSession] = asyncio.get_running_loop().create_future()
 
         def answered(result: OpenedT | Exception) -> None:
@@ -136,7 +164,7 @@ class Sessions:
                 self._remote.failed("", result)
                 begun.set_exception(result)
             else:
-                session = self._enter(result.session_id, setup)
+                session = self._enter(result.session_id, setup, is_new=True)
                 session.live.opened(result)
                 self._deliver_early(session.live)
                 begun.set_result(session)
@@ -153,39 +181,65 @@ class Sessions:
                 self._remote.tasks.call(lambda: self.close(live), f"closing {live.id}")
             raise
 
-    async def fork(self, session: LiveSession) -> RemoteSession:
+    async def fork(
+        self,
+        session: LiveSession,
+        system_prompt: str | v1.SystemPrompt | None = None,
+        meta: dict[str, Json] | None = None,
+    ) -> RemoteSession:
         """Copy a session under an id of its own."""
-        setup = session.setup
-        request = v1.ForkSessionRequest(session.id, str(setup.cwd), setup.additional_directories, setup.mcp_servers)
-        return await self.begin(request, setup)
+        chosen = system_prompt_for(self._remote.peer.capabilities, system_prompt)
+        setup = session.setup._replace(meta=meta)
+        if chosen is not None:
+            setup = setup._replace(system_prompt=chosen)
+        return await self.begin(
+            v1.ForkSessionRequest(
+                session.id,
+                str(setup.cwd),
+                setup.additional_directories,
+                setup.mcp_servers,
+                setup.system_prompt,
+                meta=setup.meta,
+            ),
+            setup,
+        )
 
     async def reopen(
         self,
         kind: Reopening,
         session_id: str,
         cwd: str | Path | None,
-        mcp_servers: Sequence[v1.McpServer],
+        mcp_servers: Sequence[v1.McpServer | ToolServer],
         additional_directories: Sequence[str | Path],
+        system_prompt: str | v1.SystemPrompt | None = None,
+        meta: dict[str, Json] | None = None,
     ) -> RemoteSession:
         """Open a session whose id is known, by the request of this kind."""
         check_text(f"{kind.__method__.partition('/')[2]}(session_id)", session_id)
         self._remote.peer.capabilities.require_for(kind, kind.__method__)
-        setup = self.setup(cwd, mcp_servers, additional_directories)
+        setup = self.setup(cwd, mcp_servers, additional_directories, system_prompt, meta)
         key = v1.SessionId(session_id)
         if key in self._open:
             raise ValueError(f"session {session_id!r} is already open; close it before it is opened again")
-        session = self._enter(key, setup)
+        session = self._enter(key, setup, is_new=False)
         self._deliver_early(session.live)
         try:
-            session.live.opened(await self._remote.request(session.live.reopening(kind)))
+            session.live.opened(await self._remote.open_session(session.live.reopening(kind)))
         except BaseException:
             self._open.pop(key, None)
             await session.live.ended()
             raise
         return session.face
 
-    def _enter(self, session_id: v1.SessionId, setup: SessionSetup) -> OpenSession:
-        session = self._open[session_id] = OpenSession(LiveSession(self._remote, session_id, setup), self)
+    def _enter(self, session_id: v1.SessionId, setup: SessionSetup, *, is_new: bool) -> OpenSession:
+        if self._remote.version == 1:
+            live = LiveSession(self._remote, session_id, setup)
+        else:
+            from accord.client.v2_session import LiveSessionV2
+
+            live = LiveSessionV2(self._remote, session_id, setup, is_new=is_new)
+        live.subagents.belong_to(self._homes, self._early.take)
+        session = self._open[session_id] = OpenSession(live, self)
         return session
 
     def _deliver_early(self, session: LiveSession) -> None:
@@ -227,15 +281,17 @@ class Sessions:
         await self._reopen(session, v1.LoadSessionRequest)
 
     async def _reopen(self, session: LiveSession, kind: Reopening) -> None:
-        session.opened(await self._remote.peer.request(session.reopening(kind), timeout=RESUME_WITHIN))
+        request = session.reopening(kind)
+        session.opened(await self._remote.open_session(request, timeout=RESUME_WITHIN, restarting=True))
 
     # Ending
 
-    async def close(self, session: LiveSession) -> None:
+    async def close(self, session: LiveSession, meta: dict[str, Json] | None = None) -> dict[str, Json]:
         """Close a session, at the agent as well if it can. It ends here also when the agent answers with an error."""
+        answer: v1.CloseSessionResponse | None = None
         try:
             if self._remote.capabilities.sessions.close:
-                await self._remote.request(v1.CloseSessionRequest(session.id))
+                answer = await self._remote.request(v1.CloseSessionRequest(session.id, meta=meta))
         except PeerError as error:
             if error.code != NOT_FOUND:  # an agent that does not know the session has closed it
                 raise
@@ -243,6 +299,7 @@ class Sessions:
             if self._is_open(session):
                 del self._open[session.id]
             await session.ended()
+        return {} if answer is None else answer.meta or {}
 
     def _is_open(self, session: LiveSession) -> bool:
         open_session = self._open.get(session.id)
@@ -261,6 +318,11 @@ class Sessions:
             live.is_open = False  # at once, because it may be loaded again now
             del self._open[live.id]
             self._remote.tasks.call(live.ended, f"ending {live.id}, which was taken elsewhere")
+
+    def connection_ended(self, error: Exception) -> None:
+        """Tell every session that its connection has ended; a restarted agent may resume it."""
+        for session in list(self._open.values()):
+            session.live.connection_ended(error)
 
     async def end_all(self) -> None:
         """End every session here, because the connection has ended for good."""

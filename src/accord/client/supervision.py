@@ -117,6 +117,7 @@ class Supervisor:
         while True:
             peer = self._remote.peer
             end = await peer.connection.closed()
+            self._remote.sessions.connection_ended(end.error())
             async with self._changing:
                 if self._remote.peer is not peer:
                     continue  # it was restarted on purpose

@@ -11,7 +11,7 @@ from accord.agent.agent import Agent
 from accord.agent.commands import Command
 from accord.agent.session import Session
 from accord.agent.turn import Turn
-from accord.demo import asking, conversation, servers, settings, telling, working
+from accord.demo import asking, background, conversation, delegating, servers, settings, telling, working
 from accord.demo.memory import PACE, Memory
 from accord.store.base import Store
 
@@ -29,6 +29,9 @@ class Feature(NamedTuple):
 
 FEATURES = (
     Feature("plan", "Show a plan, and follow it", working.plan),
+    Feature("plans", "Show two plans, one of them as a document", delegating.plans),
+    Feature("subagent", "Let a subagent look around; you can cancel it alone", delegating.subagent),
+    Feature("compact", "Make a summary of what we said", delegating.compact),
     Feature("think", "Think aloud", telling.think),
     Feature("read", "Read a file", working.read, "a file"),
     Feature("edit", "Change a file in this folder, with a diff, when you allow it", working.edit, "a file, or nothing"),
@@ -47,6 +50,7 @@ FEATURES = (
     Feature("notice", "Send a notice", telling.notify),
     Feature("stream", "Give a long answer, word by word", telling.stream, "how many words"),
     Feature("slow", "Work slowly, so that you can cancel", working.slow, "how many seconds"),
+    Feature("watch", "Work in the background, and report when it is done", background.watch, "how many steps"),
     Feature("stop", "End the turn with another stop reason", telling.stop, "max_tokens, max_turn_requests, refusal"),
     Feature("error", "Fail", telling.fail),
     Feature("client", "Say what your client lends and shows", conversation.describe_client),

@@ -25,6 +25,9 @@ LENT = {
     "forms": "elicitation.form",
     "pages to visit": "elicitation.url",
     "notices": "session.notices",
+    "compactions": "session.compaction",
+    "subagents": "subagents",
+    "several plans": "plan",
     "on-off options": "session.config_options.boolean",
     "terminal logins": "auth.terminal",
 }

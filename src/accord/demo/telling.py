@@ -53,7 +53,7 @@ async def stream(turn: Turn, text: str) -> None:
 
 
 async def notify(turn: Turn) -> None:
-    shown = await turn.notice("This is a notice", "It is no part of the conversation.", severity="info")
+    shown = await turn.session.notice("This is a notice", "It is no part of the conversation.", severity="info")
     await turn.say("I sent you a notice." if shown else "Your client shows no notices; mine would have said hello.")
 
 

@@ -79,9 +79,9 @@ async def write(turn: Turn, tool: Tool, path: Path, text: str) -> str:
         return "In the mode `explain` I change nothing. This is what I would write."
     if mode == "ask" and not await tool.ask():
         return "As you wish: I changed nothing."
-    if not turn.client.can_write_files:
+    if turn.client.version == 1 and not turn.client.can_write_files:
         return "Your client lends me no files to write. This is what I would have written."
-    await turn.client.write_text_file(path, text)
+    await turn.files.write(path, text)
     return f"I wrote `{path.name}`."
 
 
@@ -94,7 +94,7 @@ async def run(turn: Turn, line: str) -> None:
 
 async def run_line(turn: Turn, tool: Tool, line: str) -> str:
     mode = turn.session.modes.current
-    if not turn.client.can_run_commands:
+    if turn.client.version == 1 and not turn.client.can_run_commands:
         return f"Your client lends me no terminal. I would have run `{line}`."
     if mode == "explain":
         return f"In the mode `explain` I run nothing. I would run `{line}`."
@@ -105,13 +105,12 @@ async def run_line(turn: Turn, tool: Tool, line: str) -> str:
     except ValueError as error:
         await tool.fail(str(error))
         return f"I do not understand that command: {error}."
-    return await run_in_terminal(turn, tool, command, arguments)
+    return await run_in_terminal(tool, command, arguments)
 
 
-async def run_in_terminal(turn: Turn, tool: Tool, command: str, arguments: list[str]) -> str:
-    async with turn.client.terminal(command, arguments, cwd=turn.cwd) as terminal:
-        await tool.terminal(terminal)
-        result = await terminal.run_out(PATIENCE)
+async def run_in_terminal(tool: Tool, command: str, arguments: list[str]) -> str:
+    async with tool.command([command, *arguments]) as running:
+        result = await running.wait(PATIENCE)
     await tool.raw_output({"exitCode": result.exit_code, "signal": result.signal})
     shown = f" It said:\n```\n{result.output[:SHOWN].rstrip()}\n```" if result.output.strip() else ""
     if result.exit_code == 0:

@@ -276,6 +276,10 @@ class Answering:
             self._answer(owed, frame, well=True)
 
     def _fail(self, owed: Owed, error: BaseException) -> None:
+        self._answer_error(owed, *self.failure(owed, error))
+
+    def failure(self, owed: Owed, error: BaseException) -> tuple[int, str, Any]:
+        """The code, message and data that tell the peer of this error of a handler; the log gets the details."""
         chosen = isinstance(error, RequestError) and _makes_sense(error)
         told = isinstance(error, AccordError) and error.may_be_told(self._endpoint)
         if self.link_has_ended and isinstance(error, ConnectionClosed):
@@ -284,12 +288,11 @@ class Answering:
             log.error("the handler of %s failed%s", owed.method, self._hidden(told=told), exc_info=error)
         # cancellation: a cancelled request is answered with its result or with this code, whatever its handler raised.
         if owed.cancelled or isinstance(error, asyncio.CancelledError):
-            self._answer_error(owed, REQUEST_CANCELLED, "Request cancelled")
-        elif chosen and isinstance(error, RequestError):
-            self._answer_error(owed, error.code, error.message, error.data)
-        else:
-            data = {"error": _described(error)} if self._debug else None
-            self._answer_error(owed, INTERNAL_ERROR, str(error) if told else "Internal error", data)
+            return REQUEST_CANCELLED, "Request cancelled", None
+        if chosen and isinstance(error, RequestError):
+            return error.code, error.message, error.data
+        data = {"error": _described(error)} if self._debug else None
+        return INTERNAL_ERROR, str(error) if told else "Internal error", data
 
     def _hidden(self, *, told: bool) -> str:
         """What the log says about the answer, if the answer does not say what went wrong."""

@@ -64,16 +64,19 @@ class Asked:
         """Give the answer to the caller: the messages that had to be handled before it have been handled."""
         if self.answer is not None and not self.future.done():
             self.future.set_result(self.answer)
-            if self.then is not None:
-                self.then()
+            self._call_then()
 
     def fail(self, error: Exception) -> None:
         """Give the caller an error instead of an answer."""
         if not self.future.done():
             self.future.set_exception(error)
             self.future.exception()  # mark as retrieved: no caller may be left to await it
-            if self.then is not None:
-                self.then()
+            self._call_then()
+
+    def _call_then(self) -> None:
+        then, self.then = self.then, None  # it may refer to what refers to this
+        if then is not None:
+            then()
 
 
 class Sent:
@@ -99,9 +102,13 @@ class Sent:
         self._asking.abandon(self._asked)
         self._asked.future.cancel()
 
-    async def within(self, total: float | None, idle: float | None) -> None:
-        """Wait for the answer; raises Timeout past a deadline."""
-        await self._asking.wait_until(self._asked, total, idle)
+    def withdraw(self) -> None:
+        """Ask the peer not to do what was requested; its answer is awaited all the same."""
+        self._asking.withdraw(self._asked)
+
+    async def within(self, total: float | None, idle: float | None, until: asyncio.Future[Any] | None = None) -> None:
+        """Wait for the answer, or for `until` if it is given; raises Timeout past a deadline."""
+        await self._asking.wait_until(self._asked, total, idle, until)
 
     def awaited(self) -> AbstractContextManager[None]:
         """While this context lasts, the handler inside which the request was made waits for the answer."""
@@ -191,6 +198,11 @@ class Asking:
         if self._endpoint.abandon(asked.id):
             self._outbox.put(messages.tell(CANCEL_REQUEST, b'{"requestId":%d}' % asked.id))
 
+    def withdraw(self, asked: Asked) -> None:
+        """Ask the peer to cancel this request, and still wait for its answer."""
+        if asked.id in self._endpoint.asked and self.ended is None:
+            self._outbox.put(messages.tell(CANCEL_REQUEST, b'{"requestId":%d}' % asked.id))
+
     def settle(self, asked: Asked) -> None:
         """This request is no longer awaited."""
         if not asked.patient:
@@ -202,8 +214,11 @@ class Asking:
             raise PeerError(asked.method, error.code, error.message, error.data, said_by=self._endpoint)
         return answer.result  # type: ignore[return-value]  # one of the two is there
 
-    async def wait_until(self, asked: Asked, total: float | None, idle: float | None) -> Answer:
-        """Wait for an answer; raises Timeout past a deadline."""
+    async def wait_until(
+        self, asked: Asked, total: float | None, idle: float | None, until: asyncio.Future[Any] | None = None
+    ) -> Any:
+        """Wait for an answer, or for `until` if it is given; raises Timeout past a deadline."""
+        awaited: asyncio.Future[Any] = asked.future if until is None else until
         started, owing = self._loop.time(), False
         with asked.awaited(), self._listening(asked.lane, idle):
             while True:
@@ -219,8 +234,8 @@ class Asking:
                 remaining, described = min(left)
                 if remaining <= 0:
                     raise Timeout(f"{asked.method}: no answer after {described}")
-                if (await asyncio.wait([asked.future], timeout=remaining))[0]:
-                    return asked.future.result()
+                if (await asyncio.wait([awaited], timeout=remaining))[0]:
+                    return awaited.result()
 
     @contextmanager
     def _listening(self, lane: str | None, idle: float | None) -> Generator[None]:

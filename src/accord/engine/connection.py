@@ -185,6 +185,10 @@ class Connection:
         """Let other tasks run; while the peer does not read, wait for room."""
         await self._outbox.breathe()
 
+    def let_handshake_be_repeated(self) -> None:
+        """Let the peer repeat the handshake that is being answered, until it sends another request."""
+        self._receiving.handshake_is_repeatable = True
+
     async def wait_for_room(self) -> None:
         """Wait while the peer does not read; returns at once if there is room."""
         if self._outbox.full:

@@ -38,6 +38,14 @@ class Context:
         """Answer now. The handler may go on; what it returns or raises is no longer sent."""
         self._request().home.answer_now(self._request(), result)
 
+    def failure(self, error: BaseException) -> tuple[int, str, Any]:
+        """The code, message and data with which the request would be answered if the handler raised this error.
+
+        It is for handlers that have answered already and tell of a later error in another message. Details that are not
+        for the peer are logged.
+        """
+        return self._request().home.failure(self._request(), error)
+
     def on_cancel(self, do: Callable[[], None]) -> None:
         """Call this when the peer cancels the request, instead of cancelling the handler's task."""
         self._request().on_cancel = do

@@ -2,16 +2,18 @@
 
 The handshake is the request that opens a connection: `initialize`, or `proxy/initialize` for a proxy.
 
-| | before the handshake | while it is being answered | afterwards |
-|---|---|---|---|
-| the handshake | passes | -32600 | -32600 |
-| another request | -32600 | waits | passes |
-| a notification | ignored | waits | passes |
+| | before the handshake | while it is being answered | answered, repeatable | afterwards |
+|---|---|---|---|---|
+| the handshake | passes | -32600 | passes | -32600 |
+| another request | -32600 | waits | passes | passes |
+| a notification | ignored | waits | passes | passes |
+
+A handshake is repeatable where the version of the protocol says so (version 2), until another request passes.
 
 The messages that wait are counted (see `backlog`): past a limit the connection stops reading.
 
-After a handshake that was answered with an error the gate stands as before it, and the messages that waited are refused
-or ignored.
+After a handshake that was answered with an error the gate is in the state from before it, and the messages that waited
+are refused or ignored in that state.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from accord.jsonrpc.frames import RequestId
 from accord.jsonrpc.messages import Call, Tell
 
 Passage = Literal["pass", "wait", "refuse", "ignore"]
-State = Literal["before", "during", "after"]
+State = Literal["before", "during", "repeatable", "after"]
 Kind = Literal["handshake", "call", "tell"]
 
 _PASSAGES: dict[tuple[State, Kind], Passage] = {
@@ -34,6 +36,9 @@ _PASSAGES: dict[tuple[State, Kind], Passage] = {
     ("during", "handshake"): "refuse",
     ("during", "call"): "wait",
     ("during", "tell"): "wait",
+    ("repeatable", "handshake"): "pass",
+    ("repeatable", "call"): "pass",
+    ("repeatable", "tell"): "pass",
     ("after", "handshake"): "refuse",
     ("after", "call"): "pass",
     ("after", "tell"): "pass",
@@ -42,6 +47,7 @@ _PASSAGES: dict[tuple[State, Kind], Passage] = {
 _PROBLEMS: dict[State, str] = {
     "before": "initialize must come before {method}",
     "during": "another initialize has not been answered yet",
+    "repeatable": "the connection is already initialized",
     "after": "the connection is already initialized",
 }
 """Why a request is refused."""
@@ -50,10 +56,12 @@ _PROBLEMS: dict[State, str] = {
 class Gate:
     """Decides which messages may pass, and keeps those that wait. Pure."""
 
-    __slots__ = ("_calls", "state", "waiting")
+    __slots__ = ("_calls", "_earlier", "state", "waiting")
 
     def __init__(self) -> None:
         self.state: State = "before"
+        self._earlier: State = "before"
+        """The state from before the handshake that is being answered."""
         self.waiting: list[Call | Tell] = []
         self._calls: set[Hashable] = set()
         """The ids of the calls among them, by `key_of`."""
@@ -62,8 +70,10 @@ class Gate:
         """What to do with this message; `handshake` is the trait of its class. One that waits is kept here."""
         kind: Kind = "handshake" if handshake else "tell" if isinstance(message, Tell) else "call"
         passage = _PASSAGES[self.state, kind]
-        if handshake and passage == "pass":
-            self.state = "during"
+        if passage == "pass" and handshake:
+            self._earlier, self.state = self.state, "during"
+        elif passage == "pass" and kind == "call":
+            self.state = "after"
         elif passage == "wait":
             self.keep(message)
         return passage
@@ -78,9 +88,9 @@ class Gate:
         """Whether a call with this id waits."""
         return request_id is not None and key_of(request_id) in self._calls
 
-    def answered(self, *, well: bool) -> list[Call | Tell]:
+    def answered(self, *, well: bool, repeatable: bool = False) -> list[Call | Tell]:
         """The handshake has been answered. Returns the messages that waited: each has to ask for its passage again."""
-        self.state = "after" if well else "before"
+        self.state = self._earlier if not well else "repeatable" if repeatable else "after"
         waiting, self.waiting, self._calls = self.waiting, [], set()
         return waiting
 

@@ -7,18 +7,19 @@ its message arrives, with no task between, so it must not block.
 from __future__ import annotations
 
 import functools
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Any, Generic, TypeVar, cast, overload
 
 from msgspec import Raw
 
 from accord.engine.context import Context
 from accord.engine.incoming import Incoming
+from accord.engine.interceptors import Interception, Interceptors
 from accord.engine.peer import Peer
 from accord.engine.routes import Route, Routes
 from accord.schema import legacy
 from accord.schema.base import Json, Notification, Request
-from accord.schema.methods import methods
+from accord.schema.methods import is_spoken, methods, version_of
 
 ResultT = TypeVar("ResultT")
 MessageT = TypeVar("MessageT", bound="Request[Any] | Notification")
@@ -70,11 +71,16 @@ class Registrar(Generic[MessageT_co]):
 class Handlers:
     """Functions that handle messages, by message class, or by method for plain JSON values."""
 
-    def __init__(self) -> None:
+    def __init__(self, versions: Collection[int] | None = None) -> None:
+        self.versions = versions
+        """The versions of the protocol that the peer may speak; None if that is not known here."""
         self.typed: dict[tuple[str, bool], tuple[type[Request[Any] | Notification], Callable[..., Any]]] = {}
         self.raw: dict[tuple[str, bool], Callable[..., Any]] = {}
         self.others: Callable[..., Any] | None = None
         self.arrivals: dict[str, tuple[type[Notification], Callable[[Any, bytes | Raw], None]]] = {}
+        self.interceptors: list[Interceptors] = []
+        """What comes before these handlers; the last one is the first that sees a message."""
+        self._own_interceptors: Interceptors | None = None
 
     def on(self, message: type[MessageT]) -> Registrar[MessageT]:
         """Handle this message with a `def` or `async def` that takes it, and a `Context` if it wants one.
@@ -86,11 +92,26 @@ class Handlers:
             raise TypeError(f"{message.__name__} has no method: write class {message.__name__}(..., method=...)")
         cls: type[Request[Any] | Notification] = cast("Any", message)
         _must_be_known(cls, method)
+        if self.versions is not None:
+            _must_be_spoken(cls, self.versions)
 
         def register(handler: Callable[..., Any]) -> None:
             self.typed[method, issubclass(cls, Request)] = (cls, handler)
 
         return Registrar(register)
+
+    def before(self, message: type[MessageT]) -> Interception[MessageT]:
+        """Call a function with this message before its handler, which may be a built-in one.
+
+        The function takes the message, and a `Context` if it wants one. It returns None to let the message go on, a
+        message of the same class to let that go on in its place, or the answer. For a notification, True ends the way.
+        """
+        cls: type[Request[Any] | Notification] = cast("Any", message)
+        _must_be_known(cls, cls.__method__)
+        if self._own_interceptors is None:
+            self._own_interceptors = Interceptors()
+            self.interceptors.append(self._own_interceptors)
+        return Interception(functools.partial(self._own_interceptors.before, cls))
 
     def on_arrival(self, message: type[Notification], arrived: Callable[[Any, bytes | Raw], None]) -> None:
         """Call this function with each such notification on arrival, before its handler, if it has one.
@@ -113,19 +134,30 @@ class Handlers:
         self.others = handler
         return handler
 
+    @property
+    def methods(self) -> set[str]:
+        """The methods of the requests and notifications that have handlers of their own."""
+        return {method for method, _ in (*self.typed, *self.raw)}
+
     def handles(self, message: type[Request[Any] | Notification]) -> bool:
         """Whether this message has a handler of its own."""
         key = (message.__method__, issubclass(message, Request))
         return key in self.typed or key in self.raw
 
+    def check_versions(self, versions: Collection[int]) -> None:
+        """Raise ValueError if one of these handlers is for a message that no peer of these versions speaks."""
+        for message, _ in self.typed.values():
+            _must_be_spoken(message, versions)
+
     def over(self, others: Handlers) -> Handlers:
         """These handlers, and those of `others` for messages that have no handler here."""
-        both = Handlers()
+        both = Handlers(self.versions)
         mine = self.typed.keys() | self.raw.keys()
         both.typed = {key: entry for key, entry in others.typed.items() if key not in mine} | self.typed
         both.raw = {key: entry for key, entry in others.raw.items() if key not in mine} | self.raw
         both.others = self.others or others.others
         both.arrivals = others.arrivals | self.arrivals
+        both.interceptors = [*others.interceptors, *self.interceptors]
         return both
 
     def _register_raw(self, method: str, *, is_request: bool) -> Callable[[RawHandlerT], RawHandlerT]:
@@ -161,6 +193,8 @@ class Handlers:
                 routes.put_tell(method, incoming.arriving(notification))
         for method, arrived in arrivals.items():
             routes.tells[method].arrived = arrived
+        for interceptors in self.interceptors:
+            interceptors.add_routes(routes, peer)
 
     def _call_route(self, incoming: Incoming, method: str) -> Route | None:
         """The route of a request, by its method or that method's present name; None if it has no handler."""
@@ -178,4 +212,13 @@ def _must_be_known(message: type[Request[Any] | Notification], method: str) -> N
     if methods(1).request(method) is None and methods(1).notification(method) is None:
         raise ValueError(
             f"{message.__name__}: the name of a custom method must begin with an underscore, got {method!r}"
+        )
+
+
+def _must_be_spoken(message: type[Request[Any] | Notification], versions: Collection[int]) -> None:
+    if not is_spoken(message, versions):
+        ours = " and ".join(map(str, sorted(versions)))
+        raise ValueError(
+            f"{message.__name__} belongs to version {version_of(message)} of the protocol, and the connection speaks "
+            f"version {ours}: register a class of {' or '.join(f'accord.v{it}' for it in sorted(versions))}"
         )

@@ -43,21 +43,28 @@ class Incoming:
         row = row_for(message, "protocol")
         return Route(
             row.name,
-            decode=codec.strict_decoder(row.params),
-            decode_tolerantly=functools.partial(_decode, row.params),
+            **self._decoders(row.params),
             lane_of=lane_of(message),
             suspends=False,
             tell=_nothing_more,
             **_traits(message),
         )
 
+    def _decoders(self, params: Any) -> dict[str, Any]:
+        if self.peer.keep_unknown:
+            keeping = functools.partial(_decode, codec.decode_keeping, params)
+            return {"decode": keeping, "decode_tolerantly": keeping}
+        return {
+            "decode": codec.strict_decoder(params),
+            "decode_tolerantly": functools.partial(_decode, codec.decode, params),
+        }
+
     def typed(self, message: type[Request[Any] | Notification], handler: Callable[..., Any]) -> Route:
         """The route of a message class to its handler."""
         row = row_for(message, "protocol")
         handle = _with_context(handler)
         common: dict[str, Any] = {
-            "decode": codec.strict_decoder(row.params),
-            "decode_tolerantly": functools.partial(_decode, row.params),
+            **self._decoders(row.params),
             "lane_of": lane_of(message),
             "suspends": _suspends(handler),
             **_traits(message),
@@ -92,6 +99,34 @@ class Incoming:
             return result if spans is None else spans.answering(request, result, peer.role)
 
         return call
+
+    def around(
+        self,
+        message: type[Request[Any] | Notification],
+        inner: Route | None,
+        intercept: Callable[[Any, Context, Callable[[Any], Any] | None], Any],
+    ) -> Route:
+        """The route of a message that `intercept` gets before the handler of `inner`.
+
+        `intercept` takes the message, its context, and what gives a message to that handler, None without one.
+        """
+        alone = self.typed(message, _nothing_more)
+        common: dict[str, Any] = {
+            "decode": alone.decode,
+            "decode_tolerantly": alone.decode_tolerantly,
+            "lane_of": alone.lane_of,
+            "suspends": False,  # it is a function that may return an awaitable, whatever the handlers are
+            **_traits(message),
+        }
+        if not issubclass(message, Request):
+            told = None if inner is None else _given(inner, inner.tell)
+            return Route(alone.method, tell=lambda notification: intercept(notification, self.context, told), **common)
+
+        def call(request: Any, owed: Owed) -> Any:
+            go_on = None if inner is None else _given(inner, functools.partial(_called, inner, owed))
+            return intercept(request, Context(self.peer, owed), go_on)
+
+        return Route(alone.method, call=call, answer=alone.answer if inner is None else inner.answer, **common)
 
     def raw(self, method: str, handler: Callable[..., Any], *, is_request: bool) -> Route:
         """The route of a method to its handler, in plain JSON values."""
@@ -158,8 +193,8 @@ def _object_in(raw: bytes | Raw) -> Json:
 def _nothing_more(_: Any) -> None: ...
 
 
-def _decode(params: Any, raw: bytes | Raw) -> Any:
-    return codec.decode(raw, params)
+def _decode(decode: Callable[[bytes | Raw, Any], Any], params: Any, raw: bytes | Raw) -> Any:
+    return decode(raw, params)
 
 
 def _with_context(handler: Callable[..., Any]) -> Callable[[Any, Context], Any] | None:
@@ -172,6 +207,22 @@ def _with_context(handler: Callable[..., Any]) -> Callable[[Any, Context], Any] 
     ]
     takes_two = len(positional) > 1 or any(parameter.kind is parameter.VAR_POSITIONAL for parameter in positional)
     return handler if takes_two else None
+
+
+def _given(inner: Route, call: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Gives a message to the handler of this route, in the form that the handler takes."""
+    if inner.decode is _object_in:
+        return lambda message: call(codec.plain(message))
+    return call
+
+
+def _called(inner: Route, owed: Owed, message: Any) -> Any:
+    return inner.call(message, owed)
+
+
+def with_context(handler: Callable[..., Any]) -> Callable[[Any, Context], Any]:
+    """A function of a message and its context that calls this handler, which may take the message alone."""
+    return _with_context(handler) or (lambda message, _: handler(message))
 
 
 def _swap(handler: Callable[[Any, Context], Any], context: Context, message: Any) -> Any:

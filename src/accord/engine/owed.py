@@ -29,6 +29,10 @@ class Home(Protocol):
         """Call the functions that wait until the answer was sent."""
         ...
 
+    def failure(self, owed: Owed, error: BaseException) -> tuple[int, str, Any]:
+        """The code, message and data that tell the peer of this error of a handler."""
+        ...
+
 
 class Owed:
     """A request of the peer that has no answer yet."""

@@ -44,7 +44,18 @@ _encode = codec.strict_encode
 class _Outgoing:
     """The way in which messages of one class are sent; made once for each class."""
 
-    __slots__ = ("decode", "empty_result", "guard", "guarded", "is_plain", "lane_of", "method", "patient", "result")
+    __slots__ = (
+        "decode",
+        "empty_result",
+        "guard",
+        "guarded",
+        "is_handshake",
+        "is_plain",
+        "lane_of",
+        "method",
+        "patient",
+        "result",
+    )
 
     def __init__(self, cls: type[Request[Any] | Notification]) -> None:
         row = row_for(cls, "protocol")
@@ -53,6 +64,8 @@ class _Outgoing:
         self.result = row.result
         self.patient = issubclass(cls, Request) and cls.__patient__
         self.decode = codec.strict_decoder(row.result) if row.kind == "request" else None
+        self.is_handshake = issubclass(cls, Request) and cls.__handshake__
+        """Whether its answer says what the peer can do: it comes once, and may have older names (`legacy`)."""
         self.is_plain = not codec.closed_words(cls)
         """Whether every value that can be encoded is valid, so that closed sets of words need no check."""
         self.guard = None if guard.is_open else guard
@@ -62,16 +75,26 @@ class _Outgoing:
 
     def read(self, raw: Raw) -> Any:
         """The result in this JSON; raises ProtocolError."""
+        if self.is_handshake:
+            return self._read_tolerantly(raw, _with_older_names)
         try:
             return self.decode(raw)  # type: ignore[misc]
         except codec.REFUSALS:
             return self._read_tolerantly(raw)
 
-    def _read_tolerantly(self, raw: Raw) -> Any:
+    def read_keeping(self, raw: Raw) -> Any:
+        """`read`, and keep the members that the types do not know; raises ProtocolError."""
+        return self._read_tolerantly(raw, codec.decode_keeping)
+
+    def _read_tolerantly(self, raw: Raw, decode: Callable[[bytes | Raw, Any], Any] = codec.decode) -> Any:
         try:
-            return codec.decode(legacy.empty_result(bytes(raw)) if self.empty_result else raw, self.result)
+            return decode(legacy.empty_result(bytes(raw)) if self.empty_result else raw, self.result)
         except DecodeError as error:
             raise ProtocolError(f"{self.method}: the answer's result is invalid: {error}") from error
+
+
+def _with_older_names(data: bytes | Raw, type: Any) -> Any:  # noqa: A002
+    return codec.convert(legacy.capabilities_renamed(codec.loads(data)), type)
 
 
 _outgoing: dict[type, _Outgoing] = {}
@@ -92,6 +115,8 @@ class Posted(Generic[ResultT]):
         """A context manager: while it lasts, the handler inside which the request was sent waits for the answer."""
         self.within = sent.within
         """Wait for the answer with a total and an idle deadline; raises Timeout, and leaves the request open."""
+        self.withdraw = sent.withdraw
+        """Ask the peer not to do what was requested; its answer is handled all the same."""
         self.abandon = sent.abandon
         """Cancel the request: its answer is no longer needed."""
         self._sent = sent
@@ -137,11 +162,14 @@ class Peer:
         limits: Limits | None = None,
         debug: bool = False,
         spans: Spans | None = None,
+        keep_unknown: bool = False,
     ) -> None:
         self.role: Role = role
         """The side that this end plays: `agent` or `client`."""
         self.unstable = unstable
         """Whether messages that the protocol only proposes may be sent without a capability for them."""
+        self.keep_unknown = keep_unknown
+        """Whether what is read keeps the members that its types do not know, for a program that passes it on."""
         self._open_ways: dict[type, _Outgoing] = {}
         """How messages are sent that need no check of capabilities, or were checked before."""
         self.capabilities = Capabilities()
@@ -184,7 +212,7 @@ class Peer:
         else:
             with self.spans.asking(request, self.role) as in_span:
                 raw = await self._call(way, in_span, timeout, idle_timeout)
-        result: ResultT = way.read(raw)
+        result: ResultT = way.read_keeping(raw) if self.keep_unknown else way.read(raw)
         return result
 
     def post(self, request: Request[ResultT], *, force: bool = False) -> Posted[ResultT]:
@@ -198,11 +226,17 @@ class Peer:
             request, end_span = self.spans.sending(request, self.role)
         params = traced(request) if way.is_plain else Raw(codec.encode(traced(request)))
         sent = self.connection.ask(way.method, params, lane=way.lane_of(request), patient=way.patient)
-        return Posted(sent, way.read, end_span)
+        return Posted(sent, way.read_keeping if self.keep_unknown else way.read, end_span)
 
     def handle(self, handlers: RouteSource) -> None:
         """Add these handlers; they replace earlier ones for the same messages."""
         handlers.add_routes(self._routes, self)
+
+    def handle_only(self, *handlers: RouteSource) -> None:
+        """Replace all handlers by these; those that come later go before those that come earlier."""
+        self._routes.clear()
+        for source in handlers:
+            source.add_routes(self._routes, self)
 
     def _way(self, message: Request[Any] | Notification, *, force: bool) -> _Outgoing:
         """How this message is sent; raises CapabilityMissing if it may not be."""

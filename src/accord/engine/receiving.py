@@ -70,6 +70,8 @@ class Receiving:
         role: Role,
     ) -> None:
         self.watch: Watch | None = None
+        self.handshake_is_repeatable = False
+        """Whether the handshake may be repeated until another request comes; the handler of the handshake decides."""
         self.pollution: list[str] = []
         """The first lines of an agent's output that were not JSON, shortened."""
         self.frames = self.bytes = self.ignored = self.malformed = self.polluted = 0
@@ -246,13 +248,14 @@ class Receiving:
             self._refuse(message.id, gate.problem(message))
         if passage == "wait":
             self._backlog.add(_kept(message))
+        self._shut = gate.state != "after"
         return passage == "pass"
 
     def _handshake_answered(self, well: bool) -> None:
         if self._gate is None:
             return
-        waiting = self._gate.answered(well=well)
-        self._shut = not well
+        waiting = self._gate.answered(well=well, repeatable=self.handshake_is_repeatable)
+        self._shut = self._gate.state != "after"
         for message in waiting:
             size = _kept(message)
             self._backlog.remove(size)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import msgspec
 from msgspec import Raw
@@ -86,10 +86,14 @@ class Route:
             return self.decode_tolerantly(raw)
 
 
+Around: TypeAlias = Callable[[tuple[str, bool], Route | None], Route | None]
+"""Makes the route around that of a method, which is a request or not; the same one if nothing comes before it."""
+
+
 class Routes:
     """The routes of one connection."""
 
-    __slots__ = ("calls", "makers", "other_call", "other_tell", "stream", "tells")
+    __slots__ = ("__weakref__", "_around", "_inner", "calls", "makers", "other_call", "other_tell", "stream", "tells")
 
     def __init__(self) -> None:
         self.calls: dict[str, Route] = {}
@@ -100,6 +104,10 @@ class Routes:
         """The route of the notifications that make up most of the traffic."""
         self.makers: list[Callable[[str], Route | None]] = []
         """Functions that make the routes of requests. The one that was added last is tried first."""
+        self._around: dict[object, Around] = {}
+        """What puts routes around others, by who has asked for it; the last one is the outermost."""
+        self._inner: dict[str, Route | None] = {}
+        """The routes of notifications that have another one around them; None for one without a handler."""
         self.other_call: Callable[[str], Route | None] = _no_route
         """Makes the route of a request that no maker knows."""
         self.other_tell: Callable[[str], Route | None] = _no_route
@@ -107,19 +115,69 @@ class Routes:
 
     def put_tell(self, method: str, route: Route) -> None:
         """Handle the notifications of this method by this route, in place of an earlier one."""
+        if method in self._inner:
+            self._inner[method] = route
+            self.renew(method, is_request=False)
+            return
         self.tells[method] = route
         if route.head:
             self.stream = route
         elif self.stream is not None and self.stream.method == method:
             self.stream = None
 
+    def clear(self) -> None:
+        """Forget all routes: from now on no message has a handler."""
+        self.calls.clear()
+        self.tells.clear()
+        self.makers.clear()
+        self._around.clear()
+        self._inner.clear()
+        self.stream = None
+        self.other_call = self.other_tell = _no_route
+
     def call(self, method: str) -> Route | None:
         """The route of a request whose method arrives for the first time; None if no handler takes it."""
-        for make in reversed(self.makers):
-            if (route := make(method)) is not None:
-                self.calls[method] = route
-                return route
+        made = (make(method) for make in reversed(self.makers))
+        route = next((it for it in made if it is not None), None)
+        if self._around:
+            route = self._surrounded((method, True), route)
+        if route is not None:
+            self.calls[method] = route
+            return route
         return self.other_call(method)
+
+    # Interceptors
+
+    def intercept(self, by: object, around: Around) -> None:
+        """Put the routes that `around` makes around those of the handlers, now and whenever `renew` is called."""
+        self._around[by] = around
+        self.calls.clear()
+        for method in list(self.tells):
+            self.renew(method, is_request=False)
+
+    def renew(self, method: str, is_request: bool) -> None:
+        """Make the route of this method again, because its interceptors have changed."""
+        if is_request:
+            self.calls.pop(method, None)
+            return
+        before = self.tells.pop(method, None)
+        inner = self._inner.pop(method) if method in self._inner else before
+        route = self._surrounded((method, False), inner)
+        if self.stream is before:
+            self.stream = None
+        if route is not None:
+            if route is not inner:
+                self._inner[method] = inner
+            if before is not None:
+                route.arrived = before.arrived
+            self.tells[method] = route
+            if route.head:
+                self.stream = route
+
+    def _surrounded(self, key: tuple[str, bool], route: Route | None) -> Route | None:
+        for around in self._around.values():
+            route = around(key, route)
+        return route
 
 
 def lane_of(message: type[msgspec.Struct]) -> Callable[[Any], str | None]:

@@ -172,7 +172,9 @@ class Outline:
 
     def unfinished(self) -> dict[str, Any]:
         """The members so far of an object that has not ended; the value that began last counts as complete."""
-        kept = self._kept.decode("utf-8-sig", "replace")
+        is_string = self._in_string and self._depth < _NESTED
+        # A string is left out: it may end within an escape.
+        kept = self._kept[: self._string_at + 1 if is_string else None].decode("utf-8-sig", "replace")
         for end in ("}}", "]}", '"}', "}"):
             try:
                 members: Any = json.loads(kept + end)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import msgspec
 from msgspec import Raw
 
+from accord.jsonrpc.bounds import DAMAGED, SMALL
 from accord.jsonrpc.frames import Outline
 
 if TYPE_CHECKING:
@@ -51,27 +52,49 @@ class Members(msgspec.Struct, gc=False):
         }
 
 
+class TooDamagedError(ValueError):
+    """Text that is not repaired, because that would take too long. Its text says why."""
+
+
 def members_of(frame: bytes) -> Members | None:
-    """The members of this object; None for JSON that is something else. Raises what msgspec raises."""
+    """The members of this object; None for JSON that is something else. Raises what msgspec raises, or TooDamagedError.
+
+    Damaged text is repaired, in several passes. A long text is tried without them first: most are whole, and have only
+    a member without a name here.
+    """
+    if len(frame) > SMALL:
+        try:
+            return _strict_members_of(frame.removeprefix(_BOM))
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            _refuse_long_repairs(frame)
     if not frame.isascii():
         frame = frame.decode("utf-8-sig", "replace").encode()
     masked = _masked(frame)
-    try:
-        members = _decode(masked)
-    except msgspec.ValidationError:
-        _skip(masked)
-        return None
+    members = _strict_members_of(masked)
     if isinstance(masked, bytearray):
         masked[:] = frame  # the members are views of it, so they have their own text again
     return members
 
 
+def _strict_members_of(text: bytes | bytearray) -> Members | None:
+    try:
+        return _decode(text)
+    except msgspec.ValidationError:
+        _skip(text)
+        return None
+
+
 def value_of(raw: Raw) -> Any:
-    """The plain value of this text: halves of emoji and numbers of any size are as good as others."""
+    """The plain value of this text: halves of emoji and numbers of any size are as good as others.
+
+    Raises TooDamagedError.
+    """
     try:
         return _decode_value(raw)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        text = bytes(raw).decode("utf-8", "replace")
+        damaged = bytes(raw)
+        _refuse_long_repairs(damaged)
+        text = damaged.decode("utf-8", "replace")
     try:
         return json.loads(text)
     except json.JSONDecodeError:
@@ -95,9 +118,13 @@ def _kind_of(raw: Raw) -> Any:
     return {} if first == b"{" else None if first == b"n" else first
 
 
-def has_too_many_halves(frame: bytes) -> bool:
-    """Whether this message has more than `MOST_HALVES`."""
-    return frame.count(b"\\ud") + frame.count(b"\\uD") > MOST_HALVES
+def _refuse_long_repairs(text: bytes) -> None:
+    halves = text.count(b"\\ud") + text.count(b"\\uD")
+    if halves > MOST_HALVES:
+        raise TooDamagedError(f"half an emoji, and more than {MOST_HALVES:,} of them in one message: send fewer")
+    if len(text) > _MOST_REPAIRED:
+        damage = "half an emoji" if halves else "not JSON"
+        raise TooDamagedError(f"{damage}, in more than {_MOST_REPAIRED:,} bytes: only shorter text is repaired")
 
 
 def _masked(frame: bytes) -> bytes | bytearray:
@@ -110,6 +137,8 @@ def _masked(frame: bytes) -> bytes | bytearray:
     return bytearray(frame.replace(b"\\ud", b"\\uc").replace(b"\\uD", b"\\uC"))
 
 
+_BOM = b"\xef\xbb\xbf"
+_MOST_REPAIRED = DAMAGED.length or 0
 _KEPT_RAW = ("params", "result")
 _LAST_ID = re.compile(rb',\s*+"id"\s*+:\s*+(-?[0-9]{1,18}|"[^"\\]{0,256}+")\s*+\}\s*+\Z')
 

@@ -31,7 +31,7 @@ from msgspec import UNSET, Raw, UnsetType
 from accord.errors import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR
 from accord.jsonrpc.bounds import SMALL, excess
 from accord.jsonrpc.frames import RequestId, as_id
-from accord.jsonrpc.members import MOST_HALVES, Members, RawOrNone, has_too_many_halves, members_of, outline
+from accord.jsonrpc.members import Members, RawOrNone, TooDamagedError, members_of, outline
 
 
 class ErrorObject(msgspec.Struct, frozen=True, gc=False):
@@ -98,15 +98,17 @@ def parse(frame: bytes) -> Message | Malformed:
     >>> parse(b"[]").problem
     'ACP has no batches; send each message on its own'
     """
-    if len(frame) > SMALL and (problem := excess(frame)):
-        return _unreadable(frame, problem)
+    if len(frame) > SMALL:
+        if problem := excess(frame):
+            return _unreadable(frame, problem)
     # A stream consists of tells, and most peers write the method as the second member. Such a tell is decoded without
     # an envelope. A call that starts in the same way is refused here, and read below.
-    try:
-        if frame[_SECOND_NAME] == _M and frame[_END] == _TWO_BRACES:
-            return _decode_tell(frame)
-    except _NO_TELL:
-        pass
+    else:
+        try:
+            if frame[_SECOND_NAME] == _M and frame[_END] == _TWO_BRACES:
+                return _decode_tell(frame)
+        except _NO_TELL:
+            pass
     try:
         envelope = _decode(frame)
     except RecursionError:
@@ -155,6 +157,11 @@ def error_answer(request_id: RequestId | None, code: int, message: str, data: An
     """
     error = b',"error":{"code":%d,"message":%b' % (code, _json(message))
     return b"".join((_ID, _json(request_id), error, _data(data), b"}}"))
+
+
+def raw_error_answer(request_id: RequestId | None, error: bytes | Raw) -> bytes:
+    """The frame of an answer that is an error, whose object is encoded already."""
+    return b"".join((_ID, _json(request_id), b',"error":', error, b"}"))
 
 
 def _data(data: Any) -> bytes:
@@ -215,18 +222,18 @@ class _Envelope(msgspec.Struct, gc=False, forbid_unknown_fields=True):
 
 
 def _parse_with_care(frame: bytes) -> Message | Malformed:
-    if len(frame) > SMALL and has_too_many_halves(frame):
-        return _unreadable(frame, f"half an emoji, and more than {MOST_HALVES:,} of them in one message: send fewer")
     try:
         members = members_of(frame)
+        values = None if members is None else members.values()
     except RecursionError:
         return _unreadable(frame, "nested too deeply")
+    except TooDamagedError as error:
+        return _unreadable(frame, str(error))
     except msgspec.DecodeError as error:
         return Malformed(PARSE_ERROR, str(error), pending=_pending(outline(frame)))
-    if members is None:
+    if members is None or values is None:
         is_batch = frame.removeprefix(_BOM).lstrip()[:1] == b"["
         return Malformed(INVALID_REQUEST, _NO_BATCHES if is_batch else "a message must be an object")
-    values = members.values()
     if _is_answer(values):
         return _read_answer(values, members)
     return _read_request(values, members)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING
 
 from accord.errors import McpServerError
 from accord.extras import needs_extra
 from accord.mcp.server_stderr import server_stderr
+from accord.mcp.surroundings import Surroundings
 from accord.schema import v1
 from accord.schema.base import Unknown
 
@@ -24,22 +25,24 @@ def installed() -> bool:
 
 def mcp_capabilities() -> v1.McpCapabilities:
     """The MCP capabilities that an agent can declare: all transports of the official package, if it is installed."""
-    return v1.McpCapabilities(http=installed(), sse=installed())
+    return v1.McpCapabilities(http=installed(), sse=installed(), acp=installed())
 
 
-def transport_for(server: v1.McpServer | Unknown, roots: Sequence[str]) -> Transport:
+def transport_for(server: v1.McpServer | Unknown, surroundings: Surroundings) -> Transport:
     """The transport to this server; it is not started before it is entered. Raises McpServerError."""
     if not installed():
         raise McpServerError(name_of(server), needs_extra("mcp", "using an MCP server"))
     match server:
         case v1.McpServerStdio():
-            return _process(server, roots[0] if roots else None)
+            return _process(server, surroundings.roots[0] if surroundings.roots else None)
         case v1.McpServerHttp():
             return _streamable_http(server)
         case v1.McpServerSse():
             return _sse(server)
+        case v1.McpServerAcp() if surroundings.lines is not None:
+            return surroundings.lines.open(server)
         case _:
-            raise McpServerError(name_of(server), "unknown type of server; this agent can use stdio, http and sse")
+            raise McpServerError(name_of(server), "unknown type of server; this agent can use stdio, http, sse and acp")
 
 
 def name_of(server: v1.McpServer | Unknown) -> str:

@@ -126,7 +126,7 @@ class McpServer:
         from mcp_types import Implementation
 
         client = Client(
-            transport_for(self._server, self._surroundings.roots),
+            transport_for(self._server, self._surroundings),
             client_info=Implementation(name="accord", version=__version__),
             elicitation_callback=self._elicit if self._surroundings.can_elicit() else None,
             list_roots_callback=self._roots,

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from accord.engine.peer import Peer
 from accord.schema import v1
+
+if TYPE_CHECKING:
+    from accord.mcp.over_acp.served_over_acp import LinesToClient
 
 
 class Surroundings(msgspec.Struct, frozen=True):
@@ -19,6 +23,8 @@ class Surroundings(msgspec.Struct, frozen=True):
     """The session's id."""
     roots: Sequence[str]
     """The session's folders, absolute; server processes start in the first."""
+    lines: LinesToClient | None = None
+    """Connects with servers that the client itself offers; None if it cannot."""
 
     def can_elicit(self) -> bool:
         """Whether the client can ask its user anything."""

@@ -29,12 +29,23 @@ from accord.requirements.lent import LENT
 from accord.requirements.opening import OPENING
 from accord.requirements.sessions import SESSIONS
 from accord.requirements.settings import SETTINGS
+from accord.requirements.suggestions import SUGGESTIONS
 from accord.requirements.turns import TURNS
 from accord.requirements.wire import WIRE
 
 __all__ = ["ALL", "REQUIREMENTS", "Layer", "Level", "Requirement", "Side", "requirement"]
 
-ALL: tuple[Requirement, ...] = (*WIRE, *OPENING, *SESSIONS, *SETTINGS, *TURNS, *LENT, *ELICITATION, *HTTP)
+ALL: tuple[Requirement, ...] = (
+    *WIRE,
+    *OPENING,
+    *SESSIONS,
+    *SETTINGS,
+    *TURNS,
+    *LENT,
+    *ELICITATION,
+    *SUGGESTIONS,
+    *HTTP,
+)
 """Every requirement, in reading order."""
 
 REQUIREMENTS: dict[str, Requirement] = {it.id: it for it in ALL}

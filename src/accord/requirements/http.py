@@ -8,6 +8,12 @@ PAGE = "rfd-streamable-http-websocket-transport"
 
 PROFILES = (
     *proposed(
+        f"{PAGE}, Deviations from MCP Streamable HTTP",
+        http_server.must(
+            "http.initialize.id-in-result", "gives the connection id in the result of that answer as well"
+        ),
+    ),
+    *proposed(
         f"{PAGE}, Elevator pitch",
         http_client.must("http.client-speaks-both", "speaks both Streamable HTTP and WebSocket"),
     ),

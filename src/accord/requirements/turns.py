@@ -190,4 +190,19 @@ USAGE = (
     ),
 )
 
-TURNS = (*PROMPTS, *CANCELLING, *CONTENT, *TOOLS, *PERMISSIONS, *PLANS, *USAGE)
+COMPACTIONS = (
+    *stated(
+        "schema, CompactionUpdate",
+        agent.must("compaction.only-when-advertised", "tells of a compaction only to a client that declared them"),
+        agent.must("compaction.own-id", "gives each compaction of a session an id of its own"),
+        agent.must(
+            "compaction.summary-only-completed", "leaves no summary to a compaction that failed or was cancelled"
+        ),
+    ),
+    *stated(
+        "schema, Notice",
+        agent.must("notice.only-when-advertised", "sends notices only to a client that declared them"),
+    ),
+)
+
+TURNS = (*PROMPTS, *CANCELLING, *CONTENT, *TOOLS, *PERMISSIONS, *PLANS, *USAGE, *COMPACTIONS)

@@ -137,7 +137,7 @@ class Unknown:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"Unknown({_shortened(self.tag)}, {_shortened(self.raw)})"
+        return f"Unknown({shortened(self.tag)}, {shortened(self.raw)})"
 
 
 if TYPE_CHECKING:
@@ -223,7 +223,7 @@ class Shape(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, met
     def __repr__(self) -> str:
         optional = dict(zip(reversed(self.__struct_fields__), reversed(self.__struct_defaults__), strict=False))
         shown = (
-            f"{name}={_shortened(value)}"
+            f"{name}={shortened(value)}"
             for name in self.__struct_fields__
             if name not in optional or not _is_default(getattr(self, name), optional[name])
             for value in (getattr(self, name),)
@@ -264,6 +264,8 @@ class Notification(Model, metaclass=_MessageMeta):
     """The params of a message that gets no answer."""
 
     __method__: ClassVar[str]
+    __params__: ClassVar[Any] = None
+    """The union of its variants, for a message whose params are one of several classes."""
     __immediate__: ClassVar[bool] = False
     """Whether it is handled on arrival, before earlier notifications of its session that wait."""
     __stream__: ClassVar[bool] = False
@@ -357,7 +359,7 @@ _MOST_ITEMS = 8
 _MOST_BITS = 256
 
 
-def _shortened(value: object, depth: int = 0) -> str:
+def shortened(value: object, depth: int = 0) -> str:
     """A value shortened for a log line: long texts and lists are cut, with their length.
 
     The deeper a list or an object is nested, the fewer of its items are shown, and in the end none: a peer may nest
@@ -370,10 +372,10 @@ def _shortened(value: object, depth: int = 0) -> str:
     most = _MOST_ITEMS >> depth
     if isinstance(value, list):
         items = cast("list[object]", value)
-        return f"[{_listed([_shortened(item, depth + 1) for item in items[:most]], len(items))}]"
+        return f"[{_listed([shortened(item, depth + 1) for item in items[:most]], len(items))}]"
     if isinstance(value, dict):
         pairs = itertools.islice(cast("dict[object, object]", value).items(), most)
-        shown = [f"{_shortened(key)}: {_shortened(item, depth + 1)}" for key, item in pairs]
+        shown = [f"{shortened(key)}: {shortened(item, depth + 1)}" for key, item in pairs]
         return f"{{{_listed(shown, len(cast('dict[object, object]', value)))}}}"
     if isinstance(value, int) and value.bit_length() > _MOST_BITS:
         return f"… (an integer of {value.bit_length():,} bits)"
@@ -416,6 +418,7 @@ __all__ = [
     "needs",
     "result_type",
     "second_tag",
+    "shortened",
     "tag_of",
     "tagged_or",
     "unstable",

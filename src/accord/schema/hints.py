@@ -16,6 +16,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from accord.schema.base import Choice, Every, Mark, SecondTag, Words, tag_of
+from accord.schema.keeping import plain_class
 
 NoneType = type(None)
 
@@ -122,7 +123,8 @@ class Field(msgspec.Struct, frozen=True):
 
 @functools.cache
 def fields_of(cls: type[msgspec.Struct]) -> tuple[Field, ...]:
-    """The fields of this class, inherited ones included, in their order."""
+    """The fields of this class, inherited ones included, in their order; without those that a peer invented."""
+    cls = plain_class(cls)
     hints = typing.get_type_hints(cls, include_extras=True)
     return tuple(_field(field, hints[field.name]) for field in msgspec.structs.fields(cls))
 

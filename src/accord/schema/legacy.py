@@ -4,8 +4,10 @@ This table is the whole list. Where a form needs a type or a method of its own, 
 
 | form | today | read by |
 |---|---|---|
+| `mcp` of an agent's capabilities | `mcpCapabilities` | `capabilities_renamed` |
 | `modeId` in `current_mode_update` | `currentModeId` | `rewritten` |
 | `id` of a plan | `planId` | `rewritten` |
+| `id` of a provider | `providerId` | `rewritten` |
 | `diff` in a diff's patch | `text` | `rewritten` |
 | a content block in a tool call's `content` | `{"type": "content", "content": block}` | `wrapped` |
 | a `null` result where all fields are optional | `{}` | `empty_result` |
@@ -13,7 +15,9 @@ This table is the whole list. Where a form needs a type or a method of its own, 
 | `_meta["terminal-auth"]` of an auth method | the `terminal` type | `terminal_auth`; sent to older clients |
 | `models` of a session, `session/set_model` | a config option of category `model` | `v1.models`; sent as well |
 | NES and documents | frozen outside the pinned schema | `v1.nes` |
-| `mcp/connect`, `mcp/disconnect` and their `connectionId` | `mcp/message` by `serverId` | `v1.mcp_connections` |
+| `id` of an MCP server of the client | `serverId` | `rewritten` |
+| `mcp/connect` with `acpId` or `serverId`, `mcp/disconnect` | `mcp/message` by `serverId` | `v1.mcp_connections` |
+| `mcp/message` with a `connectionId` | `serverId` and `requestId` | `v1.mcp_connections` |
 | `_proxy/initialize`, `_proxy/successor` | `proxy/...` | `methods` |
 """
 
@@ -34,8 +38,16 @@ RENAMED_FIELDS: dict[str, dict[str, str]] = {
     "PlanFile": {"id": "planId"},
     "PlanMarkdown": {"id": "planId"},
     "PlanRemoved": {"id": "planId"},
+    # custom-llm-endpoint shows both `id` and `providerId`; the schema has `providerId`.
+    "ProviderInfo": {"id": "providerId"},
+    "SetProviderRequest": {"id": "providerId"},
+    "DisableProviderRequest": {"id": "providerId"},
     # diff-file-states shows `diff`; the schema has `text`.
     "DiffPatch": {"diff": "text"},
+    # mcp-over-acp declares a server by `id`; the schema has `serverId`.
+    "McpServerAcp": {"id": "serverId"},
+    # The Rust SDK 2 opened a connection by `serverId`; mcp-over-acp has `acpId`, and today's schema has no connections.
+    "ConnectMcpRequest": {"serverId": "acpId"},
 }
 
 RENAMED_METHODS: dict[str, str] = {
@@ -51,6 +63,19 @@ def rewritten(cls: type, raw: dict[str, Json]) -> dict[str, Json]:
     if renamed is None:
         return raw
     return {renamed.get(key, key): value for key, value in raw.items() if renamed.get(key) not in raw}
+
+
+def capabilities_renamed(answer: Any) -> Any:
+    """The answer to `initialize` with the present name of its MCP capabilities, which pages of 2025 call `mcp`.
+
+    All capabilities are optional, so the strict decoder would drop the older name without a word.
+    """
+    fields = cast("dict[str, Any]", answer) if isinstance(answer, dict) else {}
+    declared = cast("dict[str, Any]", said) if isinstance(said := fields.get("agentCapabilities"), dict) else {}
+    if "mcp" not in declared or "mcpCapabilities" in declared:
+        return cast("Any", answer)
+    renamed = {"mcpCapabilities" if key == "mcp" else key: value for key, value in declared.items()}
+    return {**fields, "agentCapabilities": renamed}
 
 
 CONTENT_BLOCKS = frozenset(("text", "image", "audio", "resource", "resource_link"))

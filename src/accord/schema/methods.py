@@ -7,7 +7,7 @@ not give the side that handles it: this table does.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -209,6 +209,29 @@ def message_of(method: str, kind: Kind) -> type[Request[Any] | Notification] | N
     table = methods(1)
     row = table.request(name) if kind == "request" else table.notification(name)
     return None if row is None else row.message
+
+
+def is_spoken(message: type[Request[Any] | Notification], versions: Collection[int]) -> bool:
+    """Whether a peer of one of these versions may send or take this message; true for messages of your own.
+
+    >>> is_spoken(v1.PromptRequest, (2,)), is_spoken(v1.ListProvidersRequest, (2,))
+    (False, True)
+    """
+    version = version_of(message)
+    if version is None or version in versions:
+        return True
+    from accord.schema import v2
+
+    return 2 in versions and any(getattr(v2, cls.__name__, None) is cls for cls in message.__mro__)
+
+
+def version_of(message: type[Request[Any] | Notification]) -> int | None:
+    """The version that defines this message, or the one that it derives from; None for a message of your own."""
+    for cls in message.__mro__:
+        for version in (1, 2):
+            if cls.__module__.startswith(f"accord.schema.v{version}."):
+                return version
+    return None
 
 
 def row_for(message: type[Request[Any] | Notification], to: Side, *, legacy: bool = False) -> Method:

@@ -17,9 +17,10 @@ refuses a message in which more than `MOST_REPAIRS` values are damaged or unknow
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any, TypeAlias
 
 import msgspec
@@ -45,6 +46,7 @@ from accord.schema.hints import (
     node_of,
     second_union,
 )
+from accord.schema.keeping import with_unknown_members
 
 MOST_REPAIRS = 10_000
 """The most values of one message that may be damaged or unknown. Each takes about 5 us."""
@@ -60,6 +62,8 @@ class _Repairs(threading.local):
     """The repairs that the message being read may still need."""
 
     left = MOST_REPAIRS
+    keeping = False
+    """Whether members are kept that the types do not know (see `schema.keeping`)."""
 
     def one_more(self) -> None:
         self.left -= 1
@@ -81,6 +85,16 @@ class Misfit(Exception):
         return "$" + "".join(
             step if len(step) <= _LONGEST_STEP else f"{step[:_LONGEST_STEP]}…" for step in self.steps[::-1]
         )
+
+
+@contextlib.contextmanager
+def keeping_members() -> Generator[None]:
+    """While this lasts, this thread's `read` keeps the members that the types do not know."""
+    _repairs.keeping = True
+    try:
+        yield
+    finally:
+        _repairs.keeping = False
 
 
 def read(hint: Any, value: Json) -> Any:
@@ -304,11 +318,17 @@ def _object_reader(cls: type[msgspec.Struct]) -> Reader:
                         raise
                     _put_default(field, values)
         try:
-            return cls(**values)
+            made = cls(**values)
         except ValueError as error:  # from __post_init__
             raise Misfit(str(error)) from None
+        return with_unknown_members(made, _unknown_members(cls, raw)) if _repairs.keeping else made
 
     return read
+
+
+def _unknown_members(cls: type[msgspec.Struct], raw: dict[str, Json]) -> dict[str, Json]:
+    known = {field.wire for field in fields_of(cls)} | {cls.__struct_config__.tag_field}
+    return {name: value for name, value in raw.items() if name not in known}
 
 
 @functools.cache
@@ -317,10 +337,13 @@ def _whole_object_reader(cls: type[msgspec.Struct]) -> Reader:
 
     def read(value: Json) -> Any:
         try:
-            return _convert(value, cls)
+            made = _convert(value, cls)
+            if not _repairs.keeping or msgspec.to_builtins(made) == value:
+                return made
         except (msgspec.ValidationError, ValueError, RecursionError):
-            _repairs.one_more()
-            return walk(value)
+            pass
+        _repairs.one_more()
+        return walk(value)
 
     return read
 

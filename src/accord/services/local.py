@@ -9,8 +9,8 @@ own, registered with a function that knows only this session: two connections ma
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
-from typing import Any, TypeVar, cast
+from collections.abc import Awaitable, Sequence
+from typing import Any, Protocol, TypeVar, cast
 
 from accord.capabilities import Capabilities
 from accord.engine.handlers import Handlers
@@ -21,6 +21,14 @@ from accord.schema.base import Json, Request
 from accord.services.service import ServedSession, Service
 
 ResultT = TypeVar("ResultT")
+
+
+class Asks(Protocol):
+    """Sends requests to the client: its peer, or what translates for it."""
+
+    def request(self, request: Request[ResultT], /, *, force: bool = False) -> Awaitable[ResultT]: ...
+
+    def request_raw(self, method: str, params: Json = None, /, *, session_id: str | None = None) -> Awaitable[Json]: ...
 
 
 class LocalHost:
@@ -55,7 +63,8 @@ class LocalHost:
 class HelpedPeer:
     """The client's peer for one session; local services replace what the client does not lend."""
 
-    def __init__(self, peer: Peer, local: LocalHost, session: ServedSession) -> None:
+    def __init__(self, asks: Asks, peer: Peer, local: LocalHost, session: ServedSession) -> None:
+        self._asks = asks
         self._peer = peer
         self._local = local
         self._session = session
@@ -66,11 +75,11 @@ class HelpedPeer:
         """Send a request to the client, or answer it here if the client cannot. `force` always sends it."""
         if not force and self._local.stands_in(request, self._peer.capabilities):
             return await self._answer_here(request)
-        return await self._peer.request(request, force=force)
+        return await self._asks.request(request, force=force)
 
     async def request_raw(self, method: str, params: Json = None, /, *, session_id: str | None = None) -> Json:
         """Send a request to the client."""
-        return await self._peer.request_raw(method, params, session_id=session_id)
+        return await self._asks.request_raw(method, params, session_id=session_id)
 
     async def _answer_here(self, request: Request[ResultT]) -> ResultT:
         """Answer a request. Errors are those that a client would answer with."""

@@ -82,6 +82,13 @@ class Service(ABC):
     def register(self, handlers: Handlers, session_of: SessionOf) -> None:
         """Register handlers for the requests of one connection. `session_of` finds a session by its id."""
 
+    def register_v2(self, handlers: Handlers, session_of: SessionOf) -> None:  # noqa: B027
+        """Register handlers for a connection of version 2, over those of `register`.
+
+        Handlers for messages of version 1 are called with converted messages there. Register one here for a message of
+        version 2 that says more.
+        """
+
     def turn_cancelled(self, session: ServedSession) -> None:  # noqa: B027
         """Answer the session's open questions with `cancelled`: the user has cancelled the turn."""
 

@@ -3,6 +3,9 @@
     session/update ──▶ SessionState.add ──▶ one fold for its class ──▶ an entry of the timeline, or a setting
                                                                    └──▶ observers (`on_change`)
 
+Updates of both versions of the protocol go the same way: the class says which fold it needs. The folds of version 2 are
+in `upserts` and are loaded with the first update of version 2. Readers see one set of classes (see `shown`).
+
 An update costs constant work, however long the session is: text is gathered in a buffer and becomes one string only
 when it is read. What is read (`timeline`, `snapshot()`) consists of immutable values, and only values that have changed
 since the last time are made again. The same fold serves the client (`RemoteSession.state`), its services and the agent
@@ -17,7 +20,8 @@ may be kept, so that the limit costs an update nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, ClassVar, cast
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from msgspec import UNSET
 
@@ -26,7 +30,22 @@ from accord.schema.base import Json, Unknown
 from accord.sizes import WEIGHT, oldest_beyond, size_of
 from accord.state.subagents import SessionMessageState, Subagent
 from accord.state.timeline import Timeline
-from accord.state.values import Compaction, ConfigOption, Entry, Message, Observer, Snapshot, ToolCallState, choices_of
+from accord.state.values import (
+    Compaction,
+    ConfigOption,
+    Entry,
+    Message,
+    Observer,
+    ReplacementObserver,
+    Snapshot,
+    ToolCallState,
+    Update,
+    choices_of,
+)
+
+if TYPE_CHECKING:
+    from accord.schema import v2
+    from accord.state.terminals import TerminalState
 
 
 class SessionState:
@@ -43,15 +62,20 @@ class SessionState:
         self._limit = limit
         """The most bytes that are kept; None if the input is bounded already, as from a store."""
         self._observers: list[Observer] = []
+        self._replacement_observers: list[ReplacementObserver] = []
         self.clear()
 
     def clear(self) -> None:
         """Forget everything, before a replay from the start; observers stay."""
         self._timeline = Timeline()
+        if self._replacement_observers:
+            self._timeline.on_replacement = self._tell_of_replacement
         self.plan: list[v1.PlanEntry] = []
-        """The steps of the current plan."""
+        """The steps of the current plan; in version 2, of the plan with steps that was updated last."""
+        self.plan_id: v1.PlanId | None = None
+        """The id of the plan whose steps `plan` shows; None in version 1, where that plan has no id."""
         self.plans: dict[v1.PlanId, v1.PlanUpdateContent] = {}
-        """The plans that have an id, as they are now."""
+        """The plans that have an id, as they are now; in version 2, the one that was updated last is the last."""
         self.commands: list[v1.AvailableCommand] = []
         """The slash commands that the agent offers."""
         self.modes: list[v1.SessionMode] = []
@@ -82,20 +106,28 @@ class SessionState:
         """The session's subagents, by the ids of their sessions."""
         self.session_messages: dict[v1.MessageId, SessionMessageState] = {}
         """Messages between this session and others, by their ids in this session."""
+        self.activity: str | None = None
+        """What the session does, such as `idle` or `running`; None if the agent has not said so, as in version 1."""
+        self.background: list[v2.BackgroundWork] | None = None
+        """All that runs in the background; None if the agent does not report that, as in version 1."""
+        self.last_end: v2.SessionStateUpdate | None = None
+        """The update that ended the latest work, with its stop reason, usage and error; None in version 1."""
+        self.terminals: dict[v1.TerminalId, TerminalState] = {}
+        """The terminals in which the agent runs commands, by their ids; empty in version 1."""
         self.unknown: list[Unknown] = []
         """Updates of kinds that this version of Accord does not know, as they came."""
         self._room = self._limit or 0
         """Bytes that may still come before the sizes are checked."""
 
-    def add(self, update: v1.SessionUpdate | v1.ToolCallUpdate, size: int = 0) -> None:
-        """Fold in the next update; `size` is its length in bytes, which counts towards the limit."""
+    def add(self, update: Update, size: int = 0) -> None:
+        """Fold in the next update of either version; `size` is its length in bytes, which counts towards the limit."""
         kind = update.__class__
         if (in_timeline := _IN_TIMELINE.get(kind)) is not None:
             in_timeline(self._timeline, update)
         elif (fold := self._folds.get(kind)) is not None:
             fold(self, update)
         else:
-            self.unknown.append(cast("Unknown", update))
+            self._add_other(update)
         if self._limit is not None:
             self._room -= size + WEIGHT
             if self._room < 0:
@@ -103,10 +135,39 @@ class SessionState:
         if self._observers:
             self._tell(update)
 
-    def add_all(self, updates: Iterable[v1.SessionUpdate]) -> None:
+    def add_all(self, updates: Iterable[Update]) -> None:
         """Fold in several updates."""
         for update in updates:
             self.add(update)
+
+    def _add_other(self, update: Update) -> None:
+        """Fold an update of version 2 whose folds are not loaded yet; keep one of an unknown kind."""
+        if not isinstance(update, Unknown):
+            self._load_upserts()
+            self._fold(update)
+            return
+        meant = self._load_upserts().meant_by(self, update) if update.tag in _MEANT_OTHERWISE else None
+        if meant is None:
+            self.unknown.append(update)
+        else:
+            self._fold(meant)
+
+    def _fold(self, update: Update) -> None:
+        """Fold an update of a known class."""
+        if (in_timeline := _IN_TIMELINE.get(update.__class__)) is not None:
+            in_timeline(self._timeline, update)
+        else:
+            self._folds[update.__class__](self, update)
+
+    @classmethod
+    def _load_upserts(cls) -> ModuleType:
+        """The folds of version 2, added to the tables. A program that speaks version 1 never loads them."""
+        from accord.state import upserts
+
+        _IN_TIMELINE.update(upserts.IN_TIMELINE)
+        cls._folds.update(upserts.FOLDS)
+        cls._folds.update({kind: _folding(meaning) for kind, meaning in upserts.MEANT.items()})
+        return upserts
 
     def add_prompt(self, content: Sequence[v1.ContentBlock]) -> None:
         """Add a prompt of the user. If the agent repeats it as updates, they replace it.
@@ -114,6 +175,31 @@ class SessionState:
         A message id that was used before is a new message from now on: some agents start counting again in each turn.
         """
         self._timeline.begin_turn(content)
+        self._tell(None)
+
+    def add_prompt_copy(self, content: Sequence[v1.ContentBlock]) -> int:
+        """Add a prompt of the user before the agent has inserted it, in version 2; returns its place.
+
+        The agent's echo replaces it: the message with the id that `name_prompt` has given to it, else the next message
+        of the user. Message ids stay valid.
+        """
+        place = self._timeline.add_copy(content)
+        self._tell(None)
+        return place
+
+    def name_prompt(self, place: int, message_id: v1.MessageId) -> None:
+        """Take the id that the agent's answer gives to the prompt at this place; an echo before has done that."""
+        self._timeline.name_copy(place, message_id)
+        self._tell(None)
+
+    def drop_prompt(self, place: int) -> None:
+        """Mark the prompt at this place as refused: the agent has answered that it will not insert it."""
+        self._timeline.drop_copy(place)
+        self._tell(None)
+
+    def refuse(self, start: int, end: int | None = None) -> None:
+        """Mark the entries from position `start` up to `end` as refused: the agent continues without them."""
+        self._timeline.refuse(start, len(self._timeline) if end is None else end)
         self._tell(None)
 
     def end_turn(self, *, refused: bool = False) -> None:
@@ -124,8 +210,11 @@ class SessionState:
             self._tell(None)
 
     def cancel_unfinished(self) -> None:
-        """Mark unfinished tool calls as `cancelled`, because the turn was; later updates may still change them."""
-        self._timeline.cancel_unfinished()
+        """Mark unfinished tool calls as `cancelled`, because the turn was; later updates may still change them.
+
+        Tool calls in the background stay as they are: they outlive their turn.
+        """
+        self._timeline.cancel_unfinished({getattr(work, "tool_call_id", None) for work in self.background or ()})
         self._tell(None)
 
     def set_modes(self, modes: v1.SessionModeState | None) -> None:
@@ -222,6 +311,8 @@ class SessionState:
             tuple(self.notices),
             tuple(self.unknown),
             self.forgotten,
+            self.activity,
+            None if self.background is None else tuple(self.background),
         )
 
     def on_change(self, observer: Observer) -> Callable[[], None]:
@@ -237,9 +328,36 @@ class SessionState:
 
         return end
 
-    def _tell(self, update: v1.SessionUpdate | v1.ToolCallUpdate | None) -> None:
+    def _tell(self, update: Update | None) -> None:
         for observer in list(self._observers):
-            observer(update)
+            observer(cast("v1.SessionUpdate", update))
+
+    def on_replacement(self, observer: ReplacementObserver) -> Callable[[], None]:
+        """Call `observer` with a message as it was and as it is, after an update has replaced or cleared its content.
+
+        Only agents that speak version 2 replace messages. What a message gains at its end is no replacement. Call the
+        result to stop it. The observer runs where updates arrive, before those of `on_change`, so it must be quick.
+        """
+        self._replacement_observers.append(observer)
+        self._timeline.on_replacement = self._tell_of_replacement
+
+        def end() -> None:
+            if observer in self._replacement_observers:
+                self._replacement_observers.remove(observer)
+
+        return end
+
+    def _tell_of_replacement(self, before: Message, after: Message) -> None:
+        for observer in list(self._replacement_observers):
+            observer(before, after)
+
+    def forget(self, count: int) -> None:
+        """Drop this many of the oldest entries of the timeline."""
+        self._timeline.forget(count)
+
+    def drain(self, place: int, least: int) -> tuple[v1.ContentBlock, ...]:
+        """Take what the message at position `place` says out of it, if that is at least so many bytes."""
+        return self._timeline.drain(place, least)
 
     # The limit
 
@@ -256,13 +374,18 @@ class SessionState:
         weights = [it.weight for it in self.session_messages.values()]
         for message_id in list(self.session_messages)[: oldest_beyond(weights, limit // 8)]:
             del self.session_messages[message_id]
+        for terminal in self.terminals.values():
+            terminal.shrink(limit // 16)
+        terminals = [it.weight for it in self.terminals.values()]
+        for terminal_id in list(self.terminals)[: oldest_beyond(terminals, limit // 8)]:
+            del self.terminals[terminal_id]
         self._timeline.shrink(limit)
         self._room = limit // 4
 
     # Settings and the rest
 
     def _add_plan(self, update: v1.Plan) -> None:
-        self.plan = update.entries
+        self.plan, self.plan_id = update.entries, None
 
     def _add_plan_update(self, update: v1.PlanUpdate) -> None:
         if isinstance(update.plan, Unknown):
@@ -273,6 +396,13 @@ class SessionState:
 
     def _remove_plan(self, update: v1.PlanRemoved) -> None:
         self.plans.pop(update.plan_id, None)
+        if self.plan_id is not None:
+            self.show_latest_plan()
+
+    def show_latest_plan(self) -> None:
+        """Let `plan` be the steps of the plan with an id that was updated last, in version 2."""
+        latest = next((plan for plan in reversed(self.plans.values()) if isinstance(plan, v1.PlanItems)), None)
+        self.plan, self.plan_id = ([], None) if latest is None else (latest.entries, latest.plan_id)
 
     def _add_commands(self, update: v1.AvailableCommandsUpdate) -> None:
         self.commands = update.available_commands
@@ -318,6 +448,8 @@ class SessionState:
             known.error = update.error
         if update.summary is not UNSET:
             known.replace(update.summary or ())
+        if update.meta is not UNSET:
+            known.meta = update.meta
 
     def _add_compaction_chunk(self, update: v1.CompactionSummaryChunk) -> None:
         self._compaction(update.compaction_id).add(update.content)
@@ -362,6 +494,17 @@ class SessionState:
     }
     """The folds of everything else."""
 
+
+def _folding(meaning: Callable[[Any], Update]) -> Callable[[SessionState, Any], None]:
+    """The fold of an update that means the same as the one which `meaning` makes of it."""
+    return lambda state, update: state._fold(meaning(update))  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+
+
+_MEANT_OTHERWISE = frozenset(("state_update", "tool_call", "plan", "current_mode_update"))
+"""Tags of updates that one version knows and the other does not: confused agents send them in either.
+
+An unknown state of a session comes under the first.
+"""
 
 _IN_TIMELINE: dict[type, Callable[[Timeline, Any], None]] = {
     v1.AgentMessageChunk: Timeline.add_chunk,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import UNSET
@@ -11,6 +11,9 @@ from accord.schema import v1
 from accord.schema.base import Json, Upsert
 from accord.sizes import WEIGHT
 from accord.text import GrowingContent
+
+if TYPE_CHECKING:
+    from accord.schema import v2
 
 
 class Subagent(msgspec.Struct, frozen=True):
@@ -24,6 +27,8 @@ class Subagent(msgspec.Struct, frozen=True):
     cwd: str | None = None
     additional_directories: list[str] | None = None
     meta: dict[str, Json] | None = None
+    background: list[v2.BackgroundWork] | None = None
+    """What runs in its background; None if the agent does not report that."""
 
     def updated(self, update: v1.SubagentUpdate) -> Subagent:
         """This subagent after an update: what it leaves out stays, and what it clears becomes None."""

@@ -7,17 +7,21 @@ also across chunks; a half whose other half never comes stays as it is.
 A *tool call* and its updates become one `ToolCallState`: a field left out stays as it was, a list replaces the one
 before.
 
+Version 2 gives every message an id that stays valid, sends messages whole as well as in chunks, and appends to the
+content of tool calls. `upserts` folds its updates with the methods under "Version 2" below.
+
 Each entry has a *place*: its number in the order of the timeline, which counts dropped entries too. A chunk changes one
 entry, and only the entries that have changed since the last time become values again when the timeline is read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import msgspec
 
 from accord.schema import v1
+from accord.schema.base import Json
 from accord.sizes import WEIGHT, oldest_beyond, size_of
 from accord.state.values import Entry, Message, Speaker, ToolCallState
 from accord.text import GrowingContent
@@ -26,7 +30,7 @@ from accord.text import GrowingContent
 class GrowingMessage(GrowingContent):
     """A message that may still grow."""
 
-    __slots__ = ("id", "is_ours", "is_refused", "place", "speaker")
+    __slots__ = ("id", "is_ours", "is_refused", "meta", "place", "speaker")
 
     def __init__(self, speaker: Speaker, message_id: v1.MessageId | None, place: int, *, is_ours: bool) -> None:
         super().__init__()
@@ -36,19 +40,21 @@ class GrowingMessage(GrowingContent):
         self.is_ours = is_ours
         """Whether it is a prompt as it was sent, not yet repeated by the agent."""
         self.is_refused = False
+        self.meta: dict[str, Json] | None = None
 
     def message(self) -> Message:
-        return Message(self.speaker, self.read(), self.id, self.is_refused)
+        return Message(self.speaker, self.read(), self.id, self.is_refused, self.meta)
 
 
 class Timeline:
     """Messages and tool calls in the order in which they began."""
 
     def __init__(self) -> None:
-        self.tool_calls: dict[v1.ToolCallId, ToolCallState] = {}
-        """Every tool call of the session, by its id."""
         self.forgotten = 0
         """How many of the oldest entries were dropped because of the limit."""
+        self.on_replacement: Callable[[Message, Message], object] | None = None
+        """Called with a message as it was and as it is, after what it said was replaced."""
+        self._calls: dict[v1.ToolCallId, ToolCallState] = {}
         self._growing: list[GrowingMessage | v1.ToolCallId] = []
         self._read: list[Entry] = []
         self._changed: set[int] = set()
@@ -60,8 +66,19 @@ class Timeline:
         self._by_id: dict[tuple[Speaker, v1.MessageId], GrowingMessage] = {}
         self._places: dict[v1.ToolCallId, int] = {}
         self._unfinished: dict[v1.ToolCallId, None] = {}
+        self._appended: dict[v1.ToolCallId, list[v1.ToolCallContent]] = {}
+        """Content that was appended to tool calls since they were last read: it joins them when they are."""
+        self._not_echoed: list[GrowingMessage] = []
+        """Prompts as they were sent, whose ids are not known yet, in version 2."""
 
     # Reading
+
+    @property
+    def tool_calls(self) -> dict[v1.ToolCallId, ToolCallState]:
+        """Every tool call of the session, by its id."""
+        if self._appended:
+            self._join_appended()
+        return self._calls
 
     def __len__(self) -> int:
         """The number of entries, dropped ones included."""
@@ -70,6 +87,8 @@ class Timeline:
     @property
     def entries(self) -> tuple[Entry, ...]:
         """The messages and tool calls as they are now."""
+        if self._appended:
+            self._join_appended()
         if self._changed:
             for place in self._changed:
                 self._read[place - self.forgotten] = self._entry(place)
@@ -79,11 +98,13 @@ class Timeline:
 
     def between(self, start: int, end: int | None = None) -> list[Entry]:
         """The entries from place `start` up to `end`, without those that were dropped."""
+        if self._appended:
+            self._join_appended()
         return [self._entry(place) for place in range(max(start, self.forgotten), len(self) if end is None else end)]
 
     def _entry(self, place: int) -> Entry:
         growing = self._growing[place - self.forgotten]
-        return growing.message() if isinstance(growing, GrowingMessage) else self.tool_calls[growing]
+        return growing.message() if isinstance(growing, GrowingMessage) else self._calls[growing]
 
     # Turns
 
@@ -105,18 +126,24 @@ class Timeline:
     def refuse_turn(self) -> None:
         """Mark the latest turn as refused, from its prompt on."""
         # schema, StopReason: the next prompt does not include a refused one and what followed; clients show that.
-        for place in range(max(self._turn_begins, self.forgotten), len(self)):
+        self.refuse(self._turn_begins, len(self))
+
+    def refuse(self, start: int, end: int) -> None:
+        """Mark the entries from place `start` up to `end` as refused."""
+        for place in range(max(start, self.forgotten), end):
             entry = self._growing[place - self.forgotten]
             if isinstance(entry, GrowingMessage):
                 entry.is_refused = True
             else:
-                self.tool_calls[entry] = msgspec.structs.replace(self.tool_calls[entry], refused=True)
+                self._calls[entry] = msgspec.structs.replace(self._calls[entry], refused=True)
             self._changed.add(place)
 
-    def cancel_unfinished(self) -> None:
-        """Mark unfinished tool calls as `cancelled`; later updates may still change them."""
-        for tool_call_id in list(self._unfinished):
-            self._put_tool_call(msgspec.structs.replace(self.tool_calls[tool_call_id], status="cancelled"))
+    def cancel_unfinished(self, spared: Collection[str | None] = ()) -> None:
+        """Mark unfinished tool calls as `cancelled`, except those that are spared; later updates may change them."""
+        if self._appended:
+            self._join_appended()
+        for tool_call_id in [it for it in self._unfinished if it not in spared]:
+            self.put_tool_call(msgspec.structs.replace(self._calls[tool_call_id], status="cancelled"))
 
     # Messages
 
@@ -165,14 +192,18 @@ class Timeline:
 
     def add_tool_call(self, call: v1.ToolCall) -> None:
         """Add a tool call. One with an id that was used before begins again, at its place."""
-        self._put_tool_call(ToolCallState(call.tool_call_id).updated(call))
+        self._appended.pop(call.tool_call_id, None)
+        self.put_tool_call(ToolCallState(call.tool_call_id).updated(call))
 
     def update_tool_call(self, update: v1.ToolCallUpdate) -> None:
         """Change a tool call; one that is unknown begins now."""
-        known = self.tool_calls.get(update.tool_call_id) or ToolCallState(update.tool_call_id)
-        self._put_tool_call(known.updated(update))
+        if self._appended:
+            self._join_appended()
+        known = self._calls.get(update.tool_call_id) or ToolCallState(update.tool_call_id)
+        self.put_tool_call(known.updated(update))
 
-    def _put_tool_call(self, call: ToolCallState) -> None:
+    def put_tool_call(self, call: ToolCallState) -> None:
+        """Put a tool call in the place of the one with its id, or at the end."""
         place = self._places.get(call.id)
         if place is None:
             self._places[call.id] = len(self)
@@ -180,32 +211,128 @@ class Timeline:
             self._last = None
         else:
             self._changed.add(place)
-        self.tool_calls[call.id] = call
+        self._calls[call.id] = call
         if call.is_finished:
             self._unfinished.pop(call.id, None)
         else:
             self._unfinished[call.id] = None
 
+    # Version 2
+
+    def add_copy(self, content: Sequence[v1.ContentBlock]) -> int:
+        """Add a prompt as it was sent; the agent's echo replaces its content. Returns its place."""
+        copy = self._begin_message("user", None, is_ours=True)
+        self._turn_begins = copy.place
+        for block in content:
+            copy.add(block)
+        self._not_echoed.append(copy)
+        return copy.place
+
+    def name_copy(self, place: int, message_id: v1.MessageId) -> None:
+        """Take the id that the agent has given to a prompt: the echo with this id replaces it."""
+        copy = next((it for it in self._not_echoed if it.place == place), None)
+        if copy is not None and ("user", message_id) not in self._by_id:
+            self._not_echoed.remove(copy)
+            copy.id = message_id
+            self._by_id["user", message_id] = copy
+            self._changed.add(place)
+
+    def drop_copy(self, place: int) -> None:
+        """Mark a prompt as refused: the agent has not inserted it into the conversation."""
+        copy = next((it for it in self._not_echoed if it.place == place), None)
+        if copy is not None:
+            self._not_echoed.remove(copy)
+            self.refuse(place, place + 1)
+
+    def message(self, speaker: Speaker, message_id: v1.MessageId) -> GrowingMessage:
+        """The message with this id, which begins now if it is unknown; a prompt that was sent, if this is its echo."""
+        known = self._by_id.get((speaker, message_id))
+        if known is None:
+            if speaker == "user" and self._not_echoed:
+                known = self._not_echoed.pop(0)
+                known.id = message_id
+            else:
+                known = self._begin_message(speaker, message_id)
+            self._by_id[speaker, message_id] = known
+        self._last = known
+        self._changed.add(known.place)
+        return known
+
+    def append_text(self, speaker: Speaker, message_id: v1.MessageId, text: str) -> None:
+        """Append plain text to the message with this id."""
+        message = self._last
+        if message is None or message.id != message_id or message.speaker != speaker or message.is_ours:
+            message = self.growing(speaker, message_id)
+        run = message.run
+        if run is None:
+            message.add(v1.TextContent(text))
+        else:
+            run.add(text)
+        self._changed.add(message.place)
+
+    def growing(self, speaker: Speaker, message_id: v1.MessageId) -> GrowingMessage:
+        """The message with this id, to append to; nothing of a prompt that was sent stays in it."""
+        message = self.message(speaker, message_id)
+        if message.is_ours:
+            self.replace(message, ())
+        return message
+
+    def replace(self, message: GrowingMessage, content: Sequence[v1.ContentBlock]) -> None:
+        """Replace what a message says."""
+        before = None if self.on_replacement is None else message.message()
+        message.is_ours = False
+        message.replace(content)
+        if self.on_replacement is not None and before is not None and before.content:
+            after = message.message()
+            if after.content != before.content:
+                self.on_replacement(before, after)
+
+    def append_to_tool_call(self, tool_call_id: v1.ToolCallId, item: v1.ToolCallContent) -> None:
+        """Append an item to the content of a tool call; one that is unknown begins now."""
+        if tool_call_id not in self._calls:
+            self.put_tool_call(ToolCallState(tool_call_id))
+        self._appended.setdefault(tool_call_id, []).append(item)
+        self._changed.add(self._places[tool_call_id])
+
+    def _join_appended(self) -> None:
+        for tool_call_id, items in self._appended.items():
+            call = self._calls[tool_call_id]
+            self._calls[tool_call_id] = msgspec.structs.replace(call, content=[*call.content, *items])
+        self._appended.clear()
+
+    def drain(self, place: int, least: int) -> tuple[v1.ContentBlock, ...]:
+        """Take what the message at this place says out of it, if that is at least so many bytes."""
+        message = self._growing[place - self.forgotten]
+        if not isinstance(message, GrowingMessage) or message.size < least:
+            return ()
+        content = message.read()
+        message.replace(())
+        return content
+
     # The limit
 
     def shrink(self, limit: int) -> None:
         """Drop the oldest entries if all entries take more than half of the limit; a quarter of it stays."""
+        if self._appended:
+            self._join_appended()
         sizes = [self._size(entry) for entry in self._growing]
         if sum(sizes) > limit // 2:
-            self._forget(oldest_beyond(sizes, limit // 4))
+            self.forget(oldest_beyond(sizes, limit // 4))
 
     def _size(self, entry: GrowingMessage | v1.ToolCallId) -> int:
-        return WEIGHT + entry.size if isinstance(entry, GrowingMessage) else size_of(self.tool_calls[entry])
+        return WEIGHT + entry.size if isinstance(entry, GrowingMessage) else size_of(self._calls[entry])
 
-    def _forget(self, count: int) -> None:
+    def forget(self, count: int) -> None:
+        """Drop this many of the oldest entries."""
         for entry in self._growing[:count]:
             if not isinstance(entry, GrowingMessage):
-                del self.tool_calls[entry], self._places[entry]
+                del self._calls[entry], self._places[entry]
                 self._unfinished.pop(entry, None)
         del self._growing[:count], self._read[:count]
         self.forgotten += count
         self._changed = {place for place in self._changed if place >= self.forgotten}
         self._by_id = {key: it for key, it in self._by_id.items() if it.place >= self.forgotten}
+        self._not_echoed = [it for it in self._not_echoed if it.place >= self.forgotten]
         if self._last is not None and self._last.place < self.forgotten:
             self._last = None
         self._entries = tuple(self._read)

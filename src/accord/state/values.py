@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from accord.schema import v1
-from accord.schema.base import Json, Unknown
+from accord.schema.base import Json, Unknown, words
 from accord.text import GrowingContent
+
+if TYPE_CHECKING:
+    from accord.schema import v2
 
 Speaker = Literal["user", "agent", "thought"]
 """Who a message is from; a thought is what the agent thinks aloud."""
 
-Status = Literal["pending", "in_progress", "completed", "failed", "cancelled"]
-"""The status of a tool call; `cancelled` is ours, for a call that was unfinished when its turn was cancelled."""
+Status: TypeAlias = Annotated[str, words("pending", "in_progress", "paused", "completed", "failed", "cancelled")]
+"""The status of a tool call.
+
+In version 1, `cancelled` is ours, for a call that was unfinished when its turn was cancelled. Agents that speak version
+2 report `cancelled` and `paused`, and may use other words.
+"""
 
 
 class Message(msgspec.Struct, frozen=True):
@@ -29,6 +37,8 @@ class Message(msgspec.Struct, frozen=True):
     """Its id, from agents that send one."""
     refused: bool = False
     """Whether its turn was refused; the agent then continues the conversation without it."""
+    meta: dict[str, Json] | None = None
+    """Its `_meta`, from agents that speak version 2."""
 
     @property
     def text(self) -> str:
@@ -43,7 +53,8 @@ class ToolCallState(msgspec.Struct, frozen=True):
     title: str = ""
     kind: v1.ToolKind = "other"
     status: Status = "pending"
-    content: Sequence[v1.ToolCallContent] = ()
+    content: Sequence[v1.ToolCallContent | v2.Diff] = ()
+    """What it produced. An agent that speaks version 2 sends a `v2.Diff` for a change of files."""
     locations: Sequence[v1.ToolCallLocation] = ()
     raw_input: Json = None
     raw_output: Json = None
@@ -51,6 +62,13 @@ class ToolCallState(msgspec.Struct, frozen=True):
     meta: dict[str, Json] | None = None
     refused: bool = False
     """Whether its turn was refused, like a message's."""
+    capabilities: v2.ToolCallCapabilities | None = None
+    """What the client can do with it now, from agents that speak version 2."""
+
+    @property
+    def can_cancel(self) -> bool:
+        """Whether the agent offers to cancel this tool call by itself."""
+        return self.capabilities is not None and self.capabilities.cancel is not None
 
     @property
     def is_finished(self) -> bool:
@@ -82,6 +100,7 @@ class ToolCallState(msgspec.Struct, frozen=True):
             update.name or self.name,
             _merged(self.meta, update.meta) if update.meta else self.meta,
             self.refused,
+            self.capabilities,
         )
 
 
@@ -99,14 +118,38 @@ def _merged(kept: dict[str, Json] | None, new: dict[str, Json]) -> dict[str, Jso
     return merged
 
 
+def patched_meta(kept: dict[str, Json] | None, patch: dict[str, Json] | UnsetType | None) -> dict[str, Json] | None:
+    """The `_meta` of something after an upsert: left out, it stays; `null` clears it; else each key is patched.
+
+    A key with `null` is removed. Any other value replaces the one before as a whole.
+    """
+    if patch is UNSET:
+        return kept
+    if patch is None:
+        return None
+    removed = [name for name, value in patch.items() if value is None]
+    merged = _merged({name: value for name, value in (kept or {}).items() if name not in removed}, patch)
+    left = {name: value for name, value in merged.items() if value is not None}
+    return left or None
+
+
 Entry: TypeAlias = Message | ToolCallState
 """What stands in a session's timeline."""
 
 ConfigOption: TypeAlias = v1.SessionConfigSelect | v1.SessionConfigBoolean
 """A config option of a known type."""
 
+Update: TypeAlias = "v1.SessionUpdate | v1.ToolCallUpdate | v2.SessionUpdate | v2.ToolCallUpdate"
+"""A session update of either version, or what a permission request says of a tool call."""
+
 Observer: TypeAlias = Callable[[v1.SessionUpdate | v1.ToolCallUpdate | None], object]
-"""Called after a change, with the update that made it; None for a change that the client itself made."""
+"""Called after a change, with the update that made it; None for a change that the client itself made.
+
+With an agent that speaks version 2 the update is one of version 2.
+"""
+
+ReplacementObserver: TypeAlias = Callable[[Message, Message], object]
+"""Called with a message as it was and as it is, after an update has replaced what it said."""
 
 
 class Snapshot(msgspec.Struct, frozen=True):
@@ -128,18 +171,23 @@ class Snapshot(msgspec.Struct, frozen=True):
     unknown: tuple[Unknown, ...]
     forgotten: int = 0
     """How many older entries were dropped from the timeline because of the limit."""
+    activity: str | None = None
+    """What the session does, from agents that speak version 2; see `SessionState.activity`."""
+    background: tuple[v2.BackgroundWork, ...] | None = None
+    """What runs in the background, from agents that speak version 2; see `SessionState.background`."""
 
 
 class Compaction(GrowingContent):
     """A compaction of the agent's context."""
 
-    __slots__ = ("error", "id", "status")
+    __slots__ = ("error", "id", "meta", "status")
 
     def __init__(self, compaction_id: v1.CompactionId) -> None:
         super().__init__()
         self.id = compaction_id
         self.status: v1.CompactionStatus = "in_progress"
         self.error: str | None = None
+        self.meta: dict[str, Json] | None = None
 
     @property
     def summary(self) -> tuple[v1.ContentBlock, ...]:

@@ -69,6 +69,10 @@ class StoredSession(msgspec.Struct, kw_only=True, frozen=True):
     """The current mode and options of the session."""
     state: Json = None
     """The value that the agent's author keeps for the session."""
+    info: dict[str, Json] | None = None
+    """The `_meta` of the session in lists."""
+    archived: bool = False
+    """Whether lists leave the session out unless archived sessions are asked for."""
     format: int = 1
     """The protocol version of the updates."""
     hold: int = 1
@@ -82,6 +86,8 @@ class Changes(msgspec.Struct, kw_only=True, frozen=True):
     roots: tuple[str, ...] | UnsetType = UNSET
     settings: dict[str, Json] | UnsetType = UNSET
     state: Json | UnsetType = UNSET
+    info: dict[str, Json] | UnsetType | None = UNSET
+    archived: bool | UnsetType = UNSET
 
     def apply(self, session: StoredSession) -> StoredSession:
         """The session with these changes."""
@@ -140,6 +146,13 @@ class Store(ABC):
         StoreError: `taken` if another agent holds the session by now, `gone` if the session was deleted.
         """
 
+    @abstractmethod
+    async def amend(self, session_id: str, changes: Changes, *, owner: str = "") -> None:
+        """Apply changes to a session; its holder stays the same, and may go on writing.
+
+        This does not count as activity. Raises StoreError `gone` if there is no such session.
+        """
+
     def appending(self, session: StoredSession) -> Callable[[bytes], None] | None:  # noqa: ARG002
         """A function that stores one update without waiting, with the errors of `write`; None if storing must wait.
 
@@ -156,12 +169,19 @@ class Store(ABC):
 
     @abstractmethod
     async def page(
-        self, *, owner: str = "", cwd: str | None = None, cursor: str | None = None, size: int = PAGE_OF_SESSIONS
+        self,
+        *,
+        owner: str = "",
+        cwd: str | None = None,
+        archived: bool | None = None,
+        cursor: str | None = None,
+        size: int = PAGE_OF_SESSIONS,
     ) -> Page:
         """A page of an owner's sessions, of the folder `cwd` or of all, after `cursor` or from the start.
 
-        Raises StoreError `cursor` for a cursor that does not belong to this list. A session that becomes active between
-        two pages moves to the front: it is listed at most once, and no other session is missed.
+        `archived` is True for a list of archived sessions, False for a list of the others, None for both. Raises
+        StoreError `cursor` for a cursor that does not belong to this list. A session that becomes active between two
+        pages moves to the front: it is listed at most once, and no other session is missed.
         """
 
     @abstractmethod
@@ -193,13 +213,14 @@ class Cursor(msgspec.Struct, frozen=True, array_like=True):
     updated: Int64
     number: Int64
     cwd: str | None
+    archived: bool | None = None
 
     def written(self) -> str:
         """The cursor as text."""
         return base64.urlsafe_b64encode(msgspec.json.encode(self)).decode("ascii").rstrip("=")
 
     @classmethod
-    def read(cls, text: str, cwd: str | None) -> Cursor:
+    def read(cls, text: str, cwd: str | None, archived: bool | None = None) -> Cursor:
         """Parse a cursor; raises StoreError `cursor` if it is malformed or belongs to another list."""
         try:
             padded = text.encode("ascii") + b"=" * (-len(text) % 4)
@@ -208,6 +229,8 @@ class Cursor(msgspec.Struct, frozen=True, array_like=True):
             raise StoreError("cursor", "invalid cursor; use the one of the previous page, or none") from None
         if cursor.cwd != cwd:
             raise StoreError("cursor", "cursor belongs to a list with another cwd; start again without a cursor")
+        if cursor.archived != archived:
+            raise StoreError("cursor", "cursor belongs to a list with another 'archived'; start again without a cursor")
         return cursor
 
 

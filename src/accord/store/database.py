@@ -41,6 +41,12 @@ SELECT (SELECT user_version FROM pragma_user_version), (SELECT application_id FR
 """
 """One statement, because another process may create the tables between two."""
 
+_ADDED_COLUMNS = {
+    "info": "TEXT NOT NULL DEFAULT 'null'",
+    "archived": "INTEGER NOT NULL DEFAULT 0",
+}
+"""Columns of sessions that the first files of format 1 do not have; older versions of Accord leave them alone."""
+
 _making = threading.Lock()
 
 _TABLES = f"""
@@ -215,10 +221,18 @@ def _make_ready(connection: sqlite3.Connection, path: Path, patience: float) -> 
         if _check(connection, path) == 0:
             for statement in _TABLES.split(";\n"):
                 connection.execute(statement)
+        _add_columns(connection)
         connection.execute("COMMIT")
     finally:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
+
+
+def _add_columns(connection: sqlite3.Connection) -> None:
+    there = {name for (name,) in connection.execute("SELECT name FROM pragma_table_info('sessions')")}
+    for name, declaration in _ADDED_COLUMNS.items():
+        if name not in there:
+            connection.execute(f"ALTER TABLE sessions ADD COLUMN {name} {declaration}")
 
 
 def _check(connection: sqlite3.Connection, path: Path) -> int:

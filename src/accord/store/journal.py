@@ -22,12 +22,10 @@ from pathlib import Path
 from time import monotonic
 from typing import TypeAlias
 
-from msgspec import UNSET
-
 from accord.errors import StoreError
 from accord.store.base import NOTHING, Changes, Clock, StoredSession, microseconds
-from accord.store.database import FAILURES, OpenedFile, as_json, is_busy, trouble, whole
-from accord.store.queries import refusal
+from accord.store.database import FAILURES, OpenedFile, is_busy, trouble
+from accord.store.queries import changed_columns, refusal
 
 LONG = 256 * 1024
 """Bytes from which on the worker does a commit."""
@@ -61,7 +59,7 @@ class Write:
 
     session: StoredSession
     updates: Sequence[bytes]
-    columns: dict[str, str | None] | None
+    columns: dict[str, str | int | None] | None
     """The columns that change; None for updates alone."""
     done: asyncio.Future[None]
 
@@ -98,7 +96,7 @@ class WriteJournal:
     async def write(self, session: StoredSession, updates: Sequence[bytes], changes: Changes) -> None:
         """Write with the next commit; returns or raises once it is done."""
         loop = asyncio.get_running_loop()
-        write = Write(session, updates, None if changes is NOTHING else _columns(changes), loop.create_future())
+        write = Write(session, updates, None if changes is NOTHING else changed_columns(changes), loop.create_future())
         self._waiting.append(write)
         if not self._committing:
             self._committing = True
@@ -216,14 +214,3 @@ def _write(connection: sqlite3.Connection, write: Write, at: int) -> StoreError 
         "INSERT INTO updates VALUES (?, ?)", [(first + index, update) for index, update in enumerate(write.updates)]
     )
     return None
-
-
-def _columns(changes: Changes) -> dict[str, str | None]:
-    """The changed columns, as the database stores them."""
-    columns: dict[str, str | None] = {}
-    if changes.title is not UNSET:
-        columns["title"] = None if changes.title is None else whole(changes.title)
-    for name in ("roots", "settings", "state"):
-        if (value := getattr(changes, name)) is not UNSET:
-            columns[name] = as_json(value)
-    return columns

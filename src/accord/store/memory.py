@@ -116,6 +116,12 @@ class MemoryStore(Store):
         kept.touch(self._clock())
         self._listed = None
 
+    async def amend(self, session_id: str, changes: Changes, *, owner: str = "") -> None:
+        kept = self._of(session_id, owner)
+        if kept is None:
+            raise StoreError("gone", f"session {session_id} does not exist")
+        kept.session = _detached(changes.apply(kept.session))
+
     def appending(self, session: StoredSession) -> Callable[[bytes], None]:
         kept = self._kept.get(session.id)
         fresh_until = 0.0
@@ -147,18 +153,25 @@ class MemoryStore(Store):
             yield page
 
     async def page(
-        self, *, owner: str = "", cwd: str | None = None, cursor: str | None = None, size: int = PAGE_OF_SESSIONS
+        self,
+        *,
+        owner: str = "",
+        cwd: str | None = None,
+        archived: bool | None = None,
+        cursor: str | None = None,
+        size: int = PAGE_OF_SESSIONS,
     ) -> Page:
         if self._listed is None:
             self._listed = sorted(self._kept.values(), key=_place)
-        position = None if cursor is None else Cursor.read(cursor, cwd)
+        position = None if cursor is None else Cursor.read(cursor, cwd, archived)
         start = 0 if position is None else bisect_right(self._listed, (-position.updated, -position.number), key=_place)
         found: list[_Kept] = []
         for kept in self._listed[start:]:
-            if kept.session.owner == owner and cwd in (None, kept.session.cwd):
+            session = kept.session
+            if session.owner == owner and cwd in (None, session.cwd) and archived in (None, session.archived):
                 if len(found) == size:
                     last = found[-1]
-                    return Page(_sessions(found), Cursor(-last.place[0], last.number, cwd).written())
+                    return Page(_sessions(found), Cursor(-last.place[0], last.number, cwd, archived).written())
                 found.append(kept)
         return Page(_sessions(found))
 
@@ -204,7 +217,9 @@ class MemoryStore(Store):
 
 def _detached(session: StoredSession) -> StoredSession:
     """The session with copies of its values, as a file would return them."""
-    return msgspec.structs.replace(session, settings=_copied(session.settings), state=_copied(session.state))
+    return msgspec.structs.replace(
+        session, settings=_copied(session.settings), state=_copied(session.state), info=_copied(session.info)
+    )
 
 
 def _copied(value: Json) -> Json:

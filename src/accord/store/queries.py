@@ -7,15 +7,16 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec import UNSET
 
 from accord.errors import StoreError
 from accord.schema import codec
-from accord.store.base import PAGE_BYTES, PAGE_OF_UPDATES, Cursor, Page, StoredSession, microseconds, moment
+from accord.store.base import PAGE_BYTES, PAGE_OF_UPDATES, Changes, Cursor, Page, StoredSession, microseconds, moment
 from accord.store.database import as_json, damaged, whole
 
 T = TypeVar("T")
 
-_COLUMNS = "id, cwd, owner, roots, title, created, updated, settings, state, format, hold"
+_COLUMNS = "id, cwd, owner, roots, title, created, updated, settings, state, format, hold, info, archived"
 
 
 def in_transaction(connection: sqlite3.Connection, do: Callable[[], T]) -> T:
@@ -50,7 +51,7 @@ def insert(connection: sqlite3.Connection, session: StoredSession, source: str |
         raise StoreError("gone", f"session {source} does not exist")
     try:
         number = connection.execute(
-            f"INSERT INTO sessions ({_COLUMNS}) VALUES ({', '.join('?' * 11)})", _row(session)
+            f"INSERT INTO sessions ({_COLUMNS}) VALUES ({', '.join('?' * 13)})", _row(session)
         ).lastrowid
     except sqlite3.IntegrityError:
         raise StoreError("exists", f"session {session.id} already exists") from None
@@ -60,6 +61,29 @@ def insert(connection: sqlite3.Connection, session: StoredSession, source: str |
             "INSERT INTO updates SELECT position + ?, update_json FROM updates WHERE position >= ? AND position < ?",
             ((number << 32) - first, first, end),
         )
+
+
+def amend(connection: sqlite3.Connection, session_id: str, owner: str, changes: Changes) -> None:
+    columns = changed_columns(changes)
+    names = ", ".join(f"{name} = ?" for name in columns) or "hold = hold"
+    found = connection.execute(
+        f"UPDATE sessions SET {names} WHERE id = ? AND owner = ?", (*columns.values(), _key(session_id), owner)
+    )
+    if found.rowcount == 0:
+        raise StoreError("gone", f"session {session_id} does not exist")
+
+
+def changed_columns(changes: Changes) -> dict[str, str | int | None]:
+    """The changed columns, as the database stores them."""
+    columns: dict[str, str | int | None] = {}
+    if changes.title is not UNSET:
+        columns["title"] = None if changes.title is None else whole(changes.title)
+    if changes.archived is not UNSET:
+        columns["archived"] = int(changes.archived)
+    for name in ("roots", "settings", "state", "info"):
+        if (value := getattr(changes, name)) is not UNSET:
+            columns[name] = as_json(value)
+    return columns
 
 
 def cut(connection: sqlite3.Connection, session: StoredSession, length: int) -> None:
@@ -111,11 +135,20 @@ def updates(connection: sqlite3.Connection, session_id: str, owner: str, after: 
     return page
 
 
-def page(connection: sqlite3.Connection, owner: str, cwd: str | None, start: Cursor | None, size: int) -> Page:
+def page(
+    connection: sqlite3.Connection,
+    owner: str,
+    cwd: str | None,
+    archived: bool | None,
+    start: Cursor | None,
+    size: int,
+) -> Page:
     where, values = "owner = ?", [owner]
     if cwd is not None:
         where += " AND cwd = ?"
         values.append(cwd)
+    if archived is not None:
+        where += f" AND archived = {archived:d}"
     place: list[int] = []
     if start is not None:
         where += " AND (updated, number) < (?, ?)"
@@ -128,7 +161,7 @@ def page(connection: sqlite3.Connection, owner: str, cwd: str | None, start: Cur
     if len(rows) <= size:
         return Page(sessions)
     *_, updated, number = rows[size - 1]
-    return Page(sessions, Cursor(updated, number, cwd).written())
+    return Page(sessions, Cursor(updated, number, cwd, archived).written())
 
 
 def _number(connection: sqlite3.Connection, session_id: str, owner: str) -> int | None:
@@ -159,11 +192,13 @@ def _row(session: StoredSession) -> tuple[str | int | None, ...]:
         as_json(session.state),
         session.format,
         session.hold,
+        as_json(session.info),
+        int(session.archived),
     )
 
 
 def _session(row: tuple[Any, ...]) -> StoredSession:
-    identifier, cwd, owner, roots, title, created, updated, settings, state, version, hold = row
+    identifier, cwd, owner, roots, title, created, updated, settings, state, version, hold, info, archived = row
     try:
         fields = {
             "id": identifier,
@@ -177,6 +212,8 @@ def _session(row: tuple[Any, ...]) -> StoredSession:
             "state": codec.loads(state.encode()),
             "format": version,
             "hold": hold,
+            "info": codec.loads(info.encode()),
+            "archived": bool(archived),
         }
         return msgspec.convert(fields, StoredSession)
     except _NONSENSE as error:

@@ -104,6 +104,9 @@ class SqliteStore(Store):
             held = await self._ready()
         await held.journal.write(session, updates, changes)
 
+    async def amend(self, session_id: str, changes: Changes, *, owner: str = "") -> None:
+        await self._change(lambda connection: queries.amend(connection, session_id, owner, changes))
+
     async def updates(self, session_id: str, *, owner: str = "", after: int = 0) -> AsyncIterator[list[bytes]]:
         while True:
             start = after
@@ -114,10 +117,16 @@ class SqliteStore(Store):
             yield page
 
     async def page(
-        self, *, owner: str = "", cwd: str | None = None, cursor: str | None = None, size: int = PAGE_OF_SESSIONS
+        self,
+        *,
+        owner: str = "",
+        cwd: str | None = None,
+        archived: bool | None = None,
+        cursor: str | None = None,
+        size: int = PAGE_OF_SESSIONS,
     ) -> Page:
-        position = None if cursor is None else Cursor.read(cursor, cwd)
-        return await self._work(lambda connection: queries.page(connection, owner, cwd, position, size))
+        position = None if cursor is None else Cursor.read(cursor, cwd, archived)
+        return await self._work(lambda connection: queries.page(connection, owner, cwd, archived, position, size))
 
     async def copy(self, source: str, session: StoredSession) -> StoredSession:
         await self._change(lambda connection: queries.insert(connection, session, source))

@@ -17,17 +17,25 @@ from accord.loading import on_first_use
 if TYPE_CHECKING:
     from accord.sync.block import ConnectionBlock as ConnectionBlock
     from accord.sync.connecting import connect as connect, open as open  # noqa: A004
+    from accord.sync.open_document import OpenDocument as OpenDocument
     from accord.sync.remote_agent import RemoteAgent as RemoteAgent
     from accord.sync.remote_session import RemoteSession as RemoteSession
+    from accord.sync.remote_subagent import RemoteSubagent as RemoteSubagent
     from accord.sync.reply import Reply as Reply
     from accord.sync.session_state import SessionState as SessionState
+    from accord.sync.suggestion import Suggestion as Suggestion
+    from accord.sync.suggestions import Suggestions as Suggestions
 
 _HOMES = {
     "ConnectionBlock": "block",
+    "OpenDocument": "open_document",
     "RemoteAgent": "remote_agent",
     "RemoteSession": "remote_session",
+    "RemoteSubagent": "remote_subagent",
     "Reply": "reply",
     "SessionState": "session_state",
+    "Suggestion": "suggestion",
+    "Suggestions": "suggestions",
     "connect": "connecting",
     "open": "connecting",
 }

@@ -95,4 +95,7 @@ def _session_of(arguments: tuple[Any, ...]) -> str | None:
     """The id of the session that a message or a question names."""
     about = arguments[0] if arguments else None
     session = getattr(about, "session", None)
-    return getattr(about, "session_id", None) if session is None else getattr(session, "id", None)
+    if session is None:
+        return getattr(about, "session_id", None)
+    # The thread that waits for a session answers the questions of its subagents too.
+    return getattr(session, "main_id", None) or getattr(session, "id", None)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar, cast
 
 from accord.engine.handlers import MessageT, Registrar
+from accord.engine.interceptors import Registration
 from accord.sync.portal import Portal
 
 HeldT = TypeVar("HeldT")
@@ -37,3 +38,14 @@ def registrar_of(portal: Portal, held: Registrar[MessageT]) -> Registrar[Message
     """Registers the handler in the loop."""
     register: Callable[[Callable[..., Any]], object] = cast("Any", held)
     return Registrar(lambda handler: portal.do(lambda: register(handler)))
+
+
+def registration_of(portal: Portal, held: Registration[MessageT]) -> Registration[MessageT]:
+    """Registers the handler in the loop, and removes it there."""
+    register: Callable[[Callable[..., Any]], object] = cast("Any", held)
+
+    def registered(handler: Callable[..., Any]) -> Callable[[], None]:
+        portal.do(lambda: register(handler))
+        return lambda: portal.read(held.remove)
+
+    return Registration(registered)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 from accord.capabilities import AgentOffers
 from accord.client import remote_agent
@@ -18,6 +19,10 @@ from accord.schema.base import Json, Notification, Request
 from accord.sync.face import Face, face_of, registrar_of
 from accord.sync.portal import Portal
 from accord.sync.remote_session import RemoteSession
+from accord.sync.suggestions import Suggestions
+
+if TYPE_CHECKING:
+    from accord.mcp.over_acp.tool_server import ToolServer
 
 
 class RemoteAgent(Face[remote_agent.RemoteAgent]):
@@ -30,6 +35,11 @@ class RemoteAgent(Face[remote_agent.RemoteAgent]):
 
     def __init__(self, portal: Portal, held: remote_agent.RemoteAgent, session: str | None = None) -> None:
         super().__init__(portal, held, session)
+
+    @property
+    def version(self) -> int:
+        """The version of the protocol that the connection speaks: 1 or 2."""
+        return self._portal.read(lambda: self._held.version)
 
     @property
     def info(self) -> v1.Implementation | None:
@@ -78,22 +88,37 @@ class RemoteAgent(Face[remote_agent.RemoteAgent]):
         """Log out; raises `CapabilityMissing` if the agent does not support it."""
         self._portal.wait(self._held.logout, self._session)
 
+    def auth_status(self) -> v1.AuthStatusResponse:
+        """Ask whether the user is logged in, and to which accounts; raises `CapabilityMissing` without support for it.
+
+        `state` is `authenticated`, `unauthenticated`, `not_required`, `unknown` or another word. The agent reports
+        changes to a handler of `remote.on(v1.AuthStatusUpdateNotification)`.
+        """
+        return self._portal.wait(self._held.auth_status, self._session)
+
     def new_session(
         self,
         cwd: str | Path | None = None,
         *,
-        mcp_servers: Sequence[v1.McpServer] = (),
+        mcp_servers: Sequence[v1.McpServer | ToolServer] = (),
         additional_directories: Sequence[str | Path] = (),
-        system_prompt: v1.SystemPrompt | None = None,
+        system_prompt: str | v1.SystemPrompt | None = None,
+        meta: dict[str, Json] | None = None,
     ) -> RemoteSession:
         """Start a session in the folder `cwd`, by default the current one.
 
         The program of an MCP server may be a bare name; it is looked up on PATH. `additional_directories` are further
-        folders that the agent may work in. What the agent did not declare raises `CapabilityMissing`.
+        folders that the agent may work in. `system_prompt` is added to the agent's own, or replaces it: a text is
+        added, and a `v1.SystemPrompt` says which. `meta` is the request's `_meta`; the answer's is `session.meta`.
+        What the agent did not declare raises `CapabilityMissing`.
         """
         held = self._portal.wait(
             lambda: self._held.new_session(
-                cwd, mcp_servers=mcp_servers, additional_directories=additional_directories, system_prompt=system_prompt
+                cwd,
+                mcp_servers=mcp_servers,
+                additional_directories=additional_directories,
+                system_prompt=system_prompt,
+                meta=meta,
             ),
             self._session,
         )
@@ -104,16 +129,24 @@ class RemoteAgent(Face[remote_agent.RemoteAgent]):
         session_id: str,
         cwd: str | Path | None = None,
         *,
-        mcp_servers: Sequence[v1.McpServer] = (),
+        mcp_servers: Sequence[v1.McpServer | ToolServer] = (),
         additional_directories: Sequence[str | Path] = (),
+        system_prompt: str | v1.SystemPrompt | None = None,
+        meta: dict[str, Json] | None = None,
     ) -> RemoteSession:
         """Open a session again, with a replay of its past, which is in `state` when this returns.
 
+        Agents need not keep what `new_session` was given: pass the folders, servers and `system_prompt` again.
         Raises `CapabilityMissing` if the agent does not support it, and ValueError if the session is open here.
         """
         held = self._portal.wait(
             lambda: self._held.load(
-                session_id, cwd, mcp_servers=mcp_servers, additional_directories=additional_directories
+                session_id,
+                cwd,
+                mcp_servers=mcp_servers,
+                additional_directories=additional_directories,
+                system_prompt=system_prompt,
+                meta=meta,
             ),
             self._session,
         )
@@ -124,28 +157,91 @@ class RemoteAgent(Face[remote_agent.RemoteAgent]):
         session_id: str,
         cwd: str | Path | None = None,
         *,
-        mcp_servers: Sequence[v1.McpServer] = (),
+        mcp_servers: Sequence[v1.McpServer | ToolServer] = (),
         additional_directories: Sequence[str | Path] = (),
+        system_prompt: str | v1.SystemPrompt | None = None,
+        meta: dict[str, Json] | None = None,
     ) -> RemoteSession:
         """Open a session again, without a replay of its past.
 
+        Agents need not keep what `new_session` was given: pass the folders, servers and `system_prompt` again.
         Raises `CapabilityMissing` if the agent does not support it, and ValueError if the session is open here.
         """
         held = self._portal.wait(
             lambda: self._held.resume(
-                session_id, cwd, mcp_servers=mcp_servers, additional_directories=additional_directories
+                session_id,
+                cwd,
+                mcp_servers=mcp_servers,
+                additional_directories=additional_directories,
+                system_prompt=system_prompt,
+                meta=meta,
             ),
             self._session,
         )
         return face_of(self._portal, RemoteSession, held, held.id)
 
-    def sessions(self, cwd: str | Path | None = None) -> Iterator[v1.SessionInfo]:
-        """Iterate over the sessions that the agent knows, of the folder `cwd` or all; pages are fetched as needed."""
-        return self._portal.iterate(lambda: self._held.sessions(cwd), self._session)
+    def sessions(
+        self,
+        cwd: str | Path | None = None,
+        *,
+        archived: Literal["exclude", "include", "only"] | None = None,
+        meta: dict[str, Json] | None = None,
+    ) -> Iterator[v1.SessionInfo]:
+        """Iterate over the sessions that the agent knows, of the folder `cwd` or all; pages are fetched as needed.
 
-    def delete(self, session_id: str) -> None:
-        """Delete a session for good; raises `CapabilityMissing` if the agent does not support it."""
-        self._portal.wait(lambda: self._held.delete(session_id), self._session)
+        `archived` says what happens to archived sessions: `exclude` them, which is what agents do by themselves,
+        `include` them, or list them `only`; it raises `CapabilityMissing` for an agent that archives none. `meta` is
+        the `_meta` of each request.
+        """
+        return self._portal.iterate(lambda: self._held.sessions(cwd, archived=archived, meta=meta), self._session)
+
+    def delete(self, session_id: str, *, meta: dict[str, Json] | None = None) -> dict[str, Json]:
+        """Delete a session for good; raises `CapabilityMissing` if the agent does not support it.
+
+        `meta` is the request's `_meta`; returns that of the answer.
+        """
+        return self._portal.wait(lambda: self._held.delete(session_id, meta=meta), self._session)
+
+    def archive(self, session_id: str, *, meta: dict[str, Json] | None = None) -> dict[str, Json]:
+        """Archive a session: lists leave it out, and an open one is closed.
+
+        `meta` is the request's `_meta`; returns that of the answer. Raises `CapabilityMissing` if the agent does not
+        support it.
+        """
+        return self._portal.wait(lambda: self._held.archive(session_id, meta=meta), self._session)
+
+    def unarchive(self, session_id: str, *, meta: dict[str, Json] | None = None) -> dict[str, Json]:
+        """Take a session out of the archive; it is not opened by that.
+
+        `meta` is the request's `_meta`; returns that of the answer. Raises `CapabilityMissing` if the agent does not
+        support it.
+        """
+        return self._portal.wait(lambda: self._held.unarchive(session_id, meta=meta), self._session)
+
+    def status(self, session_id: str, *, meta: dict[str, Json] | None = None) -> v1.SessionStatusResponse:
+        """Ask whether a session is `open` in the agent, on any connection, or only `saved`; it stays as it is.
+
+        `meta` is the request's `_meta`. Raises `CapabilityMissing` if the agent does not support it.
+        """
+        return self._portal.wait(lambda: self._held.status(session_id, meta=meta), self._session)
+
+    def set_title(self, session_id: str, title: str, *, meta: dict[str, Json] | None = None) -> str:
+        """Set the title of a session, which need not be open; returns it as the agent stored it.
+
+        `meta` is the request's `_meta`. Raises `CapabilityMissing` if the agent does not support it.
+        """
+        return self._portal.wait(lambda: self._held.set_title(session_id, title, meta=meta), self._session)
+
+    def suggestions(
+        self, folder: str | Path | None = None, *, repository: v1.NesRepository | None = None
+    ) -> Suggestions:
+        """Ask the agent for suggestions in a folder, by default the current one: `with` this.
+
+        The block raises `CapabilityMissing` if the agent makes none. Suggestions are only proposed: connect with
+        `unstable=True` to offer the agent more than edits, and counts that need no arithmetic.
+        """
+        held = self._portal.read(lambda: self._held.suggestions(folder, repository=repository))
+        return Suggestions(self._portal, held)
 
     def providers(self) -> list[v1.ProviderInfo]:
         """The providers of models that the client may configure."""
@@ -154,7 +250,11 @@ class RemoteAgent(Face[remote_agent.RemoteAgent]):
     def set_provider(
         self, provider_id: str, api_type: str, base_url: str, headers: Mapping[str, str] | None = None
     ) -> None:
-        """Set the URL of a provider, the kind of API behind it, and the headers that are sent to it."""
+        """Set the URL of a provider, the kind of API that it speaks, and the headers that are sent to it.
+
+        It counts for sessions that are opened later, and is set again after a restart of the agent. Raises ValueError
+        for a kind of API that `providers` did not list.
+        """
         self._portal.wait(lambda: self._held.set_provider(provider_id, api_type, base_url, headers), self._session)
 
     def disable_provider(self, provider_id: str) -> None:

@@ -9,10 +9,13 @@ from collections.abc import Generator, Iterator, Sequence
 from typing import Self
 
 from accord.client import reply
+from accord.client.change import Change
 from accord.client.pending_turn import Outcome
 from accord.schema import v1
-from accord.sync.face import Face
+from accord.schema.base import Json
+from accord.sync.face import Face, face_of
 from accord.sync.portal import Portal
+from accord.sync.remote_subagent import RemoteSubagent
 
 
 class Reply(Face[reply.Reply]):
@@ -35,8 +38,19 @@ class Reply(Face[reply.Reply]):
         """The blocks that were sent."""
         return self._portal.read(lambda: self._held.prompt)
 
+    @property
+    def inserted(self) -> str | None:
+        """The id of the prompt's message; waits until the prompt has its place in the conversation.
+
+        None if the prompt was cancelled before, and from agents of version 1, which do not tell it.
+        """
+        return self._portal.wait(lambda: self._held.inserted, self._session)
+
     def __iter__(self) -> Iterator[v1.SessionUpdate]:
-        """Iterate over the updates of the turn, in order; ends when the agent has answered."""
+        """Iterate over the updates of the turn, in order; ends when the agent is done with it.
+
+        Updates of version 2 come in the classes of version 1, where it has them; `accord.v2` has the others.
+        """
         return self
 
     def __next__(self) -> v1.SessionUpdate:
@@ -49,6 +63,15 @@ class Reply(Face[reply.Reply]):
         """Iterate over the updates as JSON, byte for byte as they came; the prompt must be sent with `wire=True`."""
         return self._portal.iterate(self._held.wire, self._session)
 
+    def with_subagents(self) -> Iterator[tuple[RemoteSubagent | None, v1.SessionUpdate]]:
+        """Iterate over the updates of the turn and its subagents, each with its subagent, None for the turn's own.
+
+        The prompt must be sent with `subagents=True`.
+        """
+        for subagent, update in self._portal.iterate(self._held.with_subagents, self._session):
+            face = None if subagent is None else face_of(self._portal, RemoteSubagent, subagent, subagent.id)
+            yield face, update
+
     @property
     def text(self) -> str:
         """All that the agent says in the turn; waits for its end, and raises the error that it failed with."""
@@ -57,9 +80,17 @@ class Reply(Face[reply.Reply]):
     def iter_text(self) -> Generator[str]:
         """Iterate over the text that the agent says, as it comes; other updates are skipped.
 
-        An emoji that the agent split between two chunks is delivered whole.
+        An emoji that the agent split between two chunks is delivered whole. What an agent of version 2 replaces is not
+        told again: `outcome.text` has the text as it is in the end, and `changes` tells of replacements.
         """
         return self._portal.iterate(self._held.iter_text, self._session)
+
+    def changes(self) -> Generator[Change]:
+        """Iterate over the updates, each with the text that it adds to a message, or that replaces the message's text.
+
+        It is for programs that render messages: agents of version 2 may replace a message that was read before.
+        """
+        return self._portal.iterate(self._held.changes, self._session)
 
     @property
     def done(self) -> bool:
@@ -75,13 +106,14 @@ class Reply(Face[reply.Reply]):
         """Whether `session/cancel` was sent for this turn."""
         return self._portal.read(lambda: self._held.cancelled)
 
-    def cancel(self, *, within: float | None = None) -> Outcome:
+    def cancel(self, *, within: float | None = None, meta: dict[str, Json] | None = None) -> Outcome:
         """Cancel the turn, and wait until the agent has ended it.
 
         `within` is how many seconds the agent has for that. After them it is ended and restarted, its sessions are
-        resumed or loaded if it can, and the outcome is `cancelled` all the same.
+        resumed or loaded if it can, and the outcome is `cancelled` all the same. `meta` is the `_meta` of the
+        cancellation.
         """
-        return self._portal.wait(lambda: self._held.cancel(within=within), self._session)
+        return self._portal.wait(lambda: self._held.cancel(within=within, meta=meta), self._session)
 
     def request_cancel(self) -> None:
         """Ask the agent to stop, without waiting; does nothing the second time or after the end."""

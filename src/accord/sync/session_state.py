@@ -7,13 +7,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from typing import TYPE_CHECKING
 
 from accord.schema import v1
 from accord.schema.base import Json, Unknown
 from accord.state import session_state
 from accord.state.subagents import SessionMessageState, Subagent
-from accord.state.values import Compaction, ConfigOption, Entry, Message, Observer, Snapshot, ToolCallState
+from accord.state.values import (
+    Compaction,
+    ConfigOption,
+    Entry,
+    Message,
+    Observer,
+    ReplacementObserver,
+    Snapshot,
+    ToolCallState,
+)
 from accord.sync.face import Face
+
+if TYPE_CHECKING:
+    from accord.schema import v2
+    from accord.state.terminals import TerminalState
 
 
 class SessionState(Face[session_state.SessionState]):
@@ -21,12 +35,17 @@ class SessionState(Face[session_state.SessionState]):
 
     @property
     def plan(self) -> list[v1.PlanEntry]:
-        """The steps of the current plan."""
+        """The steps of the current plan; in version 2, of the plan with steps that was updated last."""
         return self._portal.read(lambda: copy(self._held.plan))
 
     @property
+    def plan_id(self) -> v1.PlanId | None:
+        """The id of the plan whose steps `plan` shows; None in version 1, where that plan has no id."""
+        return self._portal.read(lambda: self._held.plan_id)
+
+    @property
     def plans(self) -> dict[v1.PlanId, v1.PlanUpdateContent]:
-        """The plans that have an id, as they are now."""
+        """The plans that have an id, as they are now; in version 2, the one that was updated last is the last."""
         return self._portal.read(lambda: copy(self._held.plans))
 
     @property
@@ -105,6 +124,26 @@ class SessionState(Face[session_state.SessionState]):
         return self._portal.read(lambda: copy(self._held.session_messages))
 
     @property
+    def activity(self) -> str | None:
+        """What the session does, such as `idle` or `running`; None if the agent has not said so, as in version 1."""
+        return self._portal.read(lambda: self._held.activity)
+
+    @property
+    def background(self) -> list[v2.BackgroundWork] | None:
+        """All that runs in the background; None if the agent does not report that, as in version 1."""
+        return self._portal.read(lambda: copy(self._held.background))
+
+    @property
+    def last_end(self) -> v2.SessionStateUpdate | None:
+        """The update that ended the latest work, with its stop reason, usage and error; None in version 1."""
+        return self._portal.read(lambda: self._held.last_end)
+
+    @property
+    def terminals(self) -> dict[v1.TerminalId, TerminalState]:
+        """The terminals in which the agent runs commands, by their ids; empty in version 1."""
+        return self._portal.read(lambda: copy(self._held.terminals))
+
+    @property
     def unknown(self) -> list[Unknown]:
         """Updates of kinds that this version of Accord does not know, as they came."""
         return self._portal.read(lambda: copy(self._held.unknown))
@@ -169,4 +208,13 @@ class SessionState(Face[session_state.SessionState]):
         Call the result to stop it. The observer runs where updates arrive, so it must be quick.
         """
         held = self._portal.read(lambda: self._held.on_change(observer))
+        return lambda: self._portal.read(held)
+
+    def on_replacement(self, observer: ReplacementObserver) -> Callable[[], None]:
+        """Call `observer` with a message as it was and as it is, after an update has replaced or cleared its content.
+
+        Only agents that speak version 2 replace messages. What a message gains at its end is no replacement. Call the
+        result to stop it. The observer runs where updates arrive, before those of `on_change`, so it must be quick.
+        """
+        held = self._portal.read(lambda: self._held.on_replacement(observer))
         return lambda: self._portal.read(held)

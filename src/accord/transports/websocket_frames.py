@@ -118,7 +118,7 @@ class Frames:
                 return
             data = bytes(self._rest)
             self._rest.clear()
-        position, end = 0, len(data)
+        position, end, seen = 0, len(data), 0
         self._needed = 0
         while end - position >= 2:
             first, second = data[position], data[position + 1]
@@ -134,8 +134,9 @@ class Frames:
                 if length < (126 if start - position == 4 else 1 << 16):
                     raise Violation(PROTOCOL_ERROR, "5.2: a length must take as few bytes as possible")
             if first != _FIN | TEXT or length > self.limit or self._fragments_of is not None:
-                if any(kind == TEXT for kind, _ in found):
+                if any(kind == TEXT for kind, _ in found[seen:]):
                     self.opened()
+                seen = len(found)
                 self._check(first, length)
             key = start
             if self._mask_bit:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
+from typing import Protocol
 
 from accord.http.client.socket import Broken, ClientSocket, Response
 from accord.http.h1 import (
@@ -26,11 +27,18 @@ request sent at that moment may have been received or not."""
 CHANGES_PROTOCOL = 101
 
 
+class Released(Protocol):
+    """Told when a connection has done a request: it is idle, or it was closed."""
+
+    def __call__(self, connection: Http1, *, is_open: bool) -> None: ...
+
+
 class Http1:
     """An HTTP/1.1 connection: sends a request and reads the response before the next request."""
 
-    def __init__(self, socket: ClientSocket) -> None:
+    def __init__(self, socket: ClientSocket, released: Released | None = None) -> None:
         self._socket = socket
+        self._released = released or _not_told
         self.busy = False
         self._clock = asyncio.get_running_loop().time
         self._idle_since = self._clock()
@@ -53,7 +61,7 @@ class Http1:
             fields = [(name.encode(), value.encode()) for name, value in headers]
             head = head_bytes(request_line(method, path), fields)
         except ValueError as error:
-            self.busy = False
+            self._done()
             raise Broken(f"invalid request: {error}", was_sent=False) from error
         try:
             self._socket.put(head + body)
@@ -117,7 +125,9 @@ class Http1:
         """Make the connection idle: the response was read."""
         self.busy = False
         self._idle_since = self._clock()
-        if not self._keep:
+        if self._keep:
+            self._released(self, is_open=True)
+        else:
             self.close()
 
     def _leave(self) -> None:
@@ -127,7 +137,12 @@ class Http1:
     def close(self) -> None:
         """Close the connection."""
         self._socket.close()
+        self._released(self, is_open=False)
 
     async def wait_closed(self) -> None:
         """Wait until the connection is closed, for a second at most."""
         await asyncio.shield(self._socket.wait_closed())
+
+
+def _not_told(connection: Http1, *, is_open: bool) -> None:
+    pass

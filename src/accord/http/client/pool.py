@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from collections import deque
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
@@ -38,7 +39,10 @@ class Requests:
         self._authority = parts.netloc.rpartition("@")[2]
         self._http2 = http2
         self._tls = _with_protocols(tls or ssl.create_default_context(), http2) if parts.scheme == "https" else None
-        self._plain: set[Http1] = set()
+        self._busy: set[Http1] = set()
+        """HTTP/1.1 connections in a request; each open event stream is one."""
+        self._idle: deque[Http1] = deque()
+        """The others, the one that was used last at the end."""
         self._multiplexed: list[Http2] = []
         self._opening = asyncio.Lock()
 
@@ -64,15 +68,10 @@ class Requests:
     async def _connection(self) -> Http1 | Http2:
         if (shared := self._usable_http2()) is not None:
             return shared
-        for idle in list(self._plain):
-            if idle.is_usable:
-                idle.busy = True
-                return idle
-            if not idle.busy:
-                self._plain.discard(idle)
-                idle.close()
+        if (idle := self._usable_http1()) is not None:
+            return idle
         if self._http2 is False or (self._tls is None and not self._http2):
-            return self._keep(Http1(await self._open()))
+            return self._take(Http1(await self._open(), self._released))
         async with self._opening:  # requests that wait here share the connection that the first opens
             if (shared := self._usable_http2()) is not None:
                 return shared
@@ -80,23 +79,39 @@ class Requests:
             if self._tls is None or opened.speaks == "h2":
                 self._multiplexed.append(shared := Http2(opened))
                 return shared
-            return self._keep(Http1(opened))
+            return self._take(Http1(opened, self._released))
 
     def _usable_http2(self) -> Http2 | None:
         self._multiplexed = [connection for connection in self._multiplexed if connection.is_usable]
         return next((connection for connection in self._multiplexed if connection.has_room), None)
 
-    def _keep(self, connection: Http1) -> Http1:
+    def _usable_http1(self) -> Http1 | None:
+        # What is found stale is closed. So each connection is looked at about once, however many there are.
+        while self._idle and not self._idle[0].is_usable:
+            self._idle.popleft().close()
+        while self._idle:
+            if (latest := self._idle.pop()).is_usable:
+                return self._take(latest)
+            latest.close()
+        return None
+
+    def _take(self, connection: Http1) -> Http1:
         connection.busy = True
-        self._plain.add(connection)
+        self._busy.add(connection)
         return connection
+
+    def _released(self, connection: Http1, *, is_open: bool) -> None:
+        if connection in self._busy:
+            self._busy.discard(connection)
+            if is_open:
+                self._idle.append(connection)
 
     async def _open(self) -> ClientSocket:
         return await ClientSocket.open(self._host, self._port, self._tls, OPEN_WITHIN)
 
     async def close(self) -> None:
         """Close all connections."""
-        connections: list[Http1 | Http2] = [*self._plain, *self._multiplexed]
+        connections: list[Http1 | Http2] = [*self._busy, *self._idle, *self._multiplexed]
         for connection in connections:
             connection.close()
         for connection in connections:

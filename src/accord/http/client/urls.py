@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from accord.client.target import Target
 from accord.errors import AccordError
 from accord.extras import missing_extra
+from accord.http.client.given_headers import checked_headers
 from accord.masking import mask_urls
 from accord.transports.base import Transport
 from accord.transports.cookies import Cookies
@@ -37,14 +38,10 @@ def connect_transport(
     `headers` are sent with every request, and `token` as a bearer token. `cookies` keeps the server's cookies. `tls`
     replaces the default TLS context. `options` are those of `HttpTransport` or `WebSocketTransport`.
 
-    Raises AccordError for an invalid URL, or if the extra `http` is not installed.
+    Raises AccordError for an invalid URL or header, or if the extra `http` is not installed.
     """
     scheme = _checked(url)
-    given = dict(headers or {})
-    if token is not None:
-        if not token.strip():
-            raise AccordError("'token' is empty: pass None to send none")
-        given["Authorization"] = f"Bearer {token}"
+    given = checked_headers(headers, token)
     if scheme.startswith("ws"):
         return WebSocketTransport(url, headers=given, cookies=cookies, tls=tls, **options)
     from accord.http.client.transport import HttpTransport
@@ -78,6 +75,7 @@ class UrlTarget(Target):
         self, url: str, *, token: str | None = None, headers: Mapping[str, str] | None = None, **options: Any
     ) -> None:
         _checked(url)
+        checked_headers(headers, token)
         self.name = mask_urls(url)
         self._url = url
         self._token = token

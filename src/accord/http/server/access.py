@@ -73,13 +73,23 @@ class Access:
 
     def owner(self, headers: Headers) -> str:
         """The owner of this request; raises Refusal if access is denied."""
-        host = headers.get("host", "")
-        if self._hosts is not None and _name(host) not in self._hosts:
-            raise Refusal(421, "the Host header does not name this server")
-        origin = headers.get("origin")
-        if origin is not None and origin.lower() not in self._origins and not self._is_own(origin, host):
-            raise Refusal(403, "pages of this origin are not allowed")
+        self.check_sender(headers)
         return self._owner_by_token(headers.get("authorization", ""))
+
+    def check_sender(self, headers: Headers) -> None:
+        """Raise Refusal if this request names another server, or comes from a page that is not allowed."""
+        if self._hosts is not None and _name(headers.get("host", "")) not in self._hosts:
+            raise Refusal(421, "the Host header does not name this server")
+        if "origin" in headers and self.admitted_origin(headers) is None:
+            raise Refusal(403, "pages of this origin are not allowed")
+
+    def admitted_origin(self, headers: Headers) -> str | None:
+        """The origin of the page that sends this request, if it is allowed; None without one."""
+        origin = headers.get("origin")
+        if origin is None:
+            return None
+        is_listed = origin.lower() in self._origins
+        return origin if is_listed or self._is_own(origin, headers.get("host", "")) else None
 
     def _is_own(self, origin: str, host: str) -> bool:
         """Whether this is the server's own origin."""

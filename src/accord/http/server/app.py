@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from accord.errors import INTERNAL_ERROR, ConnectionClosed
 from accord.http.headers import CONNECTION_ID, JSON, NUMBERED
-from accord.http.server import validation
+from accord.http.server import cors, validation
 from accord.http.server.access import Access
 from accord.http.server.access_log import AccessRecord
 from accord.http.server.asgi import OWN_SOCKET, Receive, Scope, Send, header_pairs, headers_of, path_of
 from accord.http.server.asgi_websocket import AsgiWebSocket
-from accord.http.server.connection import HttpConnection
+from accord.http.server.connection import HttpConnection, StreamReader
 from accord.http.server.hosting import Hosted, host_of
+from accord.http.server.initialize_answer import with_connection_id
 from accord.http.server.limits import ServerLimits
 from accord.http.server.quota import Processes
 from accord.http.server.request_body import RequestBody
@@ -169,11 +170,16 @@ class App:
         responder = Responder(record, send)
         headers = headers_of(scope)
         body = RequestBody(headers, receive, self.limits, self._bodies)
+        responder.more = cors.readable_by(self._access.admitted_origin(headers))
         try:
             if path_of(scope) == "/healthz":
                 await self._tell_health(responder)
                 return
             self._check_path(scope)
+            if cors.is_preflight(scope["method"], headers):
+                self._access.check_sender(headers)
+                await responder.respond(200, b"", *cors.allowed(headers))
+                return
             record.user = self._access.owner(headers)
             match await validation.read(scope["method"], headers, lambda: self._read_body(headers, body, record)):
                 case Opens() as request:
@@ -226,12 +232,13 @@ class App:
         except BaseException:
             link.finish(End("peer_closed"))
             raise
-        if _is_error(answer):
+        message = parse(answer)
+        if isinstance(message, Answer) and message.error is not None:
             link.finish(End("closed"))  # nothing was opened; the client may send another `initialize`
             await responder.respond(200, answer, media_type=JSON)
             return
         headers = (CONNECTION_ID, link.id), (NUMBERED, "connection")
-        await responder.respond(200, answer, *headers, media_type=JSON)
+        await responder.respond(200, with_connection_id(message, answer, link.id), *headers, media_type=JSON)
 
     async def _deliver(self, request: Posts, body: RequestBody, responder: Responder, receive: Receive) -> None:
         link = self._link(request.connection, responder.record)
@@ -245,7 +252,7 @@ class App:
     async def _read(self, request: Reads, responder: Responder, receive: Receive) -> None:
         reader = self._link(request.connection, responder.record).read(request.session, request.last)
         try:
-            await first_of(responder.stream(reader, self.limits.keepalive), _gone(receive))
+            await first_of(responder.stream(reader, self.limits.keepalive), _left(receive, reader))
         finally:
             reader.leave()
 
@@ -347,14 +354,15 @@ class App:
                 link.finish(End("unresponsive", problem))
 
 
-def _is_error(answer: bytes) -> bool:
-    message = parse(answer)
-    return isinstance(message, Answer) and message.error is not None
-
-
 async def _gone(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
+
+
+async def _left(receive: Receive, reader: StreamReader) -> None:
+    await _gone(receive)
+    # Now: a message that is still taken for this client would count as read, and put off the end of its connection.
+    reader.leave()
 
 
 async def _unless_gone(receive: Receive, work: Coroutine[Any, Any, Result]) -> Result:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from accord.http.headers import EVENTS, JSON
 from accord.http.server.access_log import AccessRecord
@@ -20,6 +20,8 @@ class Responder:
 
     def __init__(self, record: AccessRecord, send: Send) -> None:
         self.record = record
+        self.more: Sequence[tuple[str, str]] = ()
+        """Headers of whatever response is sent."""
         self._send = send
 
     async def respond(
@@ -69,7 +71,9 @@ class Responder:
         await self._part(b"")
 
     async def _start(self, status: int, *headers: tuple[str, str]) -> None:
-        await self._send({"type": "http.response.start", "status": status, "headers": header_pairs(*headers)})
+        await self._send(
+            {"type": "http.response.start", "status": status, "headers": header_pairs(*headers, *self.more)}
+        )
 
     async def _part(self, body: bytes, *, more: bool = False) -> None:
         await self._send({"type": "http.response.body", "body": body, "more_body": more})

@@ -29,6 +29,9 @@ RETRY = 1.0
 log = logging.getLogger("accord.http")
 
 
+# `SSLProtocol` and `max_size` have public names, the same from Python 3.11 to 3.14, though asyncio's reference does not
+# describe them. The documented ways (`start_tls`, `ssl=`) make this protocol with 256 KiB a connection. If a later
+# Python renames `max_size`, connections work as before and take that memory; the test of their memory then fails.
 class TlsProtocol(SSLProtocol):
     """asyncio's TLS protocol with a buffer of two TLS records instead of 256 KiB for each connection."""
 

@@ -36,6 +36,7 @@ from accord.schema.hints import (
     Tagged,
     fields_of,
 )
+from accord.schema.keeping import unknown_members, with_unknown_members
 
 Step = Callable[[Any], Any]
 
@@ -98,7 +99,7 @@ class Way:
         """Convert a value field by field; the fields that were `used` are skipped, and those `given` are taken over."""
         left = {field.name: field for field in fields_of(type(value)) if field.name not in used}
         made = {name: said for name, said in given.items() if said is not UNSET}
-        names = self.names.get(type(value), {})
+        names = self.names.get(value.__class__, {})
         for field in fields_of(target):
             source = left.pop(names.get(field.name, field.name), None)
             if source is not None and field.name not in given:
@@ -111,7 +112,7 @@ class Way:
             if getattr(value, source.name) not in (None, UNSET, [], {}):
                 self.refuse(f"{type(value).__name__}.{source.wire}", "it has no such field")
         try:
-            return target(**made)
+            return _with_unknown_members_of(value, target(**made))
         except ValueError as error:  # the class checks its fields together
             self.refuse(type(value).__name__, str(error))
 
@@ -146,6 +147,14 @@ class Way:
                 return self.one(said)
 
 
+def _with_unknown_members_of(value: msgspec.Struct, made: msgspec.Struct) -> msgspec.Struct:
+    """The converted value with the unknown members of the original: only those that its type does not know either."""
+    if not (unknown := unknown_members(value)):
+        return made
+    known = {field.wire for field in fields_of(type(made))}
+    return with_unknown_members(made, {name: said for name, said in unknown.items() if name not in known})
+
+
 def fits(node: Node, value: Any) -> bool:
     """Whether a value fits this type. Any word fits an open set; a closed set must have it."""
     match node:
@@ -164,7 +173,7 @@ def fits(node: Node, value: Any) -> bool:
         case Tagged() | Chosen() if isinstance(value, Unknown):
             return _is_unknown_there(node, value)
         case Tagged(_, variants):
-            return any(type(value) is cls for _, cls in variants)
+            return any(value.__class__ is cls for _, cls in variants)
         case Chosen(_, options) | AnyOf(options):
             return any(fits(option, value) for option in options)
         case _:

@@ -50,7 +50,7 @@ _ANSWERS: dict[type, type] = {
 
 @UP.step(*_ANSWERS)
 def _started_up(value: _Started) -> Any:
-    target = _ANSWERS[type(value)]
+    target = _ANSWERS[value.__class__]
     return UP.carry(value, target, used=("modes", "models", "config_options"), config_options=_options_of(value))
 
 

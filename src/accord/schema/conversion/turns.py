@@ -28,7 +28,7 @@ def _message(value: v2.UserMessage | v2.AgentMessage | v2.AgentThought) -> Sever
     what = type(value).__name__
     if not value.content or value.meta is None:
         DOWN.refuse(what, "only content can be added to a message: it cannot be replaced or cleared")
-    return Several(DOWN.carry(value, _CHUNKS[type(value)], content=block) for block in DOWN.one(value.content))
+    return Several(DOWN.carry(value, _CHUNKS[value.__class__], content=block) for block in DOWN.one(value.content))
 
 
 @DOWN.step(v2.UpdateSessionNotification)

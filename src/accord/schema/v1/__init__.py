@@ -146,11 +146,15 @@ if TYPE_CHECKING:
         MessageMcpResponse as MessageMcpResponse,
     )
     from accord.schema.v1.mcp_connections import (
+        AnyMcpNotification as AnyMcpNotification,
+        AnyMcpRequest as AnyMcpRequest,
         ConnectMcpRequest as ConnectMcpRequest,
         ConnectMcpResponse as ConnectMcpResponse,
         DisconnectMcpRequest as DisconnectMcpRequest,
         DisconnectMcpResponse as DisconnectMcpResponse,
         McpConnectionId as McpConnectionId,
+        McpConnectionNotification as McpConnectionNotification,
+        McpConnectionRequest as McpConnectionRequest,
     )
     from accord.schema.v1.messages import (
         AgentMessageChunk as AgentMessageChunk,
@@ -418,7 +422,8 @@ _TOPICS = {
         McpServerSse McpServerStdio MessageMcpNotification MessageMcpRequest MessageMcpResponse
     """,
     "mcp_connections": """
-        ConnectMcpRequest ConnectMcpResponse DisconnectMcpRequest DisconnectMcpResponse McpConnectionId
+        AnyMcpNotification AnyMcpRequest ConnectMcpRequest ConnectMcpResponse DisconnectMcpRequest
+        DisconnectMcpResponse McpConnectionId McpConnectionNotification McpConnectionRequest
     """,
     "messages": "AgentMessageChunk AgentThoughtChunk ContentChunk MessageId UserMessageChunk",
     "models": "ModelId ModelInfo SessionModelState",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, NewType, TypeAlias
 
+from accord.masking import MASK, mask_urls
 from accord.schema.base import Model, Request, Tolerant, ValidItems, unstable, words
 
 ProviderId = NewType("ProviderId", str)
@@ -51,6 +52,10 @@ class SetProviderRequest(Request[SetProviderResponse], method="providers/set", u
     api_type: LlmProtocol
     base_url: str
     headers: dict[str, str] = {}
+
+    def __repr__(self) -> str:
+        url, names = mask_urls(self.base_url), dict.fromkeys(self.headers, MASK)
+        return f"SetProviderRequest({self.provider_id!r}, {self.api_type!r}, {url!r}, headers={names})"
 
 
 @unstable

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Annotated, Literal, NewType, TypeAlias
 
 from accord.schema.base import (
+    Json,
     Model,
     NullAsDefault,
     Request,
@@ -265,9 +266,13 @@ class SetSessionConfigOptionRequest(Request[SetSessionConfigOptionResponse], met
 
     @classmethod
     def of(
-        cls, session_id: SessionId, config_id: SessionConfigId, value: SessionConfigValueId | bool
+        cls,
+        session_id: SessionId,
+        config_id: SessionConfigId,
+        value: SessionConfigValueId | bool,
+        meta: dict[str, Json] | None = None,
     ) -> SetSessionConfigOptionRequest:
-        return cls(session_id, config_id, value, "boolean" if isinstance(value, bool) else None)
+        return cls(session_id, config_id, value, "boolean" if isinstance(value, bool) else None, meta=meta)
 
     def __post_init__(self) -> None:
         if (self.type == "boolean") != isinstance(self.value, bool):

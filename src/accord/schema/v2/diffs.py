@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, TypeAlias
 
-from accord.schema.base import Model, Open, Tolerant, ValidItems, words
+from accord.schema.base import Model, Open, Tolerant, Unknown, ValidItems, words
 from accord.schema.v2 import git_patch
 from accord.schema.v2.content import MediaType
 from accord.schema.v2.protocol import AbsolutePath
@@ -75,3 +75,30 @@ class Diff(Model, tag_field="type", tag="diff"):
         """The diff of one text file: its whole text before (None for a new file) and after."""
         change = DiffAdd(path, "text") if old_text is None else DiffModify(path, "text")
         return cls([change], DiffPatch("git_patch", git_patch.write(path, old_text, new_text)))
+
+    @property
+    def summary(self) -> list[str]:
+        """What happened to each file, a line each; for a diff without a patch.
+
+        >>> Diff([DiffAdd("/a"), DiffMove("/b", "/c")]).summary
+        ['added /a', 'moved /b to /c']
+        """
+        return [_line(change) for change in self.changes]
+
+
+def _line(change: DiffChange) -> str:
+    if isinstance(change, Unknown):
+        return change.tag
+    done = _DONE[type(change)]
+    if isinstance(change, DiffPathPairChange):
+        return f"{done} {change.old_path} to {change.path}"
+    return f"{done} {change.path}"
+
+
+_DONE: dict[type, str] = {
+    DiffAdd: "added",
+    DiffDelete: "deleted",
+    DiffModify: "modified",
+    DiffMove: "moved",
+    DiffCopy: "copied",
+}

@@ -18,8 +18,8 @@ class PromptResponse(Model):
     message_id: MessageId
 
 
-class PromptRequest(Request[PromptResponse], method="session/prompt"):
-    """Send a message of the user."""
+class PromptRequest(Request[PromptResponse], method="session/prompt", patient=True):
+    """Send a message of the user; the answer comes when it has its place, which may be after other work."""
 
     session_id: SessionId
     prompt: list[ContentBlock]

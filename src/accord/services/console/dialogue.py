@@ -113,7 +113,11 @@ def _typed(text: str) -> str:
 def _permission(question: PermissionQuestion, room: Room, width: int) -> str:
     call, command = question.tool_call, question.command
     frame = _frame("An agent asks for permission", question.session, room, width)
+    if question.asked is not None and question.asked != call.title:
+        frame.item("asks      ", question.asked)
     frame.item(f"wants to  {label(call.kind, SHORT)}: ", call.title)
+    if question.description:
+        frame.text("says    ", question.description)
     frame.texts("file    ", [str(path) for path in question.paths])
     if command is not None:
         frame.text("command ", command if isinstance(command, str) else shlex.join(command))

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Awaitable
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, Any, cast
 
 from accord.arguments import check_callable, wrong_type
 from accord.engine.handlers import Handlers
@@ -26,6 +28,9 @@ from accord.services.permissions.subject import must_be_judgeable
 from accord.services.questions import OpenQuestions, TurnCancelledError
 from accord.services.service import ServedSession, Service, SessionOf
 from accord.tasks import log
+
+if TYPE_CHECKING:
+    from accord.schema import v2
 
 
 class Permissions(Service):
@@ -74,6 +79,31 @@ class Permissions(Service):
             session = session_of(request.session_id)
             question = PermissionQuestion(session, session.fold(request.tool_call), request.options)
             return await self.answer(question)
+
+    def register_v2(self, handlers: Handlers, session_of: SessionOf) -> None:
+        """Handle `session/request_permission` of version 2."""
+        from accord.schema import v2
+
+        # Not `async`: `deciding` begins where the request arrives, before anything that comes after it.
+        @handlers.on(v2.RequestPermissionRequest)
+        def answer(request: v2.RequestPermissionRequest) -> Awaitable[v2.RequestPermissionResponse]:
+            return self._answered_v2(request, session_of, self.deciding())
+
+    def deciding(self) -> AbstractContextManager[Any]:
+        """A context for one decision, entered by the caller of `answer` in version 2."""
+        return nullcontext()
+
+    async def _answered_v2(
+        self, request: v2.RequestPermissionRequest, session_of: SessionOf, deciding: AbstractContextManager[Any]
+    ) -> v2.RequestPermissionResponse:
+        from accord.services.permissions.asked_in_v2 import question_of, response_of
+
+        with deciding:
+            try:
+                return response_of(await self.answer(question_of(request, session_of(request.session_id))))
+            except asyncio.CancelledError:
+                # prompt-lifecycle, Cancellation: the agent withdraws its question, and is answered all the same.
+                return response_of(v1.RequestPermissionResponse.cancelled())
 
     def turn_cancelled(self, session: ServedSession) -> None:
         """Answer the open questions of the session with `cancelled`."""

@@ -6,12 +6,15 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from accord.schema import v1
 from accord.services.permissions.subject import command_of, paths_of
 from accord.services.service import ServedSession
 from accord.state import ToolCallState
+
+if TYPE_CHECKING:
+    from accord.schema import v2
 
 Choice: TypeAlias = "v1.PermissionOption | str | bool | None"
 """An answer: an option or its id; True for allow (once, if that is offered); False or None for reject."""
@@ -30,9 +33,24 @@ class PermissionQuestion:
     session: ServedSession
     """The session that the tool call belongs to."""
     tool_call: ToolCallState
-    """The tool call, with all of its updates so far."""
+    """The tool call, with all of its updates so far.
+
+    An agent of version 2 may ask about a command, or by a title alone. Then this stands for a tool call: it has the
+    question's title, and the command as its input, and is not in the session's state.
+    """
     options: Sequence[v1.PermissionOption]
     """The answers that the agent offers."""
+    asked: str | None = None
+    """The question's own title, which agents of version 2 send; `title` has what to show in either version."""
+    description: str | None = None
+    """More about the question; None from agents of version 1."""
+    subject: v2.RequestPermissionSubject | None = None
+    """What the question is about, as an agent of version 2 says it; None if it does not, and from version 1."""
+
+    @property
+    def title(self) -> str:
+        """The question in one line: its own title, or that of its tool call."""
+        return self.tool_call.title if self.asked is None else self.asked
 
     @property
     def allow(self) -> v1.PermissionOption | None:

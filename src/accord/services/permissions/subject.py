@@ -33,7 +33,9 @@ def must_be_judgeable(tool_call: ToolCallState, options: Sequence[v1.PermissionO
     """Raise RequestError (-32602) for a request above a bound."""
     if len(options) > OPTIONS:
         raise _too_much("options", len(options), OPTIONS, "offer fewer")
-    files = len(tool_call.locations) + sum(isinstance(part, v1.Diff) for part in tool_call.content)
+    files = len(tool_call.locations) + sum(
+        isinstance(part, v1.Diff) or len(list(_changed(part))) for part in tool_call.content
+    )
     if files > FILES:
         raise _too_much("files", files, FILES, "ask about fewer files at once")
     for path in _named(tool_call):
@@ -87,6 +89,17 @@ def _named(tool_call: ToolCallState) -> Iterator[str]:
     for part in tool_call.content:
         if isinstance(part, v1.Diff):
             yield part.path
+        else:
+            yield from _changed(part)
+
+
+def _changed(part: object) -> Iterator[str]:
+    """The files that a diff of version 2 names; none for anything else."""
+    changes: Sequence[object] = getattr(part, "changes", ())
+    for change in changes:
+        for name in ("old_path", "path"):
+            if isinstance(path := getattr(change, name, None), str):
+                yield path
 
 
 def _must_be_a_path(path: str) -> None:

@@ -112,6 +112,23 @@ class Terminal:
                 return
             await self._changed.wait()
 
+    async def follow_bytes(self) -> AsyncIterator[tuple[bytes, bool]]:
+        """The output as bytes, as it arrives, until the command has ended and its pipe is closed.
+
+        Each chunk comes with whether it replaces all before it, because output between them was dropped.
+        """
+        position = 0
+        while True:
+            self._changed.clear()
+            data, begins = self._tail.read_from(position)
+            is_whole, position = begins > position, self._tail.total
+            if data:
+                yield data, is_whole
+            if self._tail.ended and position == self._tail.total:
+                await self._exited.wait()  # a pipe may close a moment before its process ends
+                return
+            await self._changed.wait()
+
     async def kill(self) -> None:
         """End the command and everything that it started. Its output is kept."""
         await self._group.stop(GRACE)

@@ -1,0 +1,158 @@
+"""Our HTTP/1.1 and WebSocket readers beside libraries: processor time for one message, each way.
+
+    pip install httptools h11 wsproto
+    python -m benchmarks.http_libraries
+
+Each row reads or writes the same bytes, whole, as nearly all messages arrive. The figures are microseconds of processor
+time, the best of several rounds. docs/http-libraries.md holds a recorded run and what follows from it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from accord.http import h1
+from accord.transports.websocket_frames import Frames, masking, texts
+
+ROUNDS, EACH = 7, 4_000
+LIMIT = 1 << 20
+
+BODY = (
+    b'{"jsonrpc":"2.0","id":7,"method":"session/prompt","params":{"sessionId":"0123456789abcdef",'
+    b'"prompt":[{"type":"text","text":"What is in here?"}]}}'
+)
+REQUEST = (
+    b"POST /acp HTTP/1.1\r\nhost: 127.0.0.1:8000\r\ncontent-type: application/json\r\n"
+    b"accept: application/json, text/event-stream\r\nacp-connection-id: IYWbKqhvYdVQlC0sS0xg\r\n"
+    b"acp-protocol-version: 1\r\nacp-session-id: 0123456789abcdef\r\naccord-message: 12\r\ncontent-length: %d\r\n\r\n"
+    % len(BODY)
+)
+UPDATE = (
+    b'{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"0123456789abcdef","update":'
+    b'{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"a few words of text"}}}}'
+)
+
+
+def ours_http() -> Sequence[Callable[[], object]]:
+    data = REQUEST + BODY
+
+    def read() -> object:
+        end = data.find(b"\r\n\r\n")
+        head = h1.request_head(data[: end + 2])
+        body = h1.body_of_request(head)
+        return head, body.feed(data[end + 4 :])
+
+    return (read,)
+
+
+def httptools_http() -> Sequence[Callable[[], object]]:
+    library: Any = importlib.import_module("httptools")
+
+    class Request:
+        def __init__(self) -> None:
+            self.fields: list[tuple[bytes, bytes]] = []
+            self.body = self.url = b""
+
+        def on_url(self, url: bytes) -> None:
+            self.url += url
+
+        def on_header(self, name: bytes, value: bytes) -> None:
+            self.fields.append((name.lower(), value))
+
+        def on_body(self, body: bytes) -> None:
+            self.body += body
+
+    def read() -> object:
+        request = Request()
+        parser = library.HttpRequestParser(request)
+        parser.feed_data(REQUEST + BODY)
+        return parser.get_method(), parser.get_http_version(), request
+
+    return (read,)
+
+
+def h11_http() -> Sequence[Callable[[], object]]:
+    library: Any = importlib.import_module("h11")
+
+    def read() -> object:
+        connection = library.Connection(library.SERVER)
+        connection.receive_data(REQUEST + BODY)
+        events: list[Any] = []
+        while not events or type(events[-1]) is not library.EndOfMessage:
+            events.append(connection.next_event())
+        return events
+
+    return (read,)
+
+
+def ours_websocket() -> Sequence[Callable[[], object]]:
+    mask = masking()
+    incoming = texts([UPDATE], mask)
+    frames = Frames(LIMIT, masked=True)
+    return lambda: frames.feed(incoming), lambda: texts([UPDATE])
+
+
+def websockets_websocket() -> Sequence[Callable[[], object]]:
+    library: Any = importlib.import_module("websockets.protocol")
+    connection = library.Protocol(library.Side.SERVER, state=library.State.OPEN, max_size=LIMIT)
+    incoming = texts([UPDATE], masking())
+
+    def read() -> object:
+        connection.receive_data(incoming)
+        return connection.events_received()
+
+    def write() -> object:
+        connection.send_text(UPDATE)
+        return connection.data_to_send()
+
+    return read, write
+
+
+def wsproto_websocket() -> Sequence[Callable[[], object]]:
+    library: Any = importlib.import_module("wsproto.connection")
+    events: Any = importlib.import_module("wsproto.events")
+    connection = library.Connection(library.ConnectionType.SERVER)
+    incoming = texts([UPDATE], masking())
+    text = UPDATE.decode()
+
+    def read() -> object:
+        connection.receive_data(incoming)
+        return list(connection.events())
+
+    return read, lambda: connection.send(events.TextMessage(text))
+
+
+def cost(work: Callable[[], object]) -> float:
+    """Microseconds of processor time for one call."""
+    best = float("inf")
+    for _ in range(ROUNDS):
+        before = time.process_time()
+        for _ in range(EACH):
+            work()
+        best = min(best, time.process_time() - before)
+    return best / EACH * 1e6
+
+
+def show(what: str, library: str, make: Callable[[], Sequence[Callable[[], object]]]) -> None:
+    try:
+        made = make()
+    except ImportError as missing:
+        print(f"| {what} | {library} | not installed: {missing.name} |")
+        return
+    for way, work in zip(("read", "write"), made, strict=False):
+        print(f"| {what}, {way} | {library} | {cost(work):.1f} |")
+
+
+def main() -> None:
+    print("| message | reader | µs |\n|---|---|---|")
+    for name, make_http in ("ours", ours_http), ("httptools", httptools_http), ("h11", h11_http):
+        show("a POST over HTTP/1.1", name, make_http)
+    for name, make in ("ours", ours_websocket), ("websockets", websockets_websocket), ("wsproto", wsproto_websocket):
+        show("an update over WebSocket", name, make)
+
+
+if __name__ == "__main__":
+    main()

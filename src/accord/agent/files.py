@@ -1,0 +1,71 @@
+"""`turn.files`: the files of a session: the client's where it lends them, else those of the agent's machine.
+
+A client that lends files has unsaved edits, so its files come first. Without it, the files of the agent's machine are
+read and written by the same service that a client would lend: only inside the session's folders, with the same errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from os import PathLike
+from typing import Any, TypeVar
+
+from accord.agent.paths import check_line
+from accord.agent.remote_client import RemoteClient
+from accord.arguments import check_text
+from accord.errors import PeerError, RequestError
+from accord.schema import v1
+from accord.schema.base import Request
+from accord.services.files.files import Files
+from accord.services.service import ServedSession
+
+T = TypeVar("T")
+
+_DISK = Files()
+"""The files of this machine. It keeps what it needs by session."""
+
+
+class TurnFiles:
+    """The files of a session, as one turn reads and writes them.
+
+    >>> async def upper(turn):
+    ...     text = await turn.files.read("notes.txt")
+    ...     await turn.files.write("notes.txt", text.upper())
+    """
+
+    def __init__(self, session: ServedSession, client: RemoteClient) -> None:
+        self._session = session
+        self._client = client
+
+    async def read(self, path: str | PathLike[str], *, line: int | None = None, limit: int | None = None) -> str:
+        """A file's text, or `limit` lines of it from `line` (1-based) on.
+
+        A relative path starts at `cwd`. Raises PeerError for a file that does not exist, cannot be read, or is outside
+        the session's folders.
+        """
+        if self._client.can_read_files:
+            return await self._client.read_text_file(path, line=line, limit=limit)
+        check_line(line)
+        reading = _DISK.read(self._session, self._resolve(path), line, limit)
+        return await _as_answered(v1.ReadTextFileRequest, reading)
+
+    async def write(self, path: str | PathLike[str], text: str) -> None:
+        """Write a file; it is created where it is missing. Raises PeerError as `read` does."""
+        check_text("turn.files.write()", text)
+        if self._client.can_write_files:
+            await self._client.write_text_file(path, text)
+        else:
+            await _as_answered(v1.WriteTextFileRequest, _DISK.write(self._session, self._resolve(path), text))
+
+    def _resolve(self, path: str | PathLike[str]) -> str:
+        return str(self._session.cwd / path)
+
+
+async def _as_answered(message: type[Request[Any]], work: Awaitable[T]) -> T:
+    """Do this; its errors are those that a client would answer with."""
+    try:
+        return await work
+    except RequestError as error:
+        refusal = PeerError(message.__method__, error.code, error.message, error.data)
+        refusal.safe_to_tell = True  # a RequestError is made to be told
+        raise refusal from error

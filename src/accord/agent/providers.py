@@ -1,0 +1,140 @@
+"""Providers: where an agent's models are, as its author offers them and as each client configures them.
+
+    Agent.provider ─▶ Provider                      the author's: its id, the kinds of API, the default
+    providers/set  ─▶ ConnectionProviders.current   one connection's: an Endpoint for each, or None while disabled
+    prompt         ─▶ Turn.provider                 what was in force when the turn began
+
+An agent may serve many clients in one process, and each decides only for itself. So what a client has set belongs to
+its connection: it is kept in memory, and gone with it. `current` is replaced as a whole, so a turn keeps what it began
+with by a reference.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from accord.arguments import check_callable, registered_once, shortened
+from accord.endpoints import Endpoint
+from accord.engine.handlers import Handlers
+from accord.errors import RequestError
+from accord.schema import v1
+
+log = logging.getLogger("accord")
+
+Current: TypeAlias = "Mapping[str, Endpoint | None]"
+"""The endpoint of each provider; None for one that is disabled or was never configured."""
+
+
+class Provider:
+    """A source of models that clients may configure; `Agent.provider` returns it.
+
+    main = agent.provider("main", supports=["anthropic"], default=accord.Endpoint("anthropic", URL, HEADERS))
+
+
+    @main.check
+    async def check(endpoint: accord.Endpoint) -> bool:
+        return await answers(endpoint)
+    """
+
+    def __init__(self, id: str, supports: Sequence[str], *, required: bool, default: Endpoint | None) -> None:  # noqa: A002
+        self.id = id
+        """The provider's id, by which clients and `turn.provider` name it."""
+        self.supports = tuple(supports)
+        """The kinds of API that it may have."""
+        self.required = required
+        """Whether clients may not disable it."""
+        self.default = default
+        """The endpoint while no client has set one."""
+        self._check: Callable[[Endpoint], Any] | None = None
+
+    def __repr__(self) -> str:
+        return f"Provider({self.id!r}, supports={list(self.supports)}, required={self.required})"
+
+    def check(self, function: Callable[[Endpoint], Any]) -> Callable[[Endpoint], Any]:
+        """Let this function look at an endpoint before it is in force.
+
+        It refuses it by returning False, or with a `RequestError`. What it logs may end up anywhere, so it should not
+        log headers.
+        """
+        check_callable("provider.check()", function)
+        registered_once(f"the check of provider {self.id!r}", self._check, function)
+        self._check = function
+        return function
+
+
+async def _accept(provider: Provider, endpoint: Endpoint) -> None:
+    """Raise RequestError unless this endpoint may be used; no error holds a header's value."""
+    if endpoint.api_type not in provider.supports:
+        raise RequestError.invalid_params(
+            f"provider {provider.id!r} has no API of type {shortened(endpoint.api_type)!r}; "
+            f"it has {', '.join(provider.supports)}",
+            path="$.apiType",
+        )
+    check = provider._check  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    if check is None:
+        return
+    try:
+        result = check(endpoint)
+        accepted = await result if inspect.isawaitable(result) else result
+    except RequestError as error:
+        raise RequestError(error.code, endpoint.hidden(error.message), error.data) from None
+    except Exception as error:
+        # No traceback: the texts of the errors that led to this one may hold a header's value.
+        reason = endpoint.hidden(f"{type(error).__name__}: {error}")
+        log.error("the check of provider %s failed: %s", provider.id, reason)  # noqa: TRY400
+        raise RequestError.internal("The endpoint of the provider could not be checked") from None
+    if accepted is False:
+        raise RequestError.invalid_params("The agent does not accept this endpoint for the provider")
+
+
+class ConnectionProviders:
+    """An agent's providers, as the client of one connection has configured them."""
+
+    def __init__(self, providers: Sequence[Provider]) -> None:
+        self.current: Current = {it.id: it.default for it in providers}
+        self._providers = {it.id: it for it in providers}
+        self._changing = asyncio.Lock()
+
+    def register(self, handlers: Handlers) -> None:
+        handlers.on(v1.ListProvidersRequest)(self.list)
+        handlers.on(v1.SetProviderRequest)(self.set)
+        handlers.on(v1.DisableProviderRequest)(self.disable)
+
+    def list(self, _: v1.ListProvidersRequest) -> v1.ListProvidersResponse:
+        return v1.ListProvidersResponse([self._info(it) for it in self._providers.values()])
+
+    def _info(self, provider: Provider) -> v1.ProviderInfo:
+        endpoint = self.current[provider.id]
+        # custom-llm-endpoint: headers are never told, because they hold credentials.
+        current = None if endpoint is None else v1.ProviderCurrentConfig(endpoint.api_type, endpoint.base_url)
+        return v1.ProviderInfo(v1.ProviderId(provider.id), list(provider.supports), provider.required, current)
+
+    async def set(self, request: v1.SetProviderRequest) -> None:
+        provider = self._providers.get(request.provider_id)
+        if provider is None:
+            known = ", ".join(self._providers)
+            raise RequestError.invalid_params(
+                f"unknown provider {shortened(request.provider_id)!r}; this agent has {known}", path="$.providerId"
+            )
+        try:
+            endpoint = Endpoint(request.api_type, request.base_url, request.headers)
+        except ValueError as error:
+            raise RequestError.invalid_params(str(error)) from None
+        async with self._changing:  # one after the other, so that the last one asked for counts
+            await _accept(provider, endpoint)
+            self.current = {**self.current, provider.id: endpoint}
+
+    async def disable(self, request: v1.DisableProviderRequest) -> None:
+        provider = self._providers.get(request.provider_id)
+        if provider is None:
+            return  # the proposal: success, as it is not in use
+        if provider.required:
+            raise RequestError.invalid_params(
+                f"provider {provider.id!r} is required and cannot be disabled", path="$.providerId"
+            )
+        async with self._changing:
+            self.current = {**self.current, provider.id: None}

@@ -1,0 +1,212 @@
+"""The replay of a session: the fewest updates that amount to its record, in the version that the client speaks.
+
+    entries ──▶ Survey                     until which entry each thing changes
+    entries ──▶ Replay.add ──▶ Replay.now  what is final by now, in the order in which it began
+                Replay.rest                at the end: the rest, plans and settings
+
+Each message is told once and whole, so a replay is as long as the conversation, however small the chunks were. A long
+message is told in parts: clients limit the length of a line. Everything keeps its id. What was told is dropped, so a
+replay holds little more than what has begun and is not final.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from accord.agent import replay_v1
+from accord.agent.entries import Version
+from accord.agent.folded_record import FoldedRecord
+from accord.agent.survey import Key, Survey
+from accord.capabilities import Capabilities, updates_that_need
+from accord.schema import v1
+from accord.schema.base import Unknown
+from accord.schema.hints import Tagged, node_of
+from accord.state import Message, SessionState, ToolCallState
+from accord.state.values import Update
+
+PART = 256 * 1024
+"""Characters of a message from which on it is told in parts."""
+
+
+class Writer(Protocol):
+    """What `replay_v1` and `replay_v2` have in common: the updates of one version."""
+
+    def message(self, told: Message, content: Sequence[v1.ContentBlock], *, first: bool) -> Iterator[Any]: ...
+    def whole_message(self, told: Message) -> Iterator[Any]: ...
+    def tool_call(self, call: ToolCallState, state: SessionState) -> Any: ...
+    def thing(self, key: Key, state: SessionState) -> list[Any]: ...
+    def ending(self, record: FoldedRecord) -> Iterator[Any]: ...
+    def closing(self, calls: Sequence[v1.ToolCallId], terminals: Sequence[v1.TerminalId]) -> list[Any]: ...
+
+
+class Replay:
+    """One replay of a record, while its entries are read for the second time."""
+
+    def __init__(self, survey: Survey, version: Version, capabilities: Capabilities) -> None:
+        self._survey = survey
+        self._version: Version = version
+        self._capabilities = capabilities
+        self._writer = _writer(version)
+        self._record = FoldedRecord()
+        self._read = 0
+        """How many entries were read."""
+        self._next = 0
+        """The number in the record's order of what is told next."""
+        self._told = 0
+        """How many entries of the timeline were told and not yet dropped."""
+        self._is_in_part = False
+        """Whether the first part of the next message was told."""
+        self._open: list[v1.ToolCallId] = []
+        """The tool calls that were told and are not finished."""
+
+    @property
+    def state(self) -> SessionState:
+        """What the entries amount to that were read and not dropped."""
+        return self._record.state
+
+    def add(self, update: Update) -> None:
+        """Read the next entry."""
+        self._record.add(update)
+        self._read += 1
+
+    def now(self) -> Iterator[Any]:
+        """The updates for what is final by now."""
+        yield from self._fitting(self._final())
+
+    def rest(self) -> Iterator[Any]:
+        """The updates for the rest, after the last entry."""
+        yield from self._fitting(self._final())
+        yield from self._fitting(self._writer.ending(self._record))
+        if self._version == 1 and not self._capabilities.has(_needs()[v1.PlanUpdate]):
+            plan = replay_v1.plan_without_ids(self._record)
+            yield from () if plan is None else (plan,)
+
+    def closing(self, alive: Collection[str] = ()) -> list[Any]:
+        """Updates that close what a crash has left open, after the rest; what is alive still runs."""
+        calls = [it for it in self._open if it not in alive]
+        terminals = self._record.state.terminals.values()
+        return self._writer.closing(calls, [it.id for it in terminals if it.exit_status is None and it.id not in alive])
+
+    def _final(self) -> Iterator[Any]:
+        order = self._record.order
+        while self._next < len(order):
+            place = order[self._next]
+            if isinstance(place, int):
+                if (updates := self._entry(place)) is None:
+                    yield from self._part(place)
+                    break
+                yield from updates
+                self._told += 1
+                self._is_in_part = False
+            elif isinstance(place, Unknown):
+                yield place
+            elif self._is_final(place):
+                yield from self._writer.thing(place, self._record.state)
+            else:
+                break
+            self._next += 1
+        if self._told:
+            self._record.state.forget(self._told)
+            self._told = 0
+
+    def _is_final(self, key: Key) -> bool:
+        return self._survey.last.get(key, -1) < self._read
+
+    # The timeline
+
+    def _entry(self, place: int) -> Iterator[Any] | None:
+        """The updates for an entry of the timeline; None if it is not final."""
+        [entry] = self._record.state.between(place, place + 1)
+        if isinstance(entry, Message):
+            return self._message(self._named(entry, place)) if self._is_final_message(entry, place) else None
+        return self._tool_call(entry) if self._is_final(("call", entry.id)) else None
+
+    def _is_final_message(self, message: Message, place: int) -> bool:
+        if message.id is not None:
+            return self._is_final((message.speaker, message.id))
+        # A chunk without an id continues the message that began last.
+        return place + 1 < len(self._record.state) or self._read == self._survey.count
+
+    def _message(self, message: Message) -> Iterator[Any]:
+        if self._is_in_part or len(message.text) >= PART:
+            return self._writer.message(message, _in_parts(message.content), first=not self._is_in_part)
+        return self._writer.whole_message(message)
+
+    def _part(self, place: int) -> Iterator[Any]:
+        """What there is of a long message that is not final, but will only grow."""
+        [entry] = self._record.state.between(place, place + 1)
+        if not isinstance(entry, Message):
+            return
+        if entry.id is not None and self._survey.replaced.get((entry.speaker, entry.id), -1) >= self._read:
+            return
+        if content := self._record.state.drain(place, PART):
+            first, self._is_in_part = not self._is_in_part, True
+            yield from self._writer.message(self._named(entry, place), _in_parts(content), first=first)
+
+    def _named(self, message: Message, place: int) -> Message:
+        """This message with an id in version 2, which is the same in each replay."""
+        if self._version == 1 or message.id is not None:
+            return message
+        return msgspec.structs.replace(message, id=v1.MessageId(f"message-{place}"))
+
+    def _tool_call(self, call: ToolCallState) -> Iterator[Any] | None:
+        shown = [("terminal", it.terminal_id) for it in call.content if isinstance(it, v1.Terminal)]
+        if not all(map(self._is_final, shown)):
+            return None
+        if not call.is_finished:
+            self._open.append(call.id)
+        return iter([self._writer.tool_call(call, self._record.state)])
+
+    # What this client takes
+
+    def _fitting(self, updates: Iterator[Any]) -> Iterator[Any]:
+        for update in updates:
+            if isinstance(update, Unknown):
+                # An unknown update of one version may have a meaning in the other, which its sender did not mean.
+                fits = update.tag not in _tags(self._version)
+            else:
+                needed = _needs().get(update.__class__) if self._version == 1 else None
+                fits = needed is None or self._capabilities.has(needed)
+            if fits:
+                yield update
+
+
+def _in_parts(content: Sequence[v1.ContentBlock]) -> list[v1.ContentBlock]:
+    """These blocks, with long plain text in several."""
+    parts: list[v1.ContentBlock] = []
+    for block in content:
+        if isinstance(block, v1.TextContent) and block.annotations is None and block.meta is None:
+            parts += [v1.TextContent(block.text[at : at + PART]) for at in range(0, len(block.text), PART)]
+        else:
+            parts.append(block)
+    return parts
+
+
+def _writer(version: Version) -> Writer:
+    if version == 1:
+        return replay_v1
+    from accord.agent import replay_v2
+
+    return replay_v2
+
+
+@functools.cache
+def _needs() -> dict[type, str]:
+    return updates_that_need(v1.SessionNotification)
+
+
+@functools.cache
+def _tags(version: Version) -> frozenset[str]:
+    """The tags of the updates that this version knows."""
+    union: Any = v1.SessionUpdate
+    if version == 2:
+        from accord.schema import v2
+
+        union = v2.SessionUpdate
+    node = node_of(union)
+    assert isinstance(node, Tagged)
+    return frozenset(tag for tag, _ in node.variants)

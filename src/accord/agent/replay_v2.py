@@ -1,0 +1,196 @@
+"""Replays a record to a client that speaks version 2.
+
+Each message comes whole, each tool call, terminal and compaction as one update, with the ids that they have. The client
+may still hold what it saw before, so a replayed update resets what it is about: fields without a value are `null`.
+What version 2 cannot say is said in other words, or left out:
+
+| in the record | in version 2 |
+|---|---|
+| a message without an id | gets one: `message-` and its place in the conversation |
+| the plan of version 1 | the plan `main` |
+| a terminal that the client of version 1 had | a terminal without output: the record does not have it |
+| a mode that is no config option | left out: the answer to `session/resume` has the option |
+| a diff that deletes a file and adds text | left out |
+| a key of `_meta` with the value `null` | left out: in version 2 it removes the key |
+| values out of bounds, such as a priority above 1 | left out, with what version 2 requires of the rest |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+from msgspec import UNSET
+
+from accord.agent.folded_record import FoldedRecord
+from accord.agent.survey import Key
+from accord.errors import ConversionError, DecodeError
+from accord.schema import codec, v1, v2
+from accord.schema.base import Unknown
+from accord.schema.conversion import to_v2
+from accord.state import Compaction, Message, SessionMessageState, SessionState, Subagent, ToolCallState
+from accord.state.terminals import TerminalState
+
+_WHOLE = {"user": v2.UserMessage, "agent": v2.AgentMessage, "thought": v2.AgentThought}
+_CHUNKS = {"user": v2.UserMessageChunk, "agent": v2.AgentMessageChunk, "thought": v2.AgentThoughtChunk}
+
+
+def message(told: Message, content: Sequence[v1.ContentBlock], *, first: bool) -> Iterator[Any]:
+    """Chunks with this content, which is part of a message; before the first, what the client may hold is cleared."""
+    if first:
+        yield _WHOLE[told.speaker](_id(told), [], meta=told.meta)
+    for block in blocks(content):
+        yield _CHUNKS[told.speaker](block, _id(told))
+
+
+def whole_message(told: Message) -> Iterator[Any]:
+    """A message that is told at once."""
+    yield _WHOLE[told.speaker](_id(told), blocks(told.content), meta=told.meta)
+
+
+def _id(told: Message) -> v2.MessageId:
+    assert told.id is not None
+    return told.id
+
+
+def block(value: Any) -> v2.ContentBlock | None:
+    """This block in version 2; None if it has no valid form there."""
+    if isinstance(value, v1.TextContent) and value.annotations is None:
+        return v2.TextContent(value.text, meta=value.meta)
+    try:
+        found: v2.ContentBlock = codec.convert(codec.plain(value), v2.ContentBlock)
+    except DecodeError:
+        return None
+    return found
+
+
+def blocks(values: Sequence[Any]) -> list[v2.ContentBlock]:
+    """These blocks in version 2."""
+    return [fitting for value in values if (fitting := block(value)) is not None]
+
+
+def tool_call(call: ToolCallState, state: SessionState) -> v2.ToolCallProgress:  # noqa: ARG001
+    """A tool call as it is now."""
+    places: list[v2.ToolCallLocation] = []
+    for place in call.locations:
+        line = place.line if place.line is None or place.line >= 1 else None
+        places.append(v2.ToolCallLocation(place.path, line, meta=place.meta))
+    return v2.ToolCallProgress(
+        call.id,
+        call.title or None,
+        call.kind,
+        call.status,
+        [fitting for item in call.content if (fitting := _item(item)) is not None],
+        places,
+        call.raw_input,
+        call.raw_output,
+        call.name,
+        call.capabilities,
+        meta=call.meta,
+    )
+
+
+def _item(item: Any) -> v2.ToolCallContent | None:
+    match item:
+        case v1.Content(content=content):
+            fitting = block(content)
+            return None if fitting is None else v2.Content(fitting, meta=item.meta)
+        case v1.Diff():
+            try:
+                return cast("v2.ToolCallContent", to_v2(item))
+            except ConversionError:
+                return None
+        case _:
+            return cast("v2.ToolCallContent", item)
+
+
+# What else has an id
+
+
+def thing(key: Key, state: SessionState) -> list[Any]:
+    """Something else that has an id."""
+    kind, name = key
+    if kind == "terminal":
+        return [_terminal(state.terminals[v1.TerminalId(name)])]
+    if kind == "compaction":
+        return [_compaction(state.compactions[v1.CompactionId(name)])]
+    if kind == "subagent":
+        return [_subagent(state.subagents[v1.SessionId(name)])]
+    return [_session_message(state.session_messages[v1.MessageId(name)])]
+
+
+def _terminal(it: TerminalState) -> v2.TerminalUpdate:
+    output = v2.TerminalOutput.of(it.output) if it.output else None
+    return v2.TerminalUpdate(it.id, it.command, it.cwd, output, it.exit_status, it.size, it.capabilities, meta=it.meta)
+
+
+def _compaction(it: Compaction) -> v2.CompactionUpdate:
+    return v2.CompactionUpdate(it.id, it.status, blocks(it.summary), it.error, meta=it.meta)
+
+
+def _subagent(it: Subagent) -> v2.SubagentUpdate:
+    return v2.SubagentUpdate(
+        it.session_id,
+        it.title,
+        it.description,
+        it.capabilities,
+        _state(it),
+        it.cwd,
+        it.additional_directories,
+        meta=it.meta,
+    )
+
+
+def _state(it: Subagent) -> v2.StateUpdate | None:
+    if it.state is None or isinstance(it.state, Unknown):
+        return it.state
+    plain = {**codec.plain(it.state), **({} if it.background is None else {"background": codec.plain(it.background)})}
+    state: v2.StateUpdate = codec.convert(plain, v2.StateUpdate)
+    return state
+
+
+def _session_message(it: SessionMessageState) -> v2.SessionMessage:
+    return v2.SessionMessage(
+        it.id,
+        it.sender_session_id,
+        it.recipient_session_id,
+        it.sender_message_id,
+        it.recipient_message_id,
+        blocks(it.content),
+        meta=it.meta,
+    )
+
+
+# The session
+
+
+def _plans(record: FoldedRecord) -> Iterator[Any]:
+    updates = [*record.plans.values()]
+    if record.plan is not None:
+        updates.insert(len(updates) if record.state.plan_id is None else 0, record.plan)
+    for update in updates:
+        yield update if isinstance(update, v2.PlanUpdate) else to_v2(update)
+
+
+def ending(record: FoldedRecord) -> Iterator[Any]:
+    """What holds for the whole session: plans, settings, usage, title."""
+    yield from _plans(record)
+    yield from _settings(record)
+
+
+def closing(calls: Sequence[v1.ToolCallId], terminals: Sequence[v1.TerminalId]) -> list[Any]:
+    """Updates that close these tool calls and terminals: a crash has left them open."""
+    failed: list[Any] = [v2.ToolCallProgress(call_id, status="failed", capabilities=None) for call_id in calls]
+    ended = v2.TerminalExitStatus()
+    return failed + [v2.TerminalUpdate(it, exit_status=ended, capabilities=None) for it in terminals]
+
+
+def _settings(record: FoldedRecord) -> Iterator[Any]:
+    state = record.state
+    if (config := record.latest.get("config_option_update")) is not None:
+        yield config if isinstance(config, v2.ConfigOptionUpdate) else to_v2(config)
+    if (usage := state.usage) is not None:
+        yield v2.UsageUpdate(usage.used, usage.size, usage.cost, meta=usage.meta)
+    if state.title is not None or state.updated_at is not None or state.meta is not None:
+        title, at, meta = (UNSET if it is None else it for it in (state.title, state.updated_at, state.meta))
+        yield v2.SessionInfoUpdate(title, at, meta=meta)  # type: ignore[arg-type]

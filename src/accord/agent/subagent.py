@@ -1,0 +1,335 @@
+"""`RunningSubagent`: a subagent at work, as its connection sees it. The author holds its face, the `Subagent`.
+
+A subagent is a turn in a session of its own, which the client may read and, if the author allows it, cancel. What the
+author's code does with it (`say`, `tool`, `ask`, ...) is what it does with a turn; only the way out is another:
+
+    client with subagents      `OwnSession`     updates and questions go out under the subagent's id, and the session
+                                                that started it tells how the subagent stands
+    any other client           `OneToolCall`    a tool call that grows by what the subagent says; its own tool calls and
+                                                questions are those of the session that started it
+
+Updates of a subagent are kept in the record of its session (`subagent_updates`). A subagent ends with its block, and
+updates and questions end with the turn that it works in. Only the word that it has ended may still be sent then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+from msgspec import UNSET
+
+from accord.agent.connected_client import SessionClient
+from accord.agent.entries import marked
+from accord.agent.plans import SessionPlans
+from accord.agent.record import Record, encoded_update
+from accord.agent.running_turn import ASKS_THE_USER, RunningTurn, meant_by
+from accord.agent.subagent_updates import enclosed, subagent_id, update_head
+from accord.agent.told_errors import error_for
+from accord.agent.tool import Tool
+from accord.agent.updates import SessionUpdates
+from accord.agent.voices.base import Activity, End, Failure
+from accord.errors import ConnectionClosed, StoreError
+from accord.schema import v1
+from accord.schema.base import Request
+from accord.schema.v1.content import ContentBlock
+from accord.schema.v1.updates import SessionUpdate
+from accord.state.values import Update
+
+ResultT = TypeVar("ResultT")
+
+RUNNING = v1.RunningStateUpdate()
+WAITS_FOR_THE_USER = v1.RequiresActionStateUpdate()
+
+
+class Introduction(msgspec.Struct, frozen=True):
+    """What the client is told of a subagent before anything else."""
+
+    title: str
+    description: str | None
+    is_cancellable: bool
+    prompt: Sequence[ContentBlock]
+    """What the subagent is to do; empty if the author does not tell."""
+
+    def update(self, subagent: v1.SessionId) -> v1.SubagentUpdate:
+        """The update that announces the subagent."""
+        can = v1.SubagentSessionCapabilities(v1.SessionCancelCapabilities() if self.is_cancellable else None)
+        description = UNSET if self.description is None else self.description
+        return v1.SubagentUpdate(subagent, self.title, description, can, RUNNING)
+
+
+class WayOut(Protocol):
+    """How a subagent is shown to the client."""
+
+    asked: SessionClient
+    """What its requests to the client need."""
+    updates: SessionUpdates
+    """Where what outlasts the turn is sent: the end of the subagents that this one has started."""
+
+    async def begin(self, introduction: Introduction) -> None: ...
+    async def send(self, update: SessionUpdate) -> None: ...
+    async def retitle(self, title: str) -> None: ...
+    async def stand(self, state: v1.StateUpdate) -> None: ...
+    async def message(self, content: Sequence[ContentBlock], *, to_subagent: bool) -> None: ...
+    async def end(self, state: v1.IdleStateUpdate) -> None: ...
+
+
+class OwnSession:
+    """A subagent with a session of its own, for clients that show subagents."""
+
+    def __init__(self, parent: RunningTurn, subagent: v1.SessionId) -> None:
+        session = parent.session
+        client, voice = session.asked.client, session.asked.client.voice()
+        asks = client.asked_for(session.face, voice)
+        self.asked = msgspec.structs.replace(session.asked, session_id=subagent, asks=asks)
+        record = SubagentRecord(session.record, subagent)
+        self.updates = SessionUpdates(record, client.peer, session.asked.cwd, voice)
+        self.updates.known()
+        self._parent = parent
+        self._id = subagent
+
+    async def begin(self, introduction: Introduction) -> None:
+        # The announcement comes before anything that names the subagent.
+        await self._parent.send(introduction.update(self._id))
+        self._report("running")
+        if introduction.prompt:
+            await self.message(introduction.prompt, to_subagent=True)
+
+    async def send(self, update: SessionUpdate) -> None:
+        await self.updates.send(update)
+
+    async def retitle(self, title: str) -> None:
+        await self._parent.send(v1.SubagentUpdate(self._id, title))
+
+    async def stand(self, state: v1.StateUpdate) -> None:
+        await self._parent.send(v1.SubagentUpdate(self._id, state=state))
+        self._report("running" if state is RUNNING else "requires_action")
+
+    def _report(self, activity: Activity, end: End | None = None) -> None:
+        """In version 2 a subagent tells its state itself as well; the voice of version 1 makes nothing of it."""
+        update = self.updates.voice.state(activity, None, end)
+        if update is not None:
+            self.updates.report(update)
+
+    async def message(self, content: Sequence[ContentBlock], *, to_subagent: bool) -> None:
+        """Show a message between the two sessions, in both: each side has an id of its own for it."""
+        outer, inner = (v1.MessageId(self._parent.new_id("x")) for _ in range(2))
+        parent = self._parent.asked.session_id
+        blocks = list(content)
+        if to_subagent:
+            sent = v1.SessionMessage(outer, recipient_session_id=self._id, content=blocks)
+            received = v1.SessionMessage(inner, sender_session_id=parent, sender_message_id=outer, content=blocks)
+            await self._parent.send(sent)
+            await self.updates.send(received)
+        else:
+            sent = v1.SessionMessage(inner, recipient_session_id=parent, content=blocks)
+            received = v1.SessionMessage(outer, sender_session_id=self._id, sender_message_id=inner, content=blocks)
+            await self.updates.send(sent)
+            await self._parent.send(received)
+
+    async def end(self, state: v1.IdleStateUpdate) -> None:
+        error = state.error
+        failure = None if error is None else Failure(error.code, error.message, error.data)
+        self._report("idle", End(stop_reason=state.stop_reason or "end_turn", usage=state.usage, failure=failure))
+        # Also after the turn: a client must not see a subagent at work for ever.
+        await self._parent.updates.send(v1.SubagentUpdate(self._id, state=state))
+
+
+class OneToolCall:
+    """A subagent as a tool call of its session, for clients that do not know subagents."""
+
+    def __init__(self, parent: RunningTurn, as_tool: Callable[[], Tool]) -> None:
+        self.asked = parent.asked
+        self.updates = parent.updates
+        self._parent = parent
+        self._as_tool = as_tool
+        self._tool: Tool
+
+    async def begin(self, introduction: Introduction) -> None:
+        self._tool = await self._as_tool().__aenter__()
+        if introduction.prompt:
+            await self._tool.raw_input({"prompt": _text_of(introduction.prompt)})
+
+    async def send(self, update: SessionUpdate) -> None:
+        if isinstance(update, v1.AgentMessageChunk):
+            await self._grow(update.content)
+        elif isinstance(update, v1.ToolCall | v1.ToolCallProgress | v1.Notice):
+            await self._parent.send(update)
+
+    async def _grow(self, content: ContentBlock) -> None:
+        if isinstance(content, v1.TextContent):
+            await self._tool.text(content.text)
+        else:
+            await self._tool.content(content)
+
+    async def retitle(self, title: str) -> None:
+        await self._tool.retitle(title)
+
+    async def stand(self, state: v1.StateUpdate) -> None:
+        """The questions that a subagent asks are seen by themselves."""
+
+    async def message(self, content: Sequence[ContentBlock], *, to_subagent: bool) -> None:  # noqa: ARG002
+        for block in content:
+            await self._grow(block)
+
+    async def end(self, state: v1.IdleStateUpdate) -> None:
+        if state.error is not None:
+            await self._tool.fail(state.error.message)
+        elif state.stop_reason == "cancelled":
+            await self._tool.fail()
+        await self._tool.__aexit__(None, None, None)
+
+
+class RunningSubagent(RunningTurn):
+    """What one subagent runs and asks, and its end."""
+
+    __slots__ = ("_cancelling", "_open_questions", "_parent", "_task", "_way_out", "id", "is_stopped")
+
+    def __init__(self, parent: RunningTurn, subagent: v1.SessionId, way_out: WayOut) -> None:
+        super().__init__(parent.session, parent.context, parent._place)  # noqa: SLF001
+        self.id = subagent
+        self.asked, self.updates = way_out.asked, way_out.updates
+        self.plans = SessionPlans(self.updates.client_shows)
+        self.send: Callable[[SessionUpdate], Coroutine[Any, Any, None]] = way_out.send
+        self.send_given: Callable[[SessionUpdate], Coroutine[Any, Any, None]] = way_out.send
+        self._parent = parent
+        self._way_out = way_out
+        self._task: asyncio.Task[Any] | None = None
+        self._cancelling = 0
+        self.is_stopped = False
+        """Whether the user has cancelled it alone."""
+        self._open_questions = 0
+
+    def new_id(self, kind: str) -> str:
+        """An id that nothing else in the session has: without subagents, it is an id of the session that started it."""
+        return self._parent.new_id(kind)
+
+    # Its life
+
+    async def begin(self, introduction: Introduction) -> None:
+        """Announce it; from here on it is at work."""
+        task = asyncio.current_task()
+        self._task, self._cancelling = task, 0 if task is None else task.cancelling()
+        await self._way_out.begin(introduction)
+        self._parent.inner.append(self)
+        if introduction.is_cancellable:
+            self.session.subagents[self.id] = self.stop
+        await self.tasks.__aenter__()
+
+    def stop(self) -> None:
+        """Cancel it, because the user wants that: its block ends, and the code after the block goes on."""
+        if self._task is not None and not self.is_stopped:
+            self.is_stopped = True
+            self._task.cancel()
+
+    async def leave(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        """Wait for what it has started, and say how it ended; returns whether the error is dealt with."""
+        raised = error
+        try:
+            await self.tasks.__aexit__(kind, error, trace)
+        except BaseExceptionGroup as group:
+            raised = meant_by(group)
+        except BaseException as other:
+            raised = other
+        self.session.subagents.pop(self.id, None)
+        was_stopped = self._was_stopped(raised)
+        await self._ended(v1.IdleStateUpdate("cancelled") if was_stopped else self._idle(raised))
+        if was_stopped or raised is None or raised is error:
+            return was_stopped
+        raise raised from None
+
+    def _was_stopped(self, error: BaseException | None) -> bool:
+        """Whether this error is the cancellation that `stop` has made. The task may have been cancelled twice."""
+        if not self.is_stopped or self._task is None:
+            return False
+        others = self._task.uncancel() > self._cancelling
+        return isinstance(error, asyncio.CancelledError) and not others
+
+    def _idle(self, error: BaseException | None) -> v1.IdleStateUpdate:
+        if error is None:
+            return v1.IdleStateUpdate("end_turn", self.spent)
+        if isinstance(error, asyncio.CancelledError):
+            return v1.IdleStateUpdate("cancelled", self.spent)
+        return v1.IdleStateUpdate("error", self.spent, error_for(error))
+
+    async def _ended(self, state: v1.IdleStateUpdate) -> None:
+        self.end()
+        if self in self._parent.inner:
+            self._parent.inner.remove(self)
+        with suppress(ConnectionClosed, StoreError, RuntimeError):  # the error of the block says more
+            await self._way_out.end(state)
+
+    # What it tells and asks
+
+    async def retitle(self, title: str) -> None:
+        """Tell the client a better title."""
+        await self._way_out.retitle(title)
+
+    async def message(self, content: Sequence[ContentBlock], *, to_subagent: bool) -> None:
+        """Show a message between the subagent and the session that started it."""
+        await self._way_out.message(content, to_subagent=to_subagent)
+
+    async def request(self, request: Request[ResultT], *, force: bool = False) -> ResultT:
+        """Send the client any request; while it is a question, the subagent waits for its user."""
+        if not _is_question(request):
+            return await super().request(request, force=force)
+        self._open_questions += 1
+        if self._open_questions == 1:
+            await self._way_out.stand(WAITS_FOR_THE_USER)
+        try:
+            return await super().request(request, force=force)
+        finally:
+            self._open_questions -= 1
+            if self._open_questions == 0:
+                with suppress(RuntimeError):  # the turn is over, and the end of the subagent is told anyway
+                    await self._way_out.stand(RUNNING)
+
+
+class SubagentRecord(Record):
+    """A subagent's place in the record of the session that it belongs to."""
+
+    def __init__(self, parent: Record, subagent: v1.SessionId) -> None:
+        super().__init__(parent._store, parent._stored, parent.version)  # noqa: SLF001
+        self._head = update_head(subagent)
+        self._subagent = subagent
+
+    async def keep(self, update: Update) -> bytes:
+        """Keep this update; the frame that tells the client of it."""
+        encoded = encoded_update(update)
+        tag = self._apart.get(update.__class__)
+        if tag is None or tag == "session_info_update":
+            await self._store.write(self._stored, (self._entry_of(encoded),))
+        return self.frame(encoded)
+
+    def keep_now(self, update: Update) -> bytes | None:
+        """`keep`, where the store can do that without waiting; else None, and nothing is kept."""
+        if self._append is None or update.__class__ in self._apart:
+            return None
+        encoded = encoded_update(update)
+        self._append(self._entry_of(encoded))
+        return self.frame(encoded)
+
+    def _entry_of(self, encoded: bytes) -> bytes:
+        return enclosed(self._subagent, marked(encoded, self.version))
+
+
+def way_out_for(parent: RunningTurn, as_tool: Callable[[], Tool]) -> tuple[v1.SessionId, WayOut]:
+    """A subagent's id, and how this client is shown it."""
+    subagent = subagent_id(parent.session.id, parent.new_id("s"))
+    if parent.asked.client.capabilities.has("subagents"):
+        return subagent, OwnSession(parent, subagent)
+    return subagent, OneToolCall(parent, as_tool)
+
+
+def _is_question(request: object) -> bool:
+    return isinstance(request, ASKS_THE_USER)
+
+
+def _text_of(content: Sequence[ContentBlock]) -> str:
+    return "".join(block.text for block in content if isinstance(block, v1.TextContent))

@@ -1,0 +1,116 @@
+"""`Voice`: how one session speaks in one version of the protocol.
+
+Sessions, turns and tools are the same in every version. What they do reaches the client through a voice:
+
+- what streams (`turn.say`, `turn.think`) is made from the voice's classes, with no conversion;
+- every other update is made as a value of version 1, and `fitted` gives what is sent in its place;
+- states (working, waiting, idle) are updates in version 2, and nothing in version 1, where the answer to a prompt says
+  that its turn has ended.
+
+A voice makes values and sends nothing, so it needs no connection.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
+
+import msgspec
+
+from accord.agent.negotiation import Version
+from accord.schema import v1
+from accord.schema.base import Json
+
+Activity = Literal["running", "requires_action", "idle"]
+"""What a session does: it works, it waits for its user, or it does nothing."""
+
+
+Kind = Literal["tool_call", "terminal"]
+"""What can run beside the turns, and be cancelled by itself."""
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """Why work ended with an error: what the answer to a request would say."""
+
+    code: int
+    message: str
+    data: Json = None
+
+
+class End(msgspec.Struct, frozen=True, kw_only=True):
+    """How a stretch of work ended."""
+
+    stop_reason: str
+    usage: v1.Usage | None = None
+    meta: dict[str, Json] | None = None
+    failure: Failure | None = None
+
+
+class Background(msgspec.Struct, frozen=True):
+    """One thing that runs beside the turns: a tool call or a terminal."""
+
+    kind: Kind
+    id: str
+
+
+class Voice(ABC):
+    """How one session speaks in one version of the protocol."""
+
+    version: ClassVar[Version]
+    cancelled_status: ClassVar[str]
+    """The status of a tool call that was cancelled."""
+    commands_come_with_answers: ClassVar[bool]
+    """Whether the answers that open sessions hold the commands, so that no update is needed after them."""
+
+    text: type[Any]
+    """The class of text in a message. The four classes belong to the hot path, so each is one attribute away."""
+    agent_chunk: type[Any]
+    thought_chunk: type[Any]
+    user_chunk: type[Any]
+    looked_at: frozenset[type[Any]]
+    """The classes of updates that cannot be sent as they are: `fitted` says what is sent."""
+
+    @abstractmethod
+    def block(self, block: v1.ContentBlock) -> Any:
+        """This content in this version."""
+
+    @abstractmethod
+    def fitted(self, update: Any) -> Sequence[Any]:
+        """What is sent for this update, in order; raises ConversionError for what this version cannot express."""
+
+    @abstractmethod
+    def newer(self, update: Any) -> Sequence[Any]:
+        """What is sent for an update of version 2 that an author made."""
+
+    def told(self, tool_call: v1.ToolCallUpdate) -> None:  # noqa: B027  (only a voice with a memory needs it)
+        """The client has learnt this of a tool call from another message, such as a question."""
+
+    # What only some versions tell: None stands for nothing
+
+    def echo(self, message_id: str, prompt: Sequence[Any]) -> Any | None:  # noqa: ARG002
+        """The update that repeats a prompt of the user."""
+        return None
+
+    def state(self, activity: Activity, background: Sequence[Background] | None, end: End | None = None) -> Any | None:  # noqa: ARG002
+        """The update that tells what the session does.
+
+        `background` is None as long as the session has never had any; `end` is the end of the work before.
+        """
+        return None
+
+    def terminal_begins(self, id: str, command: str, cwd: str) -> Any | None:  # noqa: A002, ARG002
+        """The update that shows a command of the agent, which may be cancelled; None: it is shown as text."""
+        return None
+
+    def terminal_output(self, id: str, data: bytes, *, replaces: bool) -> Any | None:  # noqa: A002, ARG002
+        """The update that adds output to a terminal, or `replaces` all of it."""
+        return None
+
+    def terminal_ended(self, id: str, status: v1.TerminalExitStatus) -> Any | None:  # noqa: A002, ARG002
+        """The update that says how a command ended."""
+        return None
+
+    def cancellable(self, kind: Kind, id: str, *, offered: bool) -> Any | None:  # noqa: A002, ARG002
+        """The update that says whether the client may cancel this."""
+        return None

@@ -1,0 +1,43 @@
+"""The voice of version 1: updates go as they are made, and the answer to a prompt tells how its turn ended."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+from accord.agent.voices.base import Voice
+from accord.capabilities import updates_that_need
+from accord.schema import v1
+
+
+@functools.cache
+def looked_at() -> frozenset[type[Any]]:
+    """Updates that cannot simply be sent."""
+    return frozenset((v1.ToolCall, v1.ToolCallProgress, *updates_that_need(v1.SessionNotification)))
+
+
+class FirstVoice(Voice):
+    """How a session speaks in version 1."""
+
+    version = 1
+    cancelled_status = "failed"  # tool-calls, Status: version 1 has no other word for it
+    commands_come_with_answers = False
+
+    def __init__(self) -> None:
+        self.text = v1.TextContent
+        self.agent_chunk = v1.AgentMessageChunk
+        self.thought_chunk = v1.AgentThoughtChunk
+        self.user_chunk = v1.UserMessageChunk
+        self.looked_at = looked_at()
+
+    def block(self, block: v1.ContentBlock) -> Any:
+        return block
+
+    def newer(self, update: Any) -> Sequence[Any]:
+        from accord.schema.conversion import all_to_v1  # loads the types of version 2, which the author has loaded
+
+        return all_to_v1(update)
+
+    def fitted(self, update: Any) -> Sequence[Any]:
+        return (update,)

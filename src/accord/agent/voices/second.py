@@ -1,0 +1,167 @@
+"""The voice of version 2.
+
+Tool calls are the only updates that need memory. A tool call gives all of its content each time, as version 1 wants it.
+Here the client is sent what was added since, item by item; all of it is sent again only where something that the client
+has is gone or has changed, such as text that has grown.
+"""
+
+from __future__ import annotations
+
+import functools
+import uuid
+from collections.abc import Sequence
+from typing import Any, cast
+
+from msgspec.structs import replace
+
+from accord.agent.voices.base import Activity, Background, End, Kind, Voice
+from accord.capabilities import updates_that_need
+from accord.schema import codec, v1, v2
+from accord.schema.base import Notification
+from accord.schema.conversion import to_v2
+from accord.schema.hints import Tagged, fields_of
+
+CHUNKS = (v1.AgentMessageChunk, v1.AgentThoughtChunk, v1.UserMessageChunk)
+
+ENDED = ("completed", "failed", "cancelled")
+
+
+@functools.cache
+def looked_at() -> frozenset[type[Any]]:
+    """Updates that cannot simply be sent: those of version 1, and those that must be checked."""
+    older = _updates_of(v1.SessionNotification) - _updates_of(v2.UpdateSessionNotification)
+    return frozenset((*older, v2.ToolCallProgress, *updates_that_need(v2.UpdateSessionNotification)))
+
+
+class SecondVoice(Voice):
+    """How a session speaks in version 2."""
+
+    version = 2
+    cancelled_status = "cancelled"
+    commands_come_with_answers = True
+
+    def __init__(self) -> None:
+        self.text = v2.TextContent
+        self.agent_chunk = v2.AgentMessageChunk
+        self.thought_chunk = v2.AgentThoughtChunk
+        self.user_chunk = v2.UserMessageChunk
+        self.looked_at = looked_at()
+        self._shown: dict[v1.ToolCallId, list[Any]] = {}
+        """The content that the client has of each unfinished tool call, as values of version 1."""
+        self._unnamed: tuple[type[Any], v2.MessageId] | None = None
+        """The message that chunks without an id belong to."""
+
+    def block(self, block: v1.ContentBlock) -> Any:
+        return to_v2(block)
+
+    def fitted(self, update: Any) -> Sequence[Any]:
+        kind = update.__class__
+        if kind in CHUNKS:
+            return (to_v2(self._with_id(update)),)
+        self._unnamed = None
+        if kind is v1.ToolCall or kind is v1.ToolCallProgress:
+            return self._tool_call(update)
+        if kind is v2.ToolCallProgress:
+            self._shown.pop(update.tool_call_id, None)
+        if kind is v1.CurrentModeUpdate:
+            return ()  # the mode is a config option, whose update is sent as well
+        return (to_v2(update),)
+
+    def newer(self, update: Any) -> Sequence[Any]:
+        return (update,)
+
+    def _with_id(self, chunk: Any) -> Any:
+        """A chunk with the id of its message, which every message has in version 2."""
+        if chunk.message_id is not None:
+            self._unnamed = None
+            return chunk
+        if self._unnamed is None or self._unnamed[0] is not chunk.__class__:
+            self._unnamed = (chunk.__class__, v2.MessageId(uuid.uuid4().hex))
+        return replace(chunk, message_id=self._unnamed[1])
+
+    # Tool calls
+
+    def _tool_call(self, update: v1.ToolCall | v1.ToolCallProgress) -> Sequence[Any]:
+        begins = isinstance(update, v1.ToolCall)
+        given: list[Any] | None = update.content or None if begins else update.content
+        shown = self._shown.get(update.tool_call_id, [])
+        if given is not None:
+            self._shown[update.tool_call_id] = list(given)
+        if update.status in ENDED:
+            self._shown.pop(update.tool_call_id, None)
+        patch = to_v2(replace(update, content=[] if begins else None))
+        if given is None:
+            return (patch,)
+        patches = () if patch == v2.ToolCallProgress(update.tool_call_id) else (patch,)
+        if given == shown:
+            return patches
+        if shown and given[: len(shown)] == shown:
+            added = given[len(shown) :]
+            return (*(v2.ToolCallContentChunk(update.tool_call_id, content_up(it)) for it in added), *patches)
+        return (replace(patch, content=[content_up(it) for it in given]),)
+
+    def told(self, tool_call: v1.ToolCallUpdate) -> None:
+        """The client has learnt this of a tool call from another message, such as a question."""
+        if tool_call.content is not None:
+            self._shown[tool_call.tool_call_id] = list(tool_call.content)
+
+    # States
+
+    def echo(self, message_id: str, prompt: Sequence[Any]) -> v2.UserMessage:
+        return v2.UserMessage(v2.MessageId(message_id), list(prompt))
+
+    def terminal_begins(self, id: str, command: str, cwd: str) -> v2.TerminalUpdate:  # noqa: A002
+        offered = v2.TerminalCapabilities(v2.TerminalCancelCapabilities())
+        return v2.TerminalUpdate(v2.TerminalId(id), command, cwd, capabilities=offered)
+
+    def terminal_output(self, id: str, data: bytes, *, replaces: bool) -> Any:  # noqa: A002
+        if replaces:
+            return v2.TerminalUpdate(v2.TerminalId(id), output=v2.TerminalOutput.of(data))
+        return v2.TerminalOutputChunk.of(v2.TerminalId(id), data)
+
+    def terminal_ended(self, id: str, status: v1.TerminalExitStatus) -> v2.TerminalUpdate:  # noqa: A002
+        ended = v2.TerminalExitStatus(status.exit_code, status.signal)
+        return v2.TerminalUpdate(v2.TerminalId(id), exit_status=ended, capabilities=None)
+
+    def cancellable(self, kind: Kind, id: str, *, offered: bool) -> Any:  # noqa: A002
+        if kind == "terminal":
+            terminal = v2.TerminalCapabilities(v2.TerminalCancelCapabilities()) if offered else None
+            return v2.TerminalUpdate(v2.TerminalId(id), capabilities=terminal)
+        tool_call = v2.ToolCallCapabilities(v2.ToolCallCancelCapabilities()) if offered else None
+        return v2.ToolCallProgress(v2.ToolCallId(id), capabilities=tool_call)
+
+    def state(
+        self, activity: Activity, background: Sequence[Background] | None, end: End | None = None
+    ) -> v2.SessionStateUpdate:
+        running = None if background is None else [_background(it) for it in background]
+        if end is None:
+            return v2.SessionStateUpdate(activity, background=running)
+        error = None
+        if end.failure is not None:
+            error = v2.Error(end.failure.code, end.failure.message, _error_data(end.failure.data))
+        reason = end.stop_reason if error is None else "error"
+        return v2.SessionStateUpdate(activity, reason, end.usage, error, running, meta=end.meta or None)
+
+
+def content_up(item: Any) -> Any:
+    """An item of a tool call's content in version 2."""
+    if item.__class__ is v1.Content and item.content.__class__ is v1.TextContent:
+        text = item.content
+        if text.annotations is None and text.meta is None and item.meta is None:
+            return v2.Content(v2.TextContent(text.text))
+    return item if item.__class__ is v2.Terminal else to_v2(item)
+
+
+def _background(work: Background) -> Any:
+    if work.kind == "terminal":
+        return v2.BackgroundTerminal(v2.TerminalId(work.id))
+    return v2.BackgroundToolCall(v2.ToolCallId(work.id))
+
+
+def _error_data(data: Any) -> Any:
+    return None if data is None else codec.convert(codec.plain(data), v2.ErrorData)
+
+
+def _updates_of(stream: type[Notification]) -> set[type[Any]]:
+    node = next(field.node for field in fields_of(cast("Any", stream)) if field.name == "update")
+    return {cls for _, cls in node.variants} if isinstance(node, Tagged) else set()

@@ -1,0 +1,179 @@
+"""When prompts begin and end in version 2, as far as a session's updates say it. PURE.
+
+Version 2 answers a prompt with a receipt, and tells of the work by the session's state. It does not say which prompt an
+`idle` belongs to, and the receipt and the updates may come in any order. These are the rules:
+
+- Updates are numbered as they arrive.
+- An *end of work* is an `idle` after any other state; or an `idle` with a stop reason after an `idle`, if a message of
+  the user was inserted between them, because some agents leave out `running`. An `idle` after nothing else, such as
+  the one that some agents send after `session/new`, ends nothing.
+- A prompt *begins* where its message was first told of. The receipt names the message. If the message is told of later,
+  the prompt begins there; if it never is, the prompt begins where the receipt came.
+- A prompt is *done* with the first end of work after its beginning, which may have come before the receipt.
+
+So one end of work can be that of several prompts, when the agent takes a second prompt into its running work; and the
+end of a stretch that the agent began by itself is not the end of a prompt that still waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from accord.schema import v1, v2
+from accord.schema.base import Unknown
+
+IDLE = "idle"
+
+
+class Mark(NamedTuple):
+    """A moment in a session."""
+
+    number: int
+    """The number of the update that was the last one then."""
+    place: int
+    """How many entries the timeline had, as the caller counts them."""
+
+
+class End(NamedTuple):
+    """An end of work."""
+
+    at: Mark
+    stop_reason: str | None
+    """Why the work ended; None if the agent does not say."""
+    error: v2.Error | None
+    usage: v1.Usage | None
+    meta: dict[str, Any] | None
+
+
+class Prompt:
+    """A prompt, from sending it until it is done or fails."""
+
+    __slots__ = ("begun", "message_id", "receipt", "sent", "sent_while_idle")
+
+    def __init__(self, sent: int, *, sent_while_idle: bool) -> None:
+        self.sent = sent
+        """The number of the last update before it."""
+        self.sent_while_idle = sent_while_idle
+        """Whether the agent did nothing when it was sent."""
+        self.message_id: str | None = None
+        """The id of its message; None before the receipt."""
+        self.receipt: Mark | None = None
+        """When the receipt came."""
+        self.begun: Mark | None = None
+        """Where its message was first told of; None before."""
+
+
+class Foreground:
+    """The foreground work of one session, and the prompts that are not done."""
+
+    def __init__(self, *, is_new: bool) -> None:
+        self.number = 0
+        """The number of the last update."""
+        self.activity: str | None = IDLE if is_new else None
+        """The state of the session in the protocol's words; None if the agent did not tell it yet."""
+        self.prompts: list[Prompt] = []
+        """The prompts that are not done, in the order in which they were sent."""
+        self._inserted = False
+        """Whether a message of the user was inserted since the last end of work."""
+        self._told: dict[str, Mark] = {}
+        """Where messages of the user were first told of, as long as a prompt has no receipt."""
+        self._ends: list[End] = []
+        """The ends of work, as long as a prompt has no receipt."""
+
+    @property
+    def is_working(self) -> bool:
+        """Whether the agent works, or waits for the user to go on; also when it lost track of that."""
+        return self.activity not in (None, IDLE)
+
+    @property
+    def unclaimed(self) -> int | None:
+        """The number of the first message of the user that may belong to a prompt without a receipt; None if none."""
+        return min((mark.number for mark in self._told.values()), default=None)
+
+    # Prompts
+
+    def sent(self) -> Prompt:
+        """A prompt was sent."""
+        prompt = Prompt(self.number, sent_while_idle=not self.is_working and not self.prompts)
+        self.prompts.append(prompt)
+        return prompt
+
+    def received_receipt(self, prompt: Prompt, message_id: str, place: int) -> End | None:
+        """The receipt of a prompt has come; returns the end of its work if that has come before."""
+        prompt.message_id, prompt.receipt = message_id, Mark(self.number, place)
+        prompt.begun = self._told.pop(message_id, None)
+        ended = None
+        if prompt.begun is None:
+            self._inserted = True
+        else:
+            begun = prompt.begun.number
+            ended = next((end for end in self._ends if end.at.number > begun), None)
+        if ended is not None:
+            self.prompts.remove(prompt)
+        self._forget()
+        return ended
+
+    def dropped(self, prompt: Prompt) -> None:
+        """A prompt was refused, withdrawn, or is not waited for any more."""
+        if prompt in self.prompts:
+            self.prompts.remove(prompt)
+        self._forget()
+
+    def drop_all(self) -> list[Prompt]:
+        """The connection has ended: forget what the agent did, and return the prompts that were not done."""
+        dropped, self.prompts = self.prompts, []
+        self.activity, self._inserted = None, False
+        self._forget()
+        return dropped
+
+    def _forget(self) -> None:
+        """Forget what only prompts without a receipt need to know."""
+        if all(prompt.receipt is not None for prompt in self.prompts):
+            self._told.clear()
+            self._ends.clear()
+
+    # Updates
+
+    def received(self, update: v2.SessionUpdate, place: int) -> tuple[End, Sequence[Prompt]] | None:
+        """Take the next update; `place` is the length of the timeline before it.
+
+        Returns the end of work that this update is, with the prompts that are done by it; None for any other update.
+        """
+        self.number += 1
+        kind = update.__class__
+        if kind is v2.UserMessageChunk or kind is v2.UserMessage:
+            self._user_message(update.message_id, place)  # type: ignore[union-attr]
+        elif kind is v2.SessionStateUpdate:
+            return self._state(update, place)  # type: ignore[arg-type]
+        elif kind is Unknown and update.tag == v2.SessionStateUpdate.__struct_config__.tag:  # type: ignore[union-attr]
+            self.activity = str(update.raw.get("state", "unknown"))  # type: ignore[union-attr]
+        return None
+
+    def _user_message(self, message_id: str, place: int) -> None:
+        self._inserted = True
+        mark = Mark(self.number, place)
+        for prompt in self.prompts:
+            if prompt.message_id == message_id:
+                if prompt.begun is None:
+                    prompt.begun = mark
+                return
+        if any(prompt.receipt is None for prompt in self.prompts):
+            self._told.setdefault(message_id, mark)
+
+    def _state(self, update: v2.SessionStateUpdate, place: int) -> tuple[End, Sequence[Prompt]] | None:
+        was_working, self.activity = self.is_working, update.state
+        if update.state != IDLE:
+            return None
+        if not was_working and not (update.stop_reason is not None and self._inserted):
+            return None
+        self._inserted = False
+        end = End(Mark(self.number, place), update.stop_reason, update.error, update.usage, update.meta)
+        if any(prompt.receipt is None for prompt in self.prompts):
+            self._ends.append(end)
+        done = [prompt for prompt in self.prompts if prompt.receipt is not None]
+        for prompt in done:
+            if prompt.begun is None:
+                prompt.begun = prompt.receipt
+            self.prompts.remove(prompt)
+        return end, done

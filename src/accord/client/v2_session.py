@@ -1,0 +1,343 @@
+"""`LiveSessionV2`: an open session of an agent that speaks version 2. Callers hold the same `RemoteSession`.
+
+    prompt ──▶ PendingTurn ◀── receipt        `foreground` decides where the turn begins and which `idle` ends it
+    update ──▶ `foreground`, then folded into `state` ──▶ `update_view` ──▶ every open turn, or `updates()`
+
+Several turns may be open at once, and each gets every update from its beginning on. What comes while none is open is
+work that the agent began by itself, or in the background: `updates()` has it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, cast
+
+from msgspec import Raw
+
+from accord.client.foreground import IDLE, End, Foreground, Prompt
+from accord.client.live_session import LiveSession, SessionAgent, SessionSetup, wire_form
+from accord.client.pending_turn import Outcome, PendingTurn
+from accord.client.unread import Unread
+from accord.client.update_view import UpdateView
+from accord.client.v2_requests import blocks_as_v2, options_as_v1
+from accord.errors import INTERNAL_ERROR, REQUEST_CANCELLED, CapabilityMissing, Overflow, PeerError
+from accord.schema import v1, v2
+from accord.schema.base import Json
+from accord.state import Message, Observer, ToolCallState
+
+STREAMED = frozenset((v2.AgentMessageChunk, v2.AgentThoughtChunk))
+"""The updates that make up most of the traffic."""
+PROMPT = v2.PromptRequest.__method__
+NOT_TOLD = "unknown"
+"""The stop reason of work whose agent does not say why it ended."""
+
+
+class _Kept(NamedTuple):
+    """An update that may belong to a prompt whose receipt has not come."""
+
+    number: int
+    update: Any
+    size: int
+
+
+class _OpenTurn:
+    """A turn that is not done, and what it may get later."""
+
+    __slots__ = ("copy", "kept", "prompt", "turn")
+
+    def __init__(self, turn: PendingTurn, prompt: Prompt) -> None:
+        self.turn = turn
+        self.prompt = prompt
+        self.kept: deque[_Kept] = deque()
+        """Updates that may belong to it, if its message was among them."""
+        self.copy: int | None = None
+        """The place of the prompt in the timeline, where it is shown before the agent tells it."""
+
+
+class LiveSessionV2(LiveSession):
+    """A session of version 2 while it is open here."""
+
+    answers_are_receipts = True
+
+    def __init__(self, remote: SessionAgent, session_id: v1.SessionId, setup: SessionSetup, *, is_new: bool) -> None:
+        super().__init__(remote, session_id, setup)
+        self._foreground = Foreground(is_new=is_new)
+        self._open: list[_OpenTurn] = []
+        self._view = UpdateView()
+        self._replaced: tuple[Message, Message] | None = None
+        """The message that the present update has replaced, before and after."""
+        self._observers: list[Observer] = []
+        self._stop_watching: Callable[[], None] | None = None
+        self._is_folding = False
+        self.state.on_replacement(self._was_replaced)
+
+    @property
+    def update_type(self) -> Any:
+        """The type of the session's updates on the wire."""
+        return v2.SessionUpdate
+
+    # Turns
+
+    def _send(self, turn: PendingTurn) -> None:
+        is_alone = not self._open
+        peer = self.remote.peer
+        posted = peer.post(v2.PromptRequest(self.id, blocks_as_v2(turn.prompt), meta=turn.meta))
+        turn.sent(posted, Unread(peer.connection.intake, self.remote.limits.reply))
+        opened = _OpenTurn(turn, self._foreground.sent())
+        self._open.append(opened)
+        if is_alone:
+            opened.copy = self.state.add_prompt_copy(turn.prompt)
+            turn.begin()
+        posted.then(lambda result: self._receipt(opened, result))
+
+    def _receipt(self, opened: _OpenTurn, result: v2.PromptResponse | Exception) -> None:
+        turn, prompt = opened.turn, opened.prompt
+        if isinstance(result, Exception):
+            self._foreground.dropped(prompt)
+            if opened.copy is not None:
+                self.state.drop_prompt(opened.copy)
+            self._close_turn(opened, _as_v1(result))
+            self.remote.failed(self.id, result)
+            return
+        end = self._foreground.received_receipt(prompt, result.message_id, len(self.state))
+        turn.inserted(result.message_id)
+        if opened.copy is not None:
+            self.state.name_prompt(opened.copy, result.message_id)
+        begun = self._foreground.number if prompt.begun is None else prompt.begun.number
+        for kept in opened.kept:
+            if kept.number >= begun:
+                self._give(turn, kept.update, kept.size)
+        opened.kept.clear()
+        if end is not None:
+            self._done(opened, end)
+        elif turn.cancelled:
+            self._tell_to_cancel()
+
+    def _done(self, opened: _OpenTurn, end: End) -> None:
+        begun = opened.prompt.begun
+        if begun is not None:
+            opened.turn.begin(begun.place)
+            if end.stop_reason == "refusal":
+                self.state.refuse(begun.place if opened.copy is None else opened.copy, end.at.place)
+        self._close_turn(opened, _result_of(end), end.at.place)
+
+    def _close_turn(self, opened: _OpenTurn, result: v1.PromptResponse | Exception, ends_at: int | None = None) -> None:
+        if opened in self._open:
+            self._open.remove(opened)
+        opened.turn.answered(result, ends_at)
+        if isinstance(result, PeerError):
+            self.remote.failed(self.id, result)
+        self._settle()
+
+    def is_turn(self, turn: PendingTurn) -> bool:
+        """Whether the agent may still work on the turn's prompt."""
+        return any(opened.turn is turn for opened in self._open)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the agent works, or a prompt is not done."""
+        return bool(self._open or self._late.waiting or self._foreground.is_working)
+
+    # Cancelling
+
+    async def cancel(self, meta: dict[str, Json] | None = None) -> Outcome | None:
+        """Cancel what the agent works on and all prompts, and wait for the end of the first one; None without one."""
+        turns = [*(opened.turn for opened in self._open), *self._late.waiting]
+        if not turns:
+            if self._foreground.is_working:
+                self._tell_to_cancel(meta)
+                await self.idle()
+            return None
+        for turn in turns:
+            turn.cancelled = True
+        for turn in self._late.take():
+            turn.answered(v1.PromptResponse("cancelled"))
+        self._tell_to_cancel(meta)
+        return await turns[0].cancel(None)
+
+    def cancel_turn(self, turn: PendingTurn, meta: dict[str, Json] | None = None) -> None:
+        """Cancel one turn: withdraw its prompt, or stop the foreground work that it has become a part of."""
+        opened = next((it for it in self._open if it.turn is turn), None)
+        if opened is None:  # it waits for the agent's restart
+            self.send_cancel(meta)
+            return
+        is_waiting = opened.prompt.receipt is None
+        if is_waiting:
+            turn.withdraw()
+        if not is_waiting or (opened.prompt.sent_while_idle and self._foreground.is_working):
+            # An agent may send the receipt last: work that began after this prompt was sent is its own.
+            self._tell_to_cancel(meta)
+
+    def _tell_to_cancel(self, meta: dict[str, Json] | None = None) -> None:
+        # prompt-lifecycle, Cancellation: the agent withdraws its own questions; those of background work stay open.
+        if self.remote.peer.connection.is_open:
+            self.remote.peer.tell(v2.CancelSessionNotification(self.id, meta=meta))
+        self.state.cancel_unfinished()
+
+    def send_cancel(self, meta: dict[str, Json] | None = None) -> None:  # noqa: ARG002
+        """Cancel the prompts that wait for the agent's restart."""
+        for turn in self._late.take():
+            turn.answered(v1.PromptResponse("cancelled"))
+
+    async def cancel_tool_call(self, tool_call_id: v1.ToolCallId) -> None:
+        """Ask the agent to cancel one tool call; raises CapabilityMissing unless it offers that."""
+        call = self.state.tool_calls.get(tool_call_id)
+        if call is None or not call.can_cancel:
+            raise CapabilityMissing("capabilities.cancel of the tool call", f"cancelling {tool_call_id!r}")
+        await self.remote.request(v2.CancelToolCallRequest(self.id, tool_call_id))
+
+    async def cancel_terminal(self, terminal_id: v1.TerminalId) -> None:
+        """Ask the agent to end the command of a terminal; raises CapabilityMissing unless it offers that."""
+        terminal = self.state.terminals.get(terminal_id)
+        if terminal is None or not terminal.can_cancel:
+            raise CapabilityMissing("capabilities.cancel of the terminal", f"cancelling {terminal_id!r}")
+        await self.remote.request(v2.CancelTerminalRequest(self.id, terminal_id))
+
+    # Updates
+
+    def received(self, update: Any, params: bytes | Raw) -> None:
+        """Take an update of this session, with the JSON of its notification's params."""
+        size = len(memoryview(params))
+        if update.__class__ in STREAMED and self._stream(cast("v2.AgentMessageChunk", update), size):
+            return
+        ended = self._foreground.received(update, len(self.state))
+        try:
+            shown = self._fold(update, size)
+            if self._open:
+                self._deliver(shown, size, params)
+            else:
+                for each in shown:
+                    (self._tell_listeners if self._listeners else self._keep_outside)(each, size)
+        finally:  # an observer that raises must not leave a turn without its end
+            if ended is not None:
+                end, prompts = ended
+                for opened in [it for it in self._open if it.prompt in prompts]:
+                    self._done(opened, end)
+            if self._foreground.activity == IDLE:
+                self._settle()
+
+    def _stream(self, update: v2.AgentMessageChunk, size: int) -> bool:
+        """Take a chunk of plain text while one turn is open and nothing else has to know; False for any other."""
+        if len(self._open) != 1 or self._observers:
+            return False
+        opened = self._open[0]
+        if opened.kept or opened.turn.keeps_wire:
+            return False
+        chunk = self._view.plain_chunk(update)
+        if chunk is None:
+            return False
+        self._foreground.number += 1
+        self.state.add(update, size)
+        self._give(opened.turn, chunk, size)
+        return True
+
+    def _fold(self, update: Any, size: int) -> list[Any]:
+        """Fold an update into the state; returns what readers get for it."""
+        self._replaced = None
+        self._is_folding = True
+        try:
+            self.state.add(update, size)
+        finally:
+            self._is_folding = False
+        shown = self._view.read(update, self.state, self._replaced)
+        if self._observers:
+            for each in shown or [None]:
+                self._tell_observers(each)
+        return shown
+
+    def _was_replaced(self, before: Message, after: Message) -> None:
+        self._replaced = before, after
+
+    def on_change(self, observer: Observer) -> Callable[[], None]:
+        """Call `observer` after every change of the state, with the update as readers get it."""
+        self._observers.append(observer)
+        if self._stop_watching is None:
+            self._stop_watching = self.state.on_change(self._state_changed)
+
+        def end() -> None:
+            if observer in self._observers:
+                self._observers.remove(observer)
+            if not self._observers and self._stop_watching is not None:
+                self._stop_watching()
+                self._stop_watching = None
+
+        return end
+
+    def _state_changed(self, _: object) -> None:
+        if self._observers and not self._is_folding:
+            self._tell_observers(None)
+
+    def _tell_observers(self, update: Any) -> None:
+        for observer in list(self._observers):
+            observer(update)
+
+    def fold(self, said: Any) -> ToolCallState:
+        """Add what a permission request says of a tool call to `state`."""
+        self.state.add(said)
+        return self.state.tool_calls.get(said.tool_call_id) or ToolCallState(said.tool_call_id)
+
+    def _deliver(self, shown: list[Any], size: int, params: bytes | Raw) -> None:
+        """Give an update to the open turns that it belongs to, and keep it for those that it may belong to."""
+        is_alone = len(self._open) == 1
+        for opened in list(self._open):
+            turn, prompt = opened.turn, opened.prompt
+            updates: list[Any] = [wire_form(params)] if turn.keeps_wire else shown
+            if is_alone or prompt.begun is not None:
+                for kept in opened.kept:
+                    self._give(turn, kept.update, kept.size)
+                opened.kept.clear()
+                for each in updates:
+                    self._give(turn, each, size)
+            elif prompt.receipt is None and self._foreground.unclaimed is not None:
+                opened.kept += [_Kept(self._foreground.number, each, size) for each in updates]
+
+    def current_turns(self) -> Sequence[PendingTurn]:
+        """The turns that updates belong to now: all that are open."""
+        return [opened.turn for opened in self._open]
+
+    def _give(self, turn: PendingTurn, update: Any, size: int) -> None:
+        try:
+            turn.unread.put(update, size)
+        except Overflow as overflow:
+            turn.overflowed(overflow)
+
+    # Life
+
+    def opened(self, response: Any) -> None:
+        """Take the settings that the agent opened the session with."""
+        self.state.set_config(options_as_v1(response.config_options))
+        if response.available_commands:
+            self.state.add(v2.AvailableCommandsUpdate(response.available_commands))
+        self.meta = response.meta or {}
+        self.is_open = True
+
+    def connection_ended(self, error: Exception) -> None:
+        """Fail the turns whose prompts the agent had taken; the others have failed with their requests."""
+        self._foreground.drop_all()
+        for opened in list(self._open):
+            self._close_turn(opened, error)
+
+    async def ended(self) -> None:
+        """End here: the session was closed, or its connection has ended for good."""
+        self._turns.extend(opened.turn for opened in self._open)
+        self._open.clear()
+        self._foreground.drop_all()
+        await super().ended()
+
+
+def _result_of(end: End) -> v1.PromptResponse | PeerError:
+    """The end of a turn as an agent of version 1 would have answered it."""
+    if end.stop_reason != "error":
+        reason: Any = NOT_TOLD if end.stop_reason is None else end.stop_reason
+        return v1.PromptResponse(reason, end.usage, meta=end.meta)
+    if end.error is None:
+        return PeerError(PROMPT, INTERNAL_ERROR, "the agent does not say why it failed")
+    return PeerError(PROMPT, end.error.code, end.error.message, end.error.data)
+
+
+def _as_v1(error: Exception) -> v1.PromptResponse | Exception:
+    """The refusal of a prompt; one that was withdrawn before it began is cancelled."""
+    if isinstance(error, PeerError) and error.code == REQUEST_CANCELLED:
+        return v1.PromptResponse("cancelled")
+    return error

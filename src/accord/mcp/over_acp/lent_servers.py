@@ -1,0 +1,182 @@
+"""`LentServers`: the MCP servers that a client lends over one ACP connection, and the requests to them."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, cast
+
+import msgspec
+
+from accord.engine.handlers import Handlers
+from accord.errors import RequestError
+from accord.mcp.over_acp.forms import (
+    CONNECT,
+    DISCONNECT,
+    LIMIT_REACHED,
+    MESSAGE,
+    NO_SUCH_SERVER,
+    SERVER_FAILED,
+    ByConnection,
+    ByRequest,
+    Form,
+    Params,
+    Refused,
+    enveloped,
+    inner_of,
+    text_of,
+)
+from accord.mcp.over_acp.line import Line, Sends
+from accord.mcp.over_acp.tool_server import ToolServer
+from accord.schema.base import Json
+from accord.tasks import Tasks
+
+log = logging.getLogger("accord")
+
+ACTIVE = 64
+"""Requests to one server that may be open at a time."""
+
+CONNECTIONS = 64
+"""MCP connections that an agent may have open at a time, all servers together."""
+
+
+class _Served(msgspec.Struct):
+    """A line to a server that runs."""
+
+    line: Line
+    server_id: str
+    work: asyncio.Task[None]
+
+
+class LentServers:
+    """What one agent may use of this program's MCP servers: those that were declared to it, by their ids."""
+
+    def __init__(self, peer: Callable[[], Sends], tasks: Tasks) -> None:
+        self._peer = peer
+        self._tasks = tasks
+        self._servers: dict[str, ToolServer] = {}
+        self._by_request: dict[str, _Served] = {}
+        """The lines of servers that are spoken to by request, by the server's id."""
+        self._by_connection: dict[str, _Served] = {}
+        self._numbers = itertools.count(1)
+
+    def add(self, server_id: str, server: ToolServer) -> None:
+        """Lend this server under an id that was never used on the connection."""
+        self._servers[server_id] = server
+
+    def end_connections(self) -> None:
+        """End all lines, because the ACP connection has ended; the servers can be used over the next."""
+        for served in [*self._by_request.values(), *self._by_connection.values()]:
+            served.line.close()
+            served.work.cancel()
+        self._by_request.clear()
+        self._by_connection.clear()
+
+    def handlers(self) -> Handlers:
+        """The handlers of the methods with which an agent uses the servers."""
+        handlers = Handlers()
+        handlers.on_request(CONNECT)(self._connect)
+        handlers.on_request(DISCONNECT)(self._disconnect)
+        handlers.on_request(MESSAGE)(self._message)
+        handlers.on_notification(MESSAGE)(self._notified)
+        return handlers
+
+    # By connection
+
+    def _connect(self, params: Json) -> Json:
+        server_id = text_of(cast("Params", params), "serverId", "acpId") or ""
+        server = self._server(server_id)
+        if len(self._by_connection) >= CONNECTIONS:
+            raise RequestError(LIMIT_REACHED, f"{CONNECTIONS} MCP connections are open; close one first")
+        connection_id = f"mcp-{next(self._numbers)}"
+        served = self._begin(server_id, server, ByConnection(connection_id))
+        self._by_connection[connection_id] = served
+        served.work.add_done_callback(lambda _: self._by_connection.pop(connection_id, None))
+        return {"connectionId": connection_id}
+
+    def _disconnect(self, params: Json) -> Json:
+        served = self._connection(cast("Params", params))
+        served.line.close()
+        self._by_connection = {key: other for key, other in self._by_connection.items() if other is not served}
+        return {}
+
+    async def _notified(self, params: Json) -> None:
+        message = cast("Params", params)
+        served = self._by_connection.get(text_of(message, "connectionId") or "")
+        if served is not None:
+            method, inner = inner_of(message)
+            await _quietly(served.line, method, inner)
+
+    # Requests, by either
+
+    async def _message(self, params: Json) -> Json:
+        message = cast("Params", params)
+        method, inner = inner_of(message)
+        if "connectionId" in message:
+            served = self._connection(message)
+            return await self._ask(served.line, f"acp-{next(self._numbers)}", method, inner)
+        server_id, request_id = text_of(message, "serverId"), text_of(message, "requestId")
+        if server_id is None or request_id is None:
+            raise RequestError.invalid_params(f"{MESSAGE} needs serverId and requestId, or connectionId")
+        line = self._line_of(server_id)
+        if line.has_open(request_id):
+            raise RequestError.invalid_params(f"requestId {request_id!r} is already active", path="$.requestId")
+        from mcp_types.version import LATEST_MODERN_VERSION
+
+        return await self._ask(line, request_id, method, enveloped(inner, LATEST_MODERN_VERSION))
+
+    async def _ask(self, line: Line, request_id: str, method: str, params: Params | None) -> Json:
+        if line.in_flight >= ACTIVE:
+            raise RequestError(LIMIT_REACHED, f"{ACTIVE} requests to this MCP server are open; wait for one of them")
+        try:
+            return line.form.answer(await line.call(request_id, method, params))
+        except Refused as refused:
+            if refused.code == SERVER_FAILED:  # not an answer of the server's
+                raise RequestError(refused.code, refused.message, refused.data) from None
+            return line.form.refusal(refused)
+
+    def _line_of(self, server_id: str) -> Line:
+        """The line to a server that is spoken to by request; its server is started by the first request."""
+        server = self._server(server_id)
+        served = self._by_request.get(server_id)
+        if served is None:
+            served = self._by_request[server_id] = self._begin(server_id, server, ByRequest(server_id))
+            served.work.add_done_callback(lambda _: self._by_request.pop(server_id, None))
+        return served.line
+
+    def _server(self, server_id: str) -> ToolServer:
+        server = self._servers.get(server_id)
+        if server is None:
+            raise RequestError(NO_SUCH_SERVER, "there is no MCP server of this id", {"serverId": server_id})
+        return server
+
+    def _connection(self, message: Params) -> _Served:
+        served = self._by_connection.get(text_of(message, "connectionId") or "")
+        if served is None:
+            raise RequestError.invalid_params("there is no MCP connection of this id", path="$.connectionId")
+        return served
+
+    def _begin(self, server_id: str, server: ToolServer, form: Form) -> _Served:
+        line = Line(self._peer(), form)
+        return _Served(line, server_id, self._tasks.start(_serve(server, line), f"mcp server {server.name}"))
+
+
+async def _serve(server: ToolServer, line: Line) -> None:
+    """Run a server on a line until either ends."""
+    carrying = asyncio.create_task(line.run(), name=f"accord mcp line to {server.name}")
+    try:
+        await server.run(line.read, line.write)
+    except Exception:  # its own fault must not become the client's
+        log.exception("the MCP server %s has failed", server.name)
+    finally:
+        line.close()
+        carrying.cancel()
+        await asyncio.gather(carrying, return_exceptions=True)
+
+
+async def _quietly(line: Line, method: str, params: Any) -> None:
+    with suppress(Refused):  # the server has ended; its connection will be closed
+        await line.tell(method, params)

@@ -1,0 +1,83 @@
+"""`ToolServer`: an MCP server in this program, which a client or a proxy lends to an agent."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
+
+from accord.arguments import check_text, wrong_type
+from accord.extras import needs_extra
+from accord.mcp.opening import installed
+from accord.schema import v1
+
+if TYPE_CHECKING:
+    from mcp.server import Server
+    from mcp.server.mcpserver import MCPServer
+    from mcp.shared._stream_protocols import ReadStream, WriteStream
+    from mcp.shared.message import SessionMessage
+
+
+class ToolServer:
+    """An MCP server in this program; `accord.tools` makes it.
+
+    One may be lent to several sessions and several agents. Each connection of an agent runs it anew.
+    """
+
+    def __init__(self, server: Server[Any], name: str, *, is_bridged: bool = True) -> None:
+        self.name = name
+        """The name by which agents know it."""
+        self.is_bridged = is_bridged
+        """Whether an agent that takes no servers over ACP may reach it through a process that the agent starts."""
+        self._server = server
+
+    def __repr__(self) -> str:
+        return f"ToolServer({self.name!r})"
+
+    def declared(self) -> v1.McpServerAcp:
+        """A description of it for an agent, with an id that no other description has."""
+        return v1.McpServerAcp(self.name, v1.McpServerAcpId(f"{self.name}:{uuid.uuid4().hex}"))
+
+    async def run(self, read: ReadStream[SessionMessage | Exception], write: WriteStream[SessionMessage]) -> None:
+        """Serve one connection, until its side that reads is closed."""
+        await self._server.run(read, write, self._server.create_initialization_options())
+
+
+def tools(
+    *offered: Server[Any] | MCPServer | Callable[..., Any], name: str | None = None, bridge: bool = True
+) -> ToolServer:
+    """An MCP server of this program, to be lent to a session: functions as its tools, or a server that you made.
+
+        def search(query: str) -> list[str]:
+            "Search the notes."
+
+        session = await remote.new_session(project, mcp_servers=[accord.tools(search, name="notes")])
+
+    A function's name, docstring and annotations become the tool's name, description and schema. It may be `async`.
+    `name` is the name of the server, by default `tools`, or the name that your server has. An agent that takes no
+    servers over ACP starts a small program that leads here, unless `bridge` is False. Needs the extra `mcp`.
+    """
+    if name is not None:
+        check_text("tools(name)", name)
+    if not offered:
+        raise TypeError("tools() needs at least one function, or an MCP server")
+    if not installed():
+        raise ImportError(needs_extra("mcp", "offering tools"))
+    from mcp.server import Server
+    from mcp.server.mcpserver import MCPServer
+
+    if len(offered) == 1 and isinstance(offered[0], Server | MCPServer):
+        given = cast("Server[Any] | MCPServer", offered[0])
+        return ToolServer(_inside(given), name or given.name, is_bridged=bridge)
+    server = MCPServer(name or "tools")
+    for function in offered:
+        if isinstance(function, Server | MCPServer) or not callable(function):
+            raise wrong_type("tools()", "functions, or one MCP server", cast("object", function))
+        server.add_tool(function)
+    return ToolServer(_inside(server), server.name, is_bridged=bridge)
+
+
+def _inside(server: Server[Any] | MCPServer) -> Server[Any]:
+    # The package's own client reaches it in the same way; MCPServer can run only over transports of the package.
+    inside: Any = getattr(server, "_lowlevel_server", server)
+    return cast("Server[Any]", inside)

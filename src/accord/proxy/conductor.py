@@ -1,0 +1,217 @@
+"""The conductor: the life of a chain, from the first `initialize` to the end of its last component.
+
+    waiting ── a valid initialize ──▶ running ── the client leaves, or a component ends ──▶ closing ──▶ ended
+
+**Start.** Components are started when the first valid `initialize` arrives, all at once. What is sent to one that is
+not open yet waits for it. A component that cannot be started answers `initialize` with an error that names it.
+
+**End.** When a component ends, each request that waits for it is answered with its failure at once, and so is each
+later one. The other components get a grace to answer what the client asked; what is left then is answered with the same
+failure. When the client leaves, open requests get the same grace. Then all components are closed side by side: each by
+the steps of its transport, which for a process are: close its input, wait, SIGTERM, wait, SIGKILL.
+
+No component is restarted or left out: it may be the one that protects something.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from accord.client.target import Target
+from accord.errors import INVALID_PARAMS, INVALID_REQUEST, AccordError, ConnectionClosed
+from accord.jsonrpc.frames import RequestId
+from accord.proxy.envelopes import INITIALIZE
+from accord.proxy.failure import Failure
+from accord.proxy.link import Link, Port, join
+from accord.proxy.opening import BadVersion, offered
+from accord.proxy.recording import Recorder
+from accord.proxy.switchboard import Switchboard
+from accord.trace import Observer
+from accord.transports.base import End, Transport
+from accord.transports.closing import first_of, to_the_end
+
+log = logging.getLogger("accord")
+
+ANSWERS_WITHIN = 2.0
+"""Seconds that components have to answer what the client asked, before they are closed."""
+
+GRACE = 2.0
+"""Seconds that each step of closing a component may take."""
+
+
+class Conductor:
+    """Serves one client, or one conductor before us, with a chain of components."""
+
+    def __init__(
+        self,
+        targets: Sequence[Target],
+        client: Transport,
+        *,
+        as_proxy: bool = False,
+        observer: Observer | None = None,
+        grace: float = GRACE,
+    ) -> None:
+        self.failure: Failure | None = None
+        """The component that ended first, and why; None while all live."""
+        self._targets = list(targets)
+        self._grace = grace
+        self._board = Switchboard(None if observer is None else Recorder(observer), self._link_ended)
+        self._client = Link(self._board, client, "the client", is_component=False, has_successor=as_proxy)
+        self._links: list[Link] = []
+        self._board.links.append(self._client)
+        self._as_proxy = as_proxy
+        self._began = False
+        self._over = asyncio.Event()
+        self._settled = asyncio.Event()
+        self._closing = False
+        self._starts: list[asyncio.Task[None]] = []
+        for port in (self._client.plain, self._client.wrapped):
+            port.intercept = self._before_the_start
+        self._client.plain.mate = self._client.plain  # until the components are known: nothing passes before that
+
+    async def run(self) -> Failure | None:
+        """Serve until the client leaves or a component ends; returns the failure, if that was the reason."""
+        await self._client.open()
+        try:
+            await self._over.wait()
+            await self._settle()
+        finally:
+            await to_the_end(asyncio.create_task(self._close(), name="close the chain"))
+        return self.failure
+
+    # Start
+
+    def _before_the_start(self, request_id: RequestId | None, method: str, params: Any) -> bool:
+        """Take what the client sends before `initialize`, and check the version of each `initialize`."""
+        if request_id is None:
+            return not self._began
+        if method != INITIALIZE:
+            if not self._began:
+                problem = f"Invalid request: initialize must come before {method}"
+                self._board.refuse(self._client, request_id, INVALID_REQUEST, problem)
+            return not self._began
+        try:
+            params = offered(params)
+        except BadVersion as error:
+            self._board.refuse(self._client, request_id, INVALID_PARAMS, f"Invalid params: {error}")
+            return True
+        if not self._began:
+            self._begin()
+        self._board.pass_call(self._client.plain, request_id, method, params)
+        return True
+
+    def _begin(self) -> None:
+        """Make the links of the chain, join them, and start their components."""
+        self._began = True
+        last = len(self._targets) - 1
+        for place, target in enumerate(self._targets):
+            is_proxy = self._as_proxy or place < last
+            name = f"proxy {place + 1} ({target.name})" if is_proxy else f"the agent ({target.name})"
+            try:
+                transport = target.dial()
+            except AccordError as error:
+                transport = Unopened(str(error))
+            self._links.append(Link(self._board, transport, name, is_proxy=is_proxy))
+        self._board.links += self._links
+        self._join()
+        self._client.wrapped.intercept = None
+        self._starts = [asyncio.create_task(self._start(link), name=f"start {link.name}") for link in self._links]
+
+    def _join(self) -> None:
+        nearer: Port = self._client.plain
+        for link in self._links:
+            join(nearer, link.plain)
+            nearer = link.wrapped
+        if self._as_proxy:
+            join(nearer, self._client.wrapped)
+        else:
+            self._links[-1].wrapped.mate = None
+
+    async def _start(self, link: Link) -> None:
+        try:
+            await link.open()
+        except AccordError as error:
+            closed = error if isinstance(error, ConnectionClosed) else ConnectionClosed("broken", str(error))
+            self._fail(link, closed)
+
+    # End
+
+    def _link_ended(self, link: Link, end: End) -> None:
+        if link is self._client:
+            if end.reason != "peer_closed":
+                self._settled.set()  # it reads no answer either
+            self._over.set()
+        elif not self._closing:
+            printed = (
+                f"; it printed {link.printed!r}, which is not a message" if link.printed and not end.stderr else ""
+            )
+            self._fail(
+                link, ConnectionClosed(end.reason, _words(end) + printed, exit_code=end.exit_code, stderr=end.stderr)
+            )
+        else:
+            link.fail(self.failure or Failure(link.name, end.reason, "the chain has been closed", end.exit_code))
+
+    def _fail(self, link: Link, error: ConnectionClosed) -> None:
+        failure = Failure.of(link.name, error)
+        self.failure = self.failure or failure
+        link.fail(failure)
+        self._over.set()
+
+    async def _settle(self) -> None:
+        """Let the components that live answer what the client asked."""
+        self._client.on_settled = self._settled.set
+        self._client.settled()
+        await first_of(self._settled.wait(), seconds=ANSWERS_WITHIN)
+
+    async def _close(self) -> None:
+        self._closing = True
+        for task in self._starts:
+            task.cancel()
+        await asyncio.gather(*self._starts, return_exceptions=True)
+        await asyncio.gather(*(link.transport.close(self._grace) for link in self._links), return_exceptions=True)
+        for link in self._links:
+            if link.failure is None:
+                link.fail(self.failure or Failure(link.name, "closed", "the chain has been closed"))
+        await self._client.transport.close(self._grace)
+
+
+def _words(end: End) -> str:
+    """What happened, where the end does not say it: the words of the agent's errors are not right for a proxy."""
+    return end.detail or _ENDED.get(end.reason, "")
+
+
+_ENDED = {
+    "process_ended": "its process ended",
+    "died_at_start": "its process ended before it answered",
+    "peer_closed": "it closed the connection",
+}
+
+
+class Unopened(Transport):
+    """A transport that could not even be made; opening it says why."""
+
+    name = "unopened"
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+
+    async def start(self, receiver: Any) -> None:  # noqa: ARG002
+        raise ConnectionClosed("died_at_start", self.why)
+
+    def send(self, frames: Any) -> None: ...
+
+    @property
+    def unsent(self) -> int:
+        return 0
+
+    async def flush(self) -> None: ...
+
+    def pause_reading(self) -> None: ...
+
+    def resume_reading(self) -> None: ...
+
+    async def close(self, grace: float = 2.0) -> End:  # noqa: ARG002
+        return End("died_at_start", self.why)

@@ -1,0 +1,226 @@
+"""`Handling`: a request that goes through handlers, until it is answered or sent on.
+
+    arrives ──▶ steps ──▶ a request: sent on, and its answer passes as bytes
+                     └──▶ an answer
+                     └──▶ None, after `hop.forward`: the answer that this gave, as it came
+
+It is in the table of its link (`owed`) like any other request, so it can be cancelled. While it has not been sent on,
+later messages of its lane wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from accord.engine.lanes import WEIGHT, HoldingUp, inside
+from accord.errors import INTERNAL_ERROR, INVALID_PARAMS, REQUEST_CANCELLED, AccordError, DecodeError, RequestError
+from accord.jsonrpc import messages
+from accord.jsonrpc.endpoint import key_of
+from accord.jsonrpc.frames import RequestId
+from accord.proxy.home import Home, Side, other
+from accord.proxy.hop import Hop
+from accord.proxy.link import Port
+from accord.proxy.merging import with_changes
+from accord.proxy.registered import Entry
+from accord.proxy.sent import RawPeerError, Sent
+from accord.proxy.steps import run_steps
+from accord.schema import codec
+from accord.schema.base import Notification, Request
+from accord.schema.methods import may_be_empty
+from accord.tasks import is_awaitable, pass_on
+from accord.trace import IN, OUT
+
+log = logging.getLogger("accord")
+
+PROMPT, CANCEL = "session/prompt", "session/cancel"
+
+
+class Handling:
+    """A request that goes through handlers, or waits for earlier messages, until it is answered or sent on."""
+
+    home = None
+
+    def __init__(
+        self,
+        live: Home,
+        side: Side,
+        port: Port,
+        method: str,
+        params: Raw | None,
+        session: str | None,
+        entry: Entry | None,
+        request_id: RequestId,
+    ) -> None:
+        self.live = live
+        self.side: Side = side
+        self.port = port
+        self.method = method
+        self.params = None if params is None else bytes(params)
+        self.session = session
+        self.entry = entry
+        self.id = request_id
+        self.size = len(self.params or b"") + WEIGHT
+        self.running = True
+        """Whether the handlers may still act on the request."""
+        self.cancelled = False
+        self._key = key_of(request_id)
+        self._message: Any = None
+        self._task: asyncio.Task[Any] | None = None
+        self._passed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._lane: HoldingUp | None = None
+        self._results: list[tuple[Any, bytes]] = []
+        self._cancel_again: bytes | None = None
+        port.link.owed[self._key] = self
+        live.unsent.add(self)
+
+    @property
+    def holding_up(self) -> HoldingUp | None:
+        """The lane's message, while later ones wait for this request."""
+        return None if self._passed.done() else self._lane
+
+    # Beginning
+
+    def begin(self) -> Awaitable[None] | None:
+        """Call the steps; returns what later messages of the lane wait for, if the request has not been sent on."""
+        if self.entry is None:
+            self._send_on(None)
+            return None
+        if self.cancelled:
+            self._answer_error(REQUEST_CANCELLED, "Request cancelled")
+            return None
+        try:
+            self._message = codec.decode(self.params or b"{}", self.entry.params)
+        except DecodeError as error:
+            self._answer_error(INVALID_PARAMS, f"Invalid params: {error}")
+            return None
+        hop: Hop[Any] = Hop(self.live, self.side, self.session, self._forward)
+        try:
+            value = run_steps(self.entry, self._message, hop)
+            if not is_awaitable(value):
+                self._finish(value)
+                return None
+        except BaseException as error:
+            self._failed(error)
+            return None
+        outside = inside.get()
+        self._lane = None if outside is None else outside.holding_up
+        self._task = self.live.tasks.start(self._finish_later(value), self.method, self._ended)
+        return None if self._passed.done() else asyncio.shield(self._passed)
+
+    async def _finish_later(self, value: Awaitable[Any]) -> None:
+        inside.set(self)
+        try:
+            self._finish(await value)
+        except BaseException as error:
+            self._failed(error)
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self.live.tasks.forget(task)
+        if task.cancelled():
+            self._answer_error(REQUEST_CANCELLED, "Request cancelled")
+
+    # Cancelling
+
+    def cancel(self) -> None:
+        """The side that asked no longer wants the answer: what was sent on is cancelled, else the handler."""
+        self.cancelled = True
+        if self._task is None:
+            return
+        sent = [it for it in self.port.link.asked.values() if isinstance(it, Sent) and it.maker is self]
+        for asked in sent:
+            asked.cancel()
+        if not sent:
+            self._task.cancel()
+
+    def cancelled_by(self, session: str | None, params: Raw | None) -> None:
+        """`session/cancel` has passed before this prompt: it has to be sent once more, after it."""
+        if self.method == PROMPT and self.session == session and params is not None:
+            self._cancel_again = bytes(params)
+
+    # Sending on, and answering
+
+    async def _forward(self, message: Any) -> Any:
+        message = self._message if message is None else message
+        method, params = self._changed(message)
+        result_type = self.entry.result if self.entry is not None else Any
+        sent = self.live.post(other(self.side), method, params, self.session)
+        self._has_passed()
+        value, raw = await self.live.result_of(sent, result_type)
+        self._results.append((value, raw))
+        return value
+
+    def _send_on(self, message: Any) -> None:
+        """Send the request on; its answer passes as bytes."""
+        method, params = self._changed(message)
+        link = self.port.link
+        link.owed.pop(self._key, None)
+        lane = self.live.answer_lane(self.side, self.session)
+        self.live.board.pass_call(self.port, self.id, method, params, lane=lane)
+        self.running = False
+        self._has_passed()
+        if self.cancelled and (passed := link.owed.get(self._key)) is not None:
+            passed.cancel()
+
+    def _changed(self, message: Any) -> tuple[str, bytes | None]:
+        """The method and the params of the request as the handler wants it."""
+        if message is None or message is self._message:
+            return self.method, self.params
+        return message.__method__, with_changes(self.params or b"{}", self._message, message)
+
+    def _has_passed(self) -> None:
+        """Later messages of the lane may go on."""
+        if self._passed.done():
+            return
+        self._passed.set_result(None)
+        self.live.unsent.discard(self)
+        if self._cancel_again is not None:
+            self.live.board.pass_tell(self.port, CANCEL, self._cancel_again)
+
+    def _finish(self, value: Any) -> None:
+        if isinstance(value, Request):
+            self._send_on(value)
+        elif value is None and self._results:
+            self._answer(messages.answer(self.id, self._results[-1][1]))
+        elif value is None and self.entry is not None and may_be_empty(self.entry.result):
+            self._answer(messages.answer(self.id, b"{}"))
+        elif value is None or isinstance(value, Notification):
+            found = "None" if value is None else type(value).__name__
+            raise TypeError(f"a handler of {self.method} returns a request to send on or an answer, got {found}")
+        else:
+            self._answer(messages.answer(self.id, self._encoded(value)))
+
+    def _encoded(self, value: Any) -> bytes:
+        """A result as JSON. What the handler did not change in the answer that it got is as it came."""
+        for result, raw in reversed(self._results):
+            if value is result or (type(value) is type(result) and isinstance(value, msgspec.Struct)):
+                return with_changes(raw, result, value)
+        return codec.encode(value)
+
+    def _failed(self, error: BaseException) -> None:
+        cancelled = isinstance(error, asyncio.CancelledError)
+        if isinstance(error, RawPeerError):
+            self._answer(messages.raw_error_answer(self.id, error.raw))
+        elif isinstance(error, RequestError):
+            self._answer_error(error.code, error.message, error.data)
+        elif cancelled or self.cancelled:
+            self._answer_error(REQUEST_CANCELLED, "Request cancelled")
+        else:
+            log.error("the handler of %s failed", self.method, exc_info=error)
+            told = isinstance(error, AccordError) and error.safe_to_tell
+            self._answer_error(INTERNAL_ERROR, str(error) if told else "Internal error")
+        pass_on(error)
+
+    def _answer_error(self, code: int, message: str, data: Any = None) -> None:
+        self._answer(messages.error_answer(self.id, code, message, data))
+
+    def _answer(self, frame: bytes) -> None:
+        self.running = False
+        if self.port.link.pay(self._key):
+            self.port.link.put(frame, IN if self.port.direction == OUT else OUT)
+        self._has_passed()

@@ -1,0 +1,96 @@
+"""`Hop`: what a handler of a proxy holds beside its message: both sides, and the way on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
+
+from accord.proxy.home import Home, Side
+from accord.schema import v1
+from accord.schema.base import Notification, Request
+
+ResultT = TypeVar("ResultT")
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as TypeVarWithDefault  # a proxy without a state class needs no type argument
+
+    StateT = TypeVarWithDefault("StateT", default=Any)
+else:
+    StateT = TypeVar("StateT")
+
+
+class Neighbour:
+    """The client or the agent, as a proxy speaks to it on its own."""
+
+    def __init__(self, live: Home, side: Side) -> None:
+        self._live = live
+        self._side: Side = side
+
+    async def request(self, request: Request[ResultT]) -> ResultT:
+        """Send a request of the proxy's own, and wait for its result.
+
+        Raises PeerError when the answer is an error, and ConnectionClosed when the connection ends first.
+        """
+        result, _ = await self._live.ask(self._side, request)
+        return cast("ResultT", result)
+
+    def tell(self, notification: Notification) -> None:
+        """Send a notification of the proxy's own."""
+        self._live.tell(self._side, notification)
+
+
+class Hop(Generic[StateT]):
+    """A message on its way through a proxy, and what its handler can do."""
+
+    def __init__(self, live: Home, side: Side, session_id: str | None, forward: Callable[[Any], Any]) -> None:
+        self.session_id = session_id
+        """The session that the message belongs to; None if it names none."""
+        self.client = Neighbour(live, "client")
+        """The client, for messages of the proxy's own."""
+        self.agent = Neighbour(live, "agent")
+        """The agent, for messages of the proxy's own."""
+        self.came_from: Side = side
+        """The side that sent the message: `client` or `agent`."""
+        self._live = live
+        self._forward = forward
+
+    @property
+    def version(self) -> int:
+        """The version of the protocol on this connection: 1 or 2."""
+        return self._live.version
+
+    @property
+    def appends_to_system_prompt(self) -> bool:
+        """Whether the agent takes additions to its system prompt, in requests that open a session."""
+        return self._live.appends_to_system_prompt
+
+    def is_first(self, what: object) -> bool:
+        """Whether this is asked for the first time, for this message's session on this connection."""
+        return self._live.is_first(self.session_id, what)
+
+    @property
+    def state(self) -> StateT:
+        """The proxy's state of this session, which `Proxy(state=...)` makes; one for messages without a session."""
+        return cast("StateT", self._live.state_of(self.session_id))
+
+    @overload
+    async def forward(self, message: Request[ResultT]) -> ResultT: ...
+    @overload
+    async def forward(self, message: Notification) -> None: ...
+    @overload
+    async def forward(self) -> Any: ...
+    async def forward(self, message: Any = None) -> Any:
+        """Send the message on, changed or as it came; for a request, wait for its result.
+
+        A handler of a request returns the result, changed or not. Raises PeerError when the answer is an error: a
+        handler that does not catch it passes the error on as it came.
+        """
+        return await self._forward(message)
+
+    def text(self, text: str) -> Any:
+        """A block of text in the version of this connection."""
+        if self.version == 1:
+            return v1.TextContent(text)
+        from accord.schema import v2
+
+        return v2.TextContent(text)

@@ -1,0 +1,271 @@
+"""`Link`: the connection to one component of a chain, and `Port`: one of the two ways to speak over it.
+
+A link to an agent or a client has one port, *plain*. A link between a conductor and a proxy has a second one,
+*wrapped*, for what is in envelopes. Ports are joined in pairs: what comes in by a port goes out by its mate. So the
+chain
+
+    client ── proxy ── agent
+
+is two pairs: (client, plain) with (proxy, plain), and (proxy, wrapped) with (agent, plain). See `switchboard`.
+
+**Flow control.** A link whose output is above the high-water mark of its transport is full. While it is, what sends to
+it may not be read: `backlog` has the rule. So a slow client slows the agent through all proxies, and the memory stays
+bounded by the mark of each link.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Protocol
+
+from msgspec import Raw
+
+from accord.jsonrpc import messages
+from accord.jsonrpc.frames import Oversized, RequestId
+from accord.proxy.backlog import MUCH, Backlog, Waiting
+from accord.proxy.envelopes import INITIALIZE, TODAY, Spelling, enveloped_call, enveloped_tell
+from accord.proxy.failure import Failure
+from accord.trace import IN, OUT, Direction
+from accord.transports.base import HIGH_WATER, End, Transport
+
+CANCEL_REQUEST = "$/cancel_request"
+
+
+class Board(Protocol):
+    """What a link tells about: the switchboard."""
+
+    def receive(self, link: Link, frames: Sequence[bytes | Oversized]) -> None:
+        """Take the frames that have arrived on this link."""
+        ...
+
+    def put(self, link: Link, frame: bytes, direction: Direction | None = None) -> None:
+        """Send this frame over a link. It is going that way; None for a message of our own."""
+        ...
+
+    def balance(self) -> None:
+        """Decide again which links are read."""
+        ...
+
+    def ended(self, link: Link, end: End) -> None:
+        """A link has ended."""
+        ...
+
+
+class Asked(Protocol):
+    """A request that went out over a link, until its answer arrives."""
+
+    method: str
+
+    def answered(self, result: Raw | None, error: bytes | Raw | None) -> None:
+        """The answer: a result, or an error as JSON."""
+        ...
+
+    def failed(self, failure: Failure) -> None:
+        """No answer comes: the component has ended."""
+        ...
+
+
+class Owed(Protocol):
+    """A request that came in over a link, until it is answered."""
+
+    def cancel(self) -> None:
+        """The side that sent the request no longer wants the answer."""
+        ...
+
+
+Interception = Callable[[RequestId | None, str, Any], bool]
+"""Takes a message that came in by a port: id, method, params. False lets it pass; a notification has no id."""
+
+
+class Port:
+    """One way to speak over a link: plain, or in envelopes."""
+
+    __slots__ = ("direction", "intercept", "link", "mate", "wrapped")
+
+    def __init__(self, link: Link, direction: Direction, *, wrapped: bool = False) -> None:
+        self.link = link
+        self.wrapped = wrapped
+        self.direction: Direction = direction
+        """Where a message that comes in by this port is going: `out` to the agent, `in` to the client."""
+        self.mate: Port | None = None
+        """Where it goes out; None if nothing may come in by this port."""
+        self.intercept: Interception | None = None
+
+    def tell_frame(self, method: str, params: bytes | Raw | None) -> bytes:
+        """The frame of a notification that goes out by this port."""
+        if self.wrapped:
+            return enveloped_tell(self.link.spelling, method, params)
+        return messages.tell(method, params)
+
+    def call_frame(self, request_id: int, method: str, params: bytes | Raw | None) -> bytes:
+        """The frame of a request that goes out by this port."""
+        if self.wrapped:
+            return enveloped_call(self.link.spelling, request_id, method, params)
+        if method == INITIALIZE and self.link.is_proxy:
+            method = self.link.spelling.initialize
+        return messages.call(request_id, method, params)
+
+
+def join(nearer: Port, further: Port) -> None:
+    """Join two ports; `nearer` is on the client's side."""
+    nearer.mate, further.mate = further, nearer
+
+
+class Link:
+    """The connection to one component, or to the client."""
+
+    def __init__(
+        self,
+        board: Board,
+        transport: Transport,
+        name: str,
+        *,
+        is_proxy: bool = False,
+        is_component: bool = True,
+        has_successor: bool = False,
+    ) -> None:
+        self.name = name
+        self.transport = transport
+        self.is_proxy = is_proxy
+        """Whether the component is a proxy of ours, which has a successor and gets `proxy/initialize`."""
+        self.is_component = is_component
+        """Whether it is a component, and not the side that we serve."""
+        self.has_successor = has_successor
+        """Whether the side that we serve treats us as a proxy, and gives us a successor."""
+        self.plain = Port(self, IN if is_component else OUT)
+        self.wrapped = Port(self, OUT if is_component else IN, wrapped=True)
+        self.spelling: Spelling = TODAY
+        self.asked: dict[RequestId, Asked] = {}
+        """The requests that went out over this link and have no answer yet."""
+        self.owed: dict[Hashable, Owed] = {}
+        """The requests that came in over this link and have no answer yet."""
+        self.waiting: list[bytes] = []
+        """Frames for the next write."""
+        self.inwards = self.outwards = self.own = 0
+        """Their bytes, by direction."""
+        self.backlog = Backlog()
+        """What the transport has not written."""
+        self.failure: Failure | None = None
+        """Why requests over this link fail; None while it is open."""
+        self.is_full = False
+        self.printed = ""
+        """The first line that the component printed instead of a message."""
+        self.on_settled: Callable[[], None] | None = None
+        """Called when the last request that came in is answered."""
+        self.is_busy: Callable[[], bool] | None = None
+        """Whether this side has enough to do with what it has read."""
+        self._board = board
+        self._is_open = False
+        self._is_held = False
+
+    async def open(self) -> None:
+        """Open the connection, and send what has waited for that; raises ConnectionClosed."""
+        await self.transport.start(self)
+        self._is_open = True
+        if self._is_held:
+            self.transport.pause_reading()
+        self.is_full = False
+        self.flush()
+        self._board.balance()
+
+    def put(self, frame: bytes, direction: Direction | None = None) -> None:
+        """Send this frame, together with others of the same step."""
+        self._board.put(self, frame, direction)
+
+    def tell_cancel(self, request_id: int) -> None:
+        """Cancel a request of ours. A cancellation is never in an envelope."""
+        self.put(messages.tell(CANCEL_REQUEST, b'{"requestId":%d}' % request_id))
+
+    def flush(self) -> None:
+        """Send the frames that wait."""
+        if self.failure is not None:
+            self.waiting.clear()
+            return
+        if not self._is_open:
+            if not self.is_full and self.inwards + self.outwards > HIGH_WATER:
+                self.paused()
+            return
+        frames, self.waiting = self.waiting, []
+        self.transport.send(frames)
+        if (unsent := self.transport.unsent) or self.backlog.sum.size:
+            self.backlog.sent(Waiting(self.inwards, self.outwards, self.own), unsent)
+        self.inwards = self.outwards = self.own = 0
+        if self.is_full:
+            self._board.balance()
+
+    @property
+    def stuck(self) -> Waiting:
+        """What waits in this link, if it is full; nothing if it is not."""
+        if not self.is_full or self.failure is not None:
+            return Waiting()
+        if not self._is_open:
+            return Waiting(self.inwards, self.outwards, self.own)
+        self.backlog.written(self.transport.unsent)
+        return self.backlog.sum
+
+    def fail(self, failure: Failure) -> None:
+        """Give up this link: every request over it is answered with this failure, now and later."""
+        self.failure = failure
+        for asked in list(self.asked.values()):
+            asked.failed(failure)
+        self.asked.clear()
+        for owed in list(self.owed.values()):
+            owed.cancel()
+        self.owed.clear()
+        self.settled()
+        self.resumed()
+        self.waiting.clear()
+
+    def pay(self, key: Hashable) -> bool:
+        """A request that came in is being answered; False if it was before."""
+        if self.owed.pop(key, None) is None:
+            return False
+        self.settled()
+        return True
+
+    def settled(self) -> None:
+        if not self.owed and self.on_settled is not None:
+            self.on_settled()
+
+    # Flow control
+
+    def must_wait(self) -> bool:
+        """Whether this link must not be read now: the rule of `backlog`."""
+        for port in (self.plain, self.wrapped):
+            if port.mate is None:
+                continue
+            there = port.mate.link.stuck
+            if port.direction == IN and there.inwards > MUCH:
+                return True
+            if port.direction == OUT and there.outwards > MUCH and self.stuck.inwards <= MUCH:
+                return True
+        if self.is_busy is not None and self.is_busy():
+            return True
+        return self.stuck.own > MUCH  # it sends what must be refused, and does not read the refusals
+
+    def hold(self, *, must_wait: bool) -> None:
+        """Stop reading this link, or read it again."""
+        if must_wait != self._is_held:
+            self._is_held = must_wait
+            if self._is_open and self.failure is None:
+                (self.transport.pause_reading if must_wait else self.transport.resume_reading)()
+
+    # What the transport calls
+
+    def received(self, frames: Sequence[bytes | Oversized]) -> None:
+        """Frames have arrived; the transport calls this."""
+        self._board.receive(self, frames)
+
+    def paused(self) -> None:
+        """The output is full; the transport calls this."""
+        self.is_full = True
+        self._board.balance()
+
+    def resumed(self) -> None:
+        """The output has room again; the transport calls this."""
+        self.is_full = False
+        self._board.balance()
+
+    def ended(self, end: End) -> None:
+        """The link is gone; the transport calls this once."""
+        self._board.ended(self, end)

@@ -1,0 +1,355 @@
+"""The switchboard: passes messages between the links of a chain, and reads only their envelopes.
+
+    link ──▶ parse ──▶ its port ──▶ the port's mate ──▶ another link
+
+Each message goes this way in one step, without a task. So what came in order on one link goes out in order on the next.
+Params, results and errors are passed on as the bytes that came. Only the envelope and the id are made new: ids of
+ours are integers that count up over all links, so that a trace can tell them apart.
+
+| what | rule |
+|---|---|
+| `$/cancel_request` | is passed on under the id of the next link, once; an unknown id is ignored |
+| `proxy/...` in the wrong place | a request is refused (-32600), a notification is dropped |
+| a request to a component that has ended | is answered with its failure |
+| malformed input | is answered as an agent would; a component's output that is not JSON is ignored |
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from accord.errors import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
+from accord.jsonrpc import messages
+from accord.jsonrpc.endpoint import key_of
+from accord.jsonrpc.frames import Oversized, RequestId, as_id
+from accord.jsonrpc.members import members_of
+from accord.jsonrpc.messages import Answer, Call, Malformed, Tell, parse
+from accord.proxy.backlog import MOST_WAITING
+from accord.proxy.envelopes import (
+    ENVELOPES,
+    HANDSHAKES,
+    INITIALIZE,
+    OLDER,
+    PROXY_METHODS,
+    TODAY,
+    BadEnvelope,
+    Envelope,
+    opened,
+)
+from accord.proxy.failure import Failure
+from accord.proxy.link import CANCEL_REQUEST, Asked, Link, Port
+from accord.proxy.recording import Recorder
+from accord.trace import IN, OUT, Direction
+from accord.transports.base import End
+
+MOST_OWED = 50_000
+"""Unanswered requests of one link; more are refused, so that a component that floods cannot grow our memory."""
+
+
+class Passed:
+    """A request on its way over the switchboard, until its answer has gone back."""
+
+    __slots__ = ("_cancelled", "_id", "_key", "_our_id", "lane", "method", "params", "source", "to")
+
+    def __init__(
+        self, source: Port, request_id: RequestId, to: Port, our_id: int, method: str, lane: str | None
+    ) -> None:
+        self.source = source
+        self.to = to
+        self.method = method
+        self.lane = lane
+        """What it belongs to, where answers wait for earlier messages (see `lanes`)."""
+        self.params: bytes | Raw | None = None
+        """Kept for `initialize`, which may have to be sent again; None for others."""
+        self._id = request_id
+        self._key = key_of(request_id)
+        self._our_id = our_id
+        self._cancelled = False
+        source.link.owed[self._key] = self
+        to.link.asked[our_id] = self
+
+    def cancel(self) -> None:
+        if not self._cancelled and self._our_id in self.to.link.asked:
+            self._cancelled = True
+            self.to.link.tell_cancel(self._our_id)
+
+    def answered(self, result: Raw | None, error: bytes | Raw | None) -> None:
+        if self.source.link.pay(self._key):
+            self.source.link.put(answer_frame(self._id, result, error), self.to.direction)
+
+    def failed(self, failure: Failure) -> None:
+        if self.source.link.pay(self._key):
+            self.source.link.put(failure.answer(self._id, self.method), self.to.direction)
+
+    def again(self, our_id: int) -> bytes:
+        """The frame that sends this request once more, under another id."""
+        self._our_id = our_id
+        self.to.link.asked[our_id] = self
+        return self.to.call_frame(our_id, self.method, self.params)
+
+
+class Switchboard:
+    """Joins links, and passes on what arrives."""
+
+    def __init__(self, recorder: Recorder | None = None, on_end: Callable[[Link, End], None] | None = None) -> None:
+        self.recorder = recorder
+        self.on_end = on_end
+        """Called when a link has ended."""
+        self.on_answer: Callable[[Any, Raw | None, bytes | None, Callable[[], None]], bool] | None = None
+        """Takes an answer that has to wait, or returns False to let it pass."""
+        self._next_id = 1
+        self._depth = 0
+        """How many steps are going on; their output is sent together at the end."""
+        self.links: list[Link] = []
+        self._touched: list[Link] = []
+        """Links that have frames to send."""
+
+    # In
+
+    def receive(self, link: Link, frames: Sequence[bytes | Oversized]) -> None:
+        """Pass on the frames that have arrived on this link."""
+        self._depth += 1
+        try:
+            for frame in frames:
+                if isinstance(frame, Oversized):
+                    self._oversized(link, frame)
+                else:
+                    # A WebSocket's message may have line breaks between its values; a line must not.
+                    self._read(link, frame.replace(b"\n", b" ") if b"\n" in frame else frame)
+        finally:
+            self._depth -= 1
+            if not self._depth:
+                self._flush()
+
+    def ended(self, link: Link, end: End) -> None:
+        """A link has ended."""
+        if self.on_end is not None:
+            self.on_end(link, end)
+
+    def _read(self, link: Link, frame: bytes) -> None:
+        message = parse(frame)
+        if isinstance(message, Tell):
+            if message.method in ENVELOPES:
+                self._told_in_envelope(link, message)
+            else:
+                self._told(link.plain, message.method, message.params, frame)
+        elif isinstance(message, Answer):
+            self._answered(link, message, frame)
+        elif isinstance(message, Call):
+            self._called_plain_or_not(link, message)
+        else:
+            self._misread(link, message, frame)
+
+    # Notifications
+
+    def _told_in_envelope(self, link: Link, message: Tell) -> None:
+        try:
+            inner = opened(message.params)
+        except BadEnvelope:
+            return
+        self._told(link.wrapped, inner.method, inner.params, None)
+
+    def _told(self, port: Port, method: str, params: Raw | None, frame: bytes | None) -> None:
+        if method == CANCEL_REQUEST:
+            self._cancel(port.link, params)
+        elif port.mate is None or method in PROXY_METHODS:
+            return  # a component may not speak for another
+        elif port.intercept is None or not port.intercept(None, method, params):
+            self.pass_tell(port, method, params, frame)
+
+    def pass_tell(self, port: Port, method: str, params: bytes | Raw | None, frame: bytes | None = None) -> None:
+        """Pass on a notification that came in by this port; `frame` is how it came, if that was plain."""
+        to = port.mate
+        assert to is not None
+        if frame is None or to.wrapped:
+            frame = to.tell_frame(method, params)
+        self.put(to.link, frame, port.direction)
+        if self.recorder is not None:
+            self.recorder.record(port, to, messages.tell(method, params))
+
+    def _cancel(self, link: Link, params: Raw | None) -> None:
+        request_id = _cancelled_id(params)
+        owed = None if request_id is None else link.owed.get(key_of(request_id))
+        if owed is not None:
+            owed.cancel()
+
+    # Requests
+
+    def _called_plain_or_not(self, link: Link, call: Call) -> None:
+        method, params, port = call.method, call.params, link.plain
+        if method in ENVELOPES:
+            try:
+                inner: Envelope = opened(params)
+            except BadEnvelope as error:
+                self.refuse(link, call.id, INVALID_PARAMS, f"Invalid params: {error}")
+                return
+            method, params, port = inner.method, inner.params, link.wrapped
+        elif link.has_successor and (method in HANDSHAKES or method == INITIALIZE):
+            if method == INITIALIZE:
+                self.refuse(link, call.id, INVALID_REQUEST, f"Invalid request: {NOT_A_PROXY}")
+                return
+            link.spelling, method = HANDSHAKES[method], INITIALIZE
+        self._called(port, call.id, method, params)
+
+    def _called(self, port: Port, request_id: RequestId, method: str, params: Raw | None) -> None:
+        link = port.link
+        if problem := self._problem(port, request_id, method):
+            self.refuse(link, request_id, INVALID_REQUEST, f"Invalid request: {problem}")
+        elif port.intercept is None or not port.intercept(request_id, method, params):
+            self.pass_call(port, request_id, method, params)
+
+    def _problem(self, port: Port, request_id: RequestId, method: str) -> str | None:
+        """Why this request may not be passed on; None if it may."""
+        if method in PROXY_METHODS:
+            return f"{method} is for a conductor and a proxy, and {port.link.name} may not send it here"
+        if port.mate is None:
+            return f"{port.link.name} has no successor: it is the last component of the chain, or the client"
+        if key_of(request_id) in port.link.owed:
+            return f"id {request_id!r} is already in use by an unanswered request"
+        if len(port.link.owed) >= MOST_OWED:
+            return f"{MOST_OWED:,} requests are unanswered already; wait until some are answered"
+        return None
+
+    def pass_call(
+        self, port: Port, request_id: RequestId, method: str, params: bytes | Raw | None, lane: str | None = None
+    ) -> None:
+        """Pass on a request that came in by this port."""
+        to = port.mate
+        assert to is not None
+        if to.link.failure is not None:
+            port.link.put(to.link.failure.answer(request_id, method))
+            return
+        our_id = self.new_id()
+        passed = Passed(port, request_id, to, our_id, method, lane)
+        if method == INITIALIZE:
+            passed.params = params
+        self.put(to.link, to.call_frame(our_id, method, params), port.direction)
+        if self.recorder is not None:
+            self.recorder.record(port, to, messages.call(our_id, method, params))
+
+    def ask(self, to: Port, method: str, params: bytes | Raw | None, asked: Asked) -> int:
+        """Send a request of our own by this port; returns its id."""
+        our_id = self.new_id()
+        to.link.asked[our_id] = asked
+        self.put(to.link, to.call_frame(our_id, method, params))
+        return our_id
+
+    def new_id(self) -> int:
+        """An id that was never used on a link of this switchboard."""
+        our_id, self._next_id = self._next_id, self._next_id + 1
+        return our_id
+
+    def refuse(self, link: Link, request_id: RequestId | None, code: int, message: str) -> None:
+        """Answer a request with an error of our own."""
+        asker = None if request_id is not None and key_of(request_id) in link.owed else request_id
+        link.put(messages.error_answer(asker, code, message))
+
+    # Answers
+
+    def _answered(self, link: Link, answer: Answer, frame: bytes) -> None:
+        asked = None if answer.id is None else link.asked.pop(answer.id, None)
+        if asked is None:
+            return
+        if asked.method == INITIALIZE and isinstance(asked, Passed) and self._asks_in_older_words(link, asked, answer):
+            return
+        error = None if answer.error is None else _error_in(frame)
+        if self.recorder is not None and isinstance(asked, Passed) and answer.id is not None:
+            self.recorder.record(asked.to, asked.source, answer_frame(answer.id, answer.result, error))
+        if self.on_answer is not None:
+            deliver = functools.partial(asked.answered, answer.result, error)
+            if self.on_answer(asked, answer.result, error, deliver):
+                return
+        asked.answered(answer.result, error)
+
+    def _asks_in_older_words(self, link: Link, asked: Passed, answer: Answer) -> bool:
+        """Whether a proxy that does not know `proxy/initialize` is asked again, with the name of older SDKs."""
+        unknown = answer.error is not None and answer.error.code == METHOD_NOT_FOUND
+        if not (unknown and link.is_proxy and asked.to is link.plain and link.spelling is TODAY):
+            return False
+        link.spelling = OLDER
+        self.put(link, asked.again(self.new_id()))
+        return True
+
+    # Bad input
+
+    def _misread(self, link: Link, message: Malformed, frame: bytes) -> None:
+        self._spoiled(link, message.pending, message.problem)
+        if link.is_component and message.code == PARSE_ERROR:
+            # A program prints something. It gets no answer: it could answer that in turn.
+            link.printed = link.printed or frame[:300].decode("utf-8", "replace")
+        elif (reply := message.reply(named=message.id is None or key_of(message.id) not in link.owed)) is not None:
+            link.put(reply)
+
+    def _oversized(self, link: Link, frame: Oversized) -> None:
+        problem = f"a message of {frame.length:,} bytes is over the limit"
+        if frame.has_id and not frame.has_method:
+            self._spoiled(link, frame.id, problem)
+        else:
+            self.refuse(link, frame.id, INVALID_REQUEST, f"Invalid request: {problem}")
+
+    def _spoiled(self, link: Link, request_id: RequestId | None, problem: str) -> None:
+        """The answer to this request cannot be read, and no second one follows."""
+        asked = None if request_id is None else link.asked.pop(request_id, None)
+        if asked is not None:
+            asked.failed(Failure(link.name, "failed", f"the answer to {asked.method} cannot be passed on: {problem}"))
+
+    # Out
+
+    def put(self, link: Link, frame: bytes, direction: Direction | None = None) -> None:
+        """Send this frame: at the end of the step that is going on, or now."""
+        if not link.waiting:
+            self._touched.append(link)
+        link.waiting.append(frame)
+        if direction == IN:
+            link.inwards += len(frame) + 1
+        elif direction == OUT:
+            link.outwards += len(frame) + 1
+        else:
+            link.own += len(frame) + 1
+        if not self._depth:
+            self._flush()
+
+    def balance(self) -> None:
+        """Decide again which links are read; called when a link is full, or no longer."""
+        for link in self.links:
+            link.hold(must_wait=link.must_wait())
+            if link.backlog.sum.size > MOST_WAITING:
+                self.ended(link, End("unresponsive", f"it does not read: {link.backlog.sum.size:,} bytes wait for it"))
+
+    def _flush(self) -> None:
+        touched, self._touched = self._touched, []
+        for link in touched:
+            link.flush()
+
+
+def answer_frame(request_id: RequestId, result: bytes | Raw | None, error: bytes | Raw | None) -> bytes:
+    """The frame of an answer: a result, or an error whose JSON is passed on as it came."""
+    if error is None:
+        return messages.answer(request_id, b"null" if result is None else result)
+    return messages.raw_error_answer(request_id, error)
+
+
+def _error_in(frame: bytes) -> bytes:
+    """The error of an answer, as it came."""
+    members = members_of(frame)
+    assert members is not None
+    assert members.error is not None
+    return bytes(members.error)
+
+
+def _cancelled_id(params: Raw | None) -> RequestId | None:
+    try:
+        members: Any = None if params is None else msgspec.json.decode(params)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return as_id(members.get("requestId")) if isinstance(members, dict) else None  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
+
+
+NOT_A_PROXY = (
+    "a proxy is initialized with proxy/initialize: start it before an agent, as accord conduct PROXY AGENT does"
+)

@@ -1,0 +1,297 @@
+"""Folds of the updates of version 2: whole messages, patches, terminals, states. PURE.
+
+In version 2 an update creates what it names or changes the fields that it carries: a field left out stays, `null`
+clears it, a value replaces it. Of `_meta` each key is patched by itself. Chunks append. Ids of messages stay valid for
+the whole session, and user messages, agent messages and thoughts have ids of their own.
+
+    class of the update ──▶ IN_TIMELINE: messages and tool calls, in the order of their first update
+                        ├──▶ FOLDS: terminals, plans and the state of the session
+                        └──▶ MEANT: what the agent offers
+
+The state shows values in the classes of version 1 (`shown`). Where an update means the same as one of version 1,
+`MEANT` makes that one, and the fold of version 1 does the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from accord.errors import ConversionError, DecodeError
+from accord.schema import codec, v1, v2
+from accord.schema.base import Unknown
+from accord.schema.conversion import to_v1
+from accord.state.session_state import SessionState
+from accord.state.shown import shown, shown_blocks
+from accord.state.subagents import SessionMessageState, Subagent, given
+from accord.state.terminals import TerminalState
+from accord.state.timeline import Timeline
+from accord.state.values import Compaction, Speaker, ToolCallState, patched_meta
+
+# Messages
+
+_SPEAKERS: dict[type, Speaker] = {
+    v2.UserMessageChunk: "user",
+    v2.UserMessage: "user",
+    v2.AgentMessageChunk: "agent",
+    v2.AgentMessage: "agent",
+    v2.AgentThoughtChunk: "thought",
+    v2.AgentThought: "thought",
+}
+
+
+def _append(timeline: Timeline, chunk: v2.ContentChunk) -> None:
+    content = chunk.content
+    if isinstance(content, v2.TextContent) and content.annotations is None and content.meta is None:
+        timeline.append_text(_SPEAKERS[chunk.__class__], chunk.message_id, content.text)
+    else:
+        timeline.growing(_SPEAKERS[chunk.__class__], chunk.message_id).add(shown(content))
+
+
+def _put_message(timeline: Timeline, update: v2.UserMessage | v2.AgentMessage | v2.AgentThought) -> None:
+    message = timeline.message(_SPEAKERS[update.__class__], update.message_id)
+    message.meta = patched_meta(message.meta, update.meta)
+    if update.content is not UNSET:
+        timeline.replace(message, shown_blocks(update.content))
+
+
+# Tool calls
+
+
+def _patch_tool_call(timeline: Timeline, update: v2.ToolCallUpdate) -> None:
+    known = timeline.tool_calls.get(update.tool_call_id) or ToolCallState(update.tool_call_id)
+    timeline.put_tool_call(_patched(known, update))
+
+
+def _patched(call: ToolCallState, update: v2.ToolCallUpdate) -> ToolCallState:
+    fields: dict[str, Any] = {}
+    for name, cleared in _CLEARED.items():
+        value = getattr(update, name)
+        if value is not UNSET:
+            fields[name] = cleared if value is None else shown(value)
+    return msgspec.structs.replace(call, meta=patched_meta(call.meta, update.meta), **fields)
+
+
+_CLEARED: dict[str, Any] = {
+    "title": "",
+    "kind": "other",
+    "status": "pending",
+    "content": (),
+    "locations": (),
+    "raw_input": None,
+    "raw_output": None,
+    "name": None,
+    "capabilities": None,
+}
+"""The fields of a tool call, each with the value that clearing it gives."""
+
+
+def _append_to_tool_call(timeline: Timeline, chunk: v2.ToolCallContentChunk) -> None:
+    timeline.append_to_tool_call(chunk.tool_call_id, shown(chunk.content))
+
+
+# Terminals
+
+
+def _patch_terminal(state: SessionState, update: v2.TerminalUpdate) -> None:
+    if not _terminal(state, update.terminal_id).update(update):
+        _keep(state, update)
+
+
+def _append_output(state: SessionState, chunk: v2.TerminalOutputChunk) -> None:
+    if not _terminal(state, chunk.terminal_id).add(chunk.data):
+        _keep(state, chunk)
+
+
+def _terminal(state: SessionState, terminal_id: v1.TerminalId) -> TerminalState:
+    known = state.terminals.get(terminal_id)
+    if known is None:
+        known = state.terminals[terminal_id] = TerminalState(terminal_id)
+    return known
+
+
+def _keep(state: SessionState, update: v2.TerminalUpdate | v2.TerminalOutputChunk) -> None:
+    """Keep an update whose output is not base64 as it came."""
+    plain = codec.plain(update)
+    state.unknown.append(Unknown(plain["sessionUpdate"], plain))
+
+
+# The session
+
+
+def _set_state(state: SessionState, update: v2.SessionStateUpdate) -> None:
+    state.activity, state.background = update.state, update.background
+    if update.state == "idle" and update.stop_reason is not None:
+        state.last_end = update
+
+
+def _set_plan(state: SessionState, update: v2.PlanUpdate) -> None:
+    plan = shown(update.plan)
+    plan_id = v1.PlanId(str(plan.raw.get("planId", ""))) if isinstance(plan, Unknown) else plan.plan_id
+    state.plans.pop(plan_id, None)
+    state.plans[plan_id] = plan
+    state.show_latest_plan()
+
+
+def _set_usage(state: SessionState, update: v2.UsageUpdate) -> None:
+    before = None if state.usage is None else state.usage.cost
+    state.usage = v1.UsageUpdate(
+        update.used, update.size, before if update.cost is UNSET else update.cost, meta=update.meta
+    )
+
+
+def _patch_info(state: SessionState, update: v2.SessionInfoUpdate) -> None:
+    if update.title is not UNSET:
+        state.title = update.title
+    if update.updated_at is not UNSET:
+        state.updated_at = update.updated_at
+    state.meta = patched_meta(state.meta, update.meta)
+
+
+def _commands(update: v2.AvailableCommandsUpdate) -> v1.AvailableCommandsUpdate:
+    return v1.AvailableCommandsUpdate(
+        [it for it in _converted(update.available_commands) if not isinstance(it, Unknown)]
+    )
+
+
+def _config(update: v2.ConfigOptionUpdate) -> v1.ConfigOptionUpdate:
+    return v1.ConfigOptionUpdate(_converted(update.config_options))
+
+
+def _converted(values: list[Any]) -> list[Any]:
+    """These values as version 1 has them, without those that it lacks; unknown ones stay."""
+    found: list[Any] = []
+    for value in values:
+        try:
+            found.append(to_v1(value))
+        except ConversionError:
+            continue
+    return found
+
+
+# Compactions, subagents, messages between sessions
+
+
+def _patch_compaction(state: SessionState, update: v2.CompactionUpdate) -> None:
+    known = _compaction(state, update.compaction_id)
+    known.status = update.status
+    known.meta = patched_meta(known.meta, update.meta)
+    if update.error is not UNSET:
+        known.error = update.error
+    if update.summary is not UNSET:
+        known.replace(shown_blocks(update.summary))
+
+
+def _append_summary(state: SessionState, chunk: v2.CompactionSummaryChunk) -> None:
+    _compaction(state, chunk.compaction_id).add(shown(chunk.content))
+
+
+def _compaction(state: SessionState, compaction_id: v1.CompactionId) -> Compaction:
+    known = state.compactions.get(compaction_id)
+    if known is None:
+        known = state.compactions[compaction_id] = Compaction(compaction_id)
+    return known
+
+
+def _patch_subagent(state: SessionState, update: v2.SubagentUpdate) -> None:
+    known = state.subagents.get(update.session_id) or Subagent(update.session_id)
+    fields = given(update) | {"meta": patched_meta(known.meta, update.meta)}
+    if update.state is not UNSET:
+        fields["state"] = shown(update.state)
+        fields["background"] = getattr(update.state, "background", None)
+    state.subagents[update.session_id] = msgspec.structs.replace(known, **fields)
+
+
+def _patch_session_message(state: SessionState, update: v2.SessionMessage) -> None:
+    known = _session_message(state, update.message_id)
+    for name in ("sender_session_id", "recipient_session_id", "sender_message_id", "recipient_message_id"):
+        if (value := getattr(update, name)) is not UNSET:
+            setattr(known, name, value)
+    if update.content is not UNSET:
+        known.replace(shown_blocks(update.content))
+    known.meta = patched_meta(known.meta, update.meta)
+
+
+def _append_session_message(state: SessionState, chunk: v2.SessionMessageChunk) -> None:
+    _session_message(state, chunk.message_id).add(shown(chunk.content))
+
+
+def _session_message(state: SessionState, message_id: v1.MessageId) -> SessionMessageState:
+    known = state.session_messages.get(message_id)
+    if known is None:
+        known = state.session_messages[message_id] = SessionMessageState(message_id)
+    return known
+
+
+# The tables
+
+IN_TIMELINE: dict[type, Callable[[Timeline, Any], None]] = {
+    v2.UserMessageChunk: _append,
+    v2.AgentMessageChunk: _append,
+    v2.AgentThoughtChunk: _append,
+    v2.UserMessage: _put_message,
+    v2.AgentMessage: _put_message,
+    v2.AgentThought: _put_message,
+    v2.ToolCallProgress: _patch_tool_call,
+    v2.ToolCallUpdate: _patch_tool_call,
+    v2.ToolCallContentChunk: _append_to_tool_call,
+}
+"""The folds of messages and tool calls."""
+
+FOLDS: dict[type, Callable[[SessionState, Any], None]] = {
+    v2.SessionStateUpdate: _set_state,
+    v2.TerminalUpdate: _patch_terminal,
+    v2.TerminalOutputChunk: _append_output,
+    v2.PlanUpdate: _set_plan,
+    v2.SessionInfoUpdate: _patch_info,
+    v2.UsageUpdate: _set_usage,
+    v2.CompactionUpdate: _patch_compaction,
+    v2.CompactionSummaryChunk: _append_summary,
+    v2.SubagentUpdate: _patch_subagent,
+    v2.SessionMessage: _patch_session_message,
+    v2.SessionMessageChunk: _append_session_message,
+}
+"""The folds of everything else. Notices and removed plans have one class in both versions."""
+
+MEANT: dict[type, Callable[[Any], v1.SessionUpdate]] = {
+    v2.AvailableCommandsUpdate: _commands,
+    v2.ConfigOptionUpdate: _config,
+}
+"""For updates that version 1 has as well: how that one is made."""
+
+
+# What unknown updates mean
+
+_OF_VERSION_1: dict[str, Any] = {
+    "tool_call": v1.ToolCall,
+    "plan": v1.Plan,
+    "current_mode_update": v1.CurrentModeUpdate,
+}
+"""Updates of version 1 that agents send in version 2 by mistake, by their tags."""
+
+
+def meant_by(state: SessionState, update: Unknown) -> v1.SessionUpdate | None:
+    """The update of version 1 that a confused agent means; None if it makes no sense in version 1 either.
+
+    A state of the session that Accord does not know is kept, and nothing else is known of it: it is not idle.
+    """
+    if update.tag == "state_update" and isinstance(word := update.raw.get("state"), str):
+        state.activity, state.background = word, _background(update.raw.get("background"))
+        return None
+    if update.tag not in _OF_VERSION_1:
+        return None
+    try:
+        meant: v1.SessionUpdate = codec.convert(update.raw, _OF_VERSION_1[update.tag])
+    except DecodeError:
+        return None
+    return meant
+
+
+def _background(raw: Any) -> list[v2.BackgroundWork] | None:
+    try:
+        return codec.convert(raw, list[v2.BackgroundWork])
+    except DecodeError:
+        return None

@@ -1,0 +1,423 @@
+"""The life of a prompt in version 2: held, inserted, worked on, idle; and what cancels it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import make_dataclass
+
+import pytest
+
+from accord import Agent, RequestError
+
+
+class Stage:
+    """An agent that works on a prompt until it is told to end it."""
+
+    def __init__(self, **options):
+        self.agent = Agent("stage", **options)
+        self.agent.on_prompt(self.work)
+        self.ends = {}
+
+    async def work(self, turn):
+        await turn.say(turn.text)
+        await self.ends.setdefault(turn.text, asyncio.Event()).wait()
+
+    def end(self, text):
+        self.ends.setdefault(text, asyncio.Event()).set()
+
+
+async def begun(client, session_id, text):
+    """Send a prompt and see it begin."""
+    await client.inserted(client.prompt(session_id, text), text)
+    assert await client.said() == text
+
+
+async def test_a_prompt_is_echoed_answered_told_as_running_worked_on_and_told_as_idle(speak):
+    agent = Agent("greeter")
+
+    @agent.on_prompt
+    async def greet(turn):
+        await turn.think("hm")
+        await turn.say("Hel")
+        await turn.say("lo")
+
+    async with speak(agent) as client:
+        session_id = await client.new()
+        message_id = await client.inserted(client.prompt(session_id))
+        thought = await client.update("agent_thought_chunk")
+        first = await client.update("agent_message_chunk")
+        second = await client.update("agent_message_chunk")
+        assert [it["content"]["text"] for it in (thought, first, second)] == ["hm", "Hel", "lo"]
+        assert first["messageId"] == second["messageId"]
+        assert len({message_id, thought["messageId"], first["messageId"]}) == 3
+        await client.state("idle", stopReason="end_turn")
+        await client.expect_silence()
+
+
+async def test_a_prompt_of_which_nothing_comes_goes_through_the_same_states(speak):
+    agent = Agent("mute")
+    agent.command("nothing", "Do nothing")(lambda _: None)
+    async with speak(agent) as client:
+        await client.inserted(client.prompt(await client.new(), "/nothing"), "/nothing")
+        await client.state("idle", stopReason="end_turn")
+
+
+@pytest.mark.parametrize("reason", ["max_tokens", "max_turn_requests", "refusal"])
+async def test_the_idle_state_has_the_stop_reason_of_the_function(speak, reason):
+    agent = Agent("ends")
+    agent.on_prompt(lambda _: reason)
+    async with speak(agent) as client:
+        await client.inserted(client.prompt(await client.new()))
+        await client.state("idle", stopReason=reason)
+
+
+async def test_the_idle_state_has_the_usage_and_the_meta_of_the_turn(speak):
+    agent = Agent("counts", unstable=True)
+
+    @agent.on_prompt
+    def count(turn):
+        turn.tokens(3, 5)
+        turn.answer_meta["_example.com/cost"] = 1
+
+    async with speak(agent) as client:
+        await client.inserted(client.prompt(await client.new()))
+        usage = {"totalTokens": 8, "inputTokens": 3, "outputTokens": 5}
+        await client.state("idle", stopReason="end_turn", usage=usage, _meta={"_example.com/cost": 1})
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"prompt": []},
+        {"prompt": [{"type": "image", "data": "", "mimeType": "image/png"}]},
+        {"prompt": [{"type": "hologram"}]},
+        {},
+    ],
+)
+async def test_a_prompt_that_cannot_be_taken_is_answered_with_an_error_and_inserted_nowhere(speak, params):
+    stage = Stage()
+    async with speak(stage.agent) as client:
+        session_id = await client.new()
+        await client.expect_error(client.call("session/prompt", {"sessionId": session_id, **params}), -32602)
+        await client.expect_silence()
+
+
+async def test_a_prompt_to_a_session_that_is_not_open_names_the_session(speak):
+    async with speak(Stage().agent) as client:
+        error = await client.expect_error(client.prompt("nowhere"), -32002)
+        assert error["data"] == {"sessionId": "nowhere"}
+
+
+# Failures
+
+
+async def test_an_error_of_the_author_s_choosing_is_told_by_the_idle_state(speak):
+    agent = Agent("picky")
+
+    @agent.on_prompt
+    async def refuse(turn):
+        await turn.say("Let me see.")
+        raise RequestError(-32000, "log in first", {"url": "there"})
+
+    async with speak(agent) as client:
+        await client.inserted(client.prompt(await client.new()))
+        await client.said()
+        error = {"code": -32000, "message": "log in first", "data": {"url": "there"}}
+        await client.state("idle", stopReason="error", error=error)
+        await client.expect_silence()
+
+
+async def test_a_failure_is_told_without_its_details_and_logged_with_them(speak, caplog):
+    agent = Agent("broken")
+
+    @agent.on_prompt
+    def fail(turn):
+        raise LookupError("the secret cupboard is empty")
+
+    async with speak(agent) as client:
+        session_id = await client.new()
+        await client.inserted(client.prompt(session_id))
+        await client.state("idle", stopReason="error", error={"code": -32603, "message": "Internal error"})
+        await client.inserted(client.prompt(session_id))
+    assert "the secret cupboard is empty" in caplog.text
+
+
+async def test_a_prompt_without_a_login_is_answered_with_an_error(speak):
+    agent = Stage().agent
+    agent.login("account", "Account")(lambda: None)
+    agent.on_logout(lambda: None)
+    async with speak(agent) as client:
+        await client.request("auth/login", {"methodId": "account"})
+        session_id = await client.new()
+        await client.request("auth/logout", {})
+        await client.expect_error(client.prompt(session_id), -32000)
+        await client.expect_silence()
+
+
+# Prompts while the agent works
+
+
+async def test_a_second_prompt_is_held_and_inserted_when_the_first_is_done(speak):
+    stage = Stage()
+    async with speak(stage.agent) as client:
+        session_id = await client.new()
+        await begun(client, session_id, "one")
+        two, three = client.prompt(session_id, "two"), client.prompt(session_id, "three")
+        await client.expect_silence()
+        for text, request in ("two", two), ("three", three):
+            stage.end("one")
+            await client.state("idle", stopReason="end_turn")
+            await client.inserted(request, text)
+            assert await client.said() == text
+            stage.end(text)
+        await client.state("idle", stopReason="end_turn")
+
+
+async def test_a_held_prompt_can_be_withdrawn(speak):
+    stage = Stage()
+    async with speak(stage.agent) as client:
+        session_id = await client.new()
+        await begun(client, session_id, "one")
+        two = client.prompt(session_id, "two")
+        client.tell("$/cancel_request", {"requestId": two})
+        await client.expect_error(two, -32800)
+        stage.end("one")
+        await client.state("idle", stopReason="end_turn")
+        await client.expect_silence()
+
+
+async def test_withdrawing_an_answered_prompt_does_nothing(speak):
+    stage = Stage()
+    async with speak(stage.agent) as client:
+        session_id = await client.new()
+        one = client.prompt(session_id, "one")
+        await client.inserted(one, "one")
+        assert await client.said() == "one"
+        client.tell("$/cancel_request", {"requestId": one})
+        await client.expect_silence()
+        stage.end("one")
+        await client.state("idle", stopReason="end_turn")
+
+
+async def test_a_prompt_can_take_the_place_of_the_one_before(speak):
+    stage = Stage(second_prompt="cancel_first")
+    async with speak(stage.agent) as client:
+        session_id = await client.new()
+        await begun(client, session_id, "one")
+        two = client.prompt(session_id, "two")
+        await client.state("idle", stopReason="cancelled")
+        await client.inserted(two, "two")
+        assert await client.said() == "two"
+        stage.end("two")
+        await client.state("idle", stopReason="end_turn")
+
+
+# Cancelling
+
+
+async def test_a_cancelled_turn_is_idle_after_its_last_updates(speak):
+    agent = Agent("tidy")
+
+    @agent.on_prompt
+    async def work(turn):
+        async with turn.tool("Wait", kind="execute") as tool:
+            try:
+                await tool.text("half")
+                await asyncio.Event().wait()
+            finally:
+                await turn.say("I stop.")
+
+    async with speak(agent) as client:
+        session_id = await client.new()
+        await client.inserted(client.prompt(session_id))
+        await client.until("tool_call_update", status="in_progress")
+        client.cancel(session_id)
+        assert await client.said() == "I stop."
+        assert (await client.update("tool_call_update"))["status"] == "cancelled"
+        await client.state("idle", stopReason="cancelled")
+        await client.expect_silence()
+
+
+async def test_cancelling_ends_held_prompts_and_spares_those_that_come_later(speak):
+    stage = Stage()
+    async with speak(stage.agent) as client:
+        session_id = await client.new()
+        await begun(client, session_id, "one")
+        two = client.prompt(session_id, "two")
+        client.cancel(session_id)
+        three = client.prompt(session_id, "three")
+        answers = [await client.receive() for _ in range(2)]
+        by_id = {it.get("id"): it for it in answers}
+        assert by_id[two]["error"]["code"] == -32800
+        assert by_id[None]["params"]["update"]["stopReason"] == "cancelled"
+        await client.inserted(three, "three")
+        assert await client.said() == "three"
+        stage.end("three")
+        await client.state("idle", stopReason="end_turn")
+
+
+async def test_cancelling_an_idle_session_or_an_unknown_one_does_nothing(speak):
+    async with speak(Stage().agent) as client:
+        client.cancel(await client.new())
+        client.cancel("nowhere")
+        await client.expect_silence()
+
+
+async def test_an_error_in_a_cancelled_turn_is_not_told(speak):
+    agent = Agent("clumsy")
+
+    @agent.on_prompt
+    async def stumble(turn):
+        try:
+            await turn.say("working")
+            await asyncio.Event().wait()
+        finally:
+            raise LookupError("on the way out")
+
+    async with speak(agent) as client:
+        session_id = await client.new()
+        await client.inserted(client.prompt(session_id))
+        await client.said()
+        client.cancel(session_id)
+        await client.state("idle", stopReason="cancelled")
+
+
+async def test_a_turn_that_ignores_its_cancelling_is_idle_without_it_and_says_no_more(speak):
+    released, refused = asyncio.Event(), asyncio.Event()
+    agent = Agent("stubborn", cancel_grace=0.01)
+
+    @agent.on_prompt
+    async def linger(turn):
+        await turn.say("working")
+        while not released.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await released.wait()
+        try:
+            await turn.say("too late")
+        except RuntimeError:
+            refused.set()
+
+    async with speak(agent) as client:
+        session_id = await client.new()
+        await client.inserted(client.prompt(session_id))
+        await client.said()
+        client.cancel(session_id)
+        await client.state("idle", stopReason="cancelled")
+        released.set()
+        await refused.wait()
+        await client.expect_silence()
+
+
+# Questions
+
+
+async def asked(client, **state):
+    """See the question of a tool call, and the state around it."""
+    await client.state("requires_action", **state)
+    return await client.expect("session/request_permission")
+
+
+async def test_a_question_has_a_title_a_subject_and_a_state_around_it(speak):
+    agent = Agent("careful")
+
+    @agent.on_prompt
+    async def work(turn):
+        async with turn.tool("Run the tests", kind="execute") as tool:
+            await turn.say("yes" if await tool.ask("allow_once", "reject_once") else "no")
+
+    async with speak(agent) as client:
+        session_id = await client.new()
+        await client.inserted(client.prompt(session_id))
+        tool_call_id = (await client.update("tool_call_update"))["toolCallId"]
+        question = await asked(client)
+        params = question["params"]
+        assert params["title"] == "Run the tests"
+        assert params["subject"]["type"] == "tool_call"
+        assert params["subject"]["toolCall"]["toolCallId"] == tool_call_id
+        assert [option["kind"] for option in params["options"]] == ["allow_once", "reject_once"]
+        client.answer(question, {"outcome": {"outcome": "selected", "optionId": "allow_once"}})
+        await client.state("running")
+        seen = await client.until("state_update", state="idle")
+        assert [it["content"]["text"] for it in seen if "content" in it and "messageId" in it] == ["yes"]
+
+
+@pytest.mark.parametrize("outcome", [{"outcome": "cancelled"}, {"outcome": "later"}])
+async def test_an_outcome_that_is_no_choice_is_a_refusal_and_the_turn_goes_on(speak, outcome):
+    agent = Agent("careful")
+
+    @agent.on_prompt
+    async def work(turn):
+        allowed = bool(await turn.ask("Push"))
+        await turn.say(f"allowed: {allowed}")
+
+    async with speak(agent) as client:
+        await client.inserted(client.prompt(await client.new()))
+        await client.update("tool_call_update")
+        client.answer(await asked(client), {"outcome": outcome})
+        await client.state("running")
+        seen = await client.until("state_update", state="idle", stopReason="end_turn")
+        assert "allowed: False" in str(seen)
+
+
+async def test_the_open_question_of_a_cancelled_turn_is_withdrawn(speak):
+    agent = Agent("careful")
+
+    @agent.on_prompt
+    async def work(turn):
+        await turn.ask("Push")
+
+    async with speak(agent) as client:
+        session_id = await client.new()
+        await client.inserted(client.prompt(session_id))
+        await client.update("tool_call_update")
+        question = await asked(client)
+        client.cancel(session_id)
+        messages = [await client.receive()]
+        while messages[-1].get("params", {}).get("update", {}).get("state") != "idle":
+            messages.append(await client.receive())
+        withdrawn = [it["params"] for it in messages if it.get("method") == "$/cancel_request"]
+        assert withdrawn == [{"requestId": question["id"]}]
+        assert messages[-1]["params"]["update"]["stopReason"] == "cancelled"
+        client.answer(question, {"outcome": {"outcome": "selected", "optionId": "allow_once"}})
+        await client.expect_silence()
+
+
+async def test_a_question_beside_other_work_leaves_the_session_running(speak):
+    working = asyncio.Event()
+    agent = Agent("busy")
+
+    @agent.on_prompt
+    async def work(turn):
+        turn.start(working.wait())
+        await turn.ask("Push")
+        working.set()
+
+    async with speak(agent) as client:
+        await client.inserted(client.prompt(await client.new()))
+        await client.update("tool_call_update")
+        question = await client.expect("session/request_permission")
+        client.answer(question, {"outcome": {"outcome": "cancelled"}})
+        seen = await client.until("state_update", state="idle")
+        assert [it["state"] for it in seen if "state" in it] == ["idle"]
+
+
+async def test_a_form_is_asked_for_as_in_version_1(speak):
+    agent = Agent("curious")
+
+    @agent.on_prompt
+    async def ask(turn):
+        answer = await turn.elicit("Who?", make_dataclass("Who", [("name", str)]))
+        await turn.say(answer.value.name)
+
+    async with speak(agent, capabilities={"elicitation": {"form": {}}}) as client:
+        session_id = await client.new()
+        await client.inserted(client.prompt(session_id))
+        await client.state("requires_action")
+        question = await client.expect("elicitation/create")
+        assert question["params"]["sessionId"] == session_id
+        assert question["params"]["requestedSchema"]["type"] == "object"
+        client.answer(question, {"action": "accept", "content": {"name": "Ada"}})
+        await client.state("running")
+        assert await client.said() == "Ada"
+        await client.state("idle", stopReason="end_turn")

@@ -1,0 +1,52 @@
+"""URIs of documents: made from paths, read as paths, and compared."""
+
+from pathlib import Path
+
+import pytest
+
+from accord.documents.uris import is_uri, key_of, path_of, uri_of
+
+
+def test_a_path_with_a_space_becomes_a_uri_and_back():
+    assert uri_of("/w/a b/ü.py") == "file:///w/a%20b/%C3%BC.py"
+    assert path_of(uri_of("/w/a b/ü.py")) == Path("/w/a b/ü.py")
+    assert uri_of("a.py", Path("/w")) == "file:///w/a.py"
+
+
+def test_a_uri_stays_as_its_peer_wrote_it():
+    assert uri_of("untitled:One") == "untitled:One"
+    assert path_of("untitled:One") is None
+    assert path_of("file://host/share/a") is None
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("file:///w/a%20b.py", "file:///w/a b.py"),
+        ("FILE:///w/a.py", "file:///w/a.py"),
+        ("file://localhost/w/a.py", "file:///w/a.py"),
+        ("file:///C%3A/a.py", "file:///c:/a.py"),
+        ("file:///w//a.py", "file:///w/a.py"),
+        ("file:///w/%C3%BC.py", "file:///w/ü.py"),
+    ],
+)
+def test_different_spellings_of_one_document_have_one_key(one, other):
+    assert key_of(one) == key_of(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("file:///w/a.py", "file:///w/A.py"),
+        ("file:///w/a.py", "file://host/w/a.py"),
+        ("untitled:a", "untitled:A"),
+        ("file:///w/a%2Fb", "file:///w/c"),
+    ],
+)
+def test_different_documents_have_different_keys(one, other):
+    assert key_of(one) != key_of(other)
+
+
+def test_a_drive_is_a_path_and_no_scheme():
+    assert not is_uri("C:/a.py")
+    assert is_uri("untitled:a")
