@@ -22,7 +22,7 @@ from accord.services.service import ServedSession
 from accord.tasks import Tasks
 
 if TYPE_CHECKING:
-    from accord.mcp.over_acp.served_over_acp import LinesToClient
+    from accord.mcp.over_acp.lines_to_client import LinesToClient
 
 
 class ConnectedClient(msgspec.Struct):
@@ -74,7 +74,7 @@ class ConnectedClient(msgspec.Struct):
 
     def lines(self) -> LinesToClient:
         """What connects with MCP servers that the client itself offers."""
-        from accord.mcp.over_acp.served_over_acp import LinesToClient
+        from accord.mcp.over_acp.lines_to_client import LinesToClient
 
         if self.mcp_lines is None:
             self.mcp_lines = LinesToClient(self.peer)

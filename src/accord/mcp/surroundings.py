@@ -11,7 +11,7 @@ from accord.engine.peer import Peer
 from accord.schema import v1
 
 if TYPE_CHECKING:
-    from accord.mcp.over_acp.served_over_acp import LinesToClient
+    from accord.mcp.over_acp.lines_to_client import LinesToClient
 
 
 class Surroundings(msgspec.Struct, frozen=True):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol, cast
 
-from accord.errors import PeerError, ProtocolError, RequestError
+from accord.errors import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, PeerError, ProtocolError, RequestError
 from accord.schema.base import Json
 
 MESSAGE, CONNECT, DISCONNECT = "mcp/message", "mcp/connect", "mcp/disconnect"
@@ -139,9 +139,6 @@ def wants_connection(error: PeerError) -> bool:
     return error.code == INVALID_PARAMS and "connectionId" in f"{error.message} {error.data}"
 
 
-METHOD_NOT_FOUND, INVALID_PARAMS = -32601, -32602
-
-
 def text_of(params: Params, *keys: str) -> str | None:
     """The text under the first of these keys that holds one."""
     return next((value for key in keys if isinstance(value := params.get(key), str)), None)
@@ -171,4 +168,4 @@ def _object(value: Any) -> Params:
 
 
 def _code(value: object) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) else -32603
+    return value if isinstance(value, int) and not isinstance(value, bool) else INTERNAL_ERROR

@@ -47,7 +47,6 @@ class _Served(msgspec.Struct):
     """A line to a server that runs."""
 
     line: Line
-    server_id: str
     work: asyncio.Task[None]
 
 
@@ -92,7 +91,7 @@ class LentServers:
         if len(self._by_connection) >= CONNECTIONS:
             raise RequestError(LIMIT_REACHED, f"{CONNECTIONS} MCP connections are open; close one first")
         connection_id = f"mcp-{next(self._numbers)}"
-        served = self._begin(server_id, server, ByConnection(connection_id))
+        served = self._begin(server, ByConnection(connection_id))
         self._by_connection[connection_id] = served
         served.work.add_done_callback(lambda _: self._by_connection.pop(connection_id, None))
         return {"connectionId": connection_id}
@@ -143,7 +142,7 @@ class LentServers:
         server = self._server(server_id)
         served = self._by_request.get(server_id)
         if served is None:
-            served = self._by_request[server_id] = self._begin(server_id, server, ByRequest(server_id))
+            served = self._by_request[server_id] = self._begin(server, ByRequest(server_id))
             served.work.add_done_callback(lambda _: self._by_request.pop(server_id, None))
         return served.line
 
@@ -159,9 +158,9 @@ class LentServers:
             raise RequestError.invalid_params("there is no MCP connection of this id", path="$.connectionId")
         return served
 
-    def _begin(self, server_id: str, server: ToolServer, form: Form) -> _Served:
+    def _begin(self, server: ToolServer, form: Form) -> _Served:
         line = Line(self._peer(), form)
-        return _Served(line, server_id, self._tasks.start(_serve(server, line), f"mcp server {server.name}"))
+        return _Served(line, self._tasks.start(_serve(server, line), f"mcp server {server.name}"))
 
 
 async def _serve(server: ToolServer, line: Line) -> None:

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 WAITING = 64
 """Messages that may wait for the official package to read them."""
 
-CANCELLED = -32800
-
 
 class Sends(Protocol):
     """A peer, as far as a line needs it."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class ToolServer:
     """An MCP server in this program; `accord.tools` makes it.
 
-    One may be lent to several sessions and several agents. Each connection of an agent runs it anew.
+    It may be lent to several sessions and to several agents. Each connection of an agent starts a run of its own.
     """
 
     def __init__(self, server: Server[Any], name: str, *, is_bridged: bool = True) -> None:
