@@ -163,10 +163,14 @@ async def test_a_client_that_leaves_ends_the_command_well():
 
 async def test_what_the_client_asked_before_it_left_is_answered():
     slow = python(
-        "import sys, time\nfor line in sys.stdin:\n"
+        "import sys\n"
+        "def answer(line):\n"
         " number = line.split('\"id\":')[1].split(',')[0]\n"
-        " time.sleep(0.2)\n"
-        ' print(\'{"jsonrpc":"2.0","id":%s,"result":{}}\' % number, flush=True)'
+        ' print(\'{"jsonrpc":"2.0","id":%s,"result":{}}\' % number, flush=True)\n'
+        "answer(sys.stdin.readline())\n"
+        "late = sys.stdin.readline()\n"
+        "sys.stdin.read()\n"  # to its end: the client has left
+        "answer(late)"
     )
     process = await asyncio.create_subprocess_exec(
         *CONDUCT, slow, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
