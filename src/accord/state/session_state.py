@@ -335,7 +335,7 @@ class SessionState:
     def on_replacement(self, observer: ReplacementObserver) -> Callable[[], None]:
         """Call `observer` with a message as it was and as it is, after an update has replaced or cleared its content.
 
-        Only agents that speak version 2 replace messages. What a message gains at its end is no replacement. Call the
+        Only agents that speak version 2 replace messages. Text that is added at its end does not count. Call the
         result to stop it. The observer runs where updates arrive, before those of `on_change`, so it must be quick.
         """
         self._replacement_observers.append(observer)
