@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from accord.agent.survey import Key
+from accord.agent.survey import KINDS, Key
 from accord.schema import v1
 from accord.schema.base import Unknown
 from accord.state import SessionState
@@ -21,16 +21,8 @@ from accord.state.values import Update
 Place: TypeAlias = int | Key | Unknown
 """What stands at a place of the replay: an entry of the timeline, something with an id, or an unknown update."""
 
-_WITH_ID = {
-    "terminal_update": ("terminal", "terminal_id"),
-    "terminal_output_chunk": ("terminal", "terminal_id"),
-    "compaction_update": ("compaction", "compaction_id"),
-    "compaction_summary_chunk": ("compaction", "compaction_id"),
-    "subagent_update": ("subagent", "session_id"),
-    "session_message": ("session_message", "message_id"),
-    "session_message_chunk": ("session_message", "message_id"),
-}
-"""By the tags of updates: the kind of what they are about, and the field with its id."""
+_WITH_ID = {tag: row for tag, row in KINDS.items() if row[0] != "call"}
+"""By the tags of updates: what has an id and stands beside the timeline."""
 
 _WHOLE = frozenset(("plan", "config_option_update", "current_mode_update"))
 """The tags of updates that replace the one before."""

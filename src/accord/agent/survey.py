@@ -22,19 +22,19 @@ _CHUNKS = {"user_message_chunk": "user", "agent_message_chunk": "agent", "agent_
 _WHOLE = {"user_message": "user", "agent_message": "agent", "agent_thought": "thought"}
 """By the tags of updates: who a message is from; in version 1 there are only chunks."""
 
-_KINDS = {
-    "tool_call": ("call", "toolCallId"),
-    "tool_call_update": ("call", "toolCallId"),
-    "tool_call_content_chunk": ("call", "toolCallId"),
-    "terminal_update": ("terminal", "terminalId"),
-    "terminal_output_chunk": ("terminal", "terminalId"),
-    "compaction_update": ("compaction", "compactionId"),
-    "compaction_summary_chunk": ("compaction", "compactionId"),
-    "subagent_update": ("subagent", "sessionId"),
-    "session_message": ("session_message", "messageId"),
-    "session_message_chunk": ("session_message", "messageId"),
+KINDS = {
+    "tool_call": ("call", "tool_call_id"),
+    "tool_call_update": ("call", "tool_call_id"),
+    "tool_call_content_chunk": ("call", "tool_call_id"),
+    "terminal_update": ("terminal", "terminal_id"),
+    "terminal_output_chunk": ("terminal", "terminal_id"),
+    "compaction_update": ("compaction", "compaction_id"),
+    "compaction_summary_chunk": ("compaction", "compaction_id"),
+    "subagent_update": ("subagent", "session_id"),
+    "session_message": ("session_message", "message_id"),
+    "session_message_chunk": ("session_message", "message_id"),
 }
-"""By the tags of updates: the kind of what they are about, and the member with its id."""
+"""By the tags of updates: the kind of what they are about, and the field with its id."""
 
 
 class _Glance(msgspec.Struct, rename="camel"):
@@ -49,7 +49,6 @@ class _Glance(msgspec.Struct, rename="camel"):
 
 
 _glance = msgspec.json.Decoder(_Glance).decode
-_FIELDS = {wire: name for name, wire in zip(_Glance.__struct_fields__, _Glance.__struct_encode_fields__, strict=True)}
 
 
 class Survey:
@@ -76,9 +75,9 @@ class Survey:
                 self.last[key] = self.count
                 if tag in _WHOLE:
                     self.replaced[key] = self.count
-        elif (row := _KINDS.get(tag)) is not None:
+        elif (row := KINDS.get(tag)) is not None:
             kind, field = row
-            key = kind, str(getattr(seen, _FIELDS[field]))
+            key = kind, str(getattr(seen, field))
             if kind == "call" and key not in self.last:
                 self._current = None
             self.last[key] = self.count
@@ -109,4 +108,6 @@ def _seen(update: bytes) -> _Glance:
         raise damaged("an update is not an object")
     fields = cast("dict[str, Any]", plain)
     tag = fields.get("sessionUpdate")
-    return _Glance(tag if isinstance(tag, str) else "", *(fields.get(wire) for wire in list(_FIELDS)[1:]))
+    return _Glance(
+        tag if isinstance(tag, str) else "", *(fields.get(wire) for wire in _Glance.__struct_encode_fields__[1:])
+    )
