@@ -20,18 +20,16 @@ from msgspec import Raw
 from accord.capabilities import AgentOffers
 from accord.client.late_turns import LateTurns
 from accord.client.pending_turn import Outcome, PendingTurn
-from accord.client.subagents import Subagents, SubagentSaid
+from accord.client.subagents import Subagents, SubagentsAgent, SubagentSaid
 from accord.client.unread import Unread
 from accord.engine.interceptors import Interceptors
-from accord.engine.limits import Limits
 from accord.engine.peer import Peer, Posted
 from accord.errors import CapabilityMissing, ConnectionClosed, Overflow
 from accord.schema import codec, v1
-from accord.schema.base import Json, Notification, Request
+from accord.schema.base import Json, Request
 from accord.services.roots import Roots
 from accord.services.service import Service
 from accord.state import Observer, SessionState, ToolCallState
-from accord.tasks import Tasks
 
 if TYPE_CHECKING:
     from accord.mcp.over_acp.tool_server import ToolServer
@@ -46,7 +44,7 @@ KEPT_OUTSIDE = 1_000
 """Updates outside of a turn that are kept for the first caller of `updates()`."""
 
 
-class SessionAgent(Protocol):
+class SessionAgent(SubagentsAgent, Protocol):
     """What a session needs of its agent."""
 
     @property
@@ -58,15 +56,9 @@ class SessionAgent(Protocol):
     @property
     def peer(self) -> Peer: ...
     @property
-    def version(self) -> int: ...
-    @property
     def capabilities(self) -> AgentOffers: ...
     @property
-    def limits(self) -> Limits: ...
-    @property
     def services(self) -> Sequence[Service]: ...
-    @property
-    def tasks(self) -> Tasks: ...
     @property
     def is_ready(self) -> bool: ...
     async def ready(self) -> None: ...
@@ -84,7 +76,6 @@ class SessionAgent(Protocol):
     def on_in_session(
         self, session_id: v1.SessionId, message: Any, handler: Callable[..., Any]
     ) -> Callable[[], None]: ...
-    async def notify(self, notification: Notification, *, force: bool = False) -> None: ...
     async def restart(self, why: str) -> None: ...
     def lend(self, server: ToolServer) -> v1.McpServer: ...
     def failed(self, session_id: str, error: Exception) -> None: ...
