@@ -83,7 +83,7 @@ class Witness:
                 self.known.setdefault(session_id, Known()).updates += updates
 
     async def load(self, request):
-        """Load a session and compare. A replay that the agent's death cuts short may lack what comes last: the title."""
+        """Load a session and compare. A replay that death cuts short may lack what comes last, the title."""
         answer = await self.peer.request(request, timeout=DEADLINE)
         known, replayed = self.known[request.session_id], self.heard.get(request.session_id, [])
         must_hold(folded(replayed), folded(known.updates))
