@@ -19,6 +19,7 @@ PACKAGES: Mapping[str, str] = {
     "mcp": "mcp",
     "mcp_types": "mcp",
     "opentelemetry": "otel",
+    "asyncpg": "postgres",
     "re2": "patterns",
     "uvloop": "uvloop",
 }
