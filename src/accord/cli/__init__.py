@@ -17,6 +17,9 @@ COMPLETE = "__complete"
 """What the scripts of `accord completion` call; it is not meant for people."""
 
 COMMANDS: dict[str, CliCommand] = {
+    "agent": CliCommand.of_module(
+        "accord.cli.agent", "Run a coding agent with a real model, over standard input and output."
+    ),
     "agents": CliCommand.of_module(
         "accord.cli.agents", "List the agents that have names, add and remove them, and choose the default."
     ),
