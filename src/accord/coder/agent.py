@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from accord.agent.agent import Agent
@@ -73,7 +74,7 @@ class _Sessions:
     def register(self) -> None:
         agent = self._agent
         agent.on_session(self.opened)
-        agent.on_prompt(self.answer)
+        agent.on_prompt(self.answer_prompt)
         agent.command("compact", "Replace the conversation so far by a summary, to make room")(self.compact)
         agent.command("clear", "Forget the conversation so far")(self.clear)
         agent.command("status", "Show the model, the mode and how full the context is")(self.status)
@@ -105,13 +106,16 @@ class _Sessions:
         current = session.models.current or first
         await session.models.offer([current, *(name for name in names if name != current)], current=current)
 
-    async def answer(self, turn: Turn[Conversation]) -> str | None:
+    async def answer_prompt(self, turn: Turn[Conversation]) -> str | None:
+        return await self.answer(turn, turn.prompt)
+
+    async def answer(self, turn: Turn[Conversation], prompt: Sequence[v1.ContentBlock]) -> str | None:
         self._check_key(turn)
         endpoint = turn.provider(MODELS)
         model = open_model(self._settings, endpoint)
         hidden = str if endpoint is None else endpoint.hidden
         try:
-            return await Talk(turn, model, self._settings, self._name(turn.session), hidden).answer()
+            return await Talk(turn, model, self._settings, self._name(turn.session), hidden).answer(prompt)
         finally:
             await model.close()
 
@@ -154,8 +158,7 @@ class _Sessions:
         await turn.say(f"Model {name}, mode {turn.session.modes.current}, {used}{cost}.")
 
     async def init(self, turn: Turn[Conversation]) -> str | None:
-        turn.prompt = [v1.TextContent(INIT)]
-        return await self.answer(turn)
+        return await self.answer(turn, [v1.TextContent(INIT)])
 
 
 def _offer_logins(agent: Agent[Conversation], settings: ModelSettings) -> None:

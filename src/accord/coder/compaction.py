@@ -41,7 +41,7 @@ async def compact(session: Session[Conversation], model: Model, name: str, conve
             ],
         )
         summary = ""
-        async with aclosing(model.answer(question)) as events:  # type: ignore[type-var]
+        async with aclosing(model.answer(question)) as events:
             async for event in events:
                 if isinstance(event, Spoken):
                     await compaction.summary(event.text)

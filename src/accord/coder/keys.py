@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from accord.folders import config_folder
 
@@ -46,12 +48,12 @@ def _name(api: str) -> str:
     return "openai" if api == "responses" else api
 
 
-def _keyring():  # type: ignore[no-untyped-def]  # noqa: ANN202  (the package is loaded when it is used)
+def _keyring() -> Any:  # the package is loaded when it is used
     import keyring
     from keyring.backends import fail
 
     if isinstance(keyring.get_keyring(), fail.Keyring):
-        raise LookupError("this system has no keyring")
+        raise LookupError("this system has no keyring")  # noqa: TRY004
     return keyring
 
 
@@ -61,10 +63,9 @@ def _file() -> Path:
 
 def _read_file() -> dict[str, str]:
     try:
-        kept = json.loads(_file().read_text())
-    except (OSError, ValueError):
+        return msgspec.json.decode(_file().read_bytes(), type=dict[str, str])
+    except (OSError, msgspec.DecodeError):
         return {}
-    return {str(name): str(key) for name, key in kept.items()} if isinstance(kept, dict) else {}
 
 
 def _write_file(kept: dict[str, str]) -> None:
@@ -72,6 +73,6 @@ def _write_file(kept: dict[str, str]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_suffix(".new")
     with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        json.dump(kept, file)
+        file.write(msgspec.json.encode(kept).decode())
     new.chmod(0o600)
     new.replace(path)

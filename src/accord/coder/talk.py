@@ -19,6 +19,7 @@ from accord.coder.toolbox.definition import ToolDefinition
 from accord.coder.toolbox.delegating import delegating
 from accord.coder.toolbox.toolset import ToolSet
 from accord.errors import RequestError
+from accord.schema import v1
 
 MOST_ROUNDS = 200
 """How often the model is asked in one turn."""
@@ -56,11 +57,11 @@ class Talk:
     def _mode(self) -> Mode:
         return mode_of(self._turn.session.modes.current)
 
-    async def answer(self) -> str | None:
+    async def answer(self, prompt: Sequence[v1.ContentBlock]) -> str | None:
         """Answer the prompt; returns why it stopped, if not because all is done."""
         conversation = self._turn.session.state
         conversation.close_calls(LOST)  # of a turn that a crash has ended
-        conversation.add("user", *parts_of(self._turn.prompt))
+        conversation.add("user", *parts_of(prompt))
         try:
             return await self._rounds(self._turn, conversation, delegate=True)
         except asyncio.CancelledError:
@@ -126,7 +127,7 @@ class Talk:
         )
         said: list[Part] = []
         try:
-            async with aclosing(self._model.answer(question)) as events:  # type: ignore[type-var]
+            async with aclosing(self._model.answer(question)) as events:
                 async for event in events:
                     match event:
                         case Spoken(text):

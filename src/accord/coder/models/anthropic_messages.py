@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any
+
+import msgspec
+from msgspec import Struct, field
 
 from accord.coder.conversation import Call, Image, Json, Message, Part, Result, Text, Thought
 from accord.coder.models import failures
@@ -29,7 +32,7 @@ class AnthropicMessages:
             api_key=key or "none", base_url=url, default_headers=headers, timeout=patience, max_retries=RETRIES
         )
 
-    async def answer(self, question: Question) -> AsyncIterator[Event]:
+    async def answer(self, question: Question) -> AsyncGenerator[Event]:
         """The answer as it streams."""
         more: dict[str, Any] = {}
         if question.effort:
@@ -51,10 +54,14 @@ class AnthropicMessages:
                         yield Spoken(event.text)
                     elif event.type == "thinking":
                         yield Considered(event.thinking)
-                whole = (await stream.get_final_message()).model_dump(mode="json", exclude_none=True)
+                final = await stream.get_final_message()
+                whole = msgspec.convert(final.model_dump(mode="json", exclude_none=True, warnings=False), Whole)
         except Exception as error:
             raise self._trouble(error) from error
-        yield Finished(parts_of(whole["content"]), _STOPS.get(whole.get("stop_reason", ""), "end"), usage_of(whole))
+        if not whole.stop_reason:
+            raise failures.broken(NAME, "it did not say that it was finished")
+        usage = Usage(whole.usage.read, whole.usage.output_tokens)
+        yield Finished(parts_of(whole.content), _STOPS.get(whole.stop_reason, "end"), usage)
 
     async def names(self) -> list[str]:
         """The models that there are."""
@@ -100,37 +107,56 @@ def wire_part(part: Part) -> Json:
             return {"type": "tool_result", "tool_use_id": part.call_id, "content": content, "is_error": part.failed}
 
 
+class Block(Struct):
+    """What is read of a block of an answer, of whichever type."""
+
+    type: str
+    text: str = ""
+    thinking: str = ""
+    id: str = ""
+    name: str = ""
+    input: Json = field(default_factory=dict[str, Any])
+
+
+class ToldUsage(Struct):
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_read_input_tokens: int = 0
+    cache_creation_input_tokens: int = 0
+
+    @property
+    def read(self) -> int:
+        """Tokens that were read, from a cache or not."""
+        return self.input_tokens + self.cache_read_input_tokens + self.cache_creation_input_tokens
+
+
+class Whole(Struct):
+    """What is read of a whole answer."""
+
+    content: list[Json] = field(default_factory=list[Json])
+    stop_reason: str = ""
+    usage: ToldUsage = field(default_factory=ToldUsage)
+
+
 def parts_of(content: Sequence[Json]) -> list[Part]:
     """What an answer holds."""
-    import msgspec
-
     parts: list[Part] = []
-    for block in content:
-        match block.get("type"):
+    for raw in content:
+        block = msgspec.convert(raw, Block)
+        match block.type:
             case "text":
-                parts.append(Text(block["text"]))
+                parts.append(Text(block.text))
             case "thinking" | "redacted_thinking":
-                parts.append(Thought(block.get("thinking", ""), block))
+                parts.append(Thought(block.thinking, raw))
             case "tool_use":
-                parts.append(Call(block["id"], block["name"], msgspec.json.encode(block.get("input") or {}).decode()))
+                parts.append(Call(block.id, block.name, msgspec.json.encode(block.input).decode()))
             case _:
                 pass
     return parts
 
 
-def usage_of(whole: Json) -> Usage:
-    """What an answer cost: cached input counts as input."""
-    told = whole.get("usage") or {}
-    read = sum(
-        told.get(name) or 0 for name in ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
-    )
-    return Usage(read, told.get("output_tokens") or 0)
-
-
 def read_arguments(text: str) -> Json:
     """Arguments as an object; what is no object stands alone in one, so that the model sees what it wrote."""
-    import msgspec
-
     try:
         return msgspec.json.decode(text or "{}", type=dict[str, Any])
     except (msgspec.DecodeError, msgspec.ValidationError):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from typing import Any
+from collections.abc import AsyncGenerator, Sequence
+from typing import Any, cast
+
+from msgspec import Struct, field
 
 from accord.coder.conversation import Call, Image, Json, Message, Part, Result, Text, Thought
-from accord.coder.models.failures import broken
 from accord.coder.models.model import Considered, Event, Finished, Question, Spoken, Stop, Usage
-from accord.coder.models.openai_client import OpenAiClient
+from accord.coder.models.openai_client import OpenAiClient, read
 
 _STOPS: dict[str, Stop] = {"tool_calls": "calls", "length": "length", "content_filter": "refusal"}
 
@@ -16,20 +17,62 @@ _STOPS: dict[str, Stop] = {"tool_calls": "calls", "length": "length", "content_f
 class ChatCompletions(OpenAiClient):
     """The chat completions of OpenAI, or of what speaks as it does."""
 
-    async def answer(self, question: Question) -> AsyncIterator[Event]:
+    async def answer(self, question: Question) -> AsyncGenerator[Event]:
         """The answer as it streams."""
         growing = GrowingAnswer()
         try:
-            stream: Any = await self.client.chat.completions.create(**request_of(question))
-            async with stream:
+            create = cast("Any", self.client.chat.completions.create)
+            async with await create(**request_of(question)) as stream:
                 async for chunk in stream:
-                    for event in growing.add(chunk.model_dump(mode="json", exclude_none=True)):
+                    for event in growing.add(read(chunk, Chunk)):
                         yield event
-            if growing.stop is None:
-                raise broken(self._name, "it did not say that it was finished")
         except Exception as error:
             raise self.trouble(error) from error
+        if growing.stop is None:
+            raise self.unfinished()
         yield growing.finished()
+
+
+class FunctionDelta(Struct):
+    name: str | None = None
+    arguments: str | None = None
+
+
+class CallDelta(Struct):
+    index: int = 0
+    id: str | None = None
+    function: FunctionDelta = field(default_factory=FunctionDelta)
+
+
+class Delta(Struct):
+    content: str | None = None
+    refusal: str | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+    """Two names under which servers send what a model thinks."""
+    tool_calls: list[CallDelta] | None = None
+
+
+class Choice(Struct):
+    delta: Delta = field(default_factory=Delta)
+    finish_reason: str | None = None
+
+
+class OutputDetails(Struct):
+    reasoning_tokens: int | None = None
+
+
+class ToldUsage(Struct):
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    completion_tokens_details: OutputDetails = field(default_factory=OutputDetails)
+
+
+class Chunk(Struct):
+    """What is read of a chunk of an answer."""
+
+    choices: list[Choice] = field(default_factory=list[Choice])
+    usage: ToldUsage | None = None
 
 
 class GrowingAnswer:
@@ -42,31 +85,30 @@ class GrowingAnswer:
         self._calls: dict[int, Call] = {}
         self._usage = Usage()
 
-    def add(self, chunk: Json) -> list[Event]:
+    def add(self, chunk: Chunk) -> list[Event]:
         """Take one more chunk; what it adds that people read."""
         events: list[Event] = []
-        if told := chunk.get("usage"):
-            thought = (told.get("completion_tokens_details") or {}).get("reasoning_tokens")
-            self._usage = Usage(told.get("prompt_tokens") or 0, told.get("completion_tokens") or 0, thought)
-        for choice in chunk.get("choices") or ():
-            delta = choice.get("delta") or {}
-            self.stop = choice.get("finish_reason") or self.stop
-            if piece := delta.get("reasoning_content") or delta.get("reasoning"):
+        if told := chunk.usage:
+            thought = told.completion_tokens_details.reasoning_tokens
+            self._usage = Usage(told.prompt_tokens, told.completion_tokens, thought)
+        for choice in chunk.choices:
+            delta = choice.delta
+            self.stop = choice.finish_reason or self.stop
+            if piece := delta.reasoning_content or delta.reasoning:
                 self._thought += piece
                 events.append(Considered(piece))
-            if piece := delta.get("content") or delta.get("refusal"):
+            if piece := delta.content or delta.refusal:
                 self._text += piece
                 events.append(Spoken(piece))
-            for part in delta.get("tool_calls") or ():
+            for part in delta.tool_calls or ():
                 self._add_call(part)
         return events
 
-    def _add_call(self, part: Json) -> None:
-        call = self._calls.setdefault(part.get("index", 0), Call("", "", ""))
-        function = part.get("function") or {}
-        call.id = part.get("id") or call.id
-        call.name += function.get("name") or ""
-        call.arguments += function.get("arguments") or ""
+    def _add_call(self, part: CallDelta) -> None:
+        call = self._calls.setdefault(part.index, Call("", "", ""))
+        call.id = part.id or call.id
+        call.name += part.function.name or ""
+        call.arguments += part.function.arguments or ""
 
     def finished(self) -> Finished:
         """The whole answer."""

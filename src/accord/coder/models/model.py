@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import Literal, Protocol, TypeAlias
 
 from msgspec import Struct, field
@@ -77,7 +77,7 @@ Event: TypeAlias = Spoken | Considered | Finished
 class Model(Protocol):
     """A provider's models, over one of its APIs."""
 
-    def answer(self, question: Question) -> AsyncIterator[Event]:
+    def answer(self, question: Question) -> AsyncGenerator[Event]:
         """The answer as it streams; the last event is `Finished`. Raises `ModelError`."""
         ...
 

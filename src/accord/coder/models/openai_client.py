@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any, TypeVar
+
+import msgspec
+
 from accord.coder.models import failures
 from accord.coder.models.model import PATIENCE, RETRIES
 from accord.extras import missing_extra
@@ -12,6 +16,8 @@ except ModuleNotFoundError as missing:
     raise missing_extra("agent", "a model of OpenAI's API") from missing
 
 NAME = "OpenAI"
+
+T = TypeVar("T")
 
 
 class OpenAiClient:
@@ -37,16 +43,26 @@ class OpenAiClient:
     def trouble(self, error: Exception) -> Exception:
         """The error for an exception of the package."""
         if isinstance(error, openai.APIStatusError):
-            return failures.of_status(self._name, error.status_code, error.body, error.message)
+            return failures.of_status(self.name, error.status_code, error.body, error.message)
         if isinstance(error, openai.APITimeoutError):
-            return failures.silent(self._name, self._patience)
+            return failures.silent(self.name, self._patience)
         if isinstance(error, openai.APIConnectionError):
-            return failures.unreachable(self._name, self.client.base_url, error.__cause__ or error)
+            return failures.unreachable(self.name, self.client.base_url, error.__cause__ or error)
         if isinstance(error, failures.ModelError):
             return error
-        return failures.broken(self._name, error)
+        return failures.broken(self.name, error)
+
+    def unfinished(self) -> failures.ModelError:
+        """The error for an answer that ended too early."""
+        return failures.broken(self.name, "it did not say that it was finished")
 
     @property
-    def _name(self) -> str:
+    def name(self) -> str:
+        """Who answers, for errors."""
         host = self.client.base_url.host
         return NAME if host.endswith("openai.com") else host
+
+
+def read(value: Any, as_type: type[T]) -> T:
+    """A value of the package as a type of ours, which has what we read of it."""
+    return msgspec.convert(value.model_dump(mode="json", exclude_none=True, warnings=False), as_type)

@@ -2,68 +2,113 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from typing import Any
+from collections.abc import AsyncGenerator, Sequence
+from typing import Any, cast
+
+from msgspec import Struct, convert, field
 
 from accord.coder.conversation import Call, Image, Json, Message, Part, Result, Text, Thought
-from accord.coder.models.failures import ModelError, broken, said_in, shown
-from accord.coder.models.model import Considered, Event, Finished, Question, Spoken, Usage
-from accord.coder.models.openai_client import OpenAiClient
+from accord.coder.models.failures import ModelError, shown
+from accord.coder.models.model import Considered, Event, Finished, Question, Spoken, Stop, Usage
+from accord.coder.models.openai_client import OpenAiClient, read
 
 
 class Responses(OpenAiClient):
     """The responses of OpenAI, or of what speaks as it does."""
 
-    async def answer(self, question: Question) -> AsyncIterator[Event]:
+    async def answer(self, question: Question) -> AsyncGenerator[Event]:
         """The answer as it streams."""
-        whole: Json | None = None
+        whole: Whole | None = None
         try:
-            stream: Any = await self.client.responses.create(**request_of(question))
-            async with stream:
+            create = cast("Any", self.client.responses.create)
+            async with await create(**request_of(question)) as stream:
                 async for event in stream:
                     match event.type:
                         case "response.output_text.delta" | "response.refusal.delta":
                             yield Spoken(event.delta)
                         case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
                             yield Considered(event.delta)
-                        case "response.completed" | "response.incomplete":
-                            whole = event.response.model_dump(mode="json", exclude_none=True)
-                        case "response.failed" | "error":
-                            told = event.model_dump(mode="json")
-                            words = said_in(told.get("response") or told) or told.get("message") or "it failed"
-                            raise ModelError("server", f"{self._name} failed: {shown(words)}")
+                        case "response.completed" | "response.incomplete" | "response.failed":
+                            whole = read(event.response, Whole)
+                        case "error":
+                            whole = Whole(error=Told(event.message))
                         case _:
                             pass
-            if whole is None:
-                raise broken(self._name, "it did not say that it was finished")
         except Exception as error:
             raise self.trouble(error) from error
+        if whole is None:
+            raise self.unfinished()
+        if whole.error is not None:
+            raise ModelError("server", f"{self.name} failed: {shown(whole.error.message)}")
         yield finished(whole)
 
 
-def finished(whole: Json) -> Finished:
+class Told(Struct):
+    message: str = "it failed"
+
+
+class Incomplete(Struct):
+    reason: str = ""
+
+
+class OutputDetails(Struct):
+    reasoning_tokens: int | None = None
+
+
+class ToldUsage(Struct):
+    input_tokens: int = 0
+    output_tokens: int = 0
+    output_tokens_details: OutputDetails = field(default_factory=OutputDetails)
+
+
+class Whole(Struct):
+    """What is read of a whole answer."""
+
+    output: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    usage: ToldUsage = field(default_factory=ToldUsage)
+    incomplete_details: Incomplete = field(default_factory=Incomplete)
+    error: Told | None = None
+
+
+class Content(Struct):
+    text: str = ""
+    refusal: str = ""
+
+
+class Item(Struct):
+    """What is read of an item of an answer, of whichever type."""
+
+    type: str
+    content: list[Content] = field(default_factory=list[Content])
+    summary: list[Content] = field(default_factory=list[Content])
+    call_id: str = ""
+    name: str = ""
+    arguments: str = "{}"
+
+
+_STOPS: dict[str, Stop] = {"max_output_tokens": "length", "content_filter": "refusal"}
+
+
+def finished(whole: Whole) -> Finished:
     """The whole answer."""
     parts: list[Part] = []
-    for item in whole.get("output") or ():
-        match item.get("type"):
+    for raw in whole.output:
+        item = convert(raw, Item)
+        match item.type:
             case "message":
-                text = "".join(it.get("text") or it.get("refusal") or "" for it in item.get("content") or ())
-                parts.append(Text(text))
+                parts.append(Text("".join(it.text or it.refusal for it in item.content)))
             case "reasoning":
-                summary = "\n".join(it.get("text", "") for it in item.get("summary") or ())
-                parts.append(Thought(summary, item))
+                parts.append(Thought("\n".join(it.text for it in item.summary), raw))
             case "function_call":
-                parts.append(Call(item["call_id"], item["name"], item.get("arguments") or "{}"))
+                parts.append(Call(item.call_id, item.name, item.arguments))
             case _:
                 pass
-    told = whole.get("usage") or {}
-    thought = (told.get("output_tokens_details") or {}).get("reasoning_tokens")
-    usage = Usage(told.get("input_tokens") or 0, told.get("output_tokens") or 0, thought)
+    usage = Usage(
+        whole.usage.input_tokens, whole.usage.output_tokens, whole.usage.output_tokens_details.reasoning_tokens
+    )
     if any(isinstance(part, Call) for part in parts):
         return Finished(parts, "calls", usage)
-    reason = (whole.get("incomplete_details") or {}).get("reason")
-    stop = {"max_output_tokens": "length", "content_filter": "refusal"}.get(reason or "", "end")
-    return Finished(parts, stop, usage)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    return Finished(parts, _STOPS.get(whole.incomplete_details.reason, "end"), usage)
 
 
 def request_of(question: Question) -> Json:
@@ -102,7 +147,7 @@ def wire_items(messages: Sequence[Message]) -> list[Json]:
                 case Text() if message.role == "user":
                     user.append({"type": "input_text", "text": part.text})
                 case Text():
-                    said = [{"type": "output_text", "text": part.text, "annotations": []}]
+                    said: list[Json] = [{"type": "output_text", "text": part.text, "annotations": []}]
                     items.append({"type": "message", "role": "assistant", "content": said})
                 case Image():
                     user.append(_picture(part))

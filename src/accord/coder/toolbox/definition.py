@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 import msgspec
 
@@ -63,9 +63,10 @@ def schema_of(arguments: type[msgspec.Struct]) -> Json:
 
 def _resolved(schema: Any, components: dict[str, Any]) -> Any:
     if isinstance(schema, dict):
-        if "$ref" in schema:
-            return _resolved(components[schema["$ref"]], components)
-        return {name: _resolved(value, components) for name, value in schema.items()}
+        given = cast("Json", schema)
+        if "$ref" in given:
+            return _resolved(components[given["$ref"]], components)
+        return {name: _resolved(value, components) for name, value in given.items()}
     if isinstance(schema, list):
-        return [_resolved(value, components) for value in schema]
+        return [_resolved(value, components) for value in cast("list[Any]", schema)]
     return schema

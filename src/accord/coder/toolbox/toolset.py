@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import msgspec
 
@@ -58,7 +59,7 @@ class ToolSet:
         if tool := self._ours.get(call.name):
             return await tool.run(self._use, msgspec.json.decode(call.arguments or "{}", type=tool.arguments))
         if theirs := self._mcp.get(call.name):
-            arguments = msgspec.json.decode(call.arguments or "{}", type=dict)
+            arguments = msgspec.json.decode(call.arguments or "{}", type=dict[str, Any])
             asks = self._use.asks_before("anything") and theirs.kind != "read"
             result = await self._turn.session.mcp.call(self._turn, theirs, arguments, ask=asks)
             images = [Image(it.data, it.mime_type) for it in result.content if isinstance(it, v1.ImageContent)]
@@ -67,11 +68,11 @@ class ToolSet:
         return Given(f"There is no tool {call.name!r} in this mode; there are: {known}", failed=True)
 
 
-def _named(tools: object) -> dict[str, McpTool]:
+def _named(tools: Iterable[McpTool]) -> dict[str, McpTool]:
     """Tools of MCP servers by names that providers allow, each once."""
     named: dict[str, McpTool] = {}
-    for tool in tools:  # type: ignore[attr-defined]  # pyright: ignore[reportGeneralTypeIssues, reportUnknownVariableType]
-        plain = re.sub(r"[^a-zA-Z0-9_-]", "_", f"{tool.server}__{tool.name}")[:LONGEST_NAME]  # pyright: ignore
+    for tool in tools:
+        plain = re.sub(r"[^a-zA-Z0-9_-]", "_", f"{tool.server}__{tool.name}")[:LONGEST_NAME]
         name, number = plain, 1
         while name in named:
             number += 1
