@@ -15,6 +15,7 @@ from accord.errors import AccordError
 
 PACKAGES: Mapping[str, str] = {
     "h2": "http",
+    "httptools": "http",
     "websockets": "http",
     "mcp": "mcp",
     "mcp_types": "mcp",
