@@ -19,13 +19,10 @@ from accord.http.h1 import Fields, RequestHead, head_bytes, status_line
 from accord.http.server.asgi import OWN_SOCKET, Application, Event
 from accord.http.server.calls import Calls
 from accord.http.server.http1 import scope_of_head
-from accord.http.server.limits import ServerLimits
+from accord.http.server.limits import SILENT_PINGS, ServerLimits
 from accord.transports.base import End, Receiver
 from accord.transports.framed import DrainProgress, Framed
 from accord.transports.websocket_frames import GOING_AWAY, NORMAL
-
-SILENT_PINGS = 2
-"""Unanswered pings before a further interval of silence closes the connection."""
 
 log = logging.getLogger("accord.http")
 
