@@ -345,7 +345,7 @@ class HttpTransport(Transport):
         if not hasattr(self, "_tasks"):
             return  # never started
         try:
-            if self._end is None:
+            if self._end is None and self._connection_id is not None:  # else all messages wait for `initialize`
                 await within(grace, self._level.flush())
             self._finish("closed")
             if self._connection_id is not None:
