@@ -94,8 +94,9 @@ class Reader(ABC, Generic[ParserT]):
         return self._items
 
     def close(self) -> None:
-        """Separate the parser from this object. Nothing can be read afterwards."""
-        del self._parser
+        """Separate the parser from this object; idempotent. Nothing can be read afterwards."""
+        if hasattr(self, "_parser"):
+            del self._parser
 
     def _read(self, data: bytes) -> bytes | None:
         """Parse these bytes; returns those that another parser must read, if any."""

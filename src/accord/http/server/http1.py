@@ -83,6 +83,7 @@ class Http1Connection(Received):
         tls = transport.get_extra_info("ssl_object")
         if tls is not None and tls.selected_alpn_protocol() == "h2":
             self._is_leaving = True
+            self._forget()
             self._supervisor.speak_http2(self, transport, b"")
             return
         self._watch()
@@ -90,7 +91,6 @@ class Http1Connection(Received):
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         self._forget()
         self._is_leaving = True
-        self._reader.close()
         self._items.clear()
         if self._answering is not None:
             self._answering.leave()
@@ -99,6 +99,7 @@ class Http1Connection(Received):
     def _forget(self) -> None:
         """Stop watching this connection: it has ended or was handed over."""
         self._supervisor.forget(self)
+        self._reader.close()
         if self._patience is not None:
             self._patience.cancel()
 
