@@ -6,7 +6,8 @@ import argparse
 import re
 from typing import TYPE_CHECKING
 
-from accord.cli import printing, target
+from accord.cli import printing, target, trace_figures, trace_rows
+from accord.cli.command import CliCommand, add_commands
 from accord.cli.endings import WrongUsage, one_line
 from accord.errors import AccordError
 
@@ -19,6 +20,12 @@ Name it in an editor's settings in place of the agent's command:
   accord trace -o wire.jsonl -- gemini --acp    record in this file
   accord trace -a gemini                        an agent that `accord agents` lists
 
+Then look at it. Without a FILE it is the newest kept trace; a part of a kept file's name is enough:
+  accord trace list                             the traces that are kept, and those that grow now
+  accord trace show --follow                    what was said and what it means, also while it goes on
+  accord trace show wire.jsonl method:prompt    only some of it, see accord trace show --help
+  accord trace stats                            latencies, and where the time of each turn went
+
 Bytes, signals and the exit status pass through unchanged, and are recorded by another process: a full disk or a failure
 of the recorder does not end the conversation. Recognisable secrets are masked in the trace, which only you can read. It
 holds prompts, answers and files all the same."""
@@ -29,7 +36,6 @@ _FACTORS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
-    parser.usage = "accord trace [options] -- COMMAND..."
     group = parser.add_argument_group("recording")
     group.add_argument("-o", "--output", metavar="FILE", help="record in this file; FILE.gz is compressed at the end")
     group.add_argument("--gzip", action="store_true", help="compress each file when it is complete")
@@ -43,7 +49,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         default="2G",
         help="remove the oldest kept traces beyond this size in all (default: %(default)s)",
     )
-    target.arguments(parser, is_remote=False)
+    group.add_argument("-a", "--agent", dest="named", metavar="AGENT", help="the agent's name in `accord agents`")
+    parser.set_defaults(takes_agent=True)
+    add_commands(parser, COMMANDS, "trace_command")
+    # Set last: the usage of the commands would begin with it.
+    parser.usage = "accord trace [options] -- COMMAND...\n       accord trace show|grep|stats|list [options] [FILE]"
 
 
 def run(options: argparse.Namespace) -> int:
@@ -87,3 +97,17 @@ def size(what: str, text: str) -> int:
             f"{what} must be a positive number of bytes, with K, M or G for more, such as 64M; got {text!r}"
         )
     return int(found[1]) * _FACTORS[found[2].lower()]
+
+
+COMMANDS = {
+    "show": CliCommand("Show the messages of a trace, and what they mean.", trace_rows.show_arguments, trace_rows.show),
+    "grep": CliCommand("Search traces for a regular expression.", trace_rows.grep_arguments, trace_rows.grep),
+    "stats": CliCommand(
+        "Show a trace's latencies, and where the time of each turn went.",
+        trace_figures.stats_arguments,
+        trace_figures.stats,
+    ),
+    "list": CliCommand(
+        "List the traces that are kept, and those that grow now.", trace_figures.list_arguments, trace_figures.listed
+    ),
+}
