@@ -79,7 +79,7 @@ def test_grep_searches_the_messages_and_says_by_its_status_whether_it_found_any(
 def test_stats_names_methods_turns_and_what_was_not_answered(accord, tmp_path):
     write(tmp_path / "wire.jsonl")
     shown = accord("stats", "wire.jsonl").stdout
-    assert "17 messages in 9.5 s: 2 sessions, 2 turns, 1 errors, 1 lines of standard error" in shown
+    assert "17 messages in 9.5 s: 2 sessions, 2 turns, 1 error, 1 line of standard error" in shown
     assert "without an answer: session/prompt at 9.0 s" in shown
     (turn, _) = json.loads(accord("stats", "wire.jsonl", "--json").stdout)["turns"]
     assert (turn["prompt"], turn["user"]) == ("Fix it", 5.0)
