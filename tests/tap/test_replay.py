@@ -102,6 +102,22 @@ async def test_a_recorded_agent_asks_its_client_again_and_names_terminals_as_the
     await serving
 
 
+async def test_a_recorded_agent_may_ask_its_client_after_its_answer():
+    told = made(
+        ("out", request(1, "initialize", protocolVersion=1)),
+        ("in", frame(id=1, result={"protocolVersion": 1})),
+        ("in", request(1, "_example.com/ask")),
+        ("out", frame(id=1, result={})),
+        ("in", frame(method="_example.com/thanks", params={})),
+    )
+    peer, serving = await scripted(RecordedAgent(told))
+    async with peer:
+        await peer.expect_result(peer.call("initialize", {"protocolVersion": 1}))
+        peer.answer(await peer.expect("_example.com/ask"))
+        await peer.expect("_example.com/thanks")
+    await serving
+
+
 @pytest.mark.parametrize("waits", [True, False])
 async def test_a_cancelled_prompt_ends_as_cancelled(waits):
     told = made(

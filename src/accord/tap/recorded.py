@@ -66,8 +66,12 @@ class _RecordedReceiver(Receiver):
         self._receiver = receiver
         self._observer = observer
         self._link = link
-        self.paused = receiver.paused
-        self.resumed = receiver.resumed
+
+    def paused(self) -> None:
+        self._receiver.paused()
+
+    def resumed(self) -> None:
+        self._receiver.resumed()
 
     def received(self, frames: Sequence[bytes | Oversized]) -> None:
         now = time.monotonic()

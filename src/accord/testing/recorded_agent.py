@@ -65,24 +65,23 @@ def _parts(said: Sequence[Said]) -> list[Part]:
     owners: dict[int, Part] = {}
     for it in said:
         if it.by == "client" and it.kind == "request":
-            part = Part(it)
-            parts.append(part)
-            running.append(part)
+            parts.append(Part(it))
+            running.append(parts[-1])
         elif it.by == "agent" and it.kind == "answer":
             running = [part for part in running if part.request is not it.request]
         elif it.by == "client" and it.request is not None:
-            if (part := owners.get(it.request.number)) is not None:
-                part.steps.append(it)
+            if (owner := owners.get(it.request.number)) is not None:
+                (owner.after if it.request in owner.after else owner.steps).append(it)
         elif it.by == "agent" and parts:
-            same = [part for part in running if part.request.session == it.session]
-            if running:
-                part = (same or running)[-1]
-                part.steps.append(it)
-            else:
-                part = parts[-1]
-                part.after.append(it)
-            owners[it.number] = part
+            owners[it.number] = _owner(it, running, parts)
+            (owners[it.number].steps if running else owners[it.number].after).append(it)
     return parts
+
+
+def _owner(it: Said, running: Sequence[Part], parts: Sequence[Part]) -> Part:
+    """The part that a message of the agent belongs to: an open one of its session, any open one, or the last."""
+    same = [part for part in running if part.request.session == it.session]
+    return (same or running or parts)[-1]
 
 
 class _Playing:

@@ -83,7 +83,8 @@ class _Playing:
         while self._seen.get(session, 0) < wanted and not any(future.done() for future in running):
             self._changed.clear()
             waiting = asyncio.ensure_future(self._changed.wait())
-            await asyncio.wait([waiting, self._line.ended_with, *running], return_when=asyncio.FIRST_COMPLETED)
+            awaited: list[asyncio.Future[Any]] = [waiting, self._line.ended_with, *running]
+            await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
             waiting.cancel()
             if self._line.ended_with.done():
                 return

@@ -117,9 +117,9 @@ class _Counting:
     def _count_turn(self, entry: Entry) -> None:
         now = entry.event.time
         if entry.method == "session/prompt" and entry.kind == "request":
-            turn = TurnFigures(entry.session, now, entry.text, last=now)
-            self._turns[entry.session] = turn
-            self.total.turns.append(turn)
+            begun = TurnFigures(entry.session, now, entry.text, last=now)
+            self._turns[entry.session] = begun
+            self.total.turns.append(begun)
             return
         turn = self._turns.get(entry.session)
         if turn is None:
