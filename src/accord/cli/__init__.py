@@ -37,6 +37,9 @@ COMMANDS: dict[str, CliCommand] = {
     ),
     "help": CliCommand.of_module("accord.cli.help_command", "Print the help of a command."),
     "info": CliCommand.of_module("accord.cli.info", "Show what an agent is and what it offers."),
+    "inspect": CliCommand.of_module(
+        "accord.cli.inspect", "Show traces in a browser: what was said, and how long it took."
+    ),
     "login": CliCommand.of_module("accord.cli.login", "Log in to an agent with one of the methods that it offers."),
     "new": CliCommand.of_module("accord.cli.new", "Write a new project."),
     "run": CliCommand.of_module("accord.cli.run", "Send one prompt to an agent and print its answer."),

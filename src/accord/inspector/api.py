@@ -20,14 +20,15 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from typing import Any
 
 from accord.errors import AccordError
 from accord.inspector.conversation import settings_at
-from accord.inspector.index import TraceIndex
+from accord.inspector.index import PROMPT, TraceIndex
 from accord.inspector.library import Library, OpenTrace, UnknownTrace
+from accord.inspector.meaning import describe
 from accord.inspector.query import read_query
 from accord.inspector.rows import detail_of, message_of, row_of, rows_of_runs
 from accord.inspector.search import Search, marks
@@ -103,7 +104,7 @@ def summary_of(index: TraceIndex) -> dict[str, Any]:
         "client": {} if request is None else message_of(index, request).get("params"),
         "agent": {} if reply is None else message_of(index, reply).get("result"),
         "begin": index.columns.time[0] if len(index) else 0.0,
-        "hops": [index.hops[number] for number in range(1, min(len(index.hops), 100))],
+        "components": index.components(),
     }
 
 
@@ -162,7 +163,12 @@ def spans_of(index: TraceIndex, number: int) -> dict[str, Any]:
     """The spans of one turn."""
     turn = index.turns[number]
     after = index.sessions[turn.session].next_turn(turn)
-    return {"turn": turn.plain(), **TurnSpans(index, turn, len(index) if after is None else after.first).plain()}
+    prompt = describe(PROMPT, "", message_of(index, turn.first), is_answer=False)[1] if turn.kind == "prompt" else ""
+    return {
+        "turn": turn.plain(),
+        "prompt": prompt,
+        **TurnSpans(index, turn, len(index) if after is None else after.first).plain(),
+    }
 
 
 def _conversation(trace: OpenTrace, params: Params) -> Any:
@@ -172,7 +178,7 @@ def _conversation(trace: OpenTrace, params: Params) -> Any:
 def conversation_at(trace: OpenTrace, row: int, session: int = 0) -> dict[str, Any]:
     """The turn at a message, folded up to and with it; `session` is for messages of no session."""
     index = trace.index
-    number = index.columns.session[row] or session
+    number = index.columns.session[row] or session or _session_before(index, row)
     if not 0 < number < len(index.sessions):
         return {"session": 0, "turn": None, "turns": [], "items": [], "leftOut": 0, "settings": {}}
     rows = index.sessions[number]
@@ -186,6 +192,12 @@ def conversation_at(trace: OpenTrace, row: int, session: int = 0) -> dict[str, A
         **trace.folds.at(number, turn, row + 1).plain(),
         "settings": settings_at(index, number, row + 1),
     }
+
+
+def _session_before(index: TraceIndex, row: int) -> int:
+    """The session of the last turn that began before a row of no session."""
+    place = bisect_right(index.turns, row, key=lambda turn: turn.first)
+    return index.turns[place - 1].session if place else 0
 
 
 def _strip(trace: OpenTrace, params: Params) -> Any:

@@ -64,6 +64,8 @@ class TraceIndex:
         self._at = 0
         self._open: dict[tuple[int, int, bytes], int] = {}
         """The rows of the requests without an answer."""
+        self._towards_agent: dict[tuple[str, str], None] = {}
+        """Which component sends to which, towards the agent."""
         self._run: tuple[int, int, str] | None = None
         self._in_is_to_agent = False
 
@@ -132,12 +134,14 @@ class TraceIndex:
         columns, row = self.columns, len(self.columns.time)
         to_agent = (line.dir == "in") is self._in_is_to_agent
         method, pair, session = line.method, -1, line.session
-        hop = self.hops.number(" → ".join(line.hop)) if line.hop[0] else 0
+        hop = self._way(*line.hop, line.link)
+        if hop and to_agent and line.hop[0]:
+            self._towards_agent[line.hop] = None
         kind = line.kind
         if kind == REQUEST:
             self._open[to_agent, hop, line.id] = row
         elif kind in (ANSWER, ERROR):
-            back = self.hops.number(f"{line.hop[1]} → {line.hop[0]}") if hop else 0
+            back = self._way(line.hop[1], line.hop[0], line.link)
             pair = self._open.pop((not to_agent, back, line.id), -1)
             if pair >= 0:
                 columns.pair[pair] = row
@@ -158,6 +162,25 @@ class TraceIndex:
             columns.errors.append(row)
         if number or method:
             self._note_session(line, method, number, row)
+
+    def _way(self, sender: str, to: str, link: str) -> int:
+        """The number of the two components, or the connection, of a message; 0 where a trace has only one."""
+        if not (sender or link):
+            return 0
+        return self.hops.number(" ".join(part for part in (link, f"{sender} → {to}" if sender else "") if part))
+
+    def components(self) -> list[str]:
+        """The components that messages pass between, from the client to the agent; empty where there are only these."""
+        left_of: dict[str, set[str]] = {}
+        for sender, to in self._towards_agent:
+            left_of.setdefault(to, set()).add(sender)
+            left_of.setdefault(sender, set())
+        found: list[str] = []
+        while left_of:
+            free = [name for name, left in left_of.items() if not left - set(found)] or list(left_of)[:1]
+            found += free
+            left_of = {name: left for name, left in left_of.items() if name not in free}
+        return found
 
     def _session_of_answer(self, line: Line, method: str, request: int) -> str:
         """The session of an answer; one that opens a session gives its request the session, too."""

@@ -1,4 +1,4 @@
-"""The traces that the inspector shows: named files, and those of a folder. Each is opened when it is asked for.
+"""The traces that the inspector shows: named files, and kept ones. Each is opened when it is asked for.
 
 Library ──▶ OpenTrace ──▶ TraceIndex, folded turns, searches
                 └─▶ follow: grows the index a slice at a time, and tells those who wait for changes
@@ -10,7 +10,7 @@ import asyncio
 import hashlib
 import logging
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from accord.inspector.index import TraceIndex
 from accord.inspector.query import Query
 from accord.inspector.reader import TraceReader
 from accord.inspector.search import Search
+from accord.tap import KeptTrace, kept_traces
 
 LOOK_EVERY = 0.1
 """Seconds between two looks at a trace that may grow."""
@@ -27,7 +28,6 @@ LOOK_EVERY = 0.1
 MOST_OPEN = 6
 MOST_SEARCHES = 8
 MOST_LISTED = 500
-SUFFIXES = (".jsonl", ".jsonl.gz")
 
 log = logging.getLogger("accord")
 
@@ -126,41 +126,43 @@ class OpenTrace:
 
 
 class Library:
-    """The traces that can be opened: the named files, and those in `folder`."""
+    """The traces that can be opened: the named files, and unless `kept` is false those that `accord.tap` keeps."""
 
-    def __init__(self, files: Sequence[Path] = (), folder: Path | None = None) -> None:
+    def __init__(self, files: Sequence[Path] = (), *, kept: bool = True) -> None:
         self._files = [path.absolute() for path in files]
-        self._folder = folder
+        self._has_kept = kept
         self._open: OrderedDict[str, OpenTrace] = OrderedDict()
 
-    def paths(self) -> dict[str, Path]:
-        """Every trace by its id: the named ones first, then the newest."""
-        found = {trace_id(path): path for path in self._files}
-        for path in sorted(self._found(), key=_changed_at, reverse=True)[:MOST_LISTED]:
-            found.setdefault(trace_id(path), path)
-        return found
-
-    def _found(self) -> Iterator[Path]:
-        if self._folder is not None and self._folder.is_dir():
-            yield from (path for path in self._folder.iterdir() if path.name.endswith(SUFFIXES) and path.is_file())
-
     def listed(self) -> list[dict[str, Any]]:
-        """The traces as the page lists them."""
-        return [
-            {
-                "id": key,
-                "name": path.name,
-                "folder": str(path.parent),
-                "size": _size(path),
-                "changed": _changed_at(path),
-            }
-            for key, path in self.paths().items()
-        ]
+        """The traces as the page lists them: the named ones, then live ones and the newest."""
+        kept = {Path(trace.path): trace for trace in self._kept()}
+        rows: list[dict[str, Any]] = []
+        for path in dict.fromkeys((*self._files, *kept)):
+            header = kept[path].header if path in kept else None
+            rows.append(
+                {
+                    "id": trace_id(path),
+                    "name": path.name,
+                    "folder": str(path.parent),
+                    "size": _stat(path, "st_size"),
+                    "changed": _stat(path, "st_mtime"),
+                    "live": path in kept and kept[path].live is not None,
+                    "peer": "" if header is None else " ".join(header.command) or header.peer,
+                }
+            )
+        return rows
+
+    def _kept(self) -> list[KeptTrace]:
+        return kept_traces()[:MOST_LISTED] if self._has_kept else []
+
+    def _path(self, key: str) -> Path | None:
+        paths = (*self._files, *(Path(trace.path) for trace in self._kept()))
+        return next((path for path in paths if trace_id(path) == key), None)
 
     async def open(self, key: str) -> OpenTrace:
         """The trace with this id; raises UnknownTrace."""
         if key not in self._open:
-            path = self.paths().get(key)
+            path = self._path(key)
             if path is None:
                 raise UnknownTrace("no such trace")
             self._open[key] = OpenTrace(path)
@@ -182,15 +184,8 @@ def trace_id(path: Path) -> str:
     return hashlib.sha256(str(path).encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
-def _size(path: Path) -> int:
+def _stat(path: Path, name: str) -> float:
     try:
-        return path.stat().st_size
-    except OSError:
-        return 0
-
-
-def _changed_at(path: Path) -> float:
-    try:
-        return path.stat().st_mtime
+        return float(getattr(path.stat(), name))
     except OSError:
         return 0.0

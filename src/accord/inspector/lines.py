@@ -54,12 +54,27 @@ class _Line(msgspec.Struct, gc=False, rename={"from_": "from"}):
     frame: _Frame | None = None
     from_: str = ""
     to: str = ""
+    link: int | str = ""
 
 
 class Line:
     """What the index keeps of one line."""
 
-    __slots__ = ("dir", "hop", "id", "kind", "message", "method", "session", "state", "stop", "time", "tool", "update")
+    __slots__ = (
+        "dir",
+        "hop",
+        "id",
+        "kind",
+        "link",
+        "message",
+        "method",
+        "session",
+        "state",
+        "stop",
+        "time",
+        "tool",
+        "update",
+    )
 
     def __init__(self, kind: int = BROKEN) -> None:
         self.kind = kind
@@ -79,6 +94,8 @@ class Line:
         """The id of the tool call that an update is about."""
         self.stop = ""
         """The stop reason in an answer."""
+        self.link = ""
+        """In a trace of several connections: the one of the message."""
         self.hop: tuple[str, str] = ("", "")
         """In a trace of several links: the component that sent the message, and the one that gets it."""
 
@@ -103,7 +120,9 @@ def read_line(data: bytes) -> Line:
     line = Line()
     line.time, line.dir = found.t, found.dir
     if found.from_:
-        line.hop = (found.from_, found.to)
+        line.hop = (found.from_[:LONGEST_NAME], found.to[:LONGEST_NAME])
+    if found.link != "":
+        line.link = str(found.link)[:LONGEST_NAME]
     line.id = bytes(frame.id)
     if frame.method:
         line.kind = REQUEST if line.id else NOTIFICATION
@@ -130,6 +149,7 @@ def _tolerantly(data: bytes) -> Line:
     line = Line(EVENT)
     line.time, line.dir = _number(found.get("t")), _word(found.get("dir"))
     line.hop = (_word(found.get("from")), _word(found.get("to")))
+    line.link = _word(found.get("link")) or bytes(found.get("link", EMPTY)).decode("ascii", "replace")[:20]
     if "frame" in found or "text" in found:
         _take_message(line, frame_of(data))
     elif "stderr" in found:
