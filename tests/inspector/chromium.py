@@ -10,7 +10,9 @@ from pathlib import Path
 
 from websockets.sync.client import connect
 
-PROGRAM = next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None)
+PROGRAM = next(
+    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+)
 DEADLINE = 60
 KEYS = {"Enter": "\r", "Escape": "", "PageDown": "", "ArrowDown": "", "End": "", "Home": ""}
 
@@ -67,9 +69,7 @@ class Page:
         self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Network", "Log"):
             self.call(f"{domain}.enable")
-        self.call(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False
-        )
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         features = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         self.call("Emulation.setEmulatedMedia", features=features)
 
@@ -127,7 +127,13 @@ class Page:
         for kind in ("keyDown", "keyUp"):
             typed = {} if control else {"text": KEYS.get(key, key)} if kind == "keyDown" else {}
             modifiers = 2 if control else 0
-            self.call("Input.dispatchKeyEvent", type=kind, key=key, modifiers=modifiers, **{k: v for k, v in typed.items() if v})
+            self.call(
+                "Input.dispatchKeyEvent",
+                type=kind,
+                key=key,
+                modifiers=modifiers,
+                **{k: v for k, v in typed.items() if v},
+            )
 
     def type(self, text):
         self.call("Input.insertText", text=text)
@@ -152,7 +158,11 @@ class Page:
 
     def requested(self):
         """The origins that the page has sent requests to."""
-        urls = [event["params"]["request"]["url"] for event in self.events if event.get("method") == "Network.requestWillBeSent"]
+        urls = [
+            event["params"]["request"]["url"]
+            for event in self.events
+            if event.get("method") == "Network.requestWillBeSent"
+        ]
         return {match[0] for url in urls if (match := re.match(r"[a-z]+:(//[^/]+)?", url))}
 
     def heap(self):

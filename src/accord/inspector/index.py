@@ -230,7 +230,8 @@ class TraceIndex:
             session.openings.append(row)
             turn = session.turns[-1] if session.turns else None
             if turn is None:  # the request did not name the session
-                turn = self._begin_turn(session, "opening", max(self.columns.pair[row], 0), line.time)
+                request = max(self.columns.pair[row], 0)
+                turn = self._begin_turn(session, "opening", request, self.columns.time[request])
             if turn.kind != "prompt" and turn.end is None:
                 turn.finish(row, line.time, "", error=kind == ERROR)
         elif method == "initialize" and self.initialized is None and self.columns.pair[row] >= 0:
@@ -250,7 +251,7 @@ class TraceIndex:
     def _note_state(self, session: SessionRows, line: Line, row: int) -> None:
         turn = session.turns[-1] if session.turns else None
         if line.state == "idle" and turn is not None and turn.kind == "prompt" and turn.end is None:
-            turn.finish(row, line.time, line.state)
+            turn.finish(row, line.time, line.stop or line.state)
 
     # Reading
 

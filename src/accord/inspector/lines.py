@@ -27,6 +27,7 @@ class _Update(msgspec.Struct, gc=False):
     sessionUpdate: str = ""  # noqa: N815
     messageId: str | None = None  # noqa: N815
     state: str | None = None
+    stopReason: str | None = None  # noqa: N815
     toolCallId: str = ""  # noqa: N815
 
 
@@ -93,7 +94,7 @@ class Line:
         self.tool = ""
         """The id of the tool call that an update is about."""
         self.stop = ""
-        """The stop reason in an answer."""
+        """The stop reason in an answer, or in a `state_update`."""
         self.link = ""
         """In a trace of several connections: the one of the message."""
         self.hop: tuple[str, str] = ("", "")
@@ -134,6 +135,7 @@ def read_line(data: bytes) -> Line:
             if update is not None:
                 line.update, line.message = update.sessionUpdate[:LONGEST_NAME], update.messageId or ""
                 line.state, line.tool = update.state or "", update.toolCallId[:LONGEST_NAME]
+                line.stop = (update.stopReason or "")[:LONGEST_NAME]
         return line
     line.kind = ERROR if bytes(frame.error) not in (b"", b"null") else ANSWER
     if frame.result is not None:

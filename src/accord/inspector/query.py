@@ -85,8 +85,8 @@ def read_query(text: str) -> Query:
         if colon and name in FILTERS and value:
             _check(name, value)
             filters.append((name, value))
-        elif colon and name.isalpha() and len(name) > 2 and value and (hint := nearest(name, FILTERS)):
-            raise BadQuery(f"unknown filter {name!r}{hint}; for text with a colon, use quotes")
+        elif colon and value and "did you mean" in (hint := nearest(name, FILTERS)):
+            raise BadQuery(f"unknown filter {name!r}{hint}")
         else:
             texts.append(word)
     return Query(tuple(filters), tuple(texts))

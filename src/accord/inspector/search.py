@@ -52,7 +52,7 @@ class Search:
         first = self._next
         if first >= len(columns):
             return
-        last = max(bisect_right(columns.offset, columns.offset[first] + SLICE) - 1, first + 1)
+        last = bisect_right(columns.offset, columns.offset[first] + SLICE)
         self._next = last
         found = self._with_columns(range(first, last))
         if self._needles and found:
