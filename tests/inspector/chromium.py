@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 
 from websockets.sync.client import connect
@@ -14,7 +15,8 @@ PROGRAM = next(
     (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
 )
 DEADLINE = 60
-KEYS = {"Enter": "\r", "Escape": "", "PageDown": "", "ArrowDown": "", "End": "", "Home": ""}
+KEYS = {"Enter": ("\r", 13), "Escape": ("", 27)}
+"""What a key with a name types, and its number."""
 
 
 class Chromium:
@@ -62,7 +64,8 @@ class Page:
         self.events = []
         self._number = 0
         self._session = None
-        self._socket = connect(url, max_size=None, open_timeout=DEADLINE)
+        self._open = ExitStack()
+        self._socket = self._open.enter_context(connect(url, max_size=None, open_timeout=DEADLINE))
         context = self.call("Target.createBrowserContext")["browserContextId"]
         target = self.call("Target.createTarget", url="about:blank", browserContextId=context)["targetId"]
         self._target = target
@@ -124,16 +127,11 @@ class Page:
         return self.evaluate(f"[...document.querySelectorAll({json.dumps(selector)})].map((it) => it.innerText)")
 
     def press(self, key, *, control=False):
-        for kind in ("keyDown", "keyUp"):
-            typed = {} if control else {"text": KEYS.get(key, key)} if kind == "keyDown" else {}
-            modifiers = 2 if control else 0
-            self.call(
-                "Input.dispatchKeyEvent",
-                type=kind,
-                key=key,
-                modifiers=modifiers,
-                **{k: v for k, v in typed.items() if v},
-            )
+        text, code = KEYS.get(key, (key, ord(key.upper()[0])))
+        typed = {"text": text} if text and not control else {}
+        pressed = {"key": key, "windowsVirtualKeyCode": code, "modifiers": 2 if control else 0}
+        self.call("Input.dispatchKeyEvent", type="keyDown", **pressed, **typed)
+        self.call("Input.dispatchKeyEvent", type="keyUp", **pressed)
 
     def type(self, text):
         self.call("Input.insertText", text=text)
@@ -174,4 +172,4 @@ class Page:
         self._session, session = None, self._session
         if session:
             self.call("Target.closeTarget", targetId=self._target)
-        self._socket.close()
+        self._open.close()

@@ -94,6 +94,7 @@ def _words(index: TraceIndex, row: int, message: dict[str, Any]) -> tuple[str, s
     method, update = index.methods[columns.method[row]], index.updates[columns.update[row]]
     if kind in (REQUEST, NOTIFICATION, ANSWER, ERROR) and message:
         _name_tool_call(index, row, message)
+        method = short(message.get("method")) or method  # the index keeps a bounded number of names
         return describe(method, update, message, is_answer=kind in (ANSWER, ERROR))
     if kind in (REQUEST, NOTIFICATION, ANSWER, ERROR):
         return update or method, f"{columns.size(row):,} bytes"

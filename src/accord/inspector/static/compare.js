@@ -35,7 +35,7 @@ export class Compare {
       this.load();
     });
     const sides = await Promise.all([trace, this.other].map((id) => this.side(id)));
-    this.node.replaceChildren(el("p", {}, "Compared with ", select), this.overview(sides), this.declared(sides), this.turns(sides));
+    this.node.replaceChildren(el("div", {}, el("p", {}, "Compared with ", select), this.overview(sides), this.declared(sides), this.turns(sides)));
   }
 
   async side(id) {

@@ -67,12 +67,10 @@ export class VirtualList {
     this.setTotal(total);
   }
 
-  /** Forget the last page, which may have been incomplete. */
+  /** Forget the last page, which may have been incomplete: the list has more rows now. */
   grow(total) {
-    const atEnd = this.top >= this.last - 1 && this.total > (this.shown ?? 1);
     this.pages.delete(Math.floor(Math.max(this.total - 1, 0) / PAGE));
     this.setTotal(total);
-    if (atEnd) this.show(total - 1);
   }
 
   scrolled() {
