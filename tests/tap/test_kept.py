@@ -71,7 +71,7 @@ def test_a_killed_recorder_leaves_a_descriptor_that_is_seen_to_be_stale(recorder
 
 def test_a_recording_in_another_file_updates_its_descriptor(tmp_path):
     with announced(LiveTap(trace="a" * 500, started="2026")) as announcement:
-        announcement.update("b")
+        announcement.update(trace="b")
         assert [tap.trace for tap in live_taps()] == ["b"]
 
 
@@ -92,7 +92,7 @@ def test_a_descriptor_that_cannot_be_read_is_left_out(recorder, state, tmp_path,
 
 
 def kept(program, size=0, changed=None):
-    path = new_path([program], datetime.now(UTC))
+    path = new_path([program], datetime.now(UTC), 7)
     writer = trace.TraceFile(path, role="tap")
     writer(trace.TraceEvent(0.0, "in", stderr="x" * size))
     writer.close()
@@ -128,6 +128,6 @@ def test_the_oldest_traces_are_removed_until_the_rest_fits_but_none_that_is_live
 
 
 def test_no_name_of_a_program_leads_out_of_the_folder():
-    path = new_path(["../../bin/evil name;"], datetime.now(UTC))
+    path = new_path(["../../bin/evil name;"], datetime.now(UTC), 7)
     assert path.parent == path.parents[1] / "traces"
     assert path.name.split("-", 5)[-1].startswith("evil-name-")

@@ -52,6 +52,9 @@ COMMANDS: dict[str, CliCommand] = {
     "sessions": CliCommand.of_module(
         "accord.cli.sessions", "List, show, export and delete the sessions that an agent keeps."
     ),
+    "trace": CliCommand.of_module(
+        "accord.cli.trace", "Record what an editor and an agent say to each other, and look at recordings."
+    ),
 }
 """Every command and its summary. The module of a command is imported when the command is used."""
 

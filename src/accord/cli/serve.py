@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from accord.cli import printing, target, tokens
+from accord.cli import printing, recording, target, tokens
 from accord.cli.endings import ENDED_WELL, WrongUsage
 
 if TYPE_CHECKING:
@@ -102,6 +102,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--reload", action="store_true", help="for a Python file: end the connections when a file beside it changes"
     )
+    recording.arguments(parser, "the messages of all connections")
     target.arguments(parser, is_argument=True, is_remote=False)
 
 
@@ -145,7 +146,13 @@ def run(options: argparse.Namespace) -> int:
         grace=grace,
         on_ready=_say_where,
     )
-    asyncio.run(serving(hosted) if watched is None else _reloading(hosted, watched, serving))
+    words = [] if settings is None else settings.words
+    with recording.recorded(options, "accord serve", role="agent", peer="clients", agent=words) as trace:
+        if trace is not None:
+            from accord.cli.recorded_host import RecordedHost
+
+            hosted = RecordedHost(hosted, trace)
+        asyncio.run(serving(hosted) if watched is None else _reloading(hosted, watched, serving))
     return ENDED_WELL
 
 

@@ -31,6 +31,14 @@ class ChosenAgent:
         """Whether the built-in agent is used because the user named no agent."""
         self._remote = remote
 
+    @property
+    def words(self) -> list[str]:
+        """The agent's command; empty if it has a URL, or a command that cannot be split into words."""
+        try:
+            return self.settings.words
+        except ValueError:
+            return []
+
     def target(self, on_stderr: Callable[[str], object] | None = None) -> Target:
         """What `accord.connect` takes; each call gives a new one, which knows nothing of the logins of another.
 

@@ -45,13 +45,13 @@ def kept_traces() -> list[KeptTrace]:
     return sorted(found, key=lambda trace: (trace.live is not None, trace.changed, trace.path), reverse=True)
 
 
-def new_path(command: Sequence[str], started: datetime) -> Path:
+def new_path(command: Sequence[str], started: datetime, pid: int) -> Path:
     """The path of a new trace of this command; its folder exists, for its owner alone."""
     folder = traces_folder()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     program = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(command[0]).name if command else "") or "agent"
     # No colon: Windows has none in names.
-    return folder / f"{started.astimezone():%Y-%m-%dT%H-%M-%S}-{program[:40]}-{os.getpid()}.jsonl"
+    return folder / f"{started.astimezone():%Y-%m-%dT%H-%M-%S}-{program[:40]}-{pid}.jsonl"
 
 
 def part_path(path: Path, part: int) -> Path:

@@ -52,10 +52,11 @@ class Announcement:
         self._fd = fd
         self._tap = tap
 
-    def update(self, trace: str) -> None:
-        """The recording goes on in another file."""
-        self._tap = msgspec.structs.replace(self._tap, trace=trace)
-        self.write()
+    def update(self, **changes: str | int) -> None:
+        """Change members of the descriptor, such as `trace`: the file in which the recording goes on."""
+        self._tap = msgspec.structs.replace(self._tap, **changes)
+        with suppress(OSError, UnicodeEncodeError):
+            self.write()
 
     def write(self) -> None:
         """Write the descriptor: the same file, because its lock belongs to it."""
