@@ -188,12 +188,7 @@ def test_ten_thousand_levels_are_shown_as_a_tree_that_opens_step_by_step(show, t
     is_quiet(page)
 
 
-def test_a_conversation_without_a_session_is_empty(recording, indexed, tmp_path):
-    class Trace:
-        pass
-
+def test_a_conversation_without_a_session_is_empty(recording, indexed):
     recording.line("in", note="nothing else")
-    trace = Trace()
-    trace.index = indexed(recording)
-    trace.folds = Folds(trace.index)
-    assert conversation_at(trace, 0)["items"] == []
+    index = indexed(recording)
+    assert conversation_at(index, Folds(index), 0)["items"] == []

@@ -25,7 +25,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from accord.errors import AccordError
-from accord.inspector.conversation import settings_at
+from accord.inspector.conversation import Folds, settings_at
 from accord.inspector.index import PROMPT, TraceIndex
 from accord.inspector.library import Library, OpenTrace, UnknownTrace
 from accord.inspector.meaning import describe
@@ -172,12 +172,11 @@ def spans_of(index: TraceIndex, number: int) -> dict[str, Any]:
 
 
 def _conversation(trace: OpenTrace, params: Params) -> Any:
-    return conversation_at(trace, _row(trace, params), params.number("session", 0))
+    return conversation_at(trace.index, trace.folds, _row(trace, params), params.number("session", 0))
 
 
-def conversation_at(trace: OpenTrace, row: int, session: int = 0) -> dict[str, Any]:
+def conversation_at(index: TraceIndex, folds: Folds, row: int, session: int = 0) -> dict[str, Any]:
     """The turn at a message, folded up to and with it; `session` is for messages of no session."""
-    index = trace.index
     number = index.columns.session[row] or session or _session_before(index, row)
     if not 0 < number < len(index.sessions):
         return {"session": 0, "turn": None, "turns": [], "items": [], "leftOut": 0, "settings": {}}
@@ -189,7 +188,7 @@ def conversation_at(trace: OpenTrace, row: int, session: int = 0) -> dict[str, A
         "row": row,
         "turn": None if turn is None else turn.plain(),
         "turns": [it.number for it in rows.turns],
-        **trace.folds.at(number, turn, row + 1).plain(),
+        **folds.at(number, turn, row + 1).plain(),
         "settings": settings_at(index, number, row + 1),
     }
 

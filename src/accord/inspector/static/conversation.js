@@ -4,7 +4,7 @@ import { blocks, plan, statusBadge, toolContent } from "./blocks.js";
 import { el } from "./dom.js";
 import { clock, duration, plural, whole } from "./format.js";
 import { askTrace } from "./source.js";
-import { get, set, watch } from "./store.js";
+import { get, look, watch } from "./store.js";
 import { tree } from "./tree.js";
 
 export class Conversation {
@@ -14,7 +14,7 @@ export class Conversation {
     this.session = 0;
     this.stop = watch((changed) => {
       if (changed.has("row") || changed.has("trace") || changed.has("generation")) this.load();
-      else if (changed.has("status")) this.grown();
+      else if (changed.has("status") && !this.shown) this.load();
     });
     this.load();
   }
@@ -22,13 +22,6 @@ export class Conversation {
   close() {
     this.stop();
     this.request?.abort();
-  }
-
-  /** A live trace that is looked at by its end stays there. */
-  grown() {
-    const { status } = get();
-    if (!this.shown) this.load();
-    else if (get().row === this.lastRow && status.count - 1 > this.lastRow && get().following) set({ row: status.count - 1 });
   }
 
   async load() {
@@ -56,7 +49,7 @@ export class Conversation {
     const { row, status } = get();
     const rows = items.map((item) => item.rows[1]);
     const next = by > 0 ? rows.find((it) => it > row) : rows.findLast((it) => it < row);
-    set({ row: next ?? Math.max(0, Math.min(row + by, status.count - 1)) });
+    look(next ?? Math.max(0, Math.min(row + by, status.count - 1)));
   }
 
   async turn(by) {
@@ -65,7 +58,7 @@ export class Conversation {
     if (at < 0 || at >= turns.length) return;
     const { turns: [found] } = await askTrace(get().trace, "turns", { from: turns[at], n: 1 });
     const row = by > 0 || found.last === null ? (found.last ?? found.first) : found.last;
-    set({ row });
+    look(row);
   }
 
   draw() {
@@ -88,7 +81,7 @@ export class Conversation {
     const [first, last] = [turn?.first ?? 0, turn?.last ?? status.count - 1];
     const slider = el("input", { type: "range", min: first, max: Math.max(last, row), "aria-label": "Message", title: "The state as of this message" });
     slider.value = String(row); // after its bounds, which would cut it
-    slider.addEventListener("input", () => set({ row: Number(slider.value) }));
+    slider.addEventListener("input", () => look(Number(slider.value)));
     const at = turns.indexOf(turn?.number);
     return el("div", { class: "bar" },
       el("button", { type: "button", title: "Previous turn ([)", disabled: at <= 0, onclick: () => this.turn(-1) }, "‹"),
@@ -113,7 +106,7 @@ export class Conversation {
     const { turns } = await askTrace(get().trace, "turns", { from: 0, n: 2000 });
     const turn = turns.find((it) => it.session === number);
     this.session = number;
-    if (turn) set({ row: turn.last ?? turn.first });
+    if (turn) look(turn.last ?? turn.first);
   }
 
   sessions() {
@@ -142,7 +135,7 @@ export class Conversation {
     const took = item.end - item.begin;
     const frames = el("span", { class: "frames" },
       took > 0.0005 ? `${duration(took)} · ` : "",
-      el("button", { type: "button", class: "plain", title: "Show these messages", onclick: () => set({ tab: "messages", view: "runs", row: item.rows[0] }) }, plural(item.count, "message")));
+      el("button", { type: "button", class: "plain", title: "Show these messages", onclick: () => look(item.rows[0], { tab: "messages", view: "runs" }) }, plural(item.count, "message")));
     const who = el("div", { class: "who" }, ...this.title(item), el("span", {}, clock(item.begin)), frames);
     return el("section", { class: `item ${kind}${isChosen ? " chosen" : ""}` }, who, this.body(item));
   }

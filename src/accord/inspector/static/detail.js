@@ -5,7 +5,7 @@ import { byId, el } from "./dom.js";
 import { bytes, clock, duration, whole } from "./format.js";
 import { kindWord } from "./kinds.js";
 import { askTrace } from "./source.js";
-import { get, set, watch } from "./store.js";
+import { get, look, set, watch } from "./store.js";
 import { tree } from "./tree.js";
 
 const FORMS = { rendered: "Rendered", tree: "Tree", raw: "Raw" };
@@ -41,7 +41,7 @@ export class Detail {
 
   /** Look at the answer of this request, or at the request of this answer. */
   pair() {
-    if (this.message?.pair !== null && this.message) set({ row: this.message.pair });
+    if (this.message?.pair !== null && this.message) look(this.message.pair);
   }
 
   async copy() {

@@ -10,7 +10,7 @@ import { Messages } from "./messages.js";
 import { SearchBox } from "./search.js";
 import { Sequence } from "./sequence.js";
 import { askTrace, source } from "./source.js";
-import { get, set, watch } from "./store.js";
+import { get, look, set, watch } from "./store.js";
 import { Strip } from "./strip.js";
 import { Timeline } from "./timeline.js";
 
@@ -53,7 +53,7 @@ function drawStatus(problem = null) {
 /** The newest message is looked at until the reader chooses another. */
 function followEnd(status) {
   if (get().following && status.count && status.read >= status.size) {
-    set({ row: status.count - 1, automatic: status.count - 1 });
+    set({ row: status.count - 1 });
   }
 }
 
@@ -76,7 +76,7 @@ async function openTrace(id) {
   const { signal } = following;
   const summary = await askTrace(id, "");
   document.title = `${summary.name} · Accord inspector`;
-  set({ trace: id, summary, status: summary, row: 0, time: undefined, automatic: 0, range: null, following: true, generation: summary.generation });
+  set({ trace: id, summary, status: summary, row: 0, time: undefined, range: null, following: true, generation: summary.generation });
   byId("traces").value = id;
   followEnd(summary);
   drawStatus();
@@ -96,9 +96,8 @@ function move(by) {
 }
 
 function ends(isLast) {
-  const length = view?.length;
-  if (length !== undefined) return move(isLast ? length : -length);
-  return set({ row: isLast ? get().status.count - 1 : 0 });
+  if (isLast) return look(get().status.count - 1);
+  return view?.length === undefined ? look(0) : move(-view.length);
 }
 
 function toggleTheme() {
@@ -128,8 +127,8 @@ async function start() {
     { name: "A page back", keys: ["PageUp"], run: () => move(-(view?.page ?? 10)) },
     { name: "First", keys: ["g", "Home"], run: () => ends(false) },
     { name: "Last", keys: ["G", "End"], run: () => ends(true) },
-    { name: "The next message", keys: ["]"], run: () => (view?.turn ? view.turn(1) : set({ row: Math.min(get().row + 1, get().status.count - 1) })) },
-    { name: "The previous message", keys: ["["], run: () => (view?.turn ? view.turn(-1) : set({ row: Math.max(get().row - 1, 0) })) },
+    { name: "The next message", keys: ["]"], run: () => (view?.turn ? view.turn(1) : look(Math.min(get().row + 1, get().status.count - 1))) },
+    { name: "The previous message", keys: ["["], run: () => (view?.turn ? view.turn(-1) : look(Math.max(get().row - 1, 0))) },
     { name: "The answer of this request, or the request of this answer", keys: ["p"], run: () => detail.pair() },
     { name: "Search", keys: ["/", "f"], run: () => search.focus() },
     { name: "Next that was found", keys: ["n"], run: () => move(1) },
@@ -153,10 +152,9 @@ async function start() {
   ]);
   byId("theme-button").addEventListener("click", toggleTheme);
   byId("traces").addEventListener("change", (event) => openTrace(event.target.value));
-  watch((changed, state) => {
+  watch((changed) => {
     if (changed.has("tab")) openTab();
     else if (changed.has("view") || changed.has("query")) drawTabs();
-    if (changed.has("row") && state.row !== state.automatic) set({ following: state.row === state.status.count - 1 });
   });
   openTab();
   const traces = await loadTraces();

@@ -5,7 +5,7 @@ import { bytes, clock, duration, whole } from "./format.js";
 import { DETAIL, HOP, LATENCY, NUMBER, RUN, SESSION, SIZE, TIME, TO_AGENT, WHAT, category } from "./kinds.js";
 import { VirtualList } from "./list.js";
 import { askTrace } from "./source.js";
-import { get, set, watch } from "./store.js";
+import { get, look, watch } from "./store.js";
 
 const HEIGHT = 24;
 const SLOW = 2;
@@ -21,7 +21,7 @@ export class RowList {
       onchoose: (place, row) => {
         this.place = place;
         this.list.choose(place);
-        set({ row: row[NUMBER] });
+        look(row[NUMBER]);
       },
     });
     this.place = 0;
@@ -83,7 +83,7 @@ export class RowList {
     this.place = place;
     this.list.choose(place);
     this.list.show(place);
-    set({ row: row[NUMBER] });
+    look(row[NUMBER]);
   }
 }
 

@@ -28,3 +28,6 @@ export function watch(watcher) {
   watchers.add(watcher);
   return () => watchers.delete(watcher);
 }
+
+/** Look at a message because its reader wants to: a live trace is followed only from its last one. */
+export const look = (row, changes = {}) => set({ ...changes, row, following: row === (state.status?.count ?? 0) - 1 });

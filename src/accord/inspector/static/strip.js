@@ -3,7 +3,7 @@
 import { byId, colour, fitted } from "./dom.js";
 import { clock } from "./format.js";
 import { askTrace } from "./source.js";
-import { get, set, watch } from "./store.js";
+import { get, look, set, watch } from "./store.js";
 
 const HEIGHT = 40;
 
@@ -107,6 +107,6 @@ export class Strip {
     this.from = this.brush = undefined;
     if (brush) set({ range: brush });
     const { row } = await askTrace(get().trace, "at", { time: brush ? brush[0] : time });
-    set({ row });
+    look(row);
   }
 }

@@ -4,7 +4,7 @@ import { colour, el, fitted, sessionColour } from "./dom.js";
 import { clock, duration, whole } from "./format.js";
 import { VirtualList } from "./list.js";
 import { askTrace } from "./source.js";
-import { get, set, watch } from "./store.js";
+import { get, look, set, watch } from "./store.js";
 
 const LANES = ["turn", "thought", "text", "tool", "client", "user"];
 const LANE = 16;
@@ -30,7 +30,7 @@ export class Timeline {
       draw: (turn) => this.drawTurn(turn),
       onchoose: (place, turn) => {
         this.list.choose(place);
-        set({ row: turn.first, range: [turn.begin, Math.max(turn.end ?? turn.begin, turn.begin + 0.001)] });
+        look(turn.first, { range: [turn.begin, Math.max(turn.end ?? turn.begin, turn.begin + 0.001)] });
       },
     });
     const heads = ["turn", "", "prompt", "where the time went", "took", "first update", "first text", "silence", "ended"];
@@ -229,8 +229,8 @@ export class Timeline {
 
   async choose(event) {
     const box = this.boxAt(event);
-    if (box?.row !== undefined) set({ row: box.row });
-    else if (event.offsetX > LABEL) set({ row: (await askTrace(get().trace, "at", { time: this.drawn.toTime(event.offsetX) })).row });
+    if (box?.row !== undefined) look(box.row);
+    else if (event.offsetX > LABEL) look((await askTrace(get().trace, "at", { time: this.drawn.toTime(event.offsetX) })).row);
   }
 
   zoom(event) {
@@ -288,7 +288,7 @@ export class Timeline {
     if (!turn) return;
     this.list.choose(place);
     this.list.show(place);
-    set({ row: turn.first, range: [turn.begin, turn.end ?? get().status.end] });
+    look(turn.first, { range: [turn.begin, turn.end ?? get().status.end] });
   }
 
   get page() {
