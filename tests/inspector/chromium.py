@@ -127,7 +127,7 @@ class Page:
         return self.evaluate(f"[...document.querySelectorAll({json.dumps(selector)})].map((it) => it.innerText)")
 
     def press(self, key, *, control=False):
-        text, code = KEYS.get(key, (key, ord(key.upper()[0])))
+        text, code = KEYS.get(key, (key, ord(key.upper())) if len(key) == 1 else ("", 0))
         typed = {"text": text} if text and not control else {}
         pressed = {"key": key, "windowsVirtualKeyCode": code, "modifiers": 2 if control else 0}
         self.call("Input.dispatchKeyEvent", type="keyDown", **pressed, **typed)

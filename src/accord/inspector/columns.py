@@ -83,6 +83,14 @@ class Columns:
     def __len__(self) -> int:
         return len(self.time)
 
+    def repeat(self, offset: int, time: float) -> None:
+        """Add a message that is like the one before in all but its place and its time."""
+        self.offset.append(offset)
+        self.time.append(time)
+        for column in (self.kind, self.to_agent, self.method, self.update, self.session, self.hop):
+            column.append(column[-1])
+        self.pair.append(-1)
+
     def size(self, row: int) -> int:
         """How many bytes the line of a row has."""
         after = self.offset[row + 1] if row + 1 < len(self.offset) else self.end

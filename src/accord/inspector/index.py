@@ -6,7 +6,7 @@
                                                          └──▶ sessions and their turns
 
 A finished trace and a live one go the same way: `grow` reads on from where it stopped, and leaves a last line without a
-newline for later. A line costs about 2 us and 35 bytes.
+newline for later. A line costs 2 to 6 us and 35 bytes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,21 @@ import msgspec
 
 from accord.errors import DecodeError
 from accord.inspector.columns import Columns, Words
-from accord.inspector.lines import ANSWER, BROKEN, ERROR, NOTE, NOTIFICATION, REQUEST, Line, frame_of, read_line
+from accord.inspector.lines import (
+    ANSWER,
+    BROKEN,
+    ERROR,
+    NOTE,
+    NOTIFICATION,
+    REFUSALS,
+    REQUEST,
+    DecodedLine,
+    Line,
+    decode,
+    frame_of,
+    line_of,
+    read_line,
+)
 from accord.inspector.reader import TraceReader
 from accord.inspector.turns import SETTINGS, SessionRows, Turn, TurnKind
 from accord.schema.codec import loads
@@ -36,6 +50,7 @@ MOST_TOOL_CALLS = 200_000
 CHUNKS = frozenset(("agent_message_chunk", "agent_thought_chunk", "user_message_chunk", "terminal_output_chunk"))
 POLL = "terminal/output"
 PROMPT = "session/prompt"
+UPDATE = "session/update"
 OPENS = {"session/new": "opening", "session/load": "replay", "session/resume": "replay", "session/fork": "replay"}
 """Requests that open a session, and the kind of the turn that begins with them."""
 
@@ -64,6 +79,8 @@ class TraceIndex:
         self._at = 0
         self._open: dict[tuple[int, int, bytes], int] = {}
         """The rows of the requests without an answer."""
+        self._last_chunk: Line | None = None
+        """The message before, if it is a chunk."""
         self._towards_agent: dict[tuple[str, str], None] = {}
         """Which component sends to which, towards the agent."""
         self._run: tuple[int, int, str] | None = None
@@ -116,9 +133,38 @@ class TraceIndex:
             offset += len(lines.pop(0)) + 1
         for line in lines:
             if line and not line.isspace():
-                self._add_line(read_line(line), offset)
+                self._read(line, offset)
             offset += len(line) + 1
         self._at = self.columns.end = offset
+
+    def _read(self, line: bytes, offset: int) -> None:
+        try:
+            found = decode(line)
+        except REFUSALS:
+            self._add_line(read_line(line), offset)
+            return
+        if not self._continues_run(found, offset):
+            self._add_line(line_of(found, line), offset)
+
+    def _continues_run(self, found: DecodedLine, offset: int) -> bool:
+        """Add a chunk like the one before; most messages of a trace are such. Returns False for any other line."""
+        last, frame = self._last_chunk, found.frame
+        if last is None or frame is None or frame.params is None or frame.params.update is None or bytes(frame.id):
+            return False
+        update = frame.params.update
+        is_same = (
+            update.sessionUpdate == last.update
+            and frame.params.sessionId == last.session
+            and (update.messageId or "") == last.message
+            and found.dir == last.dir
+            and frame.method == UPDATE
+            and (found.from_, found.to, str(found.link)) == (*last.hop, last.link)
+        )
+        if is_same:
+            columns = self.columns
+            columns.repeat(offset, found.t)
+            self.sessions[columns.session[-1]].count += 1
+        return is_same
 
     def _take_header(self, line: bytes) -> None:
         try:
@@ -197,8 +243,10 @@ class TraceIndex:
 
     def _note_run(self, line: Line, method: str, session: int, row: int) -> None:
         run: tuple[int, int, str] | None = None
+        self._last_chunk = None
         if line.update in CHUNKS:
             run = (session, self.columns.update[row], line.message)
+            self._last_chunk = line if line.method == UPDATE and line.kind == NOTIFICATION else None
         elif method == POLL:
             run = (session, -1, "")
         if run is None or run != self._run:

@@ -49,7 +49,7 @@ class _Frame(msgspec.Struct, gc=False):
     error: msgspec.Raw = EMPTY
 
 
-class _Line(msgspec.Struct, gc=False, rename={"from_": "from"}):
+class DecodedLine(msgspec.Struct, gc=False, rename={"from_": "from"}):
     t: float = 0.0
     dir: str = ""
     frame: _Frame | None = None
@@ -101,7 +101,10 @@ class Line:
         """In a trace of several links: the component that sent the message, and the one that gets it."""
 
 
-_decode = msgspec.json.Decoder(_Line).decode
+decode = msgspec.json.Decoder(DecodedLine).decode
+"""Decode a line of the usual form; raises one of `REFUSALS` for any other."""
+
+REFUSALS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def read_line(data: bytes) -> Line:
@@ -112,9 +115,14 @@ def read_line(data: bytes) -> Line:
     (True, 'initialize', b'1')
     """
     try:
-        found = _decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        found = decode(data)
+    except REFUSALS:
         return _tolerantly(data)
+    return line_of(found, data)
+
+
+def line_of(found: DecodedLine, data: bytes) -> Line:
+    """What the index keeps of a line that was decoded."""
     frame = found.frame
     if frame is None:
         return _tolerantly(data)
@@ -146,7 +154,7 @@ def read_line(data: bytes) -> Line:
 def _tolerantly(data: bytes) -> Line:
     try:
         found = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except REFUSALS:
         return Line()
     line = Line(EVENT)
     line.time, line.dir = _number(found.get("t")), _word(found.get("dir"))
@@ -165,7 +173,7 @@ def frame_of(data: bytes) -> bytes | None:
     """The bytes of the message in a line; None if the line has none, or is not JSON."""
     try:
         found = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except REFUSALS:
         return None
     if "text" in found:
         return _word(found["text"], None).encode("utf-8", "surrogatepass")
