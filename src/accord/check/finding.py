@@ -42,6 +42,8 @@ class Finding:
     """How often the same fault was seen."""
     session: str | None = None
     """The session in which it was seen first."""
+    where: str = ""
+    """The conversation that shows it, if there are several; empty for the only one."""
 
     @property
     def url(self) -> str:

@@ -28,17 +28,17 @@ MOST_WAITING = 1_000
 class Judge:
     """Judges one conversation, both sides at once.
 
-    `client` is the direction in which the client's frames go, if it is known: `out` in what a client recorded. `first`
-    is the number of the first event; a finding names events by their numbers.
+    `client` is the direction in which the client's frames go, if it is known: `out` in what a client recorded. A
+    finding names events by their numbers, from 1.
     """
 
-    def __init__(self, client: Direction | None = None, first: int = 1) -> None:
+    def __init__(self, client: Direction | None = None) -> None:
         self.conversation = Conversation()
         """What the judge has understood of the trace."""
         self.bench = Bench()
         """What the checks have seen and found."""
         self._client = client
-        self._next = first
+        self._next = 1
         self._waiting: list[tuple[int, TraceEvent]] = []
         self._observers = [observer(self.conversation, self.bench) for observer in OBSERVERS]
 
@@ -47,9 +47,10 @@ class Judge:
         """All findings so far."""
         return self.bench.findings
 
-    def feed(self, event: TraceEvent) -> None:
-        """Judge the next event."""
-        number, self._next = self._next, self._next + 1
+    def feed(self, event: TraceEvent, number: int | None = None) -> None:
+        """Judge the next event; `number` is what findings call it, by default one more than the event before."""
+        number = self._next if number is None else number
+        self._next = number + 1
         if event.frame is None:
             return
         if self._client is None:
