@@ -71,11 +71,15 @@ class Answers(Observer):
 
     def frame(self, frame: Frame) -> None:
         members = frame.members
-        if "method" in members and members["method"] is not None:
+        if isinstance(members.get("method"), str):
             return
-        if "result" in members or "error" in members:
+        if members.get("method") is not None and "id" in members:
+            self._open[frame.by].add(key_of(members["id"]))  # no message, but its id can be read
+        elif "result" in members or "error" in members:
             self._judge_answer(frame)
-        elif "id" not in members:
+        elif "id" in members:
+            self._open[frame.by].add(key_of(members["id"]))
+        else:
             self._doubtful[frame.by] += 1
 
     def request(self, exchange: Exchange) -> None:

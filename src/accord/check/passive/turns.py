@@ -75,6 +75,8 @@ class Turns(Observer):
         self._last: dict[str, Exchange] = {}
         """The last answered prompt of each session that was not prompted or loaded since."""
         self._was_cancelled: set[int] = set()
+        self._closing: set[str] = set()
+        """Sessions that the client closes, which ends their turns."""
         self._speakers: dict[tuple[str, str], str] = {}
         self._compactions: dict[tuple[str, Any], Any] = {}
 
@@ -82,6 +84,9 @@ class Turns(Observer):
         if exchange.by == "client" and exchange.session_id is not None:
             if exchange.method in ("session/prompt", "session/load", "session/resume"):
                 self._last.pop(exchange.session_id, None)
+                self._closing.discard(exchange.session_id)
+            elif exchange.method in ("session/close", "session/delete", "logout"):
+                self._closing.add(exchange.session_id)
             if exchange.method == "session/load":
                 self._speakers = {key: by for key, by in self._speakers.items() if key[0] != exchange.session_id}
                 self._compactions = {key: by for key, by in self._compactions.items() if key[0] != exchange.session_id}
@@ -93,7 +98,7 @@ class Turns(Observer):
         cancelled = session.cancelled if session is not None else None
         if cancelled is not None and session is not None and session.turns[:1] == [exchange]:
             self._cancelled(exchange, exchange.answered, cancelled)
-        elif exchange.succeeded:
+        elif exchange.succeeded and exchange.session_id not in self._closing:
             reason = exchange.fields.get("stopReason")
             problem = "the turn ended as cancelled, but the client did not cancel it" if reason == "cancelled" else None
             self.judge("lint.prompt.cancelled-unasked", problem, exchange.answered, session=exchange.session_id)
