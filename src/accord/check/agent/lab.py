@@ -10,7 +10,7 @@ from typing import Any
 
 from accord.check.agent.checks import ACTIVE
 from accord.check.agent.lender import FULL, Lender
-from accord.check.agent.link import Link
+from accord.check.agent.link import Link, Over
 from accord.check.agent.recording import Recording
 from accord.check.agent.settings import Settings
 from accord.check.conversation import Exchange, Frame, object_of, objects
@@ -82,30 +82,35 @@ class Lab:
             link.judge.end()
             self._ended.append((link.judge.bench.seen, link.judge.findings))
 
-    async def initialize(self, link: Link, capabilities: dict[str, Any] | None = None, version: int = 1) -> Exchange:
-        """Shake hands. Raises Blocked if the agent refuses."""
+    async def initialize(
+        self, link: Link, capabilities: dict[str, Any] | None = None, name: str = "lint.initialize.succeeds"
+    ) -> Exchange:
+        """Shake hands, as the check of this name. Raises Over if the agent refuses."""
         params: dict[str, Any] = {
-            "protocolVersion": version,
+            "protocolVersion": 1,
             "clientCapabilities": FULL if capabilities is None else capabilities,
             "clientInfo": {"name": "accord-check", "version": "1"},
         }
         exchange = await link.ask("initialize", params, self.settings.start_within)
-        if self.answered("lint.initialize.succeeds", exchange) and not self.peer:
-            self.peer = exchange.fields
+        if not self.answered(name, exchange):
+            raise Over
+        self.peer = self.peer or exchange.fields
         return exchange
 
-    async def new_session(self, link: Link, **more: Any) -> str:
-        """Open a session in the scratch folder; returns its id. Raises Blocked if the agent refuses."""
+    async def new_session(self, link: Link, name: str = "session.agent-baseline", **more: Any) -> str:
+        """Open a session in the scratch folder, as the check of this name; returns its id.
+
+        Raises Blocked if the agent asks for a login, and Over if it refuses.
+        """
         exchange = await link.ask("session/new", {"cwd": str(self.folder), "mcpServers": [], **more})
         if object_of(exchange.error).get("code") == AUTH_REQUIRED:
             ways = [str(way.get("id")) for way in objects(self.peer.get("authMethods"))]
             raise Blocked(
                 f"the agent asks for a login; give --auth METHOD, one of: {', '.join(ways) or 'none offered'}"
             )
-        self.answered("session.agent-baseline", exchange)
         made = exchange.fields.get("sessionId")
-        if not isinstance(made, str):
-            raise Blocked("the agent opens no session")
+        if not self.answered(name, exchange) or not isinstance(made, str):
+            raise Over
         return made
 
     async def login(self, link: Link) -> None:

@@ -22,6 +22,10 @@ class Gone(Exception):
     """The agent ended the connection."""
 
 
+class Over(Exception):
+    """A scenario cannot go on, and has said why."""
+
+
 class Unanswered(Exception):
     """The agent did not answer in time."""
 
@@ -108,6 +112,13 @@ class Link:
     async def ask(self, method: str, params: Any = None, within: float | None = None) -> Exchange:
         """Send a request, and wait for its answer."""
         return await self.answer(self.call(method, params), within)
+
+    async def while_open(self, exchange: Exchange, happened: Callable[[], bool], within: float) -> None:
+        """Wait until this is so, or the request is answered. Raises Unanswered if neither happens in time, or Gone."""
+        try:
+            await self.until(lambda: exchange.answered is not None or happened(), within)
+        except TimeoutError:
+            raise Unanswered(exchange, within) from None
 
     async def until(self, happened: Callable[[], bool], within: float) -> None:
         """Wait until this is so. Raises TimeoutError, or Gone if the agent ends the connection before it."""

@@ -6,12 +6,12 @@ import asyncio
 import tempfile
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
 from accord.check.agent.lab import Blocked, Lab
-from accord.check.agent.link import Gone, Unanswered
+from accord.check.agent.link import Gone, Over, Unanswered
 from accord.check.agent.scenarios import SCENARIOS, Scenario
 from accord.check.agent.settings import NOTES, Settings
 from accord.check.catalogue import CHECKS
@@ -29,10 +29,11 @@ async def check_agent(
     dial: Callable[[], Transport],
     settings: Settings,
     *,
+    only: Sequence[str] = (),
     trace: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Report:
-    """Run the scenarios of a profile against an agent.
+    """Run the scenarios of a profile against an agent; with `only`, those of these names.
 
     `dial` gives a transport for each start. Sessions work in a scratch folder, which is removed at the end. `trace` is
     the file for all conversations; it is written in any case.
@@ -42,7 +43,7 @@ async def check_agent(
         lab = Lab(dial, settings, _scratch(stack))
         blocked, problems = "", list[str]()
         for scenario in SCENARIOS:
-            if settings.profile not in scenario.profiles:
+            if settings.profile not in scenario.profiles or (only and scenario.name not in only):
                 continue
             if progress is not None:
                 progress(scenario.shows)
@@ -82,6 +83,8 @@ async def _run(lab: Lab, scenario: Scenario) -> None:
     try:
         await scenario.run(lab)
         lab.judge("lint.stays-alive", None)
+    except Over:
+        pass
     except Unanswered as error:
         if not lab.peer:
             raise Blocked(f"it does not speak the protocol: {error}") from None

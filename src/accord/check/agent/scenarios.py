@@ -7,13 +7,15 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from accord.check.agent.lab import Lab
-from accord.check.agent.link import Gone, Link
+from accord.check.agent.link import Gone, Link, Over, Unanswered
 from accord.check.agent.settings import Profile
 from accord.check.agent.turns import cancelled_turn, edited_turn, prompted
-from accord.check.conversation import object_of, objects
+from accord.check.conversation import Exchange, object_of, objects
 from accord.check.passive.options import values_of
 
 _NO_LOAD = "the agent does not declare loadSession"
+
+_META = {"accord.example/check": {"nested": [1, None]}}
 
 ODD_IDS: tuple[Any, ...] = ("text", 0, -3, 2**40, "")
 
@@ -34,8 +36,7 @@ async def healthy(lab: Lab) -> None:
         await _unknown_messages(lab, link)
         await lab.login(link)
         first = await lab.new_session(link)
-        second = await lab.new_session(link, _meta={"accord.example/check": {"nested": [1, None]}})
-        lab.judge("meta.nothing-assumed", None)
+        second = await lab.new_session(link, "meta.nothing-assumed", _meta=_META)
         await _idle(lab, link, first)
         await _listed(lab, link)
         if lab.settings.prompting:
@@ -53,8 +54,7 @@ async def healthy(lab: Lab) -> None:
 async def bare(lab: Lab) -> None:
     """A client that can do nothing: the agent must not use what was not declared."""
     async with lab.link() as link:
-        exchange = await lab.initialize(link, {})
-        lab.answered("capabilities.agent-takes-none", exchange)
+        await lab.initialize(link, {}, "capabilities.agent-takes-none")
         await lab.login(link)
         session = await lab.new_session(link)
         if lab.settings.prompting:
@@ -132,17 +132,27 @@ SCENARIOS = (
 
 
 async def _unknown_messages(lab: Lab, link: Link) -> None:
-    asked = [link.call("_accord.check/nothing", {}, id=given) for given in ODD_IDS]
-    asked.append(link.call("accord_check_nothing", {}))
+    """Requests that the agent does not know are answered under their ids, and such notifications are ignored."""
+    custom = [link.call("_accord.check/nothing", {}, id=given) for given in ODD_IDS]
+    await _answered(lab, link, "extension.request-answered", *custom)
+    await _answered(lab, link, "lint.request.answered", link.call("accord_check_nothing", {}))
+    for name, method in (
+        ("extension.notification-unknown", "_accord.check/nothing"),
+        ("protocol.unknown-dollar-ignored", "$/accord_check_nothing"),
+    ):
+        link.tell(method, {})
+        await _answered(lab, link, name, link.call("_accord.check/alive", {}))
+
+
+async def _answered(lab: Lab, link: Link, name: str, *asked: Exchange) -> None:
+    """Judge that these requests are answered, under this check."""
     for exchange in asked:
-        await link.answer(exchange)
-        lab.judge("lint.request.answered", None, exchange.answered)
-    lab.judge("extension.request-answered", None, asked[0].answered)
-    link.tell("_accord.check/nothing", {})
-    link.tell("$/accord_check_nothing", {})
-    exchange = await link.ask("_accord.check/alive", {})
-    lab.judge("protocol.unknown-dollar-ignored", None, exchange.answered)
-    lab.judge("extension.notification-unknown", None, exchange.answered)
+        try:
+            await link.answer(exchange)
+        except (Unanswered, Gone) as error:
+            lab.judge(name, str(error), exchange.frame)
+            raise Over from None
+        lab.judge(name, None, exchange.answered)
 
 
 async def _idle(lab: Lab, link: Link, session: str) -> None:
@@ -240,7 +250,7 @@ async def _bad_frame(lab: Lab, link: Link, name: str, data: bytes) -> None:
         await link.until(lambda: link.last is not sent, lab.settings.quiet)
     if link.end is not None:
         lab.judge("lint.survives-bad-input", f"the agent ended after {data.decode()}", sent)
-        raise Gone("the agent ended after input that is no message")
+        raise Over
     last = link.last
     said = object_of(last.members.get("error")).get("code") if last is not None and last.by == "agent" else None
     if last is sent:

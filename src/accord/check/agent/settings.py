@@ -56,6 +56,8 @@ class Settings:
     turn_within: float = 120.0
     grace: float = 3.0
     """Seconds that the agent has to end after the end of its input."""
+    stops_within: float = 5.0
+    """Seconds that a cancelled turn may take to end."""
     quiet: float = 0.5
     """Seconds without a message after which nothing more is expected."""
 

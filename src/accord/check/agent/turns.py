@@ -6,9 +6,6 @@ from accord.check.agent.lab import Lab
 from accord.check.agent.link import Link, Unanswered
 from accord.check.agent.settings import NOTES
 
-STOPS_WITHIN = 5.0
-"""Seconds after which a cancelled turn should be over."""
-
 
 async def prompted(lab: Lab, link: Link, session: str) -> None:
     """Prompts of text and of links, and those of the settings."""
@@ -31,7 +28,7 @@ async def edited_turn(lab: Lab, link: Link, session: str) -> None:
         return
     link.lender.permit = "hold"
     turn = lab.begin(link, session, text)
-    await link.until(lambda: turn.answered is not None or bool(link.lender.held), lab.settings.turn_within)
+    await link.while_open(turn, lambda: bool(link.lender.held), lab.settings.turn_within)
     await link.quiet(lab.settings.quiet, most=2.0)  # a tool that does not wait shows itself now
     link.lender.permit = "reject"
     link.settle()
@@ -45,10 +42,7 @@ async def cancelled_turn(lab: Lab, link: Link, session: str) -> None:
     name = "prompt.cancel.stops-work"
     turn = lab.begin(link, session, lab.settings.prompts.slow)
     frames = link.judge.bench.seen["wire.utf-8", "agent"]
-    await link.until(
-        lambda: turn.answered is not None or link.judge.bench.seen["wire.utf-8", "agent"] > frames,
-        lab.settings.turn_within,
-    )
+    await link.while_open(turn, lambda: link.judge.bench.seen["wire.utf-8", "agent"] > frames, lab.settings.turn_within)
     if turn.answered is not None:
         lab.skip(name, "the turn ended before it was cancelled; give a slower prompt (--prompts)")
         return
@@ -59,7 +53,7 @@ async def cancelled_turn(lab: Lab, link: Link, session: str) -> None:
         lab.judge(name, "the cancelled prompt was never answered", cancel)
         raise
     took = (turn.answered.time if turn.answered is not None else cancel.time) - cancel.time
-    slow = f"the cancelled prompt was answered after {took:.1f} s" if took > STOPS_WITHIN else None
+    slow = f"the cancelled prompt was answered after {took:.1f} s" if took > lab.settings.stops_within else None
     lab.judge(name, slow, cancel, turn.answered)
     await link.quiet(lab.settings.quiet)
     lab.answered("lint.prompt.after-cancel", await lab.prompt(link, session, lab.settings.prompts.plain))
