@@ -97,7 +97,7 @@ accord.configuration
 accord.connecting
 accord.proxy
 accord.opening
-accord.sync
+accord.sync accord.check
 accord.demo
 accord.cli
 accord.__main__

@@ -23,6 +23,9 @@ COMMANDS: dict[str, CliCommand] = {
     "bridge": CliCommand.of_module(
         "accord.cli.bridge", "Make an agent behind a URL a local agent that speaks over standard input and output."
     ),
+    "check": CliCommand.of_module(
+        "accord.cli.check", "Judge an agent, or a recorded trace, by the clauses of the protocol."
+    ),
     "completion": CliCommand.of_module(
         "accord.cli.complete", "Print the script that lets a shell complete accord's commands and options."
     ),
