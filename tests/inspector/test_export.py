@@ -10,7 +10,7 @@ from accord.errors import AccordError
 from accord.inspector import export
 from accord.inspector.export import export_html
 from tests.inspector.test_hostile import trap  # noqa: F401
-from tests.inspector.test_page import CHOSEN, has
+from tests.inspector.test_page import CHOSEN, has, slide
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_an_exported_page_shows_each_view_without_a_server(exported, recording):
     page.press("3")
     has(page, "session/request_permission")
     page.press("4")
-    has(page, "×3")
+    has(page, "\u00d73")
     page.press("g")
     page.until(f"{CHOSEN}.includes('initialize')")
     has(page, "initialize", "#detail")
@@ -68,9 +68,7 @@ def test_an_exported_page_goes_back_in_a_turn(exported, recording):
     recording.turn(2)
     page = exported()
     has(page, "Turn ended")
-    page.evaluate(
-        "{ const it = document.querySelector('input[type=range]'); it.value = 7; it.dispatchEvent(new Event('input')); }"
-    )
+    slide(page, 7)
     page.until("!document.querySelector('#main').innerText.includes('Turn ended')")
     has(page, "Permission")
     is_quiet(page)

@@ -1,5 +1,6 @@
 """Traces that a hostile peer has filled: the index and the page take anything, and nothing in them acts on the page."""
 
+import base64
 import json
 
 import pytest
@@ -13,7 +14,10 @@ from accord.inspector.search import Search
 from accord.schema.codec import encode
 from tests.inspector.test_page import has, is_quiet
 
-SCRIPT = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script><svg onload=document.title='owned'>"
+SCRIPT = (
+    "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
+    "<svg onload=document.title='owned'>"
+)
 DEEP = b"[" * 10_000 + b"]" * 10_000
 
 
@@ -33,8 +37,8 @@ def hostile_lines():
             rb'{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"\ud83d"}}'
         ),
         "half of an emoji as text": rb'{"t":1,"dir":"in","text":"{\"method\":\"a\ud83d\"}"}' + b"\n",
-        "half of an emoji in a name": rb'{"t":1,"dir":"in","frame":{"method":"\ud83d","params":{"sessionId":"\ude00"}}}'
-        + b"\n",
+        "half of an emoji in a name": rb'{"t":1,"dir":"in","frame":{"method":"\ud83d","params":'
+         b'{"sessionId":"\\ude00"}}}\n',
         "wrong types": b'{"t":"x","dir":7,"frame":{"id":{"a":1},"method":[],"params":"x","result":{},"error":5}}\n',
         "an update of a wrong type": update(b'{"sessionUpdate":["a"],"content":{"type":5,"text":{}}}'),
         "a tool call of wrong types": update(
@@ -130,21 +134,18 @@ def trap(recording):
     """A trace with scripts in every string that a peer chooses."""
     recording.opening(SCRIPT)
     recording.prompt(2, SCRIPT, SCRIPT)
-    recording.says(
-        SCRIPT,
-        f"{SCRIPT}\n\n[{SCRIPT}](javascript:alert(1)) [ok](https://a.example/{'x'})\n# {SCRIPT}\n- {SCRIPT}\n```{SCRIPT}\n{SCRIPT}\n```",
-    )
+    links = f"[{SCRIPT}](javascript:alert(1)) [ok](https://a.example/x)"
+    recording.says(SCRIPT, f"{SCRIPT}\n\n{links}\n# {SCRIPT}\n- {SCRIPT}\n```{SCRIPT}\n{SCRIPT}\n```")
     recording.says(SCRIPT, SCRIPT, "agent_thought_chunk")
-    recording.update(SCRIPT, "tool_call", toolCallId=SCRIPT, title=SCRIPT, kind=SCRIPT, status=SCRIPT, locations=[{"path": SCRIPT}],
-                     rawInput={SCRIPT: SCRIPT}, content=[{"type": "diff", "path": SCRIPT, "oldText": SCRIPT, "newText": SCRIPT + "2"}])  # fmt: skip
-    picture = {
-        "type": "image",
-        "mimeType": "image/svg+xml",
-        "data": "PHN2ZyBvbmxvYWQ9ImRvY3VtZW50LnRpdGxlPSdvd25lZCciIHhtbG5zPSJodHRwOi8vd3d3LnczLm9yZy8yMDAwL3N2ZyI+PC9zdmc+",
-    }
+    change = {"type": "diff", "path": SCRIPT, "oldText": SCRIPT, "newText": SCRIPT + "2"}
+    call = {"toolCallId": SCRIPT, "title": SCRIPT, "kind": SCRIPT, "status": SCRIPT, "rawInput": {SCRIPT: SCRIPT}}
+    recording.update(SCRIPT, "tool_call", **call, locations=[{"path": SCRIPT}], content=[change])
+    drawing = base64.b64encode(b'<svg xmlns="http://www.w3.org/2000/svg" onload="document.title=1"></svg>').decode()
+    picture = {"type": "image", "mimeType": "image/svg+xml", "data": drawing}
     recording.update(SCRIPT, "agent_message_chunk", content=picture)
-    recording.request("in", SCRIPT, "session/request_permission", {"sessionId": SCRIPT, "toolCall": {"toolCallId": SCRIPT},
-                      "options": [{"optionId": SCRIPT, "name": SCRIPT, "kind": SCRIPT}]})  # fmt: skip
+    options = [{"optionId": SCRIPT, "name": SCRIPT, "kind": SCRIPT}]
+    question = {"sessionId": SCRIPT, "toolCall": {"toolCallId": SCRIPT}, "options": options}
+    recording.request("in", SCRIPT, "session/request_permission", question)
     recording.update(SCRIPT, SCRIPT, content=SCRIPT)
     recording.line("in", stderr=SCRIPT)
     recording.line("in", note=SCRIPT)
@@ -171,7 +172,8 @@ def test_scripts_in_every_string_stay_text(show, trap):
     assert page.evaluate("document.title") == "wire.jsonl · Accord inspector"
     assert page.evaluate("document.querySelectorAll('script').length") == 1
     assert page.evaluate("document.querySelectorAll('main img[src=x], aside img[src=x], main svg').length") == 0
-    assert page.evaluate("[...document.links].filter((it) => !it.href.startsWith('https://a.example/')).length") == 0
+    links = page.evaluate("[...document.links].map((it) => it.href)")
+    assert all(link.startswith(("https://a.example/", "https://agentclientprotocol.com/")) for link in links)
     is_quiet(page)
 
 

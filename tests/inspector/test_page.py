@@ -25,6 +25,12 @@ def is_quiet(page):
     assert all(LOCAL.match(origin) for origin in page.requested()), page.requested()
 
 
+def slide(page, row):
+    """Move the slider of the conversation to this message."""
+    slider = "document.querySelector('input[type=range]')"
+    page.evaluate(f"{slider}.value = {row}; {slider}.dispatchEvent(new Event('input'))")
+
+
 def has(page, text, selector="#main"):
     page.until(f"document.querySelector({json.dumps(selector)}).innerText.includes({json.dumps(text)})")
 
@@ -41,7 +47,7 @@ def test_the_conversation_is_shown_as_of_the_last_message(page):
         "end_turn",
     ):
         assert text in shown
-    assert page.texts(".diff .line") == ["- one", "+ two", "  "] or "- one" in page.texts(".diff .line")
+    assert page.texts(".diff .line")[:2] == ["- one", "+ two"]
     assert page.texts(".option.chosen") == ["Allow"]
     assert "Turn 3 of 3" in shown
     is_quiet(page)
@@ -49,9 +55,7 @@ def test_the_conversation_is_shown_as_of_the_last_message(page):
 
 def test_the_conversation_goes_back_in_time(page):
     has(page, "Turn ended")
-    page.evaluate(
-        "{ const it = document.querySelector('input[type=range]'); it.value = 20; it.dispatchEvent(new Event('input')); }"
-    )
+    slide(page, 20)
     page.until("document.querySelector('.status').innerText === 'pending'")
     has(page, "waiting for the user")
     assert "Turn ended" not in page.text("#main")
@@ -100,13 +104,12 @@ def test_the_sequence_has_a_column_for_each_component(show, tmp_path):
 
 def test_messages_are_one_row_a_run_until_all_are_asked_for(page):
     page.press("4")
-    has(page, "×3")
+    has(page, "\u00d73")
     assert "I have changed **the** notes." in page.text("#main")
     page.press("c")
-    page.until("!document.querySelector('#main').innerText.includes('×3')")
-    page.until(
-        "[...document.querySelectorAll('.message .what')].filter((it) => it.innerText.includes('message_chunk')).length > 3"
-    )
+    page.until("!document.querySelector('#main').innerText.includes('\u00d73')")
+    chunks = "[...document.querySelectorAll('.message .what')].filter((it) => it.innerText.includes('message_chunk'))"
+    page.until(f"{chunks}.length > 3")
     is_quiet(page)
 
 
@@ -123,7 +126,7 @@ def test_a_walk_with_the_keyboard(page):
     has(page, "answer to the client", "#detail")
     page.until(f"{CHOSEN}.includes('end_turn')")
     page.press("k")
-    page.until(f"{CHOSEN}.includes('×3')")
+    page.until(f"{CHOSEN}.includes('\u00d73')")
     page.press("w")
     page.until("document.querySelector('#detail .tree') !== null")
     page.press("u")
@@ -157,6 +160,21 @@ def test_a_search_shows_what_it_finds(page):
     page.press("Escape")
     page.until("document.querySelectorAll('.message').length > 10")
     assert [text for text in page.problems() if "400" not in text] == []
+
+
+def test_what_the_checks_find_is_shown_beside_its_message(show, recording):
+    recording.opening()
+    fault = recording.request("in", 1, "fs/read_text_file", {"sessionId": "s1", "path": "notes.md"})
+    page = show(recording.path)
+    page.press("4")
+    page.press("G")
+    page.until("document.querySelector('.row.chosen .finding.fail') !== null")
+    has(page, "did not declare fs.readTextFile", "#detail")
+    has(page, "finding", "#status")
+    page.press("h")
+    page.until("document.querySelector('#search output').innerText !== ''")
+    page.until(f"[...document.querySelectorAll('.message .number')].some((it) => it.innerText === '{fault}')")
+    is_quiet(page)
 
 
 def test_a_live_trace_is_followed(show, recording):

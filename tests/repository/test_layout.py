@@ -91,13 +91,13 @@ accord.agent.connection
 accord.agent.agent
 accord.client
 accord.http accord.connection_block
-accord.inspector
 accord.agent_file
 accord.configuration
 accord.connecting
 accord.proxy
 accord.opening
 accord.sync accord.check
+accord.inspector
 accord.demo
 accord.cli
 accord.__main__

@@ -109,15 +109,15 @@ def summary_of(index: TraceIndex) -> dict[str, Any]:
 
 
 def _rows(trace: OpenTrace, params: Params) -> Any:
-    index, view = trace.index, params.text("view", "runs")
+    index, view, worst = trace.index, params.text("view", "runs"), trace.findings.worst
     first, count = params.number("from"), params.number("n", 100, MOST_ROWS)
     if view == "runs":
-        return {"total": len(index.columns.runs), "rows": rows_of_runs(index, first, count)}
+        return {"total": len(index.columns.runs), "rows": rows_of_runs(index, first, count, worst)}
     if view == "all":
         shown: Any = range(first, min(first + count, len(index)))
-        return {"total": len(index), "rows": [row_of(index, row) for row in shown]}
+        return {"total": len(index), "rows": [row_of(index, row, 1, worst) for row in shown]}
     rows = _found(trace, view).rows
-    return {"total": len(rows), "rows": [row_of(index, row) for row in rows[first : first + count]]}
+    return {"total": len(rows), "rows": [row_of(index, row, 1, worst) for row in rows[first : first + count]]}
 
 
 def _place(trace: OpenTrace, params: Params) -> Any:
@@ -134,7 +134,8 @@ def _row_at(trace: OpenTrace, params: Params) -> Any:
 
 
 def _frame(trace: OpenTrace, params: Params) -> Any:
-    return detail_of(trace.index, _row(trace, params), whole=params.text("whole") == "1")
+    row = _row(trace, params)
+    return {**detail_of(trace.index, row, whole=params.text("whole") == "1"), "findings": trace.findings.plain(row)}
 
 
 def _row(trace: OpenTrace, params: Params) -> int:

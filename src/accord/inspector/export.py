@@ -19,6 +19,7 @@ from typing import Any
 from accord.errors import AccordError
 from accord.inspector.api import conversation_at, spans_of, summary_of
 from accord.inspector.conversation import Folds
+from accord.inspector.findings import TraceFindings
 from accord.inspector.index import TraceIndex
 from accord.inspector.lines import frame_of
 from accord.inspector.reader import TraceReader
@@ -82,7 +83,9 @@ def _masked(line: bytes) -> bytes:
 
 def _answers(index: TraceIndex, source: Path) -> dict[str, Any]:
     """The answers to all that the page asks."""
-    folds = Folds(index)
+    folds, findings = Folds(index), TraceFindings(index)
+    while findings.is_behind:
+        findings.step()
     count = len(index)
     status = {
         "generation": 0,
@@ -91,12 +94,13 @@ def _answers(index: TraceIndex, source: Path) -> dict[str, Any]:
         "turns": len(index.turns),
         "sessions": len(index.sessions) - 1,
         "errors": len(index.columns.errors),
+        "findings": len(findings),
         "end": index.columns.time[-1] if count else 0.0,
         "read": index.progress[0],
         "size": index.progress[1],
         "problem": index.problem,
     }
-    runs = rows_of_runs(index, 0, count)
+    runs = rows_of_runs(index, 0, count, findings.worst)
     return {
         "listed": {
             "id": "exported",
@@ -107,11 +111,11 @@ def _answers(index: TraceIndex, source: Path) -> dict[str, Any]:
             "peer": "",
         },
         "summary": {"name": source.name, **summary_of(index), **status},
-        "rows": [row_of(index, row) for row in range(count)],
+        "rows": [row_of(index, row, 1, findings.worst) for row in range(count)],
         "runs": list(index.columns.runs),
         "texts": {row[Fields.NUMBER]: row[Fields.DETAIL] for row in runs if row[Fields.RUN] > 1},
         "errors": list(index.columns.errors),
-        "frames": [detail_of(index, row) for row in range(count)],
+        "frames": [{**detail_of(index, row), "findings": findings.plain(row)} for row in range(count)],
         "turns": [turn.plain() for turn in index.turns],
         "spans": [spans_of(index, number) for number in range(len(index.turns))],
         "conversations": [

@@ -16,6 +16,7 @@ from typing import Any
 
 from accord.errors import AccordError
 from accord.inspector.conversation import Folds
+from accord.inspector.findings import TraceFindings
 from accord.inspector.index import TraceIndex
 from accord.inspector.query import Query
 from accord.inspector.reader import TraceReader
@@ -43,6 +44,7 @@ class OpenTrace:
         self.path = path
         self.index = TraceIndex(TraceReader(path))
         self.folds = Folds(self.index)
+        self.findings = TraceFindings(self.index)
         self.generation = 0
         """Counts how often the file was replaced: rows of an older generation mean nothing now."""
         self.problem: str | None = None
@@ -66,10 +68,16 @@ class OpenTrace:
         if self.index.reader.is_replaced(self.index.progress[0]):
             self.index.start_again(TraceReader(self.path))
             self.folds = Folds(self.index)
+            self.findings = TraceFindings(self.index)
             self._searches.clear()
             self.generation += 1
             return True
-        return self.index.is_behind and self.index.grow()
+        if self.index.is_behind and self.index.grow():
+            return True
+        if not self.findings.is_behind:
+            return False
+        self.findings.step()
+        return True
 
     def _tell(self) -> None:
         self._changed.set()
@@ -91,7 +99,7 @@ class OpenTrace:
     def search(self, key: str, query: Query) -> Search:
         """The search with this key, begun if it is new."""
         if key not in self._searches:
-            self._searches[key] = Search(self.index, query)
+            self._searches[key] = Search(self.index, query, self.findings)
             if len(self._searches) > MOST_SEARCHES:
                 self._searches.popitem(last=False)
         self._searches.move_to_end(key)
@@ -112,6 +120,7 @@ class OpenTrace:
             "turns": len(index.turns),
             "sessions": len(index.sessions) - 1,
             "errors": len(index.columns.errors),
+            "findings": len(self.findings),
             "end": index.columns.time[-1] if len(index) else 0.0,
             "read": read,
             "size": size,

@@ -15,6 +15,7 @@
 | `tool:edit` | tool calls whose kind, title or name contains this |
 | `path:*.py` | messages that name a path which fits |
 | `turn:3` | messages of this turn |
+| `has:finding` | messages that show a fault which the checks of `accord.check` found |
 
 All else is text: each word, or words in quotes, must occur in the message; case does not matter.
 """
@@ -29,7 +30,7 @@ from accord.errors import AccordError
 from accord.inspector.lines import ANSWER, BROKEN, ERROR, NOTE, NOTIFICATION, REQUEST, STDERR
 from accord.suggestions import nearest
 
-FILTERS = ("method", "kind", "session", "dir", "is", "status", "dur", "size", "tool", "path", "turn")
+FILTERS = ("method", "kind", "session", "dir", "is", "status", "dur", "size", "tool", "path", "turn", "has")
 LINE_KINDS = {
     "request": REQUEST,
     "notification": NOTIFICATION,
@@ -107,6 +108,8 @@ def _check(name: str, value: str) -> None:
         raise BadQuery(f"dir must be {' or '.join(DIRECTIONS)}, got {value!r}")
     if name == "is" and value not in LINE_KINDS:
         raise BadQuery(f"is must be one of {', '.join(LINE_KINDS)}, got {value!r}")
+    if name == "has" and value != "finding":
+        raise BadQuery(f"has must be finding, got {value!r}")
     if name == "turn" and not (value.isascii() and value.isdecimal() and len(value) < 10):
         raise BadQuery(f"turn must be a number, got {value!r}")
     if name == "dur":

@@ -5,8 +5,9 @@ A row is a short array, because a page of the table has two hundred. `Fields` na
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import IntEnum
-from typing import Any
+from typing import Any, TypeAlias
 
 from accord.errors import DecodeError
 from accord.inspector.index import TraceIndex
@@ -42,9 +43,19 @@ class Fields(IntEnum):
     RUN = 9
     HOP = 10
     ID = 11
+    FINDING = 12
 
 
-def row_of(index: TraceIndex, row: int, run: int = 1) -> list[Any]:
+Worst: TypeAlias = Callable[[int, int], str]
+"""The worst finding of a row and so many after it."""
+
+
+def nothing_found(_row: int, _count: int) -> str:
+    """No row shows a finding."""
+    return ""
+
+
+def row_of(index: TraceIndex, row: int, run: int = 1, worst: Worst = nothing_found) -> list[Any]:
     """A row of the table; `run` is how many messages it stands for."""
     columns = index.columns
     message = message_of(index, row)
@@ -64,13 +75,14 @@ def row_of(index: TraceIndex, row: int, run: int = 1) -> list[Any]:
         run,
         index.hops[columns.hop[row]],
         short(message.get("id")),
+        worst(row, run),
     ]
 
 
-def rows_of_runs(index: TraceIndex, place: int, count: int) -> list[list[Any]]:
+def rows_of_runs(index: TraceIndex, place: int, count: int, worst: Worst = nothing_found) -> list[list[Any]]:
     """Rows of the collapsed table, one for each run, from this place on."""
     runs = index.columns.runs
-    return [row_of(index, runs[at], index.run_length(at)) for at in range(place, min(place + count, len(runs)))]
+    return [row_of(index, runs[at], index.run_length(at), worst) for at in range(place, min(place + count, len(runs)))]
 
 
 def message_of(index: TraceIndex, row: int, most: int = LARGE) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from fnmatch import fnmatchcase
 from itertools import pairwise
 from typing import Any, cast
 
+from accord.inspector.findings import TraceFindings
 from accord.inspector.index import TraceIndex
 from accord.inspector.lines import ERROR
 from accord.inspector.meaning import items, members
@@ -32,8 +33,9 @@ MOST_DEPTH = 12
 class Search:
     """A search of one trace, which `step` carries on."""
 
-    def __init__(self, index: TraceIndex, query: Query) -> None:
+    def __init__(self, index: TraceIndex, query: Query, findings: TraceFindings | None = None) -> None:
         self.index = index
+        self._findings = findings
         self.query = query
         self.rows = array("I")
         """The rows found so far, in order."""
@@ -90,6 +92,9 @@ class Search:
             elif name == "size":
                 bound = bound_of(name, value, SIZES)
                 found = [row for row in found if bound.holds(columns.size(row))]
+            elif name == "has":
+                flagged = set(self._findings.rows if self._findings else ())
+                found = [row for row in found if row in flagged]
             elif name == "turn":
                 found = [row for row in found if (turn := index.turn_of(row)) and turn.number == int(value)]
         return found

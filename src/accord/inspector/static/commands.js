@@ -64,7 +64,7 @@ export class Commands {
     dialog.replaceChildren(
       el("h2", {}, "Keys"), el("dl", {}, rows, el("dt", {}, el("kbd", {}, "Ctrl-K")), el("dd", {}, "All commands")),
       el("h2", {}, "Search"),
-      el("p", {}, "Words and \"words in quotes\" must all occur. Filters: method: kind: session: dir:agent is:request status:error dur:>2s size:>10k tool:edit path:*.py turn:3"),
+      el("p", {}, "Words and \"words in quotes\" must all occur. Filters: method: kind: session: dir:agent is:request status:error dur:>2s size:>10k tool:edit path:*.py turn:3 has:finding"),
       el("button", { type: "button", onclick: () => dialog.close() }, "Close"));
     dialog.showModal();
   }

@@ -4,6 +4,7 @@ import { block, blocks, plan, statusBadge, toolContent } from "./blocks.js";
 import { byId, el } from "./dom.js";
 import { bytes, clock, duration, whole } from "./format.js";
 import { kindWord } from "./kinds.js";
+import { badge } from "./messages.js";
 import { askTrace } from "./source.js";
 import { get, look, set, watch } from "./store.js";
 import { tree } from "./tree.js";
@@ -17,6 +18,7 @@ export class Detail {
     this.request = null;
     watch((changed) => {
       if (changed.has("row") || changed.has("trace") || changed.has("generation")) this.load();
+      else if (changed.has("status") && get().status.findings !== this.found) this.load();
     });
   }
 
@@ -25,6 +27,7 @@ export class Detail {
     this.request?.abort();
     if (!trace || !status?.count) return;
     this.request = new AbortController();
+    this.found = status.findings;
     try {
       this.message = await askTrace(trace, "frame", { row, whole: whole ? 1 : undefined }, this.request.signal);
       this.draw();
@@ -68,8 +71,15 @@ export class Detail {
         el("div", { class: "facts" }, facts.filter(Boolean).map((fact) => el("span", {}, fact))),
         el("div", { class: "actions" }, forms, pair, el("button", { type: "button", title: "Y", onclick: () => this.copy() }, "Copy")),
       ),
-      el("div", { class: "detail-body", tabindex: 0 }, this.body(message)),
+      el("div", { class: "detail-body", tabindex: 0 }, this.findings(message), this.body(message)),
     );
+  }
+
+  findings(message) {
+    return (message.findings ?? []).map((it) => el("section", { class: "fault" },
+      el("div", {}, badge(it.severity), ` ${it.side}: ${it.message}`, it.count > 1 && ` (×${whole(it.count)})`),
+      el("div", { class: "category-quiet" }, it.clause, it.fix && ` — ${it.fix}`),
+      el("a", { href: it.url, rel: "noopener noreferrer", target: "_blank" }, it.id)));
   }
 
   body(message) {

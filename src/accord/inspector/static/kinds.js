@@ -1,6 +1,6 @@
 // The kinds of messages: the places of a row, and the colour that a message has everywhere.
 
-export const [NUMBER, TIME, TO_AGENT, KIND, SESSION, WHAT, DETAIL, SIZE, LATENCY, RUN, HOP, ID] = Array.from({ length: 12 }, (_, at) => at);
+export const [NUMBER, TIME, TO_AGENT, KIND, SESSION, WHAT, DETAIL, SIZE, LATENCY, RUN, HOP, ID, FINDING] = Array.from({ length: 13 }, (_, at) => at);
 export const [BROKEN, REQUEST, NOTIFICATION, ANSWER, ERROR, NOTE, STDERR, EVENT] = Array.from({ length: 8 }, (_, at) => at);
 
 const CATEGORIES = [

@@ -16,6 +16,7 @@ export class VirtualList {
     this.chosen = -1;
     this.pages = new Map();
     this.asked = new Map();
+    this.stale = new Set();
     this.node = document.createElement("div");
     this.node.className = "list";
     this.node.tabIndex = 0;
@@ -60,6 +61,7 @@ export class VirtualList {
   /** Forget all rows: they mean something else now. */
   clear(total) {
     this.pages.clear();
+    this.stale.clear();
     for (const request of this.asked.values()) request.abort();
     this.asked.clear();
     this.top = 0;
@@ -67,10 +69,16 @@ export class VirtualList {
     this.setTotal(total);
   }
 
-  /** Forget the last page, which may have been incomplete: the list has more rows now. */
+  /** The list has more rows now, and its last page may have been incomplete. */
   grow(total) {
-    this.pages.delete(Math.floor(Math.max(this.total - 1, 0) / PAGE));
+    this.stale.add(Math.floor(Math.max(this.total - 1, 0) / PAGE));
     this.setTotal(total);
+  }
+
+  /** Load all rows again; those that are shown stay until then. */
+  refresh() {
+    for (const page of this.pages.keys()) this.stale.add(page);
+    this.queue();
   }
 
   scrolled() {
@@ -149,7 +157,7 @@ export class VirtualList {
         this.asked.delete(page);
       }
     }
-    for (const page of wanted) if (!this.pages.has(page)) this.fetch(page);
+    for (const page of wanted) if (!this.pages.has(page) || this.stale.has(page)) this.fetch(page);
   }
 
   rowNode(place, row, y) {
@@ -169,9 +177,11 @@ export class VirtualList {
   async fetch(page) {
     if (this.asked.has(page)) return this.asked.get(page).answer;
     const request = new AbortController();
+    this.stale.delete(page);
     request.answer = this.load(page * PAGE, PAGE, request.signal).then(
       (rows) => {
         if (this.asked.get(page) !== request) return;
+        this.pages.delete(page); // so that it becomes the newest
         this.pages.set(page, rows);
         if (this.pages.size > KEPT) this.pages.delete(this.pages.keys().next().value);
         this.queue();

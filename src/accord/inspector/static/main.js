@@ -42,7 +42,7 @@ function drawStatus(problem = null) {
   if (!status) return;
   const share = status.size ? Math.floor((status.read / status.size) * 100) : 100;
   const parts = [
-    plural(status.count, "message"), plural(status.sessions, "session"), plural(status.turns, "turn"), `${whole(status.errors)} errors and notes`,
+    plural(status.count, "message"), plural(status.sessions, "session"), plural(status.turns, "turn"), `${whole(status.errors)} errors and notes`, status.findings > 0 && plural(status.findings, "finding"),
     clock(status.end - (summary?.begin ?? 0)), bytes(status.size), share < 100 && `${share} % read`,
   ];
   byId("status").replaceChildren(...parts.filter(Boolean).map((part) => el("span", {}, part)), (problem || status.problem) ? el("span", { class: "problem" }, problem?.message ?? status.problem) : "");
@@ -134,6 +134,7 @@ async function start() {
     { name: "Next that was found", keys: ["n"], run: () => move(1) },
     { name: "Previous that was found", keys: ["N"], run: () => move(-1) },
     { name: "Show errors", keys: ["e"], run: () => search.search("status:error") },
+    { name: "Show what the checks found", keys: ["h"], run: () => search.search("has:finding") },
     { name: "Show permissions", keys: ["a"], run: () => search.search("method:request_permission") },
     { name: "Every message, or runs as one row", keys: ["c"], run: toggleRuns },
     { name: "Conversation", keys: ["1"], run: () => set({ tab: "conversation" }) },

@@ -2,7 +2,7 @@
 
 import { el, sessionColour } from "./dom.js";
 import { bytes, clock, duration, whole } from "./format.js";
-import { DETAIL, HOP, LATENCY, NUMBER, RUN, SESSION, SIZE, TIME, TO_AGENT, WHAT, category } from "./kinds.js";
+import { DETAIL, FINDING, HOP, LATENCY, NUMBER, RUN, SESSION, SIZE, TIME, TO_AGENT, WHAT, category } from "./kinds.js";
 import { VirtualList } from "./list.js";
 import { askTrace } from "./source.js";
 import { get, look, watch } from "./store.js";
@@ -57,6 +57,8 @@ export class RowList {
     else if (changed.has("row")) await this.follow();
     else if (changed.has("status") || changed.has("found")) {
       const total = this.total();
+      if (get().status.findings !== this.findings) this.list.refresh(); // rows show what the checks find
+      this.findings = get().status.findings;
       if (total !== this.list.total) this.list.grow(total);
     }
   }
@@ -86,6 +88,9 @@ export class RowList {
     look(row[NUMBER]);
   }
 }
+
+/** The worst fault that the checks found in a row. */
+export const badge = (severity) => severity && el("span", { class: `finding ${severity}`, title: "a fault, see the message" }, severity);
 
 export class Messages {
   constructor(main) {
@@ -118,7 +123,7 @@ export class Messages {
       el("span", { class: `arrow category-${kind}`, title: row[TO_AGENT] ? "to the agent" : "to the client" }, row[TO_AGENT] ? "→" : "←"),
       el("span", { class: "dot", style: { background: sessionColour(row[SESSION]) } }),
       el("span", { class: `what category-${kind}` }, row[WHAT]),
-      el("span", { class: "detail" }, row[RUN] > 1 && el("span", { class: "run" }, `×${whole(row[RUN])}`), row[HOP] && `[${row[HOP]}] `, row[DETAIL]),
+      el("span", { class: "detail" }, badge(row[FINDING]), row[RUN] > 1 && el("span", { class: "run" }, `×${whole(row[RUN])}`), row[HOP] && `[${row[HOP]}] `, row[DETAIL]),
       el("span", { class: "size" }, bytes(row[SIZE])),
       el("span", { class: row[LATENCY] > SLOW ? "took slow" : "took" }, duration(row[LATENCY])),
     );
