@@ -1,5 +1,28 @@
+"""`TraceReader`: reads a trace file by position while it may still grow.
 
-    """
+The file is not mapped into memory: a mapped file that another process truncates ends its reader with SIGBUS. Reading by
+position is as fast. A compressed trace is unpacked into a private temporary file first.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import stat
+import tempfile
+import zlib
+from pathlib import Path
+from typing import IO
+
+from accord.errors import AccordError
+
+MOST_UNPACKED = 4 * 1024**3
+"""Bytes that a compressed trace may have when it is unpacked."""
+
+
+class TraceReader:
+    """An open trace file."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
