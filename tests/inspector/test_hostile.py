@@ -38,7 +38,7 @@ def hostile_lines():
         ),
         "half of an emoji as text": rb'{"t":1,"dir":"in","text":"{\"method\":\"a\ud83d\"}"}' + b"\n",
         "half of an emoji in a name": rb'{"t":1,"dir":"in","frame":{"method":"\ud83d","params":'
-         b'{"sessionId":"\\ude00"}}}\n',
+        b'{"sessionId":"\\ude00"}}}\n',
         "wrong types": b'{"t":"x","dir":7,"frame":{"id":{"a":1},"method":[],"params":"x","result":{},"error":5}}\n',
         "an update of a wrong type": update(b'{"sessionUpdate":["a"],"content":{"type":5,"text":{}}}'),
         "a tool call of wrong types": update(

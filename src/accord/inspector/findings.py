@@ -1,7 +1,8 @@
 """What the checks of `accord.check` find in a trace, by the rows that show it.
 
 The judge reads the messages after the index has them, a few at a time. It is not told that the trace is over, because a
-trace may grow: a request that is still open is not a fault.
+trace may grow: a request that is still open is not a fault. A trace that begins after the handshake, or holds several
+connections, is not judged: the judge would take what it does not know for missing.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ class TraceFindings:
         self._taken = 0
         self._by_row: dict[int, list[Finding]] = {}
         self._rows: list[int] = []
+        self._is_judged = True
 
     def __len__(self) -> int:
         return self._taken
@@ -42,7 +44,7 @@ class TraceFindings:
     @property
     def is_behind(self) -> bool:
         """Whether messages wait to be judged."""
-        return self._next < min(len(self._index), MOST)
+        return self._is_judged and self._next < min(len(self._index), MOST)
 
     @property
     def rows(self) -> list[int]:
@@ -50,8 +52,11 @@ class TraceFindings:
         return self._rows
 
     def step(self) -> None:
-        """Judge the next messages. A trace of several connections is not judged: the judge knows one conversation."""
+        """Judge the next messages."""
         index, columns = self._index, self._index.columns
+        if self._next == 0 and not self._begins_well():
+            self._is_judged = False
+            return
         end = min(self._next + STEP, len(index), MOST)
         if self._judge is None:
             self._judge = Judge(IN if index.header.get("role") == "agent" else OUT)
@@ -61,6 +66,14 @@ class TraceFindings:
                 self._feed(self._judge, row)
         self._next = end
         self._take(self._judge)
+
+    def _begins_well(self) -> bool:
+        """Whether the first message is the handshake of the only connection."""
+        columns = self._index.columns
+        first = next((row for row in range(len(columns)) if columns.kind[row] == REQUEST), None)
+        return (
+            first is not None and self._index.methods[columns.method[first]] == "initialize" and not columns.hop[first]
+        )
 
     def _feed(self, judge: Judge, row: int) -> None:
         try:

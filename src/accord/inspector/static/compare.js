@@ -6,6 +6,7 @@ import { askTrace } from "./source.js";
 import { get, watch } from "./store.js";
 
 const MOST = 200;
+const MATTERS = new Set(["protocol", "failed turns"]); // two traces always differ in the other facts
 
 export class Compare {
   constructor(main) {
@@ -48,8 +49,8 @@ export class Compare {
     return el("table", {}, el("caption", { class: "hidden" }, title), el("tr", {}, heads.map((head) => el("th", {}, head))), rows);
   }
 
-  row(name, left, right) {
-    return el("tr", { class: left === right ? "" : "other" }, el("th", {}, name), el("td", {}, left), el("td", {}, right));
+  row(name, left, right, matters = true) {
+    return el("tr", { class: left === right || !matters ? "" : "other" }, el("th", {}, name), el("td", {}, left), el("td", {}, right));
   }
 
   overview([a, b]) {
@@ -59,9 +60,9 @@ export class Compare {
       ["messages", ({ summary }) => whole(summary.count)],
       ["time", ({ summary }) => clock(summary.end - summary.begin)],
       ["turns", ({ turns }) => whole(turns.length)],
-      ["failed turns", ({ turns }) => whole(turns.filter((turn) => turn.error).length)],
+      ["failed turns",  ({ turns }) => whole(turns.filter((turn) => turn.error).length)],
     ];
-    return this.table("Overview", ["", a.summary.name, b.summary.name], facts.map(([name, value]) => this.row(name, value(a), value(b))));
+    return this.table("Overview", ["", a.summary.name, b.summary.name], facts.map(([name, value]) => this.row(name, value(a), value(b), MATTERS.has(name))));
   }
 
   /** The members of both handshakes that differ. */

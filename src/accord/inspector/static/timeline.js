@@ -63,7 +63,7 @@ export class Timeline {
     const items = [["text", "model"], ["thought", "thought"], ["tool", "tool"], ["client", "client"], ["user", "user"]];
     return el("div", { class: "legend" },
       items.map(([name, kind]) => el("span", {}, el("i", { class: `back-${kind}` }), { text: "text / model", thought: "thinking", tool: "tool", client: "client", user: "waiting for the user" }[name])),
-      el("span", {}, "wheel: zoom · drag the strip above: choose a time"),
+      el("span", {}, "wheel: zoom"),
       el("button", { type: "button", title: "0", onclick: () => set({ range: null }) }, "Whole time"));
   }
 
@@ -181,7 +181,7 @@ export class Timeline {
       context.fillStyle = at % 2 ? colour("back") : colour("raised");
       context.fillRect(LABEL, y + at * LANE, width, LANE);
       context.fillStyle = at ? colour("faint") : sessionColour(session);
-      context.fillText((at ? lane : name).slice(0, 14), 8, y + at * LANE + 12);
+      context.fillText(at ? lane : name.length > 12 ? `${name.slice(0, 11)}…` : name, 8, y + at * LANE + 12);
     });
     for (const turn of this.visible().filter((it) => it.session === session)) {
       this.bar(context, turn.begin, turn.end ?? get().status.end, y, turn.error ? "error" : turn.kind === "prompt" ? "accent" : "faint", {
