@@ -388,6 +388,23 @@ async def test_each_request_is_a_span_on_both_sides_and_they_hang_together(expor
     assert prompt_served.attributes["rpc.method"] == "session/prompt"
 
 
+async def test_a_turn_s_span_names_its_conversation_how_it_ended_and_what_it_used(exported):
+    agent = Handlers()
+
+    @agent.on(v1.PromptRequest)
+    async def prompt(request):
+        return v1.PromptResponse("max_tokens", usage=v1.Usage(total_tokens=10, input_tokens=7, output_tokens=3))
+
+    async with connected(agent, Handlers(), spans=exported.spans) as link:
+        await link.client.request(v1.PromptRequest.of(v1.SessionId("s"), "go"))
+    served, asked = [span.attributes for span in exported.get_finished_spans() if span.name == "session/prompt"]
+    for attributes in (served, asked):
+        assert attributes["gen_ai.operation.name"] == "invoke_agent"
+        assert attributes["gen_ai.conversation.id"] == "s"
+    assert served["acp.stop_reason"] == "max_tokens"
+    assert (served["gen_ai.usage.input_tokens"], served["gen_ai.usage.output_tokens"]) == (7, 3)
+
+
 async def test_a_failure_is_a_failed_span_on_both_sides(exported):
     agent, client = asking_back()
     async with connected(agent, client, spans=exported.spans) as link:

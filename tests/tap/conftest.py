@@ -62,3 +62,24 @@ def marked(tmp_path):
         return found
 
     return marked
+
+
+@pytest.fixture
+def accord(tmp_path, monkeypatch):
+    """Runs `accord trace WORDS` in the test's folder, without a terminal."""
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def run(*words, code=0):
+        done = subprocess.run(
+            [sys.executable, "-m", "accord", "trace", *words],
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            cwd=tmp_path,
+        )
+        assert done.returncode == code, done.stderr
+        assert "Traceback" not in done.stderr
+        return done
+
+    return run

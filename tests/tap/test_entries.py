@@ -60,6 +60,11 @@ def test_a_message_has_a_meaning_in_words(content, text):
     assert text in entry.text
 
 
+def test_a_change_of_a_tool_call_is_shown_with_the_call_s_title():
+    texts = [entry.text for entry in entries(events()) if entry.update == "tool_call_update"]
+    assert texts == ["Edit main.py completed"]
+
+
 HOSTILE = {
     "a deep nest": b'{"jsonrpc":"2.0","method":"session/update","params":' + b'{"a":' * 10_000 + b"1" + b"}" * 10_001,
     "half of an emoji": b'{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"\\ud83d"}}',

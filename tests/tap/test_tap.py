@@ -93,12 +93,12 @@ def started_agent(process):
 
 
 HANDLES = """
-def handle(number, frame):
-    os.write(1, b"got %d\\n" % number)
-    if number == signal.SIGTERM: os._exit(5)
-for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1): signal.signal(number, handle)
+signals = {signal.SIGTERM, signal.SIGINT, signal.SIGUSR1}
+signal.pthread_sigmask(signal.SIG_BLOCK, signals)
 os.write(1, b"ready\\n")
-while True: signal.pause()
+while (number := signal.sigwait(signals)) != signal.SIGTERM: os.write(1, b"got %d\\n" % number)
+os.write(1, b"got %d\\n" % number)
+os._exit(5)
 """
 
 

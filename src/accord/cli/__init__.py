@@ -45,6 +45,7 @@ COMMANDS: dict[str, CliCommand] = {
     ),
     "login": CliCommand.of_module("accord.cli.login", "Log in to an agent with one of the methods that it offers."),
     "new": CliCommand.of_module("accord.cli.new", "Write a new project."),
+    "replay": CliCommand.of_module("accord.cli.replay", "Play the agent or the client of a recorded conversation."),
     "run": CliCommand.of_module("accord.cli.run", "Send one prompt to an agent and print its answer."),
     "schema": CliCommand.of_module(
         "accord.cli.schema", "Print the JSON Schema of the protocol's types, with their official names."

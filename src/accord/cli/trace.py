@@ -6,7 +6,7 @@ import argparse
 import re
 from typing import TYPE_CHECKING
 
-from accord.cli import printing, target, trace_figures, trace_rows
+from accord.cli import printing, target, trace_exchange, trace_figures, trace_rows
 from accord.cli.command import CliCommand, add_commands
 from accord.cli.endings import WrongUsage, one_line
 from accord.errors import AccordError
@@ -53,7 +53,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(takes_agent=True)
     add_commands(parser, COMMANDS, "trace_command")
     # Set last: the usage of the commands would begin with it.
-    parser.usage = "accord trace [options] -- COMMAND...\n       accord trace show|grep|stats|list [options] [FILE]"
+    parser.usage = (
+        "accord trace [options] -- COMMAND...\n       accord trace show|grep|stats|list|export|import [options] [FILE]"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -109,5 +111,13 @@ COMMANDS = {
     ),
     "list": CliCommand(
         "List the traces that are kept, and those that grow now.", trace_figures.list_arguments, trace_figures.listed
+    ),
+    "export": CliCommand(
+        "Write a trace for other people or programs, without secrets.",
+        trace_exchange.export_arguments,
+        trace_exchange.export,
+    ),
+    "import": CliCommand(
+        "Convert a trace of another program.", trace_exchange.import_arguments, trace_exchange.import_
     ),
 }

@@ -60,7 +60,7 @@ def listed(options: argparse.Namespace) -> int:
 
 
 def _print(found: TraceFigures) -> None:
-    rest = [f"{count} {what}" for count, what in _counts(found) if count]
+    rest = [f"{count:,} {one if count == 1 else many}" for count, one, many in _counts(found) if count]
     printing.say(f"{found.incoming + found.outgoing:,} messages in {found.seconds:.1f} s: {', '.join(rest)}")
     if found.methods:
         printing.say("")
@@ -70,20 +70,20 @@ def _print(found: TraceFigures) -> None:
         printing.say("")
         head = ("TURN", "TOOK", "FIRST", "SILENCE", "USER", "CLIENT", "TOOLS", "END", "PROMPT")
         print_table(head, [_turn_row(number, it) for number, it in enumerate(found.turns, 1)])
-        printing.say("FIRST: until the first update. SILENCE: the longest. USER, CLIENT: open questions to them.")
+        printing.say("FIRST: until an update. SILENCE: the longest. USER, CLIENT: questions to them.")
     if found.unanswered:
         names = ", ".join(f"{it.method} at {it.event.time:.1f} s" for it in found.unanswered[:10])
         printing.say(f"\nwithout an answer: {label(names, 1_000)}")
 
 
-def _counts(found: TraceFigures) -> list[tuple[int, str]]:
+def _counts(found: TraceFigures) -> list[tuple[int, str, str]]:
     return [
-        (len(found.sessions), "sessions"),
-        (len(found.turns), "turns"),
-        (found.errors, "errors"),
-        (found.malformed, "malformed messages"),
-        (found.stderr, "lines of standard error"),
-        (len(found.unanswered), "requests without an answer"),
+        (len(found.sessions), "session", "sessions"),
+        (len(found.turns), "turn", "turns"),
+        (found.errors, "error", "errors"),
+        (found.malformed, "malformed message", "malformed messages"),
+        (found.stderr, "line of standard error", "lines of standard error"),
+        (len(found.unanswered), "request without an answer", "requests without an answer"),
     ]
 
 

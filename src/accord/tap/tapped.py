@@ -85,6 +85,8 @@ class _Tapped:
         self, command: Sequence[str], feed: Feed, cwd: str | None, env: Mapping[str, str] | None, undo: ExitStack
     ) -> None:
         self._feed = feed
+        self._signals: tuple[int, int] | None = None
+        """A pipe that a signal writes into; None if this is not the main thread, which gets no signals."""
         with Pipes(command[0]) as pipes:
             ward = Ward(pipes.theirs[0])
             undo.callback(ward.release_now)
@@ -101,7 +103,7 @@ class _Tapped:
 
     def wait(self) -> int:
         """Wait until the agent has ended and all its output is forwarded."""
-        code = self._process.wait()
+        code = self._exit_code()
         self._output.finish(LEFT_BEHIND)
         self._errors.finish(LEFT_BEHIND)
         if code < 0:
@@ -110,9 +112,32 @@ class _Tapped:
             self._feed.tell(event="exited", code=code)
         return code
 
+    def _exit_code(self) -> int:
+        """Wait for the agent's end, in a way that a signal always interrupts.
+
+        A signal that arrives just before a system call, such as `waitpid`, does not interrupt it, and its handler would
+        run after the agent's end. So this thread reads a pipe into which each signal writes, and another one waits.
+        """
+        if self._signals is None:
+            return self._process.wait()
+        reads, writes = self._signals
+
+        def wait() -> None:
+            self._process.wait()
+            with suppress(OSError):
+                os.write(writes, b"\0")
+
+        threading.Thread(target=wait, name="accord tap wait", daemon=True).start()
+        while (code := self._process.returncode) is None:
+            os.read(reads, 64)
+        return code
+
     def _pass_signals_on(self, undo: ExitStack) -> None:
         if threading.current_thread() is not threading.main_thread():
             return
+        self._signals = os.pipe()
+        os.set_blocking(self._signals[1], False)
+        undo.callback(signal.set_wakeup_fd, signal.set_wakeup_fd(self._signals[1], warn_on_full_buffer=False))
         for name in PASSED_ON:
             number = getattr(signal, name, None)
             if number is not None and signal.getsignal(number) is not signal.SIG_IGN:  # as nohup sets it

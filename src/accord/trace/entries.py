@@ -14,7 +14,7 @@ import msgspec
 
 from accord.jsonrpc.messages import Answer, Call, Malformed, Tell
 from accord.trace.events import TraceEvent
-from accord.trace.meaning import body_of, meaning, paths_in, result_meaning
+from accord.trace.meaning import body_of, meaning, paths_in, result_meaning, update_meaning
 
 Kind: TypeAlias = Literal["request", "answer", "notification", "malformed", "note", "stderr", "process", "other"]
 
@@ -63,11 +63,24 @@ Key: TypeAlias = tuple[object, ...]
 def entries(events: Iterable[TraceEvent]) -> Iterator[Entry]:
     """The entries of these events, in order."""
     requests: dict[Key, Entry] = {}
+    titles: dict[Key, str] = {}
     for number, event in enumerate(events, 1):
         entry = _entry(number, event, requests)
         if entry.kind == "request":
             requests[_key(event, cast("Call", event.message).id, is_answer=False)] = entry
+        elif entry.update in ("tool_call", "tool_call_update"):
+            _remember_title(entry, titles)
         yield entry
+
+
+def _remember_title(entry: Entry, titles: dict[Key, str]) -> None:
+    """Say which tool call an update is about: most have its id only."""
+    call = entry.content
+    key = (entry.event.link, entry.session, str(call.get("toolCallId")))
+    if isinstance(title := call.get("title"), str):
+        titles[key] = title
+    elif key in titles:
+        entry.text = update_meaning({**call, "title": titles[key]})
 
 
 def _entry(number: int, event: TraceEvent, requests: dict[Key, Entry]) -> Entry:

@@ -69,30 +69,38 @@ class TraceFile:
 
     def __call__(self, event: TraceEvent) -> None:
         """Record this event."""
-        if self.problem is None:
-            self._write(self._start(event) + self._content(event) + b"}")
-
-    def _start(self, event: TraceEvent) -> bytes:
+        if self.problem is not None:
+            return
         start = b'{"t":%.6f,"dir":"%b",' % (event.time - self._began, event.direction.encode())
-        if event.hop is not None:
-            start += b'"from":%b,"to":%b,' % tuple(_encoded(self._text(name)) for name in event.hop)
-        if event.link is not None:
-            start += b'"link":%b,' % _encoded(event.link)
-        return start
+        if event.hop is not None or event.link is not None:
+            start += self._place(event)
+        frame = event.frame
+        if frame is None:
+            self._write(start + self._aside(event) + b"}")
+            return
+        if self._masked is not None:
+            frame = self._masked(frame) or frame
+        if _is_json(frame):
+            self._write(start + b'"frame":' + frame.strip().replace(b"\n", b" ") + b"}")
+        else:
+            self._write(start + b'"text":' + _encoded(frame.decode("utf-8", "replace")) + b"}")
 
-    def _content(self, event: TraceEvent) -> bytes:
+    def _place(self, event: TraceEvent) -> bytes:
+        """Where the frame went, in a trace of several connections or components."""
+        place = b""
+        if event.hop is not None:
+            place += b'"from":%b,"to":%b,' % tuple(_encoded(self._text(name)) for name in event.hop)
+        if event.link is not None:
+            place += b'"link":%b,' % _encoded(event.link)
+        return place
+
+    def _aside(self, event: TraceEvent) -> bytes:
+        """An event that is no frame."""
         if event.stderr is not None:
             return b'"stderr":' + _encoded(self._text(event.stderr))
         if event.process is not None:
             return b'"process":' + _encoded(event.process)
-        if event.frame is None:
-            return b'"note":' + _encoded(self._text(event.note or ""))
-        frame = event.frame
-        if self._masked is not None:
-            frame = self._masked(frame) or frame
-        if _is_json(frame):
-            return b'"frame":' + frame.strip().replace(b"\n", b" ")
-        return b'"text":' + _encoded(frame.decode("utf-8", "replace"))
+        return b'"note":' + _encoded(self._text(event.note or ""))
 
     def close(self) -> None:
         """Close the file, if the recording opened it."""
