@@ -43,7 +43,8 @@ export class SearchBox {
     } else if (event.key === "Enter") {
       event.preventDefault();
       clearTimeout(this.timer);
-      this.run().then(() => byId("main").querySelector(".list")?.focus());
+      byId("main").focus(); // now, and not when all is searched: the next key goes through what is found
+      this.run();
     }
   }
 
