@@ -33,7 +33,8 @@ os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [ROOT, os.environ.get("P
 # Commands read what the user has set and remember what they did: tests have folders of their own for both.
 OWN = tempfile.mkdtemp(prefix="accord-tests-")
 atexit.register(shutil.rmtree, OWN, ignore_errors=True)
-os.environ |= {"XDG_CONFIG_HOME": f"{OWN}/config", "XDG_STATE_HOME": f"{OWN}/state"}
+os.environ |= {"XDG_CONFIG_HOME": f"{OWN}/config", "XDG_STATE_HOME": f"{OWN}/state", "XDG_DATA_HOME": f"{OWN}/data"}
+os.environ["ACCORD_REGISTRY"] = "off"
 os.environ.pop("ACCORD_CONFIG", None)
 
 ON_REQUEST = (

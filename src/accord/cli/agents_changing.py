@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from accord.cli import printing
+from accord.cli.agents_installing import remove_installed
 from accord.cli.endings import ENDED_WELL, WrongUsage
 from accord.cli.lending import ALLOW
 from accord.cli.naming import known_agents
@@ -77,6 +78,8 @@ def remove(options: argparse.Namespace) -> int:
     from accord.configuration import editing
 
     path = _file(options)
+    if not options.project and options.name not in known_agents().names and remove_installed(options.name):
+        return ENDED_WELL
     try:
         editing.remove_agent(path, options.name)
     except ConfigurationError as error:
@@ -160,7 +163,7 @@ def _pair(option: str, given: str, sign: str = "=") -> tuple[str, str]:
 
 
 def name_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="the agent's name")
+    parser.add_argument("name", metavar="NAME", help="the agent's name; ID@VERSION for one version that is installed")
     _project_argument(parser)
 
 
