@@ -6,6 +6,9 @@ import sys
 
 import pytest
 
+from accord.registry.index import load_index
+from accord.registry.installing.install import InstallOptions, install
+from accord.registry.progress import Progress
 from accord.testing.registry import LocalRegistry
 from tests.cli.conftest import User
 from tests.cli.pseudo_terminal import start_terminals
@@ -42,3 +45,48 @@ def terminal(user, tmp_path):
     """Starts `accord` at pseudo-terminals, as this user."""
     with start_terminals(tmp_path) as start:
         yield start
+
+
+@pytest.fixture
+def here(registry, tmp_path, monkeypatch):
+    """This process as a user of the registry, with folders of its own; gives the folder that has them."""
+    for name in ("DATA", "CACHE", "CONFIG", "STATE"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
+    for name, value in registry.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("npm_config_cache", str(tmp_path / "npm-cache"))
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv-cache"))
+    return tmp_path
+
+
+class Told(Progress):
+    """What an installation has told."""
+
+    def __init__(self):
+        self.steps, self.notes, self.counts = [], [], []
+
+    def step(self, text):
+        self.steps.append(text)
+
+    def note(self, text):
+        self.notes.append(text)
+
+    def bytes(self, done, total):
+        self.counts.append((done, total))
+
+
+@pytest.fixture
+def told():
+    return Told()
+
+
+@pytest.fixture
+def put_in(here, told):
+    """Installs an agent of the registry in this process, by its id and options of `InstallOptions`."""
+
+    def run(agent_id, **options):
+        index = load_index(fresh=0.0)
+        entry = index.find(agent_id)
+        return install(entry, index.source_of(entry), InstallOptions(**options), told)
+
+    return run

@@ -153,7 +153,8 @@ class _SafeRedirects(urllib.request.HTTPRedirectHandler):
     def redirect_request(
         self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: Any, newurl: str
     ) -> urllib.request.Request | None:
-        if not newurl.startswith("https://") and not (req.type == "http" and _is_here(newurl)):
+        is_local = req.type == "http" and newurl.startswith("http://") and _is_here(newurl)
+        if not newurl.startswith("https://") and not is_local:
             raise ValueError(f"it redirects to {mask_urls(newurl)}; a redirect must go to https")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 

@@ -50,6 +50,8 @@ class LocalRegistry:
         """The path and the headers of each request that has arrived."""
         self.answers: dict[str, Answer | Callable[[Mapping[str, str]], Answer]] = {}
         """Answers by path; one may be a function of the request's headers."""
+        self.connects: list[str] = []
+        """The hosts that clients have asked for, as if this server were their proxy. It refuses them all."""
         self._packages: dict[str, dict[str, Any]] = {}
         self._server: _Server | None = None
 
@@ -232,6 +234,10 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(answer.body)))
         self.end_headers()
+
+    def do_CONNECT(self) -> None:
+        cast("_Server", self.server).registry.connects.append(self.path)
+        self.send_error(501)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
         """Write nothing: the requests are in `LocalRegistry.requests`."""
