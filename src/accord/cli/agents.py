@@ -6,7 +6,14 @@ import argparse
 import shutil
 from typing import TYPE_CHECKING, Any
 
-from accord.cli import agents_changing, agents_installing, agents_registry, printing
+from accord.cli import (
+    agents_changing,
+    agents_exchanging,
+    agents_installing,
+    agents_publishing,
+    agents_registry,
+    printing,
+)
 from accord.cli.command import CliCommand, add_commands
 from accord.cli.endings import ENDED_WELL, WrongUsage
 from accord.cli.naming import known_agents
@@ -226,5 +233,31 @@ COMMANDS = {
     ),
     "forget": CliCommand(
         "Forget the checksums of an agent.", agents_installing.forget_arguments, agents_installing.forget
+    ),
+    "export": CliCommand(
+        "Print an agent as a setting of another client.",
+        agents_exchanging.export_arguments,
+        agents_exchanging.export,
+    ),
+    "import": CliCommand(
+        "Add the agents of another client's settings.",
+        agents_exchanging.import_arguments,
+        agents_exchanging.import_agents,
+    ),
+    "check": CliCommand(
+        "For authors: check entries by the registry's rules.",
+        agents_publishing.check_arguments,
+        agents_publishing.check,
+    ),
+    "build": CliCommand(
+        "For authors: build a registry's files.", agents_publishing.build_arguments, agents_publishing.build
+    ),
+    "verify": CliCommand(
+        "For authors: install and ask an agent as the registry does.",
+        agents_publishing.verify_arguments,
+        agents_publishing.verify,
+    ),
+    "new": CliCommand(
+        "For authors: write an entry, an icon and a job.", agents_publishing.new_arguments, agents_publishing.new
     ),
 }

@@ -95,7 +95,6 @@ def _distributed(name: str, version: str, raw: dict[str, Any], distribution: obj
     kinds = cast("dict[str, Any]", distribution) if isinstance(distribution, dict) else {}
     notes: list[str] = [] if kinds else ["it has no distribution"]
     notes += [f"unknown kind of distribution {kind!r}" for kind in kinds if kind not in ("binary", "npx", "uvx")]
-    authors = raw.get("authors")
     return RegistryEntry(
         id=name,
         name=_text(raw, "name") or name,
@@ -104,9 +103,7 @@ def _distributed(name: str, version: str, raw: dict[str, Any], distribution: obj
         binary=_binaries(kinds.get("binary"), notes),
         npx=_package("npx", kinds.get("npx"), notes),
         uvx=_package("uvx", kinds.get("uvx"), notes),
-        authors=tuple(it for it in cast("list[Any]", authors) if isinstance(it, str))
-        if isinstance(authors, list)
-        else (),
+        authors=_authors(raw.get("authors")),
         license=_text(raw, "license"),
         license_url=_text(raw, "license_url"),
         repository=_text(raw, "repository"),
@@ -114,6 +111,15 @@ def _distributed(name: str, version: str, raw: dict[str, Any], distribution: obj
         icon=_text(raw, "icon"),
         notes=tuple(notes),
     )
+
+
+def _authors(given: object) -> tuple[str, ...]:
+    """The names of authors; some entries have objects with a name."""
+    found: list[str] = []
+    for author in cast("list[Any]", given) if isinstance(given, list) else []:
+        name: Any = cast("dict[str, Any]", author).get("name") if isinstance(author, dict) else author
+        found += [name] if isinstance(name, str) else []
+    return tuple(found)
 
 
 def _binaries(given: object, notes: list[str]) -> dict[str, BinarySource]:

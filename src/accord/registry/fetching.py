@@ -81,6 +81,23 @@ def download(url: str, file: BinaryIO, progress: Progress, *, limit: int = LARGE
     return digest.hexdigest()
 
 
+def answers(url: str) -> str | None:
+    """Why this address does not answer; None if it does. HEAD is tried first, then GET."""
+    problem: str | None = None
+    for method in ("HEAD", "GET"):
+        try:
+            with _opened(url, {}, method):
+                return None
+        except urllib.error.HTTPError as error:
+            error.close()
+            problem = f"{mask_urls(url)} answered {error.code} {error.reason}"
+        except RegistryError as error:
+            return str(error)
+        except FAILURES as error:
+            problem = f"{mask_urls(url)} does not answer: {reason(error)}"
+    return problem
+
+
 def _asked(url: str) -> Any:
     try:
         return _opened(url, {})
@@ -118,12 +135,12 @@ def _length(headers: Message) -> int | None:
     return int(given) if given.isdecimal() else None
 
 
-def _opened(url: str, headers: Mapping[str, str]) -> Any:
+def _opened(url: str, headers: Mapping[str, str], method: str = "GET") -> Any:
     check_address(url)
     parts = urlsplit(url)
     place = parts.netloc.rpartition("@")
     plain = urlunsplit(parts._replace(netloc=place[2], fragment=""))
-    request = urllib.request.Request(plain, headers={"User-Agent": "accord", **headers})
+    request = urllib.request.Request(plain, headers={"User-Agent": "accord", **headers}, method=method)
     if place[0]:
         pair = unquote(place[0]) if ":" in place[0] else f"{unquote(place[0])}:"
         # Unredirected: a redirect, even to the same host, goes without it.

@@ -100,10 +100,10 @@ def _load(source: IndexSource, *, offline: bool, fresh: float) -> SourceState:
     cached = _Cached.read(source)
     if cached is not None and (offline or 0 <= cached.age < fresh):
         return cached.state(source)
-    from accord.registry.fetching import fetch  # urllib, which a kept index does not need
-
     if offline:
         return SourceState(source, trouble=f"no list of {source.shown} is kept on this machine; go online once")
+    from accord.registry.fetching import fetch  # urllib, which a kept index does not need
+
     try:
         got = fetch(source.where, *((cached.etag, cached.modified) if cached is not None else (None, None)))
         body = got.body if got.body is not None else b"" if cached is None else cached.body

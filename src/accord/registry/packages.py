@@ -29,7 +29,7 @@ class PackageName(NamedTuple):
         return self.name.rpartition("/")[2]
 
 
-def read_package(kind: Literal["npx", "uvx"], written: str) -> PackageName | None:
+def read_package(kind: str, written: str) -> PackageName | None:
     """The package that an entry names; None for a form that npm or PyPI does not have.
 
     >>> read_package("npx", "@google/gemini-cli@0.56.0")

@@ -141,6 +141,17 @@ def _alone(agent_id: str) -> Generator[None]:
         raise InstallError(f"cannot write {installed.folder_of(agent_id)}: {error.strerror}") from None
 
 
+def install_into(
+    folder: Path, entry: RegistryEntry, choice: Choice, source: IndexSource, progress: Progress
+) -> list[str]:
+    """Install one distribution of an agent into a folder, unknown to the rest, and return its program's command."""
+    try:
+        built = _built(entry, choice, source, InstallOptions(), folder, progress)
+    except OSError as error:
+        raise _disk_error(error) from error
+    return [*built.argv, *_arguments(choice, folder)]
+
+
 def _install(
     entry: RegistryEntry,
     choice: Choice,
