@@ -188,7 +188,7 @@ def test_proxies_of_the_environment_are_used(registry, here, monkeypatch):
 
 def test_the_age_of_a_list_is_said_in_words():
     assert [ago(seconds) for seconds in (None, 3, 61, 7300, 200_000)] == [
-        "now", "now", "1 minute ago", "2 hours ago", "2 days ago",
+        "just now", "just now", "1 minute ago", "2 hours ago", "2 days ago",
     ]  # fmt: skip
 
 

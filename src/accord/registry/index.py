@@ -76,7 +76,7 @@ class AgentIndex:
         lines: list[str] = []
         for state in self.states:
             if state.trouble is not None:
-                used = f"; the list is from {ago(state.age)}" if state.age is not None else ""
+                used = f"; the list was fetched {ago(state.age)}" if state.age is not None else ""
                 lines.append(f"{state.trouble}{used}")
         return lines
 
@@ -219,10 +219,10 @@ def ago(seconds: float | None) -> str:
     """How long ago something was, for people.
 
     >>> ago(7300), ago(5)
-    ('2 hours ago', 'now')
+    ('2 hours ago', 'just now')
     """
     for length, unit in _UNITS:
         if seconds is not None and seconds >= length:
             count = seconds // length
             return f"{count:.0f} {unit}{'s' if count > 1 else ''} ago"
-    return "now"
+    return "just now"
