@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import io
+import os
 import stat
 import tarfile
 import zipfile
@@ -47,10 +48,14 @@ def member(name, kind=tarfile.REGTYPE, target="", mode=0o644):
     return info
 
 
-@pytest.mark.parametrize("form", ["tar.gz", "tgz", "tar.bz2", "tbz2", "zip", "TAR.GZ"])
+@pytest.mark.parametrize("form", ["tar.gz", "tgz", "tar.bz2", "tbz2", "tar.xz", "zip", "TAR.GZ"])
 def test_each_form_of_archive_is_unpacked(unpacked, form):
     files = {"bin/agent": "#!/bin/sh\n", "share/about.txt": "text"}
-    body = zip_archive(files) if form == "zip" else tar_archive(files, "bz2" if "b" in form.lower() else "gz")
+    body = (
+        zip_archive(files)
+        if form == "zip"
+        else tar_archive(files, "xz" if "xz" in form else "bz2" if "b" in form.lower() else "gz")
+    )
     folder = unpacked(body, form_of(f"agent.{form}"))
     assert (folder / "share" / "about.txt").read_text() == "text"
     assert (folder / "bin" / "agent").read_text() == "#!/bin/sh\n"
@@ -170,6 +175,7 @@ DAMAGED = {
     "text as tar": (b"this is a page that says 404", "tar"),
     "cut bzip2": (tar_archive({"a": "x" * 10_000}, "bz2")[:-20], "tar"),
     "changed bzip2": (bz2.compress(b"not a tar file at all" * 100), "tar"),
+    "cut xz": (tar_archive({"a": os.urandom(10_000)}, "xz")[:5_000], "tar"),
     "text as zip": (b"this is a page that says 404", "zip"),
     "cut zip": (zip_archive({"a": "x" * 10_000})[:-40], "zip"),
 }

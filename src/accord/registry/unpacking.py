@@ -11,6 +11,9 @@ folder, after all of them exist. A hard link becomes a copy. Owners, and bits su
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
 import os
 import re
 import shutil
@@ -33,9 +36,18 @@ FREE_GROWTH = 64 * 1024**2
 """Bytes that any archive may have unpacked, however small it is."""
 CHUNK = 256 * 1024
 LARGEST_HEADER = 4 * 1024**2
-DAMAGED = (tarfile.TarError, zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, EOFError, NotImplementedError)
+DAMAGED = (
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zipfile.LargeZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+    NotImplementedError,
+)
+"""What the readers raise for a damaged archive."""
 
-TAR = re.compile(r"\.(?:tar\.gz|tgz|tar\.bz2|tbz2)$", re.IGNORECASE)
+TAR = re.compile(r"\.(?:tar\.gz|tgz|tar\.bz2|tbz2|tar\.xz|txz)$", re.IGNORECASE)
 ZIP = re.compile(r"\.zip$", re.IGNORECASE)
 REFUSED = re.compile(r"\.(?:dmg|pkg|deb|rpm|msi|appimage)$", re.IGNORECASE)
 """Installers and packages of a system, which the registry does not allow."""
@@ -210,16 +222,20 @@ class _Bounded:
 
 
 def _tar(archive: Path) -> Iterator[Member]:
-    import bz2
-    import gzip
-
     with archive.open("rb") as raw:
-        is_bz2 = raw.read(3) == b"BZh"
+        begins = raw.read(6)
         raw.seek(0)
-        plain = bz2.BZ2File(raw) if is_bz2 else gzip.GzipFile(fileobj=raw)
-        with plain, tarfile.open(fileobj=cast("Any", _Bounded(plain)), mode="r:") as tar:
+        with _decompressed(raw, begins) as plain, tarfile.open(fileobj=cast("Any", _Bounded(plain)), mode="r:") as tar:
             for info in tar:
                 yield Member(info.name, _sort_of(info), info.mode, info.linkname, _content(tar, info))
+
+
+def _decompressed(raw: IO[bytes], begins: bytes) -> gzip.GzipFile | bz2.BZ2File | lzma.LZMAFile:
+    """What is in a compressed file, by how it begins; its name may be wrong."""
+    if begins.startswith(b"BZh"):
+        return bz2.BZ2File(raw)
+    # The registry names no .tar.xz, but agents publish it.
+    return lzma.LZMAFile(raw) if begins == b"\xfd7zXZ\x00" else gzip.GzipFile(fileobj=raw)
 
 
 def _content(tar: tarfile.TarFile, info: tarfile.TarInfo) -> Callable[[], IO[bytes]] | None:

@@ -203,6 +203,9 @@ class LocalRegistry:
         return Answer(body, headers={"ETag": etag}) if headers.get("if-none-match") != etag else Answer(b"", 304)
 
 
+MODES: Mapping[str, Literal["w:gz", "w:bz2", "w:xz"]] = {"gz": "w:gz", "bz2": "w:bz2", "xz": "w:xz"}
+
+
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
@@ -243,10 +246,10 @@ class _Handler(BaseHTTPRequestHandler):
         """Write nothing: the requests are in `LocalRegistry.requests`."""
 
 
-def tar_archive(files: Content, compression: Literal["gz", "bz2"] = "gz") -> bytes:
+def tar_archive(files: Content, compression: Literal["gz", "bz2", "xz"] = "gz") -> bytes:
     """A tar archive of these files. Those that begin with `#!` may be run."""
     made = io.BytesIO()
-    with tarfile.open(fileobj=made, mode="w:gz" if compression == "gz" else "w:bz2") as tar:
+    with tarfile.open(fileobj=made, mode=MODES[compression]) as tar:
         for path, content in files.items():
             body = content.encode() if isinstance(content, str) else content
             info = tarfile.TarInfo(path)

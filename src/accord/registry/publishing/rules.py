@@ -158,6 +158,8 @@ def _archive(archive: str, version: object, path: str) -> Found:
             "must be .zip, .tar.gz, .tgz, .tar.bz2, .tbz2 or the program itself, not an installer",
             "error",
         )
+    if place.endswith((".tar.xz", ".txz")):
+        yield path, "archive", "should be .tar.gz or .tar.bz2: not every client unpacks .xz", "warning"
     if "/latest/" in place:
         yield path, "latest", "must name a version, not /latest/", "error"
     versions = set(IN_PATH.findall(place))
