@@ -26,7 +26,7 @@ def offered(user, *words):
 def test_commands_and_their_commands_are_offered(user):
     assert offered(user, "se") == ["serve", "sessions"]
     assert offered(user, "--debug", "ru") == ["run"]
-    assert offered(user, "agents", "") == ["list", "add", "remove", "default", "trust"]
+    assert offered(user, "agents", "")[:6] == ["list", "add", "remove", "default", "trust", "search"]
     assert offered(user, "help", "inf") == ["info"]
 
 

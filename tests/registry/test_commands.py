@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 
 import pytest
 
@@ -146,7 +147,9 @@ def test_the_words_of_a_failed_installer_are_shown(user, registry):
     assert done.returncode == 1
     assert "  | " in done.stderr
     assert "absent-package" in done.stderr.partition("  | ")[2]
-    assert "failed with exit code" in done.stderr.splitlines()[-1]
+    last = done.stderr.splitlines()[-1]
+    assert "failed with exit code" in last
+    assert "absent-package" in Path(last.rpartition(" is in ")[2]).read_text()
 
 
 def test_the_progress_of_a_download_is_one_line_that_vanishes(user, registry, terminal):

@@ -18,7 +18,7 @@ COMPLETE = "__complete"
 
 COMMANDS: dict[str, CliCommand] = {
     "agents": CliCommand.of_module(
-        "accord.cli.agents", "List the agents that have names, add and remove them, and choose the default."
+        "accord.cli.agents", "List agents, give them names, find and install those of the registry."
     ),
     "bridge": CliCommand.of_module(
         "accord.cli.bridge", "Make an agent behind a URL a local agent that speaks over standard input and output."

@@ -27,36 +27,38 @@ if TYPE_CHECKING:
 
 EPILOG = """\
 examples:
-  accord agents                                           list them
-  accord agents search review                             search the registry
-  accord agents install gemini                            install an agent of the registry
-  accord agents update                                    install newer versions
-  accord agents add gemini -- gemini --acp                a command
-  accord agents add team --url https://agents.example/acp --token-file ~/.team-token
-  accord agents add careful --mode plan --set fast=true --allow reads -- my-agent
-  accord agents default gemini                            the agent of commands that name none
+  accord agents                            list them
+  accord agents search review              search the registry
+  accord agents install gemini             install an agent of the registry
+  accord agents update                     install newer versions
+  accord agents add mine -- my-agent --acp
+  accord agents add team --url https://agents.example/acp --token-file ~/.token
+  accord agents add careful --mode plan --allow reads --registry gemini
+  accord agents default gemini             the agent of commands that name none
   accord run "Say hello" -a gemini
 
-Agents of the registry are named by their ids once they are installed. ACCORD_REGISTRY names another registry: an
-address, a file or a folder.
+Agents of the registry are named by their ids once they are installed.
+ACCORD_REGISTRY names another registry: an address, a file or a folder.
 
-Other agents stand in two files: your own, and that of a project, which is .accord/agents.toml in the project's folder
-and comes first. `accord agents list` prints their paths. You may edit both:
+Other agents stand in two files: your own, and that of a project, which is
+.accord/agents.toml in the project's folder and comes first. `accord agents
+list` prints their paths. You may edit both:
 
   default = "gemini"
 
   [agents.gemini]
-  command = ["gemini", "--acp"]             or url = "https://...", or registry = "gemini"
+  command = ["gemini", "--acp"]   or url = "https://...", or registry = "gemini"
   description = "Gemini CLI"
-  cwd = "..."                               the folder that the program is started in
+  cwd = "..."                     the folder that the program is started in
   env = { GEMINI_MODEL = "flash" }
-  mode = "plan"                             defaults of accord run
+  mode = "plan"                   defaults of accord run
   config = { fast = true }
   allow = "reads"
-  token_file, headers, ca                   for a URL
+  token_file, headers, ca         for a URL
 
-The variable ACCORD_CONFIG names another file as your own. A project's file names programs that run as you: before its
-first use, and after each change of it, you are asked whether you trust it."""
+The variable ACCORD_CONFIG names another file as your own. A project's file
+names programs that run as you: before its first use, and after each change of
+it, you are asked whether you trust it."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -51,6 +51,7 @@ def confirmed(entry: RegistryEntry, index: AgentIndex, options: InstallOptions, 
         return True
     if not has_user():
         return False
+    printing.complain("It is a program of its publisher, and runs as you. The registry's list is not signed.")
     printing.complain(f"Install {label(wanted.name, 60)} {label(wanted.version, 40)}? [y/N]")
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 

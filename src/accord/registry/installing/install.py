@@ -26,12 +26,15 @@ from accord.registry.installed import InstalledAgent
 from accord.registry.installing.archive import install_archive
 from accord.registry.installing.built import Built
 from accord.registry.installing.npm import MISSING, install_npm
+from accord.registry.installing.tools import LOG
 from accord.registry.installing.uv import install_python_package
 from accord.registry.launching import Choice, choose
 from accord.registry.packages import Kind, read_package
 from accord.registry.platforms import here
 from accord.registry.progress import Progress
 from accord.registry.sources import IndexSource
+
+FAILED_LOG = "failed-installation.log"
 
 
 @dataclass(frozen=True)
@@ -107,11 +110,23 @@ def install(entry: RegistryEntry, source: IndexSource, options: InstallOptions, 
             installed.keep(agent)
         except OSError as error:
             raise _disk_error(error) from error
+        except InstallError as error:
+            raise _with_log(error, folder) from None
         finally:
             if not (folder / installed.RECORD).exists():
                 shutil.rmtree(folder, ignore_errors=True)
         installed.sweep(entry.id)
         return agent
+
+
+def _with_log(error: InstallError, folder: Path) -> InstallError:
+    """The error with the path of all that the failed program wrote, which is kept beside the agent's versions."""
+    kept = folder.with_name(FAILED_LOG)
+    try:
+        (folder / LOG).replace(kept)
+    except OSError:
+        return error
+    return InstallError(f"{error}; all that it wrote is in {kept}", error.words) if error.words else error
 
 
 def already_installed(entry: RegistryEntry, options: InstallOptions) -> InstalledAgent | None:
