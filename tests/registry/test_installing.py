@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 import threading
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -335,6 +336,20 @@ def test_a_version_that_npm_does_not_have_yet_is_replaced_by_the_newest_below_it
     assert (agent.version, agent.listed) == ("1.1.0", "1.2.0")
     assert told.notes == ["npm does not allow helper 1.2.0 here yet; 1.1.0 was installed instead"]
     assert put_in("h") == agent
+
+
+@NPM
+def test_a_version_that_is_too_new_for_the_user_s_npm_is_replaced_by_the_newest_allowed(
+    registry, put_in, told, here, monkeypatch
+):
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+    registry.add_npm_package("helper", "1.0.0", {"run.js": NODE_PROGRAM}, "run.js")
+    registry.add_npm_package("helper", "1.2.0", {"run.js": NODE_PROGRAM}, "run.js", published=now)
+    registry.add_entry("h", {"npx": {"package": "helper@1.2.0"}}, "1.2.0")
+    (here / "npmrc").write_text("min-release-age=7\n")
+    monkeypatch.setenv("npm_config_userconfig", str(here / "npmrc"))
+    assert put_in("h").version == "1.0.0"
+    assert told.notes == ["npm does not allow helper 1.2.0 here yet; 1.0.0 was installed instead"]
 
 
 @NPM

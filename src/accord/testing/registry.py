@@ -152,9 +152,19 @@ class LocalRegistry:
         return self.add_entry(agent_id, {"binary": {key: dict(target) for key in PLATFORMS}}, version)
 
     def add_npm_package(
-        self, name: str, version: str, files: Content, bins: Mapping[str, str] | str | None, **about: object
+        self,
+        name: str,
+        version: str,
+        files: Content,
+        bins: Mapping[str, str] | str | None,
+        *,
+        published: str = "2020-01-01T00:00:00.000Z",
+        **about: object,
     ) -> None:
-        """Offer a package of npm. `bins` has its programs; `about` adds to its package.json."""
+        """Offer a package of npm. `bins` has its programs; `about` adds to its package.json.
+
+        `published` is when the version was published, for settings of npm that refuse new ones.
+        """
         manifest = {"name": name, "version": version, **({"bin": bins} if bins is not None else {}), **about}
         inside = {"package.json": json.dumps(manifest), **files}
         body = tar_archive({f"package/{path}": content for path, content in inside.items()})
@@ -166,7 +176,8 @@ class LocalRegistry:
             "integrity": integrity,
             "shasum": hashlib.sha1(body, usedforsecurity=False).hexdigest(),
         }
-        package = self._packages.setdefault(name, {"name": name, "dist-tags": {}, "versions": {}})
+        package = self._packages.setdefault(name, {"name": name, "dist-tags": {}, "versions": {}, "time": {}})
+        package["time"][version] = published
         package["versions"][version] = {**manifest, "dist": dist}
         package["dist-tags"]["latest"] = version
         answer = Answer(json.dumps(package).encode(), headers={"Content-Type": "application/json"})
