@@ -114,13 +114,13 @@ def test_a_named_agent_can_be_one_of_the_registry_with_other_options(user, demo)
     assert "the registry has no agent 'absent'" in user.refused("run", "Hi", "-a", "none")
 
 
-def test_a_program_on_path_is_not_looked_up_over_the_network(user, registry, demo):
+def test_a_program_on_path_comes_before_an_agent_that_is_not_installed_where_no_user_can_be_asked(user, registry, demo):
     path = program(user, "demo", DEMO)
     assert user.said("run", "Say hello", "-a", "demo") == "hello\n"
     assert registry.requests == []
     user.said("agents", "search")
-    said = user.refused("run", "Say hello", "-a", "demo")
-    assert "accord agents install demo; the program on PATH is `-- demo`" in said
+    assert user.said("run", "Say hello", "-a", "demo") == "hello\n"
+    assert "publisher: Example" in user.accord("run", "Say hello", "-a", "demo", "--yes").stderr
     assert user.said("run", "Say hello", "--", path.name) == "hello\n"
 
 

@@ -33,10 +33,10 @@ def ask_to_install(options: argparse.Namespace, error: NotInstalled) -> None:
     from accord.registry.index import load_index
     from accord.registry.installing.install import InstallOptions
 
-    if not (getattr(options, "installs", False) or has_user()):
+    if not (options.installs or has_user()):
         raise error
     index = load_index(fresh=float("inf"))
-    if not confirmed(error.entry, index, InstallOptions(), says_yes=getattr(options, "installs", False)):
+    if not confirmed(error.entry, index, InstallOptions(), says_yes=options.installs):
         raise error
     installed(error.entry, index, InstallOptions())
 

@@ -63,7 +63,7 @@ def arguments(parser: argparse.ArgumentParser, *, is_argument: bool = False, is_
     if is_remote:
         remote_options.arguments(group)
         protocol.arguments(group)
-    parser.set_defaults(takes_agent=True, chosen=None)
+    parser.set_defaults(takes_agent=True, chosen=None, installs=False)
 
 
 def known_options(parser: argparse.ArgumentParser) -> list[str]:
@@ -120,6 +120,7 @@ def _resolved_after(
 
 
 def _resolved(options: argparse.Namespace) -> AgentSettings | None:
+    from accord.cli.lending import has_user
     from accord.configuration.known_agents import KnownAgents
     from accord.configuration.resolving import resolve, resolve_command
 
@@ -130,7 +131,7 @@ def _resolved(options: argparse.Namespace) -> AgentSettings | None:
     if options.agent:
         return resolve_command(options.agent)
     name = given[0] if given else KnownAgents.of().default
-    return None if name is None else resolve(name)
+    return None if name is None else resolve(name, may_ask=options.installs or has_user())
 
 
 def demo() -> AgentSettings:

@@ -9,7 +9,8 @@ A name that is both an agent and a program means the agent if it was written as 
 that works without named agents means the same with them. `registry:ID` means the registry's agent in both.
 
 An agent of the registry is meant by its id or a usual name, such as `claude`. One that is not installed is an error
-that says how to install it. A program on PATH is not looked up over the network: only a kept index counts.
+that says how to install it. A program on PATH is not looked up over the network: only a kept index counts, and only if
+the user can be asked. So what a script means does not depend on what the cache holds.
 """
 
 from __future__ import annotations
@@ -38,12 +39,14 @@ class UnknownAgent(ConfigurationError):
     """There is no agent of this name."""
 
 
-def resolve(name: str, folder: str | Path = ".", *, offline: bool = False) -> AgentSettings:
+def resolve(name: str, folder: str | Path = ".", *, offline: bool = False, may_ask: bool = False) -> AgentSettings:
     """How the agent that one word names is reached.
 
-    Offline, the registry's index is not fetched. Raises UnknownAgent, NotTrusted for an agent of a project's file that
-    is not trusted, NotInstalled for an agent of the registry that is not installed, and ConfigurationError for a file
-    that is invalid.
+    Offline, the registry's index is not fetched. `may_ask` says that the caller can ask whether to install an agent:
+    otherwise a program on PATH comes before an agent that is not installed.
+
+    Raises UnknownAgent, NotTrusted for an agent of a project's file that is not trusted, NotInstalled for an agent of
+    the registry that is not installed, and ConfigurationError for a file that is invalid.
     """
     if name.startswith(SCHEMES):
         return AgentSettings(url=name)
@@ -51,7 +54,8 @@ def resolve(name: str, folder: str | Path = ".", *, offline: bool = False) -> Ag
     if not name.startswith(PREFIX) and (agent := known.find(name)) is not None:
         return started_by_us(_of_registry(agent.settings, offline=offline))
     is_program = shutil.which(name) is not None
-    if (found := from_registry(name, offline=offline or is_program)) is not None:
+    found = from_registry(name, offline=offline or is_program, only_installed=is_program and not may_ask)
+    if found is not None:
         return found
     if (python := python_command([name])) is not None:
         return AgentSettings(command=python)
@@ -67,7 +71,7 @@ def resolve(name: str, folder: str | Path = ".", *, offline: bool = False) -> Ag
     raise UnknownAgent(f"no agent has the name {name!r}, and no program on PATH{how}")
 
 
-def from_registry(name: str, *, offline: bool = False) -> AgentSettings | None:
+def from_registry(name: str, *, offline: bool = False, only_installed: bool = False) -> AgentSettings | None:
     """How the registry's agent of this name is reached; None if the registry has none, or cannot be asked.
 
     Raises NotInstalled if it is not installed.
@@ -75,7 +79,7 @@ def from_registry(name: str, *, offline: bool = False) -> AgentSettings | None:
     agent = hold_installed(name)
     if agent is not None:
         return AgentSettings(command=agent.argv, env=agent.env, description=agent.name)
-    entry = find_listed(name, offline=offline)
+    entry = None if only_installed else find_listed(name, offline=offline)
     if entry is None:
         return None
     here = f"; the program on PATH is `-- {name}`" if shutil.which(name) is not None else ""
