@@ -35,6 +35,8 @@ class Session:
         self.history: list[tuple[str, str]] = []
         self.cancelled = threading.Event()
         self.was_cancelled = False
+        self.is_closed = False
+        self.was_loaded = False
 
 
 class Refused(Exception):
@@ -104,8 +106,7 @@ def load(params: dict[str, Any]) -> Any:
     for by, text in session.history:
         if not (FAULT == "replays one side" and by == "user"):
             say(name, text, by)
-    if FAULT == "goes not on after a load":
-        session.was_cancelled = True
+    session.was_loaded = True
     return {}
 
 
@@ -121,7 +122,9 @@ def listed(params: dict[str, Any]) -> Any:
 
 def close(params: dict[str, Any]) -> Any:
     if FAULT != "lets work go on after a close":
-        find(params).cancelled.set()
+        session = find(params)
+        session.is_closed = True
+        session.cancelled.set()
     return {}
 
 
@@ -155,7 +158,10 @@ def prompt(params: dict[str, Any]) -> Any:
         raise Refused(-32602, "text only")
     if FAULT == "takes no text":
         raise Refused(-32603, "no model")
-    if session.was_cancelled and FAULT in ("is broken by a cancel", "goes not on after a load"):
+    if session.was_cancelled and FAULT == "is broken by a cancel":
+        session.was_cancelled = False
+        raise Refused(-32603, "broken")
+    if session.was_loaded and FAULT == "goes not on after a load":
         raise Refused(-32603, "broken")
     if FAULT == "reads files unasked" and not capabilities.get("fs"):
         ask("fs/read_text_file", {"sessionId": name, "path": f"{session.cwd}/notes.txt"})
@@ -173,16 +179,18 @@ def slow(name: str, session: Session) -> Any:
     session.cancelled.clear()
     say(name, "I begin.")
     session.history.append(("agent", "I begin."))
-    patience = 2.0 if FAULT in ("ends a cancelled turn as done", "lets work go on after a close") else 60.0
+    patience = 2.0 if FAULT == "lets work go on after a close" else 60.0
     if FAULT == "never answers a cancelled prompt":
         threading.Event().wait()
     session.cancelled.wait(patience)
-    if FAULT in ("stops late", "ends a cancelled turn as done"):
-        threading.Event().wait(1.5)
+    is_deaf = FAULT == "lets work go on after a close" and not session.cancelled.is_set()
+    if not session.is_closed:
+        if FAULT in ("stops late", "ends a cancelled turn as done"):
+            threading.Event().wait(1.5)
+        if FAULT == "fails when it is cancelled":
+            raise Refused(-32603, "aborted")
+        is_deaf = is_deaf or FAULT == "ends a cancelled turn as done"
     session.was_cancelled = True
-    if FAULT == "fails when it is cancelled":
-        raise Refused(-32603, "aborted")
-    is_deaf = FAULT in ("ends a cancelled turn as done", "lets work go on after a close")
     return {"stopReason": "end_turn" if is_deaf else "cancelled"}
 
 

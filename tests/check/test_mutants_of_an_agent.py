@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,7 +18,7 @@ from accord.client.target import CommandTarget
 
 AGENT = Path(__file__).with_name("faulty_agent.py")
 PROMPTS = Prompts(plain="hello", slow="slow", edit="edit")
-PATIENT = Settings(prompts=PROMPTS, allow_delete=True, quiet=0.3)
+PATIENT = Settings(prompts=PROMPTS, allow_delete=True, quiet=0.15)
 
 
 class Mutant(NamedTuple):
@@ -26,8 +28,12 @@ class Mutant(NamedTuple):
 
 
 def hasty(**changes: float) -> Settings:
-    """Settings under which an agent that never answers is not waited for long."""
-    return Settings(prompts=PROMPTS, allow_delete=True, quiet=0.3, **changes)  # type: ignore[arg-type]
+    """Settings with other deadlines."""
+    return replace(PATIENT, **changes)  # type: ignore[arg-type]
+
+
+LISTENING = hasty(quiet=1.0)
+"""Settings under which what comes late is heard on a busy machine, too."""
 
 
 MUTANTS = {
@@ -47,7 +53,7 @@ MUTANTS = {
     "answers nothing custom": Mutant("healthy", {"extension.request-answered"}, hasty(answer_within=2)),
     "answers nothing unknown": Mutant("healthy", {"lint.request.answered"}, hasty(answer_within=2)),
     "refuses with another code": Mutant("healthy", {"~jsonrpc.error.method-not-found", "~extension.request-unknown"}),
-    "answers notifications": Mutant("healthy", {"jsonrpc.notification.never-answered"}),
+    "answers notifications": Mutant("healthy", {"jsonrpc.notification.never-answered"}, LISTENING),
     "dies of an unknown notification": Mutant("healthy", {"~extension.notification-unknown"}),
     "dies of a dollar": Mutant("healthy", {"protocol.unknown-dollar-ignored"}),
     "is disturbed by _meta": Mutant("healthy", {"meta.nothing-assumed"}),
@@ -56,12 +62,12 @@ MUTANTS = {
     "takes any cursor": Mutant("healthy", {"~session.list.cursor-invalid"}),
     "takes no links": Mutant("healthy", {"~prompt.content.agent-takes-links"}),
     "says more after the answer": Mutant(
-        "healthy", {"prompt.updates-before-answer", "prompt.cancel.updates-before-answer"}
+        "healthy", {"prompt.updates-before-answer", "prompt.cancel.updates-before-answer"}, LISTENING
     ),
     "keeps its mode": Mutant("healthy", {"mode.set.any-time"}),
     "keeps its options": Mutant("healthy", {"config.set.any-time"}),
     "takes any value": Mutant("healthy", {"config.set.invalid-refused"}),
-    "does not wait for permission": Mutant("healthy", {"tool.waits-for-permission"}),
+    "does not wait for permission": Mutant("healthy", {"tool.waits-for-permission"}, LISTENING),
     "stops late": Mutant("healthy", {"~prompt.cancel.stops-work"}, hasty(stops_within=1.0)),
     "ends a cancelled turn as done": Mutant("healthy", {"prompt.cancel.answers-cancelled"}),
     "fails when it is cancelled": Mutant("healthy", {"prompt.cancel.errors-hidden"}),
@@ -90,10 +96,25 @@ def found(report: Report) -> set[str]:
     return {f"{MARKS[finding.severity]}{finding.id}" for finding in report.findings}
 
 
+async def _all_judged() -> dict[str, Report]:
+    """The reports on all mutants. They mostly wait, so several run at a time."""
+    places = asyncio.Semaphore(8)
+
+    async def one(fault: str, mutant: Mutant) -> tuple[str, Report]:
+        async with places:
+            return fault, await judged(fault, mutant.settings, mutant.scenario)
+
+    return dict(await asyncio.gather(*(one(fault, mutant) for fault, mutant in MUTANTS.items())))
+
+
+@pytest.fixture(scope="module")
+def reports() -> dict[str, Report]:
+    return asyncio.run(_all_judged())
+
+
 @pytest.mark.parametrize("fault", MUTANTS)
-async def test_an_agent_with_one_fault_is_told_exactly_that(fault: str):
-    mutant = MUTANTS[fault]
-    report = await judged(fault, mutant.settings, mutant.scenario)
+def test_an_agent_with_one_fault_is_told_exactly_that(reports: dict[str, Report], fault: str):
+    mutant, report = MUTANTS[fault], reports[fault]
     assert report.problems == []
     assert found(report) == mutant.found, "\n".join(str(finding) for finding in report.findings)
 

@@ -246,7 +246,7 @@ async def _deleted(lab: Lab, link: Link, session: str) -> None:
 async def _bad_frame(lab: Lab, link: Link, name: str, data: bytes) -> None:
     wanted = -32700 if name == "jsonrpc.error.parse" else -32600
     sent = link.send_raw(data)
-    with suppress(TimeoutError):
+    with suppress(TimeoutError, Gone):
         await link.until(lambda: link.last is not sent, lab.settings.quiet)
     if link.end is not None:
         lab.judge("lint.survives-bad-input", f"the agent ended after {data.decode()}", sent)

@@ -74,7 +74,8 @@ class Answers(Observer):
         if isinstance(members.get("method"), str):
             return
         if members.get("method") is not None and "id" in members:
-            self._open[frame.by].add(key_of(members["id"]))  # no message, but its id can be read
+            self._open[frame.by].add(key_of(members["id"]))  # no message, but its id may be read
+            self._doubtful[frame.by] += 1
         elif "result" in members or "error" in members:
             self._judge_answer(frame)
         elif "id" in members:
