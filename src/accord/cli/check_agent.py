@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from accord.cli import check_output, printing, protocol, target
 from accord.cli.endings import WrongUsage
+from accord.errors import ConfigurationError
 from accord.masking import mask_urls
 
 if TYPE_CHECKING:
@@ -110,7 +111,10 @@ def _somewhere() -> str:
 def _settings(options: argparse.Namespace, *, is_demo: bool) -> Settings:
     from accord.check.agent.settings import DEMO, Prompts, Settings, read_prompts
 
-    prompts = read_prompts(options.prompts) if options.prompts else DEMO if is_demo else Prompts()
+    try:
+        prompts = read_prompts(options.prompts) if options.prompts else DEMO if is_demo else Prompts()
+    except ConfigurationError as error:
+        raise WrongUsage(str(error)) from error
     given = {} if options.timeout is None else {"answer_within": options.timeout, "turn_within": 4 * options.timeout}
     return Settings(
         profile=options.profile,

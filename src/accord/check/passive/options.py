@@ -15,13 +15,13 @@ class Options(Observer):
     CHECKS = (
         on("mode.current-is-offered", "mode states", fix="name one of availableModes", tck="MODES-001"),
         on("mode.ids-unique", "mode states", fix="give each mode an id of its own"),
-        on("mode.set.offered-only", "changes of mode", fix="set one of the session's modes"),
-        on("config.ids-unique", "lists of options", fix="give each option an id of its own"),
+        on("mode.set.offered-only", "mode changes", fix="set one of the session's modes"),
+        on("config.ids-unique", "option lists", fix="give each option an id of its own"),
         on("config.category.own-underscore", "options", fix="begin a category of your own with an underscore"),
-        on("config.set.offered-only", "changes of options", fix="set one of the option's values"),
-        on("config.set.whole-state", "changes of options", fix="answer with every option", tck="CONFIG-002"),
-        on("config.update.whole-state", "updates of options", fix="send every option in each update"),
-        on("config.boolean.set-with-type", "changes of options", fix='send "type": "boolean" and true or false'),
+        on("config.set.offered-only", "option changes", fix="set one of the option's values"),
+        on("config.set.whole-state", "option changes", fix="answer with every option", tck="CONFIG-002"),
+        on("config.update.whole-state", "option updates", fix="send every option in each update"),
+        on("config.boolean.set-with-type", "option changes", fix='send "type": "boolean" and true or false'),
         lint(
             "config.current-is-offered",
             "gives a select option a current value that is one of its values",
@@ -32,7 +32,7 @@ class Options(Observer):
         ),
         on(
             "commands.after-session-exists",
-            "lists of commands",
+            "command lists",
             severity="note",
             because="clients keep updates that come before the answer, and several agents send them so",
             fix="send the commands after the answer that opens the session",

@@ -130,8 +130,13 @@ def _outcome(check: Check, side: Side, count: int, found: list[Finding], reason:
         status: Status = next(each for each in _WORST if any(finding.severity == each for finding in found))
         return Outcome(check, side, status, "", found)
     if count:
-        return Outcome(check, side, "pass", f"{count:,} {check.seen}")
+        return Outcome(check, side, "pass", f"{count:,} {check.seen if count > 1 else singular(check.seen)}")
     return Outcome(check, side, "not exercised", reason or f"no {check.seen} to judge")
+
+
+def singular(words: str) -> str:
+    """One of what is counted: `tool calls` as `tool call`, `entries` as `entry`."""
+    return f"{words[:-3]}y" if words.endswith("ies") else words.removesuffix("s")
 
 
 def _counted(count: int, one: str, many: str) -> str:
