@@ -97,6 +97,7 @@ accord.connecting
 accord.proxy
 accord.opening
 accord.sync accord.check
+accord.pytest_plugin
 accord.demo
 accord.cli
 accord.__main__
