@@ -37,7 +37,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("accord", "conformance with the Agent Client Protocol")
     group.addoption("--acp-agent", metavar="COMMAND", help="check the agent that this command or URL starts")
     group.addoption(
-        "--acp-profile", choices=("smoke", "default", "full"), default="smoke", help="the scenarios (default: smoke)"
+        "--acp-profile", choices=("smoke", "default"), default="smoke", help="the scenarios (default: smoke)"
     )
     parser.addini("acp_agent", "the command or URL of the agent to check", default="")
 

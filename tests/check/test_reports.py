@@ -86,7 +86,7 @@ def test_the_text_names_the_lines_of_the_file_and_is_safe_for_a_terminal(report)
     assert f"FAIL  {LATE}  agent MUST" in text
     lines = Path(report.subject).read_text().splitlines()
     number = next(place for place, line in enumerate(lines, 1) if '"line": 0' in line or '"line":0' in line)
-    assert f"line {number} · https://agentclientprotocol.com" in text
+    assert f"      at: line {number}\n      see: https://agentclientprotocol.com" in text
     assert "\x1b" not in text
     assert text.endswith("not conformant: 1 check fails, 1 warning")
 

@@ -42,9 +42,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("the scenarios")
     group.add_argument(
         "--profile",
-        choices=("smoke", "default", "full"),
+        choices=("smoke", "default"),
         default="default",
-        help="smoke: no prompt, a few seconds; default: about ten prompts; full: the same so far",
+        help="smoke: no prompt, a few seconds; default: about ten prompts",
     )
     group.add_argument("--prompts", metavar="FILE", help="the texts of the prompts (TOML)")
     group.add_argument("--auth", metavar="METHOD", help="log in by this method first")

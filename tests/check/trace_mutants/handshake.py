@@ -33,6 +33,7 @@ mutant(
     "agent initialize.version.agent-answers-latest",
 )
 mutant("version 65535 answered with 1", put("initialize", "params.protocolVersion", 65535))
+mutant("a connection id, as over HTTP", put("initialize/answer", "result.connectionId", "c1"))
 mutant(
     "two auth methods of one id",
     put("initialize/answer", "result.authMethods[1].id", "key"),

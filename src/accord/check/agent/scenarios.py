@@ -26,7 +26,7 @@ class Scenario(NamedTuple):
     name: str
     shows: str
     run: Callable[[Lab], Awaitable[None]]
-    profiles: tuple[Profile, ...] = ("smoke", "default", "full")
+    profiles: tuple[Profile, ...] = ("smoke", "default")
 
 
 async def healthy(lab: Lab) -> None:
@@ -125,8 +125,8 @@ SCENARIOS = (
     Scenario("bare", "a client without capabilities", bare),
     Scenario("latest", "a version that does not exist yet", latest),
     Scenario("garbage", "input that is no message", garbage),
-    Scenario("restarted", "a session after a restart", restarted, ("default", "full")),
-    Scenario("ended in a turn", "the end of the input in a turn", ended_in_turn, ("default", "full")),
+    Scenario("restarted", "a session after a restart", restarted, ("default",)),
+    Scenario("ended in a turn", "the end of the input in a turn", ended_in_turn, ("default",)),
 )
 """Every scenario, in the order in which they run."""
 

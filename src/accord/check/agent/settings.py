@@ -9,10 +9,8 @@ from typing import Any, Literal, cast
 
 from accord.errors import ConfigurationError
 
-Profile = Literal["smoke", "default", "full"]
-"""`smoke` sends no prompt; `default` sends a few; `full` adds what takes long."""
-
-PROFILES: tuple[Profile, ...] = ("smoke", "default", "full")
+Profile = Literal["smoke", "default"]
+"""`smoke` sends no prompt; `default` sends about ten."""
 
 NOTES = "notes.txt"
 """A file in the session's folder that prompts may name."""

@@ -250,6 +250,8 @@ def _is_judged_elsewhere(fault: Fault, label: str) -> bool:
         return label.removesuffix(" answer") in EMPTY
     if fault.path == ".protocolVersion":
         return fault.problem == "is missing"
+    if fault.path == ".connectionId":  # rfd-streamable-http-websocket-transport demands it over HTTP
+        return label == "initialize answer"
     if label == "session/update session_info_update":
         return fault.path in (".update.cwd", ".update.additionalDirectories")
     return label == "initialize answer" and fault.path.endswith("].command")

@@ -29,7 +29,8 @@ def plain(_style: str, text: str) -> str:
 
 def as_text(report: Report, paint: Paint = plain, *, width: int = 100, verbose: bool = False) -> Iterator[str]:
     """The lines of a report. With `verbose`, passes and what was not exercised are listed as well."""
-    yield paint("bold", heading(report))
+    for line in textwrap.wrap(heading(report), max(40, width)) or [""]:
+        yield paint("bold", line)
     yield ""
     for finding in report.findings:
         expected = any(finding in it.findings and it.status == "expected" for it in report.outcomes)
@@ -72,14 +73,16 @@ def _finding(finding: Finding, paint: Paint, width: int, *, expected: bool) -> I
         yield from _wrapped(f"expected: {finding.expected}", width)
     if finding.fix:
         yield from _wrapped(f"do: {finding.fix}", width)
-    yield paint("dim", f"      {_place(finding)}{finding.url}")
+    if place := _place(finding):
+        yield paint("dim", f"      at: {place}")
+    yield paint("dim", f"      see: {finding.url}")
 
 
 def _place(finding: Finding) -> str:
     lines = ", ".join(str(number + 1) for number in finding.events)
     more = "…" if finding.count > len(finding.events) else ""
-    where = f"{printable(finding.where)}, " if finding.where else ""
-    return f"{where}line {lines}{more} · " if lines else where
+    where = [printable(finding.where)] if finding.where else []
+    return ", ".join([*where, *([f"line {lines}{more}"] if lines else [])])
 
 
 def _wrapped(text: str, width: int) -> Iterator[str]:
