@@ -7,7 +7,7 @@ import pytest
 from accord.check import Judge, judge
 from accord.check.traces import conversations
 from accord.trace import TraceEvent, TraceFile
-from tests.check.healthy import healthy, moved, put, says
+from tests.check.healthy import drop, healthy, moved, put, says
 
 
 def broken():
@@ -124,3 +124,37 @@ def test_each_hop_of_a_chain_is_a_conversation(tmp_path):
     assert [[finding.id for finding in judge(one.events, one.client)] for one in found] == [
         ["lines.agent-counts-from-one"]
     ] * 2
+
+
+def test_one_bad_update_is_one_finding_for_each_fault():
+    """Another validator reports 33 lines for this: one for each branch of the union."""
+    talk = healthy()
+    drop("tool2", "params.update.title")(talk)
+    put("tool2", "params.update.status", "done")(talk)
+    assert [(finding.id, finding.message) for finding in judge(talk.events())] == [
+        ("lint.schema.misfit", "session/update tool_call: update.title is missing"),
+        (
+            "lint.schema.damaged",
+            "session/update tool_call: update.status "
+            + "- expected one of pending, in_progress, completed, failed, got 'done'",
+        ),
+    ]
+
+
+def test_faults_that_a_schema_does_not_know_are_found():
+    """A validator of schemas alone finds none of these."""
+    talk = healthy()
+    put("tool", "params.update.locations[0]", {"path": "a.py", "line": 0})(talk)
+    put("initialize", "params.protocolVersion", 65535)(talk)
+    put("initialize/answer", "result.protocolVersion", 65535)(talk)
+    drop("initialize", "params.clientCapabilities.fs.readTextFile")(talk)
+    says("cancel", "agent", {"id": None, "error": {"code": -32601, "message": "unknown"}})(talk)
+    says("initialize", "agent", b"Welcome!")(talk)
+    assert {finding.id for finding in judge(talk.events())} == {
+        "paths.agent-sends-absolute",
+        "lines.agent-counts-from-one",
+        "initialize.version.agent-answers-latest",
+        "files.read.only-when-advertised",
+        "jsonrpc.notification.never-answered",
+        "stdio.stdout-only-messages",
+    }

@@ -13,6 +13,7 @@ import pytest
 from accord.check.agent.checks import ACTIVE
 from accord.check.agent.run import check_agent
 from accord.check.agent.settings import Prompts, Settings
+from accord.check.judged_trace import report_on_trace
 from accord.check.report.report import Report
 from accord.client.target import CommandTarget
 
@@ -136,3 +137,20 @@ async def test_an_agent_that_asks_for_a_login_is_blocked_and_has_no_faults():
 def test_every_active_check_that_fails_or_warns_has_a_mutant():
     shown = {name.removeprefix("~") for mutant in MUTANTS.values() for name in mutant.found}
     assert {name for name, check in ACTIVE.items() if check.severity != "note"} - shown == set()
+
+
+async def test_the_scenarios_themselves_break_no_clause_but_those_that_they_mean_to_break(tmp_path: Path):
+    """Another checker sends the version as text, and then blames every agent for its refusal."""
+    target = CommandTarget([sys.executable, str(AGENT), ""])
+    await check_agent("faulty", target.dial, PATIENT, trace=tmp_path / "run.jsonl")
+    report = report_on_trace(tmp_path / "run.jsonl", ["client"])
+    assert {(finding.severity, finding.id) for finding in report.findings} == {
+        # the scenario of input that is no message
+        ("fail", "stdio.stdin-only-messages"),
+        ("fail", "stdio.no-batches"),
+        ("fail", "jsonrpc.answer.id-echoed"),
+        # a method that no agent can know
+        ("warn", "extension.method-underscore"),
+        # a value that no option has
+        ("fail", "config.set.offered-only"),
+    }
