@@ -10,6 +10,9 @@ from accord.trace import TraceEvent, TraceFile
 from tests.check.healthy import drop, healthy, moved, put, says
 
 
+STATUSES = "pending, in_progress, completed, failed"
+
+
 def broken():
     talk = healthy()
     put("tool", "params.update.locations[0].line", 0)(talk)
@@ -135,8 +138,7 @@ def test_one_bad_update_is_one_finding_for_each_fault():
         ("lint.schema.misfit", "session/update tool_call: update.title is missing"),
         (
             "lint.schema.damaged",
-            "session/update tool_call: update.status "
-            + "- expected one of pending, in_progress, completed, failed, got 'done'",
+            f"session/update tool_call: update.status - expected one of {STATUSES}, got 'done'",
         ),
     ]
 
