@@ -9,7 +9,6 @@ from accord.check.traces import conversations
 from accord.trace import TraceEvent, TraceFile
 from tests.check.healthy import drop, healthy, moved, put, says
 
-
 STATUSES = "pending, in_progress, completed, failed"
 
 
