@@ -87,6 +87,35 @@ RUST = _row(
     version="5.0.0",
 )
 
+_RUST_EXAMPLES = ("simple_agent_v2", "v2_one_shot_client", "v2_session_coordination")
+
+RUST_V2 = Peer(
+    name="interop-rust-v2",
+    package=bench.RUST.package,
+    version=RUST.version,
+    language=bench.RUST.language,
+    agent=("{build}/bin/simple_agent_v2",),
+    client=("{build}/bin/v2_one_shot_client",),
+    files={},
+    steps=(
+        (
+            "cargo",
+            "install",
+            bench.RUST.package,
+            f"--version={RUST.version}",
+            *(f"--example={name}" for name in _RUST_EXAMPLES),
+            "--features=stdio,process,unstable_protocol_v2",
+            "--locked",
+            "--debug",
+            "--force",
+            "--root=.",
+        ),
+    ),
+    tools=bench.RUST.tools,
+    install=bench.RUST.install,
+)
+"""The examples of version 2 that its package ships: an agent and two clients."""
+
 OURS = Sdk(
     "accord",
     "Accord",
