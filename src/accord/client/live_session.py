@@ -337,6 +337,10 @@ class LiveSession:
             meta=meta,
         )
 
+    def forget(self) -> None:
+        """Forget what was said and done, before the agent replays it."""
+        self.state.clear()
+
     def opened(self, response: Opened) -> None:
         """Take the settings that the agent opened the session with."""
         self.state.set_modes(response.modes)

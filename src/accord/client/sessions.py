@@ -277,7 +277,7 @@ class Sessions:
                     raise
             else:
                 return
-        session.state.clear()
+        session.forget()
         await self._reopen(session, v1.LoadSessionRequest)
 
     async def _reopen(self, session: LiveSession, kind: Reopening) -> None:

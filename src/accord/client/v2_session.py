@@ -306,6 +306,11 @@ class LiveSessionV2(LiveSession):
 
     # Life
 
+    def forget(self) -> None:
+        """Forget what was said and done, before the agent replays it."""
+        super().forget()
+        self._view.clear()
+
     def opened(self, response: Any) -> None:
         """Take the settings that the agent opened the session with."""
         self.state.set_config(options_as_v1(response.config_options))
