@@ -48,6 +48,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--trace", metavar="FILE", help="record what the components send each other, in this file")
     parser.add_argument(
+        "--no-bridge",
+        action="store_true",
+        help="do not bridge MCP servers of the client and of proxies to an agent that takes none over ACP",
+    )
+    parser.add_argument(
         "-n", "--name", metavar="NAME", help="the name of this chain in errors (default: accord conduct)"
     )
     parser.set_defaults(takes_agent=True)
@@ -71,7 +76,8 @@ def run(options: argparse.Namespace) -> int:
     ended: list[Failure | None] = []
 
     async def serve() -> None:
-        ended.append(await conduct_standard_streams(targets, as_proxy=as_proxy, observer=trace))
+        bridge = not options.no_bridge
+        ended.append(await conduct_standard_streams(targets, as_proxy=as_proxy, observer=trace, bridge=bridge))
 
     try:
         run_until_the_end(serve(), name, uvloop=None)

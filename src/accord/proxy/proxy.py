@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from accord.arguments import check_callable, check_text, wrong_type
 from accord.proxy.filters import permission_filter, prompt_filter, update_filter
@@ -19,6 +19,12 @@ from accord.schema import v1, v2
 from accord.schema.base import Notification, Request
 from accord.transports.base import Transport
 from accord.transports.stdio import StdioTransport
+
+if TYPE_CHECKING:
+    from mcp.server import Server
+    from mcp.server.mcpserver import MCPServer
+
+    from accord.mcp.over_acp.tool_server import ToolServer
 
 MessageT = TypeVar("MessageT", bound="Request[Any] | Notification")
 FunctionT = TypeVar("FunctionT", bound="Callable[..., Any]")
@@ -46,7 +52,7 @@ class Proxy(Generic[StateT]):
         if state is not None and not isinstance(cast("object", state), type):
             raise wrong_type("Proxy(state=...)", "a class", state)
         self._info = v1.Implementation(name, version)
-        self._registered = Registered()
+        self._registered = Registered(name)
         self._state: Callable[[], Any] = dict if state is None else state
 
     def __repr__(self) -> str:
@@ -125,6 +131,29 @@ class Proxy(Generic[StateT]):
         """
         check_text("proxy.instructions()", text)
         Instructions(text).register(self._registered)
+
+    # MCP servers
+
+    def tools(self, function: FunctionT) -> FunctionT:
+        """Lend this function to the agent as a tool, in every session.
+
+            @proxy.tools
+            def search(query: str) -> list[str]:
+                "Search the notes."
+
+        The function's name, docstring and annotations become the tool's name, description and schema. It may be
+        `async`. All functions are the tools of one MCP server, which has the proxy's name. Needs the extra `mcp`.
+        """
+        check_callable("@proxy.tools", function)
+        self._registered.lent.add_function(function)
+        return function
+
+    def add_server(self, server: ToolServer | Server[Any] | MCPServer) -> None:
+        """Lend this MCP server to the agent, in every session: `accord.tools(...)`, or a server that you made.
+
+        An agent that takes no MCP servers over ACP reaches it over a bridge. Needs the extra `mcp`.
+        """
+        self._registered.lent.add_server(server)
 
     def _filter(self, side: Side, messages: tuple[Any, ...], function: Callable[..., Any], step: Step) -> None:
         for message in messages:
