@@ -22,7 +22,7 @@ from interop import acpx, recordings, table, toad
 from interop.frameworks import PACKAGES, python_with
 from interop.other_clients import OTHER_CLIENTS
 from interop.pairs import PAIRS, Pair
-from interop.peers import SDKS, built
+from interop.peers import SDKS, built, conductor
 from interop.results import Results
 
 
@@ -30,6 +30,7 @@ def build() -> None:
     for name, sdk in SDKS.items():
         if sdk.peer is not None:
             attempt(built, name)
+    attempt(conductor)
     for framework in PACKAGES:
         attempt(python_with, framework)
     attempt(acpx.installed)

@@ -87,6 +87,24 @@ RUST = _row(
     version="5.0.0",
 )
 
+CONDUCTOR = Peer(
+    name="interop-conductor",
+    package="agent-client-protocol-conductor",
+    version="5.0.0",
+    language="Rust",
+    agent=("{build}/target/release/conductor",),
+    client=("{build}/target/release/proxy",),
+    files={
+        "../interop/pins/conductor.toml": "Cargo.toml",
+        "../interop/proxies/rust_conductor.rs": "conductor.rs",
+        "../interop/proxies/rust_proxy.rs": "proxy.rs",
+    },
+    steps=(("cargo", "build", "--quiet", "--release"),),
+    tools=RUST.tools,
+    install=RUST.install,
+)
+"""The Rust SDK's conductor, and proxies that are written with it; optimized, because it is measured as well."""
+
 OURS = Sdk(
     "accord",
     "Accord",
@@ -147,6 +165,12 @@ def built(name: str) -> Built:
     peer = SDKS[name].peer
     assert peer is not None
     return had(peer)
+
+
+def conductor() -> tuple[str, str]:
+    """The programs of the Rust SDK's conductor and of its proxies; raises `Unavailable` like `built`."""
+    folder = had(CONDUCTOR).folder
+    return str(folder / "target/release/conductor"), str(folder / "target/release/proxy")
 
 
 def had(peer: Peer) -> Built:

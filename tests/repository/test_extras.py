@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 DISTRIBUTIONS = {"google-re2": "re2", "opentelemetry-api": "opentelemetry"}
 """Distributions whose package has another name."""
-PARTS = {"mcp_types": "mcp", "pydantic": "mcp", "anyio": "mcp"}
+PARTS = {"mcp_types": "mcp", "pydantic": "mcp", "anyio": "mcp", "uvicorn": "mcp"}
 """Packages that come with another one."""
 
 
@@ -43,7 +43,7 @@ def imported():
 
 def test_every_package_that_is_imported_belongs_to_an_extra():
     assert {PARTS.get(name, name) for name in imported()} <= set().union(*map(required, EXTRAS))
-    assert imported() - set(extras.PACKAGES) == {"pydantic", "anyio"}
+    assert imported() - set(extras.PACKAGES) == {"pydantic", "anyio", "uvicorn"}
 
 
 @pytest.mark.parametrize("extra", [extra for extra in EXTRAS if extra != "all"])

@@ -86,6 +86,7 @@ class HttpBridge:
         return Server(
             uvicorn.Config(
                 self._answer,
+                interface="asgi3",
                 http="h11",
                 ws="none",
                 lifespan="off",
