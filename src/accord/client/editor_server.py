@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from accord.engine.handlers import Handlers
 from accord.errors import RequestError
@@ -37,12 +37,12 @@ class EditorServer:
 
     def tool_server(self) -> ToolServer | None:
         """The MCP server; None if the client lends neither files nor terminals."""
-        offered = {
-            v1.ReadTextFileRequest: self.read_text_file,
-            v1.WriteTextFileRequest: self.write_text_file,
-            v1.CreateTerminalRequest: self.run_command,
-        }
-        functions: list[Callable[..., Any]] = [tool for request, tool in offered.items() if self._lends(request)]
+        offered: list[tuple[type[Request[Any]], Callable[..., Any]]] = [
+            (v1.ReadTextFileRequest, self.read_text_file),
+            (v1.WriteTextFileRequest, self.write_text_file),
+            (v1.CreateTerminalRequest, self.run_command),
+        ]
+        functions = [tool for request, tool in offered if self._lends(request)]
         return tools(*functions, name=NAME) if functions else None
 
     def belongs_to(self, session: ServedSession) -> None:
@@ -100,6 +100,6 @@ class EditorServer:
         _, handler = self._handlers.typed[request.__method__, True]
         try:
             answer: Any = handler(request)
-            return await answer if inspect.isawaitable(answer) else answer
+            return cast("ResultT", await answer if inspect.isawaitable(answer) else answer)
         except RequestError as error:
             raise ToolError(error.message) from None
