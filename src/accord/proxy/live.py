@@ -83,7 +83,7 @@ class LiveProxy:
         self.link.wrapped.intercept = functools.partial(self._arrived, "agent", self.link.wrapped)
         self.link.is_busy = self._is_busy
         self._was_busy = False
-        if not registered.is_empty:
+        if not registered.is_empty or self._lending is not None:
             self.board.on_answer = self._answer_arrived
 
     async def run(self) -> None:
@@ -118,7 +118,7 @@ class LiveProxy:
     def _arrived(self, side: Side, port: Port, request_id: RequestId | None, method: str, params: Raw | None) -> bool:
         if method == INITIALIZE and side == "client":
             self.version = version_in(params) or 1
-        if self.registered.is_empty:
+        if self.registered.is_empty and self._lending is None:
             return False
         is_request = request_id is not None
         if self._lending is not None:

@@ -66,8 +66,8 @@ class Registered:
 
     @property
     def is_empty(self) -> bool:
-        """Whether all messages pass unseen."""
-        return not self._entries and not self.lent.servers()
+        """Whether no function sees any message."""
+        return not self._entries
 
     def entry(self, side: Side, message: type[Request[Any] | Notification]) -> Entry:
         """The entry of a message from this side, made if there is none."""
