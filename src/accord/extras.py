@@ -20,6 +20,10 @@ PACKAGES: Mapping[str, str] = {
     "mcp_types": "mcp",
     "opentelemetry": "otel",
     "re2": "patterns",
+    "markdown_it": "cli",
+    "pygments": "cli",
+    "rich": "cli",
+    "textual": "cli",
     "uvloop": "uvloop",
 }
 """The packages that Accord imports, and the extra that installs each."""

@@ -14,7 +14,7 @@ from accord import extras
 
 ROOT = Path(__file__).parents[2]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-DISTRIBUTIONS = {"google-re2": "re2", "opentelemetry-api": "opentelemetry"}
+DISTRIBUTIONS = {"google-re2": "re2", "markdown-it-py": "markdown_it", "opentelemetry-api": "opentelemetry"}
 """Distributions whose package has another name."""
 PARTS = {"mcp_types": "mcp", "pydantic": "mcp", "anyio": "mcp"}
 """Packages that come with another one."""

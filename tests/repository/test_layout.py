@@ -95,8 +95,9 @@ accord.agent_file
 accord.configuration
 accord.connecting
 accord.proxy
-accord.opening
+accord.opening accord.extensions
 accord.sync
+accord.tui
 accord.demo
 accord.cli
 accord.__main__

@@ -23,6 +23,7 @@ COMMANDS: dict[str, CliCommand] = {
     "bridge": CliCommand.of_module(
         "accord.cli.bridge", "Make an agent behind a URL a local agent that speaks over standard input and output."
     ),
+    "chat": CliCommand.of_module("accord.cli.chat", "Talk to agents in a terminal client."),
     "completion": CliCommand.of_module(
         "accord.cli.complete", "Print the script that lets a shell complete accord's commands and options."
     ),
