@@ -62,9 +62,6 @@ class Look:
 class Block:
     """A part of the transcript."""
 
-    gap = True
-    """Whether a blank row stands before it."""
-
     def __init__(self) -> None:
         self.is_open: bool | None = None
         """Whether the user has opened or folded it; None for what is usual."""
@@ -72,6 +69,11 @@ class Block:
         """Whether the block cursor is on it."""
         self._strips: list[Strip] | None = None
         self._estimate = 1
+
+    @property
+    def gap(self) -> bool:
+        """Whether a blank row stands before it."""
+        return True
 
     @property
     def height(self) -> int:

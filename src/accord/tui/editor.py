@@ -38,6 +38,7 @@ class Editor(TextArea):
 
     def __init__(self, complete: Callable[[str], Completions], history: Sequence[str]) -> None:
         super().__init__(soft_wrap=True, compact=True, highlight_cursor_line=False, tab_behavior="focus")
+        self.cursor_blink = False  # a timer that draws while nothing happens
         self._complete = complete
         self.prompts = list(history)
         """Earlier prompts, the oldest first."""

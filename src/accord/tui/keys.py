@@ -76,7 +76,13 @@ def bindings(remapped: Mapping[str, str] | None = None) -> list[Binding]:
     """The bindings of the app; `remapped` gives an action other keys."""
     other = remapped or {}
     return [
-        Binding(other.get(key.action, key.key), key.action, key.does, show=False, priority=key.key != "escape")
+        Binding(
+            other.get(key.action, key.key),
+            key.action if "(" in key.action else f"do('{key.action}')",
+            key.does,
+            show=False,
+            priority=key.key != "escape",
+        )
         for key in KEYS
         if key.action
     ]

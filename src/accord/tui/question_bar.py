@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from textual import events
 from textual.message import Message
 
+from accord.printable import label
 from accord.tui.line_widget import Lines
 from accord.tui.questions import FormAsked, LinkAsked, PermissionAsked, Question
 from accord.tui.rows import Paragraph, Row, Span
@@ -60,6 +61,11 @@ class QuestionBar(Lines, can_focus=True):
         self._waiting = 0
         self._chosen = 0
         self._is_armed = False
+        self._is_passing = False
+        """Whether the user has begun to type a text: the keys up to the change of focus belong to it, too."""
+
+    def on_focus(self) -> None:
+        self._is_passing = False
 
     def set(self, questions: Sequence[Question], *, takes_keys: bool) -> None:
         """Show the first of these questions."""
@@ -90,8 +96,6 @@ class QuestionBar(Lines, can_focus=True):
         if isinstance(question, PermissionAsked):
             spans: list[Span] = []
             for number, (key, option) in enumerate(question.options):
-                from accord.printable import label
-
                 style = "chosen" if number == self._chosen else ""
                 spans += [(f" {key} ", f"accent {style}".strip()), (f"{label(option.name, 40)} ", style), ("  ", "")]
             return [*spans, ("r ", "accent"), ("reject and say why  ", "dim"), ("d ", "accent"), ("show all", "dim")]
@@ -106,11 +110,12 @@ class QuestionBar(Lines, can_focus=True):
         question = self.question
         if question is None or not self._is_armed or event.key in ("escape", "tab"):
             return
-        if self._answered(question, event):
+        if not self._is_passing and self._answered(question, event):
             event.stop()
             event.prevent_default()
         elif event.is_printable and event.character:
             event.stop()
+            self._is_passing = True
             self.post_message(self.Typed(event.character))
 
     def _answered(self, question: Question, event: events.Key) -> bool:

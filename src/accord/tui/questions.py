@@ -72,6 +72,11 @@ class PermissionAsked(Question):
         self.options = _keyed(question.options)
         """The options, each with the key that chooses it."""
 
+    @property
+    def _is_shown_above(self) -> bool:
+        """Whether the tool call stands in the conversation, with its changes."""
+        return self.question.session.tool_call(self.question.tool_call.id) is not None
+
     def choose(self, option: v1.PermissionOption) -> None:
         """Answer with this option."""
         self.answer(option, label(option.name, 100))
@@ -91,17 +96,18 @@ class PermissionAsked(Question):
             line = command if isinstance(command, str) else " ".join(command)
             lines = plain(line[:20_000], "accent", wrap="fold")
             shown += [it.under((("$ " if number == 0 else "  ", "dim"),)) for number, it in enumerate(lines)]
-        for diff in question.tool_call.diffs:
+        for diff in question.tool_call.diffs if most is None or not self._is_shown_above else ():
             changed = diff_lines(diff.old_text, diff.new_text)
             added, removed = counts(changed)
             name = label(shortened_path(diff.path, look.folder), 200)
-            shown.append(Paragraph([(name, "bold"), (f"  +{added}", "good"), (f"  -{removed}", "bad")]))
+            numbers = [(f"  +{added:,}", "good")] * bool(added) + [(f"  -{removed:,}", "bad")] * bool(removed)
+            shown.append(Paragraph([(name, "bold"), *numbers]))
             drawn = drawn_diff(changed, diff.path, look.width - 6)
             shown += drawn[:most]
             if most is not None and len(drawn) > most:
                 shown.append(Paragraph([(f"… {len(drawn) - most:,} more lines; d shows all", "dim")]))
         if command is None and not question.tool_call.diffs:
-            shown += [Paragraph([(label(str(place), 200), "dim")]) for place in question.tool_call.locations[:5]]
+            shown += [Paragraph([(label(shortened_path(place.path, look.folder), 200), "dim")]) for place in question.tool_call.locations[:5]]
         return shown
 
 
@@ -132,6 +138,11 @@ class LinkAsked(Question):
 
 class QuestionBlock(Block):
     """A question in its place in the conversation."""
+
+    @property
+    def gap(self) -> bool:
+        """Whether a blank row stands before it: an answered one belongs to what is above it."""
+        return self._question.said is None
 
     def __init__(self, question: Question) -> None:
         super().__init__()

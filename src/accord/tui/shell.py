@@ -127,7 +127,7 @@ class ChatShell(App[int]):
         if self.options.theme in self.available_themes:
             self.theme = self.options.theme or self.theme
         for action, key in self.options.keys.items():
-            self.bind(key, action)
+            self.bind(key, f"do('{action}')")
         self.theme_changed_signal.subscribe(self, lambda _: self._take_theme())
         self._take_theme()
         self.editor.focus()
@@ -271,6 +271,16 @@ class ChatShell(App[int]):
 
         self.work_on(work())
 
+    def action_do(self, name: str) -> None:
+        """Run what a key stands for. What waits for the user runs in a task: keys must reach the screen meanwhile."""
+        done = getattr(self, f"action_{name}")()
+        if inspect.isawaitable(done):
+            self.work_on(done)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Keep the keys of the chat from acting while another screen is in front."""
+        return not (action in ("do", "go_to") and len(self.screen_stack) > 1)
+
     async def ask_for(self, screen: Any) -> Any:
         """Show a screen, and wait for its result."""
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -278,7 +288,7 @@ class ChatShell(App[int]):
         return await answer
 
     async def choose_from(self, title: str, entries: list[Entry], given: str) -> Any:
-        """The value of the entry that the user gave by its value or name, or chooses from a list; None if they leave."""
+        """The value of the entry that the user named, or chooses from a list; None if they leave."""
         if not entries:
             raise ValueError(f"the agent offers no choice of a {title.lower()}")
         if not given:

@@ -21,6 +21,8 @@ from accord.tui.pictures import Picture, described
 from accord.tui.rows import Paragraph, Row, Span, all_rows, plain
 
 FOLDED_DIFF, FOLDED_TEXT, FOLDED_TERMINAL, FOLDED_FAILURE = 12, 3, 6, 8
+ASKED_DIFF = 40
+"""Rows of a diff that is not done yet: the user may be asked about it."""
 """Rows of each kind that a folded call shows."""
 OPEN_ROWS = 2_000
 """Rows of each kind that an open call shows."""
@@ -42,8 +44,6 @@ _BLANK: Row = (("     ", ""),)
 
 class ToolBlock(Block):
     """A tool call."""
-
-    gap = True
 
     def __init__(self, call: ToolCallState) -> None:
         super().__init__()
@@ -161,8 +161,9 @@ class ToolBlock(Block):
         spans: list[Span] = [(label(shortened_path(diff.path, look.folder), 200), "bold")]
         spans += [("  new file", "dim")] if diff.old_text is None else []
         spans += [(f"  +{added:,}", "good")] * bool(added) + [(f"  -{removed:,}", "bad")] * bool(removed)
+        most = FOLDED_DIFF if self._call.is_finished else ASKED_DIFF
         heading = Paragraph(spans, (("   ± " if not look.is_ascii else "   ~ ", "dim"),), _BLANK)
-        return [heading, *_part(drawn_diff(lines, diff.path, look.width - 5), OPEN_ROWS if is_open else FOLDED_DIFF)]
+        return [heading, *_part(drawn_diff(lines, diff.path, look.width - 5), OPEN_ROWS if is_open else most)]
 
 
 def drawn_diff(lines: Sequence[DiffLine], path: str, width: int) -> list[Paragraph]:
