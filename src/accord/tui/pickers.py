@@ -146,6 +146,7 @@ class FormScreen(ModalScreen[Any]):
                                   background: $surface; padding: 0 1; }
     FormScreen .about { color: $text-muted; }
     FormScreen .problem { color: $text-error; }
+    FormScreen Input { border: none; height: 1; background: $panel; padding: 0 1; }
     FormScreen SelectionList { height: auto; max-height: 8; border: none; padding: 0; }
     FormScreen Button { margin: 1 1 0 0; min-width: 12; }
     FormScreen Checkbox { border: none; padding: 0; }
@@ -176,12 +177,20 @@ class FormScreen(ModalScreen[Any]):
     def _widget(self, number: int, field: FormField, value: Any) -> Any:
         name = f"field-{number}"
         if isinstance(field.schema, v1.BooleanPropertySchema):
-            return Checkbox("yes", bool(value), id=name)
+            return Checkbox("yes" if value else "no", bool(value), id=name)
         if field.choices:
             chosen: list[Any] = cast("list[Any]", value) if isinstance(value, list) else [value]
             options = [(Text(label(it.title, 80)), it.const, it.const in chosen) for it in field.choices]
             return SelectionList[str](*options, id=name)
         return Input("" if value is None else str(value), id=name)
+
+    def on_mount(self) -> None:
+        if self._fields:
+            self.query_one("#field-0").focus()
+
+    def on_checkbox_changed(self, event: Checkbox.Changed) -> None:
+        """Say in words what the colour says."""
+        event.checkbox.label = "yes" if event.value else "no"
 
     def on_selection_list_selection_toggled(self, event: SelectionList.SelectionToggled[str]) -> None:
         """Keep one choice where only one is asked for."""

@@ -107,7 +107,10 @@ class PermissionAsked(Question):
             if most is not None and len(drawn) > most:
                 shown.append(Paragraph([(f"… {len(drawn) - most:,} more lines; d shows all", "dim")]))
         if command is None and not question.tool_call.diffs:
-            shown += [Paragraph([(label(shortened_path(place.path, look.folder), 200), "dim")]) for place in question.tool_call.locations[:5]]
+            shown += [
+                Paragraph([(label(shortened_path(place.path, look.folder), 200), "dim")])
+                for place in question.tool_call.locations[:5]
+            ]
         return shown
 
 

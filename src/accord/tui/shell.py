@@ -511,6 +511,24 @@ class ChatShell(App[int]):
         if event.key == "tab" and self.bar.question is not None:
             (self.editor if self.bar.has_focus else self.bar).focus()
             event.prevent_default()
+        elif transcript.cursor is not None and self.focused is None:
+            self._on_block_key(transcript, event)
+
+    def _on_block_key(self, transcript: Transcript, event: events.Key) -> None:
+        """A key while a block is chosen; a text goes into the editor."""
+        block = transcript.cursor
+        assert block is not None
+        if event.key in ("enter", "space"):
+            transcript.toggle_block(block)
+        elif event.key in ("up", "down"):
+            transcript.move_cursor(-1 if event.key == "up" else 1)
+        elif event.key == "y":
+            self.copy_to_clipboard(block.copied())
+            self.notify("Copied", timeout=2)
+        elif event.is_printable and event.character:
+            transcript.choose(None)
+            self.editor.focus()
+            self.editor.insert(event.character)
 
     # The end
 
