@@ -30,6 +30,8 @@ TAIL = 8_000
 """Characters of any other unfinished block; a longer one is cut at a line's end."""
 MOST_COLUMNS, MOST_ROWS = 30, 500
 """Of a table; a larger one is shown as it was written."""
+DEEPEST = 18
+"""Levels of blocks within blocks; the parser leaves out what is in deeper ones than twenty."""
 CELL = 60
 """Columns that a cell of a table takes at most."""
 
@@ -87,7 +89,7 @@ class GrowingMarkdown:
         if self._fence is not None:
             return self._in_fence(self._fence)
         window = self._source[self._place : self._place + 2 * TAIL]
-        blocks = list(_blocks(_parser().parse(window)))
+        blocks = _parsed(window)
         if not blocks:
             return False
         for block in blocks[:-1]:
@@ -117,7 +119,7 @@ class GrowingMarkdown:
 
     def _cut(self, window: str, end: int) -> bool:
         """Let what is before this place be final, although its block goes on."""
-        for block in _blocks(_parser().parse(window[:end])):
+        for block in _parsed(window[:end]):
             self._finish(_rendered(block))
         self._needs_gap = False
         self._place += end
@@ -200,6 +202,14 @@ def _code_text(line: str) -> str:
 
 def _code_line(spans: Sequence[Span]) -> Paragraph:
     return Paragraph([(text, f"code {style}".strip()) for text, style in spans], _CODE, _CODE, "fold", "code")
+
+
+def _parsed(text: str) -> list[Sequence[Token]]:
+    """The top-level blocks of a text. One that is nested too deeply is a block of plain text: the parser drops it."""
+    tokens = _parser().parse(text)
+    if any(token.level >= DEEPEST for token in tokens):
+        return [[Token("deep", "", 0, map=[0, text.count("\n")], content=text.rstrip("\n"))]]
+    return list(_blocks(tokens))
 
 
 def _blocks(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:

@@ -117,7 +117,7 @@ def _breaks(text: str, first: int, rest: int, *, by_words: bool) -> Iterator[tup
     for begin, end in pieces:
         word = text[begin:end]
         if used + cell_len(word.rstrip(" ")) > most and used:
-            yield start, begin
+            yield start, start + len(text[start:begin].rstrip(" "))
             most, start, used = rest, begin + len(word) - len(word.lstrip(" ")), 0
             word = word.lstrip(" ")
         place = max(begin, start)
