@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from accord.cli import lending, mcp_file, opening, protocol, target
 from accord.cli.endings import WrongUsage
+from accord.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from accord.tui.app import ChatOptions
@@ -129,11 +130,17 @@ def _known(options: argparse.Namespace) -> list[AgentChoice]:
 def _options(options: argparse.Namespace, folder: Path) -> ChatOptions:
     from accord.tui.app import ChatOptions
     from accord.tui.connection import ConnectionOptions
+    from accord.tui.settings import read_settings
 
     for setting in options.settings:
         if "=" not in setting:
             raise WrongUsage(f"--set must be KEY=VALUE, got {setting!r}")
+    try:
+        settings = read_settings()
+    except ConfigurationError as error:
+        raise WrongUsage(str(error)) from error
     connection = ConnectionOptions(
+        remembers=settings.remember,
         allow=options.allow or "ask",
         policy=lending.policy_of(options),
         versions=tuple(protocol.versions(options)),
@@ -149,7 +156,9 @@ def _options(options: argparse.Namespace, folder: Path) -> ChatOptions:
         config=dict(setting.split("=", 1) for setting in options.settings),
         servers=mcp_file.read(options.mcp, options.cwd) if options.mcp else (),
         connection=connection,
-        theme=options.theme,
+        theme=options.theme or settings.theme,
+        keys=settings.keys,
+        bell=settings.bell,
         is_ascii="utf" not in (sys.stdout.encoding or "").lower(),
         is_coloured=not os.environ.get("NO_COLOR"),
     )

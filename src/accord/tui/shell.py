@@ -65,6 +65,8 @@ class ChatOptions:
     theme: str | None = None
     keys: Mapping[str, str] = field(default_factory=dict[str, str])
     """Other keys, by the names of actions."""
+    bell: bool = True
+    """Whether the bell rings when an agent asks or ends a turn while the user looks elsewhere."""
     is_ascii: bool = False
     is_coloured: bool = True
     keeps: bool = True
@@ -402,7 +404,7 @@ class ChatShell(App[int]):
         bar.set(questions, takes_keys=takes or bar.has_focus)
         if is_new and takes and self.screen is self.screen_stack[0]:
             bar.focus()
-        if is_new and not self.app_focus:
+        if is_new and not self.app_focus and self.options.bell:
             self.bell()
         if not questions and bar.has_focus:
             editor.focus()
@@ -419,7 +421,7 @@ class ChatShell(App[int]):
     def _report_ends(self) -> None:
         """Ring the bell when a turn has ended and the user looks elsewhere."""
         busy = {one for one in self.conversations if one.is_busy}
-        if self._was_busy - busy and not self.app_focus:
+        if self._was_busy - busy and not self.app_focus and self.options.bell:
             self.bell()
         self._was_busy = busy
         for one in self.conversations:
