@@ -192,3 +192,21 @@ async def test_a_plan_is_one_line_and_opens_with_a_key(chat):
         await it.sees("▸ Read the code", "○ Write the tests")
         done.set()
         await it.idle()
+
+
+async def test_another_size_of_the_terminal_wraps_everything_again(chat):
+    agent, done = accord.Agent("works"), asyncio.Event()
+
+    @agent.on_prompt
+    async def reply(turn: accord.Turn) -> None:
+        await turn.say("many words that fill more than one row of a narrow terminal, and then some")
+        await done.wait()
+
+    async with chat(agent, size=(100, 30)) as it:
+        await it.send("go")
+        await it.sees("many words that fill more than one row of a narrow terminal, and then some")
+        await it.pilot.resize_terminal(50, 15)
+        await it.sees("many words that fill more than one row", "narrow terminal, and then some", "enter send")
+        assert max(map(len, it.screen().splitlines())) <= 50
+        assert len(it.screen().splitlines()) == 15
+        done.set()

@@ -56,7 +56,7 @@ class Palette:
             "added": self._style(None, colour("success-muted", "#143d24")),
             "removed": self._style(None, colour("error-muted", "#4a1a22")),
             "word": Style(bold=True, underline=True),
-            "chosen": self._style(colour("button-color-foreground", "#000000"), accent, bold=True),
+            "chosen": self._style(self._background, accent, bold=True),
         }
         self.is_coloured = is_coloured
         self.base = self._style(colour("foreground", "#e0e0e0"), self._background)
