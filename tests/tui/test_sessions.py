@@ -242,8 +242,7 @@ async def test_a_login_is_asked_for_and_the_prompt_goes_on_after_it(chat):
     async def reply(turn: accord.Turn) -> None:
         await turn.say("welcome")
 
-    async with chat(agent, opens=False) as it:
-        await it.send("hello")
+    async with chat(agent, opens=False, prompt="hello") as it:
         await it.sees("Log in to", "A token")
         await it.press("enter")
         await it.sees("welcome")

@@ -6,6 +6,7 @@ import zlib
 
 import accord
 from accord import v1
+from accord.tui.connection import ConnectionOptions
 from tests.waiting import eventually
 
 
@@ -165,3 +166,14 @@ async def test_a_block_can_be_folded_with_a_click(chat):
         await it.pilot.click(offset=(6, row))
         await it.sees("alpha")
         await eventually(lambda: "beta" in it.screen())
+
+
+async def test_a_change_of_an_agent_of_version_2_shows_its_files_and_lines(chat):
+    async def work(turn):
+        async with turn.tool("Edit", kind="edit") as tool:
+            await tool.diff("a.txt", "one\ntwo\n", "one\n2\n")
+
+    async with chat(working(work), connection=ConnectionOptions(versions=(2, 1))) as it:
+        await it.send("go")
+        await it.sees("done", "a.txt", "-two", "+2")
+        assert it.front.connection.remote.version == 2

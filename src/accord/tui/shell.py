@@ -40,6 +40,8 @@ from accord.tui.transcript import Transcript
 
 LISTED = 2_000
 """Sessions of an agent that are listed."""
+SAVE = 1.0
+"""Seconds after an edit until drafts are kept on disk."""
 BARS = 0.1
 """Seconds between two looks at the lines around the conversation."""
 
@@ -103,6 +105,7 @@ class ChatShell(App[int]):
         self._paths: dict[Path, FileList] = {}
         self._bars: Timer | None = None
         self._second: Timer | None = None
+        self._saving: Timer | None = None
         self.quit_asked = False
         """Whether the user has pressed the key that quits once."""
         self._works: set[asyncio.Task[Any]] = set()
@@ -469,8 +472,21 @@ class ChatShell(App[int]):
         self.quit_asked = False
         if self.front is not None:
             self.front.draft = self.editor.text
+        if self.options.keeps and self._saving is None:
+            self._saving = self.set_timer(SAVE, self._save_drafts)
         if self.bar.question is not None:
             self.mark()
+
+    def _save_drafts(self) -> None:
+        """Keep what is written, so that it outlives a crash."""
+        self._saving = None
+        drafts = [(self.place_of(one), one.draft) for one in self.conversations]
+
+        def save() -> None:
+            for place, text in drafts:
+                keeping.keep_draft(place, text)
+
+        self.work_on(asyncio.to_thread(save))
 
     @on(Editor.Submitted)
     def _on_submitted(self, event: Editor.Submitted) -> None:

@@ -11,6 +11,7 @@ from textual.strip import Strip
 
 from accord.printable import label
 from accord.schema import v1
+from accord.schema.base import Unknown
 from accord.services.permissions.subject import command_of
 from accord.state import Entry, ToolCallState
 from accord.tui.ansi import last_lines, output_lines
@@ -39,6 +40,7 @@ _SIGNS = {
 }
 _QUIET = ("read", "search", "fetch", "think")
 """Kinds of tools whose output is only shown on demand."""
+_PATCH_HEADERS = ("diff --git ", "index ", "--- ", "+++ ", "new file mode ", "deleted file mode ")
 _BLANK: Row = (("     ", ""),)
 
 
@@ -99,8 +101,10 @@ class ToolBlock(Block):
                     pass
                 case v1.Content(content=content):
                     shown.append(Paragraph([(described(content), "dim")]).under(_BLANK))
-                case _:
-                    shown.append(Paragraph([(label(f"[{type(part).__name__}]", 60), "dim")]).under(_BLANK))
+                case Unknown(tag=tag):
+                    shown.append(Paragraph([(f"[content of an unknown type: {label(tag, 60)}]", "dim")]).under(_BLANK))
+                case _:  # a diff of version 2, whose classes are loaded with its first update
+                    shown += _patch(part, look, OPEN_ROWS if is_open else FOLDED_DIFF)
         return shown
 
     def _heading(self, look: Look, *, is_open: bool) -> Paragraph:
@@ -191,6 +195,18 @@ def _part(lines: Sequence[Paragraph], most: int) -> list[Paragraph]:
     if more > 0:
         shown.append(Paragraph([(f"… {more:,} more lines", "dim")]).under(_BLANK))
     return shown
+
+
+def _patch(diff: Any, look: Look, most: int) -> list[Paragraph]:
+    """A diff of version 2: what happened to each file, and the lines of its patch."""
+    first: Row = (("   ~ " if look.is_ascii else "   ± ", "dim"),)
+    shown = [Paragraph([(label(line, 300), "bold")], first, _BLANK) for line in diff.summary[:most]]
+    if diff.patch is None:
+        return shown
+    lines = [line for line in diff.patch.text[: most * 2_000].split("\n") if not line.startswith(_PATCH_HEADERS)]
+    fills = {"+": "added", "-": "removed"}
+    text = "\n".join(lines).rstrip("\n")
+    return [*shown, *_part([it._replace(fill=fills.get(it.text[:1], "")) for it in plain(text, wrap="fold")], most)]
 
 
 def _terminal(terminal: ShownTerminal | None, *, is_open: bool) -> list[Paragraph]:
