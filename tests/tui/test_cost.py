@@ -87,7 +87,7 @@ def parsed_characters(monkeypatch, chunk, count):
 def test_the_work_for_a_chunk_does_not_grow_with_the_message(monkeypatch):
     for chunk in ("A paragraph.\n\n", "- an item of a list\n", "    code = 1\n", "one long line without an end "):
         with monkeypatch.context() as patched:
-            half = parsed_characters(patched, chunk, 1_000)
+            half = parsed_characters(patched, chunk, 400)
         with monkeypatch.context() as patched:
-            whole = parsed_characters(patched, chunk, 2_000)
+            whole = parsed_characters(patched, chunk, 800)
         assert whole < 2.6 * half + 20_000, chunk
