@@ -4,6 +4,7 @@
 #   make test-links   what passes between two sides, over every link: memory, stdio, WebSocket, HTTP/1.1 and HTTP/2
 #   make check     formatting, lint and types
 #   make interop   the same protocol with other people's implementations (Node, Go, Rust where they are installed)
+#   make interop-rust     Rust's conductor and its examples of version 2 (ten minutes to build, once)
 #   make interop-agents   real agents, with a model that is made of rules and no network
 #   make bench     ours against the other SDKs
 #   make load      a thousand connections to one server: what they weigh, how long answers take, whether all arrives
@@ -13,10 +14,10 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-JOBS ?= 2
+JOBS ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-links check interop interop-agents bench load attack torture clean
+.PHONY: help demo test test-links check interop interop-rust interop-agents bench load attack torture clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -52,6 +53,10 @@ check: $(VENV)/.check
 interop: $(VENV)/.test
 	-@$(BIN)/python -m interop build
 	$(BIN)/python -m pytest -n $(JOBS) -m interop -rs
+
+interop-rust: $(VENV)/.test
+	-@$(BIN)/python -m interop build-rust
+	$(BIN)/python -m pytest -m rust -rs
 
 interop-agents: $(VENV)/.test
 	$(BIN)/python -m pytest -m agents -rs

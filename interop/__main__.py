@@ -1,6 +1,7 @@
 """Builds the programs of the suite, or runs it and writes down how it went.
 
 python -m interop build              every SDK's client and agent where its tools are, frameworks, acpx and Toad
+python -m interop build-rust         Rust's conductor and its examples of version 2
 python -m interop record [--agents]  every pair, acpx and Toad (and real agents), into `results.json` and the page
 python -m interop record WORD ...    only pairs and clients with one of these names, such as `go`, `demo` or `toad`;
                                      with --agents, real agents of this name too
@@ -22,7 +23,7 @@ from interop import acpx, recordings, table, toad
 from interop.frameworks import PACKAGES, python_with
 from interop.other_clients import OTHER_CLIENTS
 from interop.pairs import PAIRS, Pair
-from interop.peers import SDKS, built
+from interop.peers import RUST_V2, SDKS, built, conductor, had
 from interop.results import Results
 
 
@@ -36,7 +37,12 @@ def build() -> None:
     attempt(toad.installed)
 
 
-def attempt(make: Callable[..., object], *arguments: str) -> None:
+def build_rust() -> None:
+    attempt(conductor)
+    attempt(had, RUST_V2)
+
+
+def attempt(make: Callable[..., object], *arguments: object) -> None:
     try:
         make(*arguments)
     except Unavailable as missing:
@@ -109,13 +115,15 @@ def say(line: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m interop", description=__doc__)
-    parser.add_argument("what", choices=["build", "record"])
+    parser.add_argument("what", choices=["build", "build-rust", "record"])
     parser.add_argument("chosen", nargs="*", metavar="WORD", help="only those with one of these in their name")
     parser.add_argument("--only", metavar="WHAT", help="only this behaviour, or what is shown by these words")
     parser.add_argument("--agents", action="store_true", help="real agents too")
     options = parser.parse_args()
     if options.what == "build":
         build()
+    elif options.what == "build-rust":
+        build_rust()
     else:
         record(options.chosen, options.only, with_agents=options.agents)
 

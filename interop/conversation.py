@@ -16,35 +16,44 @@ from interop.model.server import ModelServer
 from interop.real_agents import RealAgent, command, environment, repository
 
 PARTS = ("initialize", "new", "text", "permission", "edit", "cancel", "load", "resume", "end")
+PARTS_OF_VERSION_2 = ("version", "held")
 TURN_SECONDS = 90.0
 GONE_SECONDS = 10.0
 MARK = "ACCORD_INTEROP"
 PASSED, NOT_OFFERED = "passed", "not offered"
 
 
-async def converse(agent: RealAgent, model: ModelServer, folder: Path) -> dict[str, str]:
+async def converse(agent: RealAgent, model: ModelServer, folder: Path, version: int = 1) -> dict[str, str]:
     """Take an agent through the whole conversation, in this empty folder, where the traces stay."""
     home, work = folder / "home", repository(folder / "work")
     home.mkdir()
     mark = uuid.uuid4().hex
     variables = {**environment(agent, model.url, home), MARK: mark}
-    talk = Conversation(command(agent, home), agent, work, variables)
+    talk = Conversation(command(agent, home), agent, work, variables, version)
     await talk.first_run()
     if talk.session_id:
         await talk.second_run()
         await talk.third_run()
     talk.parts["end"] = await nothing_left(mark)
-    return {part: talk.parts.get(part, "not reached") for part in PARTS}
+    return {part: talk.parts.get(part, "not reached") for part in parts_of(version)}
+
+
+def parts_of(version: int) -> tuple[str, ...]:
+    """The parts of a conversation in this version of the protocol."""
+    return PARTS if version == 1 else (*PARTS, *PARTS_OF_VERSION_2)
 
 
 class Conversation:
     """Three runs of one agent: everything that a turn can hold, then what is still there after a restart."""
 
-    def __init__(self, command: list[str], agent: RealAgent, work: Path, variables: Mapping[str, str]) -> None:
+    def __init__(
+        self, command: list[str], agent: RealAgent, work: Path, variables: Mapping[str, str], version: int
+    ) -> None:
         self.command = command
         self.agent = agent
         self.work = work
         self.variables = variables
+        self.version = version
         self.parts: dict[str, str] = {}
         self.asked: list[str] = []
         self.session_id = ""
@@ -79,6 +88,7 @@ class Conversation:
             env=self.variables,
             inherit=False,
             timeout=TURN_SECONDS,
+            versions=(self.version,),
             trace=self.work.parent / f"trace{self.runs}.jsonl",
         ) as remote:
             self.runs += 1
@@ -90,9 +100,12 @@ class Conversation:
         async with self.part("initialize"), self.connect() as remote, self.part("new"):
             session = await remote.new_session(self.work)
             self.session_id, self.begun = session.id, minute()
+            if self.version == 2:
+                self.parts["version"] = PASSED if remote.version == 2 else f"the agent speaks version {remote.version}"
             if self.agent.mode:
                 await session.set_mode(self.agent.mode)
-            for turn in (self.text, self.edit, self.permission, self.cancel):
+            turns = [self.text, self.edit, self.permission, self.cancel]
+            for turn in turns if self.version == 1 else [*turns, self.held]:
                 async with self.part(turn.__name__):
                     await turn(session)
 
@@ -119,6 +132,17 @@ class Conversation:
                 break
         outcome = await reply.cancel()
         assert outcome.stop_reason == "cancelled", outcome.stop_reason
+
+    async def held(self, session: accord.RemoteSession) -> None:
+        """A prompt that comes while the agent works waits, or becomes part of that work."""
+        first, second = session.prompt("Say hello."), session.prompt("Say hello once more.")
+        for reply in (first, second):
+            outcome = await reply
+            assert outcome.stop_reason == "end_turn", outcome
+            assert SENTENCE in outcome.text, outcome.text
+        await session.idle()
+        said = [message.text for message in session.state.messages if message.speaker == "user"]
+        assert said[-2:] == ["Say hello.", "Say hello once more."], said
 
     async def second_run(self) -> None:
         if self.agent.loads_in_another_minute and minute() == self.begun:
@@ -202,7 +226,8 @@ async def main(names: list[str]) -> None:
     for name in names or list(AGENTS):
         with ModelServer() as model:
             folder = Path(tempfile.mkdtemp(prefix=name))
-            print(name, folder, await converse(AGENTS[name], model, folder), *model.notes, sep="\n   ", flush=True)
+            parts = await converse(AGENTS[name], model, folder)
+            print(name, folder, parts, *model.notes, sep="\n   ", flush=True)
 
 
 if __name__ == "__main__":

@@ -87,6 +87,53 @@ RUST = _row(
     version="5.0.0",
 )
 
+_RUST_EXAMPLES = ("simple_agent_v2", "v2_one_shot_client", "v2_session_coordination")
+
+RUST_V2 = Peer(
+    name="interop-rust-v2",
+    package=bench.RUST.package,
+    version=RUST.version,
+    language=bench.RUST.language,
+    agent=("{build}/bin/simple_agent_v2",),
+    client=("{build}/bin/v2_one_shot_client",),
+    files={},
+    steps=(
+        (
+            "cargo",
+            "install",
+            bench.RUST.package,
+            f"--version={RUST.version}",
+            *(f"--example={name}" for name in _RUST_EXAMPLES),
+            "--features=stdio,process,unstable_protocol_v2",
+            "--locked",
+            "--debug",
+            "--force",
+            "--root=.",
+        ),
+    ),
+    tools=bench.RUST.tools,
+    install=bench.RUST.install,
+)
+"""The examples of version 2 that its package ships: an agent and two clients."""
+
+CONDUCTOR = Peer(
+    name="interop-conductor",
+    package="agent-client-protocol-conductor",
+    version="5.0.0",
+    language="Rust",
+    agent=("{build}/target/release/conductor",),
+    client=("{build}/target/release/proxy",),
+    files={
+        "../interop/pins/conductor.toml": "Cargo.toml",
+        "../interop/proxies/rust_conductor.rs": "conductor.rs",
+        "../interop/proxies/rust_proxy.rs": "proxy.rs",
+    },
+    steps=(("cargo", "build", "--quiet", "--release"),),
+    tools=RUST.tools,
+    install=RUST.install,
+)
+"""The Rust SDK's conductor, and proxies that are written with it; optimized, because it is measured as well."""
+
 OURS = Sdk(
     "accord",
     "Accord",
@@ -147,6 +194,12 @@ def built(name: str) -> Built:
     peer = SDKS[name].peer
     assert peer is not None
     return had(peer)
+
+
+def conductor() -> tuple[str, str]:
+    """The programs of the Rust SDK's conductor and of its proxies; raises `Unavailable` like `built`."""
+    folder = had(CONDUCTOR).folder
+    return str(folder / "target/release/conductor"), str(folder / "target/release/proxy")
 
 
 def had(peer: Peer) -> Built:

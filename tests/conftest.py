@@ -5,6 +5,7 @@ pytest -m attack --seconds 300      attacks on a server, a client and a store fo
 pytest --seeds 20000                many more random programs
 pytest --seed 4711                  this one again
 pytest -m interop                   with other people's implementations
+pytest -m rust                      with what Rust offers beside its SDK, which takes ten minutes to build
 pytest -m links                     the interaction suite over every link: WebSocket, HTTP/1.1 and HTTP/2 as well
 pytest -m agents                    with real agents and a model that is made of rules
 """
@@ -33,13 +34,15 @@ os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [ROOT, os.environ.get("P
 # Commands read what the user has set and remember what they did: tests have folders of their own for both.
 OWN = tempfile.mkdtemp(prefix="accord-tests-")
 atexit.register(shutil.rmtree, OWN, ignore_errors=True)
-os.environ |= {"XDG_CONFIG_HOME": f"{OWN}/config", "XDG_STATE_HOME": f"{OWN}/state"}
+os.environ |= {"XDG_CONFIG_HOME": f"{OWN}/config", "XDG_STATE_HOME": f"{OWN}/state", "XDG_DATA_HOME": f"{OWN}/data"}
+os.environ["ACCORD_REGISTRY"] = "off"
 os.environ.pop("ACCORD_CONFIG", None)
 
 ON_REQUEST = (
     "agents",
     "interop",
     "links",
+    "rust",
 )
 """What runs only when its marker is asked for."""
 
@@ -68,6 +71,7 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "attack: attacks while honest peers work, for --seconds")
     config.addinivalue_line("markers", "agents: real agents, installed on demand; only with -m agents")
     config.addinivalue_line("markers", "links: over WebSocket and HTTP, and every case; only with -m links")
+    config.addinivalue_line("markers", "rust: with Rust's conductor and its examples; only with -m rust")
     config.addinivalue_line("markers", "interop: with other people's implementations; only with -m interop")
 
 

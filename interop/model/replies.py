@@ -12,6 +12,7 @@ from typing import Any
 
 SENTENCE = "Hello from a model that is made of rules."
 AFTERWARDS = "The file is written."
+CALLED = "The tool has answered."
 CONTENT = "Written by a model that is made of rules.\n"
 TICKS, TICK_SECONDS = 1200, 0.05
 
@@ -49,16 +50,23 @@ class Asked:
     answered: bool = False
     """A tool has answered since the user's last words."""
     freeform: set[str] = field(default_factory=set[str])
+    namespaces: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
+    """Tools that have a name of two parts: the name of their server, and theirs."""
 
     def said(self, text: str) -> None:
-        if "EDIT " in text or "STREAM" in text or not self.text or not text.lstrip().startswith("<"):
+        if "EDIT " in text or "TOOL " in text or "STREAM" in text or not self.text or not text.lstrip().startswith("<"):
             self.text, self.answered = text, False
 
 
 def reply(asked: Asked) -> Iterator[Piece]:
     """What the model says."""
     wanted = re.search(r"EDIT (\S+)", asked.text)
-    if wanted and not asked.answered and (call := writing(asked, wanted[1])):
+    named = re.search(r"TOOL (\w+)", asked.text)
+    if named and not asked.answered and (found := offered(asked, named[1])):
+        yield ToolCall(found, {"left": 2, "right": 3})
+    elif named and asked.answered:
+        yield from words(CALLED)
+    elif wanted and not asked.answered and (call := writing(asked, wanted[1])):
         yield call
     elif wanted and asked.answered:
         yield from words(AFTERWARDS)
@@ -68,6 +76,11 @@ def reply(asked: Asked) -> Iterator[Piece]:
             yield Words(f"tick {number} ")
     else:
         yield from words(SENTENCE)
+
+
+def offered(asked: Asked, name: str) -> str | None:
+    """What the agent calls this tool: it puts the name of the tool's server before it."""
+    return next((it for it in asked.tools if it == name or it.endswith(f"_{name}")), None)
 
 
 def words(text: str) -> Iterator[Piece]:

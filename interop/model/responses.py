@@ -11,7 +11,12 @@ from interop.model.replies import Asked, Json, Piece, ToolCall, event, fresh, te
 def asked_of(body: Json) -> Asked:
     asked = Asked()
     for tool in body.get("tools", []):
-        if "name" in tool:
+        if tool["type"] == "namespace":  # the tools of one MCP server
+            for inner in tool["tools"]:
+                full = f"{tool['name']}__{inner['name']}"
+                asked.tools[full] = inner.get("parameters", {})
+                asked.namespaces[full] = (tool["name"], inner["name"])
+        elif "name" in tool:
             asked.tools[tool["name"]] = tool.get("parameters", {})
             asked.freeform |= {tool["name"]} if tool["type"] == "custom" else set()
     said = body["input"]
@@ -38,7 +43,7 @@ def stream(body: Json, pieces: Iterable[Piece]) -> Iterator[str]:
     text = ""
     for piece in pieces:
         if isinstance(piece, ToolCall):
-            output.append(call(piece, freeform=piece.name in asked.freeform))
+            output.append(call(piece, asked))
             yield event("response.output_item.added", {"output_index": 0, "item": output[-1]})
             yield event("response.output_item.done", {"output_index": 0, "item": output[-1]})
             continue
@@ -56,8 +61,11 @@ def stream(body: Json, pieces: Iterable[Piece]) -> Iterator[str]:
     yield event("response.completed", {"response": {**head, "status": "completed", "output": output, "usage": usage}})
 
 
-def call(piece: ToolCall, *, freeform: bool) -> Json:
-    head = {"id": fresh("item"), "call_id": fresh("call"), "name": piece.name, "status": "completed"}
-    if freeform:
+def call(piece: ToolCall, asked: Asked) -> Json:
+    space, name = asked.namespaces.get(piece.name, (None, piece.name))
+    head = {"id": fresh("item"), "call_id": fresh("call"), "name": name, "status": "completed"}
+    if space is not None:
+        head["namespace"] = space
+    if piece.name in asked.freeform:
         return {**head, "type": "custom_tool_call", "input": piece.freeform or ""}
     return {**head, "type": "function_call", "arguments": json.dumps(piece.arguments)}

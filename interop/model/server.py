@@ -68,12 +68,13 @@ class Handler(BaseHTTPRequestHandler):
         for api in APIS:
             if api.path.search(path):
                 asked = api.asked(body)
+                self.model.bodies.append(body)
                 self.model.note(path, asked)
                 self.model.asked.append((named(path, body), asked.text))
                 if api.streams(path, body):
-                    self.answer_stream(api.stream(body, reply(asked)))
+                    self.answer_stream(api.stream(body, self.model.reply(asked)))
                 else:
-                    self.answer(200, api.whole(body, reply(asked)))
+                    self.answer(200, api.whole(body, self.model.reply(asked)))
                 return
         self.answer_small(body)
 
@@ -125,9 +126,13 @@ class ModelServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, log: str | None = None) -> None:
+    def __init__(self, log: str | None = None, reply: Callable[[Asked], Iterable[Piece]] = reply) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.log = log
+        self.reply = reply
+        """What the model says."""
+        self.bodies: list[Json] = []
+        """The body of each request, as it came."""
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
         self.notes: list[str] = []
         self.asked: list[tuple[str, str]] = []

@@ -84,6 +84,7 @@ if TYPE_CHECKING:
     from accord.spans import Spans as Spans
     from accord.store.base import Store as Store
     from accord.store.memory import MemoryStore as MemoryStore
+    from accord.store.postgres.store import PostgresStore as PostgresStore
     from accord.store.sqlite import SqliteStore as SqliteStore
     from accord.sync.asking import ask as ask
     from accord.trace import TraceEvent as TraceEvent, TraceFile as TraceFile
@@ -157,6 +158,7 @@ _HOMES = {
     "Service": "services.service",
     "Session": "agent.session",
     "Spans": "spans",
+    "PostgresStore": "store.postgres.store",
     "SqliteStore": "store.sqlite",
     "Statistics": "engine.limits",
     "OpenDocument": "client.open_document",

@@ -39,7 +39,8 @@ SCHEMES = ("http://", "https://", "ws://", "wss://")
 """What tells a URL from a command."""
 
 Where: TypeAlias = "Sequence[str] | Agent | Target"
-"""A command, a URL, or an Agent in memory. A string that is no URL is split as a shell would, and never run by one."""
+"""A command, an agent's name, a URL, or an Agent in memory. A string that is neither a name nor a URL is split as a
+shell would, and never run by one."""
 
 
 @connection_block
@@ -69,6 +70,8 @@ async def connect(
             print((await session.prompt("What is in here?")).text)
 
     `target` is a command (a list, or a string that is split like a shell would), a URL, or an `Agent` of this program.
+    A string of one word is first looked up as the name of an agent, as `accord run -a` does: one of `accord agents`, or
+    an installed one of the registry, such as "gemini" or "registry:gemini". A list is always a command.
     A command is started in `cwd`, with our environment changed by `env`; `inherit` says what it gets of ours (all,
     nothing, or these names). To a URL, `headers` are sent, and `token` as a bearer token. `timeout` is for its start.
     `versions` are the versions of the protocol that may be spoken, of which the agent chooses: (1,), (2, 1) or (2,).
@@ -111,12 +114,19 @@ def target_of(
     headers: Mapping[str, str] | None = None,
     on_stderr: Callable[[str], object] | None = None,
 ) -> Target:
-    """The target that `where` names; raises AccordError if its command cannot be split."""
+    """The target that `where` names; raises AccordError if its command cannot be split or its name means no agent."""
     if isinstance(where, Target):
         return where
     if isinstance(where, str):
         if where.startswith(SCHEMES):
             return UrlTarget(where, token=token, headers=headers)
+        from accord.configuration.named_target import named_target  # most connections name no agent
+
+        named = named_target(
+            where, cwd=cwd, env=env, inherit=inherit, token=token, headers=headers, on_stderr=on_stderr
+        )
+        if named is not None:
+            return named
         try:
             where = shlex.split(where, posix=os.name == "posix")
         except ValueError as error:

@@ -124,6 +124,8 @@ class PeerError(AccordError):
         """What else the other side said about it; None if nothing."""
         self.stderr = ""
         """The end of what the agent's process had written to stderr; empty if nothing was captured."""
+        self.outcome: Any = None
+        """The `Outcome` of the turn that failed with this error, with what it had said and done; None for any other."""
         self._said_by = said_by
 
     def may_be_told(self, peer: object) -> bool:

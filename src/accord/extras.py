@@ -15,11 +15,20 @@ from accord.errors import AccordError
 
 PACKAGES: Mapping[str, str] = {
     "h2": "http",
+    "httptools": "http",
     "websockets": "http",
     "mcp": "mcp",
     "mcp_types": "mcp",
     "opentelemetry": "otel",
+    "anthropic": "agent",
+    "openai": "agent",
+    "keyring": "agent",
+    "asyncpg": "postgres",
     "re2": "patterns",
+    "markdown_it": "cli",
+    "pygments": "cli",
+    "rich": "cli",
+    "textual": "cli",
     "uvloop": "uvloop",
 }
 """The packages that Accord imports, and the extra that installs each."""

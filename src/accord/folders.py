@@ -38,3 +38,15 @@ def state_folder() -> Path:
         return Path(os.environ.get("LOCALAPPDATA") or Path.home()) / "accord"
     given = os.environ.get("XDG_STATE_HOME", "")
     return (Path(given) if given.startswith("/") else Path.home() / ".local" / "state") / "accord"
+
+
+def cache_folder() -> Path:
+    """The folder for what can be fetched again: below XDG_CACHE_HOME if it is set, else the platform's default."""
+    given = os.environ.get("XDG_CACHE_HOME", "")
+    if given and Path(given).is_absolute():  # XDG Base Directory: relative paths are ignored
+        return Path(given) / "accord"
+    if sys.platform == "win32":
+        return data_folder() / "cache"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "accord"
+    return Path.home() / ".cache" / "accord"

@@ -21,6 +21,7 @@ import msgspec
 from accord.extras import missing_extra
 from accord.masking import mask_urls
 from accord.printable import CUT
+from accord.trace import genai
 
 LONGEST_TEXT = 1_000
 """Characters of an error's text that a span records."""
@@ -78,17 +79,19 @@ class Spans:
             context=self._propagate.extract(carrier),
             kind=self._trace.SpanKind.SERVER,
             attributes=_attributes(request, role),
-        ):
-            return await result
+        ) as span:
+            answer = await result
+            span.set_attributes(_attributes_of_answer(answer))
+            return answer
 
     @contextlib.contextmanager
-    def _current(self, name: str, **described: Any) -> Generator[None]:
+    def _current(self, name: str, **described: Any) -> Generator[Any]:
         """A span around what happens here; it records how that failed."""
         with self._tracer.start_as_current_span(
             name, record_exception=False, set_status_on_exception=False, **described
         ) as span:
             try:
-                yield
+                yield span
             except Exception as error:
                 self._record(span, error)
                 raise
@@ -118,5 +121,18 @@ def _shown(error: BaseException) -> str:
 def _attributes(request: Any, role: str) -> dict[str, str]:
     attributes = {"rpc.system": "jsonrpc", "rpc.method": request.__method__, "accord.role": role}
     if (session_id := getattr(request, "session_id", None)) is not None:
-        attributes["accord.session"] = session_id
+        attributes |= {"accord.session": session_id, genai.CONVERSATION: session_id}
+    if request.__method__ == "session/prompt":
+        attributes[genai.OPERATION] = genai.INVOKE_AGENT
     return attributes
+
+
+def _attributes_of_answer(answer: Any) -> dict[str, str | int]:
+    """How a turn ended and what it used, as far as the answer says so."""
+    usage = getattr(answer, "usage", None)
+    known = {
+        genai.STOP_REASON: getattr(answer, "stop_reason", None),
+        genai.INPUT_TOKENS: getattr(usage, "input_tokens", None),
+        genai.OUTPUT_TOKENS: getattr(usage, "output_tokens", None),
+    }
+    return {name: value for name, value in known.items() if isinstance(value, str | int)}

@@ -26,7 +26,7 @@ def offered(user, *words):
 def test_commands_and_their_commands_are_offered(user):
     assert offered(user, "se") == ["serve", "sessions"]
     assert offered(user, "--debug", "ru") == ["run"]
-    assert offered(user, "agents", "") == ["list", "add", "remove", "default", "trust"]
+    assert offered(user, "agents", "")[:6] == ["list", "add", "remove", "default", "trust", "search"]
     assert offered(user, "help", "inf") == ["info"]
 
 
@@ -113,9 +113,9 @@ def test_a_shell_completes_commands_options_and_agents(user, name):
     try:
         shell.types(SETUP[name] + "\r")
         shell.shows(f"\n{READY}")
-        shell.types("accord ag\t")
-        shell.shows(f"{READY}accord agents ")
-        shell.types("remove re\t")
+        shell.types("accord agents remo\t")
+        shell.shows(f"{READY}accord agents remove ")
+        shell.types("re\t")
         shell.shows(f"{READY}accord agents remove reviewer")
         shell.types("\x15accord run Hi --al\t")
         shell.shows(f"{READY}accord run Hi --allow ")

@@ -1,7 +1,8 @@
 """Fifty sessions with an agent in a process of its own, and something goes wrong: afterwards nothing is left.
 
-Each round has a seed, which says what the sessions do and what goes wrong. When exactly it goes wrong is up to the
-machine, so a round that failed may need a few more tries to fail again: `--seed N` repeats it for `--seconds`.
+Each round has a seed, which says which version is spoken, what the sessions do and what goes wrong. When exactly it
+goes wrong is up to the machine, so a round that failed may need a few more tries to fail again: `--seed N` repeats it
+for `--seconds`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from pathlib import Path
 import pytest
 
 import accord
-from accord import v1
+from accord.schema import v1, v2
 from accord.transports.process import ProcessTransport
 
 AGENT = Path(__file__).with_name("torture_agent.py")
@@ -74,6 +75,8 @@ class Client:
 
     def __init__(self, seed):
         self.chance = random.Random(seed)
+        self.version = self.chance.choice([1, 2])
+        self.schema = v1 if self.version == 1 else v2
         self.problems = []
         self.prompts = {"x": Prompt("x at random")}
         self.done = Counter()
@@ -84,10 +87,14 @@ class Client:
         self.busy = self.chance.choice([0, 1, 5])
         """How long handlers take."""
         handlers = accord.Handlers()
-        handlers.on(v1.SessionNotification)(self.plain_update if self.chance.random() < 0.5 else self.update)
+        updates = v1.SessionNotification if self.version == 1 else v2.UpdateSessionNotification
+        handlers.on(updates)(self.plain_update if self.chance.random() < 0.5 else self.update)
         handlers.on_request(ECHO)(self.echo)
         self.transport = ProcessTransport(
-            [sys.executable, str(AGENT), str(seed)], limit=200_000, grace=GRACE, on_stderr=self.stderr
+            [sys.executable, str(AGENT), str(seed), str(self.version)],
+            limit=200_000,
+            grace=GRACE,
+            on_stderr=self.stderr,
         )
         limits = accord.Limits(
             grace=GRACE, stuck_after=BACKSTOP, intake=self.chance.choice([2_000, 100_000, 4_000_000])
@@ -130,7 +137,7 @@ class Client:
     # What the sessions do
 
     async def live(self):
-        session_id = (await self.peer.request(v1.NewSessionRequest("/", []))).session_id
+        session_id = (await self.peer.request(self.schema.NewSessionRequest("/", []))).session_id
         for _ in range(self.chance.randint(1, 3)):
             await self.prompt(session_id)
             params = {"sessionId": session_id, "depth": self.chance.randint(0, 3)}
@@ -146,7 +153,7 @@ class Client:
         name = str(next(self.names))
         prompt = self.prompts[name] = Prompt(f"{name} {verb} {number}")
         timeout = self.chance.choice([None, None, None, None, 0.0, 0.02])
-        request = v1.PromptRequest.of(session_id, prompt.text)
+        request = self.schema.PromptRequest.of(session_id, prompt.text)
         asking = asyncio.ensure_future(self.peer.request(request, timeout=timeout))
         try:
             await self.perhaps_cancel(session_id, prompt, asking)
@@ -160,7 +167,7 @@ class Client:
             if isinstance(error, accord.ConnectionClosed):
                 raise
         else:
-            self.done[response.stop_reason] += 1
+            self.done[response.stop_reason if self.version == 1 else response.message_id] += 1
             if response.meta["sent"] != prompt.seen:
                 self.problems.append(f"{prompt.text}: {response.meta['sent']} sent, {prompt.seen} seen")
         finally:
@@ -176,7 +183,8 @@ class Client:
             asking.cancel()
             return
         while not asking.done():  # the agent may not have begun with it, and a cancel that comes too early is lost
-            await self.peer.notify(v1.CancelNotification(session_id))
+            cancel = v1.CancelNotification if self.version == 1 else v2.CancelSessionNotification
+            await self.peer.notify(cancel(session_id))
             await first_of(asking, turn_the_loop(500))
 
     # What goes wrong
@@ -184,7 +192,7 @@ class Client:
     async def run(self, fault):
         with contextlib.suppress(OnPurpose):
             async with self.peer:
-                response = await self.peer.initialize(v1.InitializeRequest(protocol_version=1))
+                response = await self.shake_hands()
                 sessions = [asyncio.ensure_future(self.live()) for _ in range(SESSIONS)]
                 try:
                     await self.after_updates(self.chance.choice([1, 100, 2000]) if fault != "none" else 1)
@@ -197,6 +205,11 @@ class Client:
                     for session in sessions:
                         session.cancel()
                     self.check(await asyncio.gather(*sessions, return_exceptions=True), fault)
+
+    async def shake_hands(self):
+        if self.version == 1:
+            return await self.peer.initialize(v1.InitializeRequest(protocol_version=1))
+        return await self.peer.request(v2.InitializeRequest(2, v2.Implementation("torture", "1")))
 
     async def go_wrong(self, fault, pid, sessions):
         self.closing = fault
@@ -237,8 +250,8 @@ class Client:
 
     async def tell_agent(self, verb, number=0):
         with contextlib.suppress(*EXPECTED):
-            session_id = (await self.peer.request(v1.NewSessionRequest("/", []))).session_id
-            await self.peer.request(v1.PromptRequest.of(session_id, f"x {verb} {number}"))
+            session_id = (await self.peer.request(self.schema.NewSessionRequest("/", []))).session_id
+            await self.peer.request(self.schema.PromptRequest.of(session_id, f"x {verb} {number}"))
 
     def check(self, ends, fault):
         for end in ends:

@@ -1,4 +1,4 @@
-"""An agent that does what its prompts say, however bad; `test_torture.py` starts it.
+"""An agent that does what its prompts say, however bad; `test_torture.py` starts it: `torture_agent.py SEED VERSION`.
 
 A prompt is a word and a number, a name for it before them: `17 stream 200`. What the turn sent stands in the answer.
 """
@@ -17,7 +17,7 @@ from itertools import count
 from pathlib import Path
 
 import accord
-from accord import v1
+from accord.schema import v1, v2
 
 ECHO = "_torture/echo"
 JUNK = [
@@ -38,7 +38,8 @@ JUNK = [
     b"[" * 100_000,
 ]
 
-seed = int(sys.argv[1])
+seed, version = int(sys.argv[1]), int(sys.argv[2])
+schema = v1 if version == 1 else v2
 chance = random.Random(seed)
 handlers = accord.Handlers()
 sessions = count()
@@ -62,20 +63,29 @@ class Unplanned(logging.Filter):
         return not isinstance(error, PLANNED) and record.levelno > logging.WARNING
 
 
-@handlers.on(v1.InitializeRequest)
+@handlers.on(schema.InitializeRequest)
 def initialize(_):
-    return v1.InitializeResponse(protocol_version=1, meta={"pid": os.getpid()})
+    meta = {"pid": os.getpid()}
+    if version == 1:
+        return v1.InitializeResponse(protocol_version=1, meta=meta)
+    return v2.InitializeResponse(2, v2.Implementation("torture", "1"), meta=meta)
 
 
-@handlers.on(v1.NewSessionRequest)
+@handlers.on(schema.NewSessionRequest)
 def new_session(_):
-    return v1.NewSessionResponse(v1.SessionId(str(next(sessions))))
+    return schema.NewSessionResponse(v1.SessionId(str(next(sessions))))
 
 
-@handlers.on(v1.CancelNotification)
+@handlers.on(v1.CancelNotification if version == 1 else v2.CancelSessionNotification)
 def cancel(notification):
     if turn := turns.get(notification.session_id):
         turn.cancel()
+
+
+def ended(word, sent):
+    """The answer to a prompt: with how its turn ended, which in version 2 stands where the message's id is."""
+    answer = v1.PromptResponse if version == 1 else v2.PromptResponse
+    return answer(word, meta={"sent": sent})
 
 
 @handlers.on_request(ECHO)
@@ -93,7 +103,7 @@ async def note(params, context):
         await context.peer.request_raw(ECHO, {**params, "depth": params["depth"] - 1})
 
 
-@handlers.on(v1.PromptRequest)
+@handlers.on(schema.PromptRequest)
 async def prompt(request, context):
     turn = Turn(request, context.peer)
     turns[request.session_id] = asyncio.current_task()
@@ -102,11 +112,11 @@ async def prompt(request, context):
     except asyncio.CancelledError:
         if chance.random() < 0.3:
             raise
-        return v1.PromptResponse("cancelled", meta={"sent": turn.sent})
+        return ended("cancelled", turn.sent)
     finally:
         if turns.get(request.session_id) is asyncio.current_task():
             del turns[request.session_id]
-    return v1.PromptResponse("end_turn", meta={"sent": turn.sent})
+    return ended("end_turn", turn.sent)
 
 
 async def turn_the_loop(most=5):
@@ -141,7 +151,11 @@ class Turn:
     async def update(self):
         text = f"{self.name} {self.sent}"
         self.sent += 1
-        await self.peer.notify(v1.SessionNotification(self.session_id, v1.AgentMessageChunk.of(text)))
+        if version == 1:
+            await self.peer.notify(v1.SessionNotification(self.session_id, v1.AgentMessageChunk.of(text)))
+        else:
+            chunk = v2.AgentMessageChunk.of(text, v2.MessageId(self.name))
+            await self.peer.notify(v2.UpdateSessionNotification(self.session_id, chunk))
 
     async def stream(self):
         for _ in range(self.number):

@@ -129,7 +129,7 @@ TABLE = (
     # Methods, paths, sizes
     *(
         Asked(f"the method {method}", 405, method, has={"allow": "POST, GET, DELETE"})
-        for method in ("PUT", "PATCH", "OPTIONS", "FROB")
+        for method in ("PUT", "PATCH", "OPTIONS")
     ),
     get("another path", 404, path="/acp/more", Accept="text/event-stream", **HERE),
     post("another path, posted to", 404, INITIALIZE, path="/"),

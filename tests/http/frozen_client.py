@@ -1,17 +1,16 @@
-"""A client that opens a WebSocket and a session, reports it, and waits until the test stops it."""
+"""A client that opens a connection, reports it, and waits until the test stops it: python -m ... URL WAY."""
 
 import asyncio
-import json
 import sys
 
-from websockets.asyncio.client import connect
+from tests.http.talking import editor_of, transport_to
 
 
-async def main(url):
-    async with connect(url) as socket:
-        await socket.send('{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}')
-        print(json.loads(await socket.recv())["id"], flush=True)
-        await socket.recv()
+async def main(url, way):
+    async with editor_of(transport_to(url, way)) as editor:
+        await editor.open_session()
+        print("open", flush=True)
+        await asyncio.Event().wait()
 
 
-asyncio.run(main(sys.argv[1]))
+asyncio.run(main(*sys.argv[1:]))

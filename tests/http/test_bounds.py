@@ -23,6 +23,7 @@ from accord.http.server.connection import HttpConnection
 from accord.http.server.validation import Refusal
 from accord.jsonrpc.messages import answer
 from tests.http.talking import DEADLINE, WAYS, Editor, an_agent, editor_of, nobody_is_connected, transport_to
+from tests.waiting import eventually
 
 INITIALIZE = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}'
 HANDSHAKE = (
@@ -173,24 +174,47 @@ async def test_a_refused_body_does_not_end_its_http2_connection():
 # Clients that vanish
 
 
-async def test_a_websocket_whose_client_is_frozen_is_closed(caplog):
-    async with serving(an_agent(), limits=ServerLimits(heartbeat=0.2)) as server:
+@pytest.mark.parametrize(
+    ("way", "limits", "why"),
+    [
+        ("websocket", {"heartbeat": 0.2}, "a WebSocket client answered no ping"),
+        ("http1", {"reopen": 0.2, "keepalive": 0.1, "abandoned": 0.2}, "the client had no stream and sent no request"),
+        ("http2", {"heartbeat": 0.2, "abandoned": 0.2}, "an HTTP/2 client answered no ping"),
+    ],
+)
+async def test_the_connection_of_a_frozen_client_is_closed(way, limits, why, caplog):
+    async with serving(an_agent(), limits=ServerLimits(**limits)) as server:
         client = await asyncio.create_subprocess_exec(
-            sys.executable,
-            Path(__file__).with_name("frozen_client.py"),
-            server.url.replace("http", "ws", 1),
+            *(sys.executable, "-m", "tests.http.frozen_client", server.url, way),
             stdout=subprocess.PIPE,
+            cwd=Path(__file__).parents[2],
         )
         try:
             async with asyncio.timeout(DEADLINE):
-                assert await client.stdout.readline() == b"1\n"
+                assert await client.stdout.readline() == b"open\n"
             assert server.app.connections == 1
             os.kill(client.pid, signal.SIGSTOP)
             await nobody_is_connected(server)
-            assert any("answered no ping" in record.getMessage() for record in caplog.records)
+            assert any(why in record.getMessage() for record in caplog.records)
         finally:
             client.kill()
             await client.wait()
+
+
+@pytest.mark.parametrize("way", ["http1", "http2"])
+async def test_a_client_that_opens_its_silent_streams_again_loses_nothing(way, caplog):
+    def reopened():
+        return sum(" GET 200 " in record.getMessage() for record in caplog.records)
+
+    limits = ServerLimits(reopen=0.05, keepalive=0.02, heartbeat=0.05)
+    async with serving(an_agent(), limits=limits) as server, editor_of(transport_to(server.url, way)) as editor:
+        session = await editor.open_session()
+        for number in range(3):
+            before = reopened()
+            await eventually(lambda before=before: reopened() >= before + 2)
+            await editor.prompt(session, f"count {number + 1}")
+        assert editor.text(session) == "0 0 1 0 1 2 "
+        assert server.app.connections == 1
 
 
 async def test_a_websocket_whose_client_answers_pings_stays_open():

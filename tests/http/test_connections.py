@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import gc
 import hashlib
 import json
 import os
@@ -15,6 +16,7 @@ from websockets.exceptions import ConnectionClosed as Closed
 
 import accord
 from accord.http import App, ServerLimits, serving
+from accord.http.h1_reader import RequestReader
 from accord.http.server.http1 import PREFACE
 from accord.transports.framed import Framed
 from accord.transports.websocket_frames import (
@@ -30,6 +32,7 @@ from accord.transports.websocket_frames import (
     texts,
 )
 from tests.http.talking import DEADLINE, an_agent, editor_of, nobody_is_connected, transport_to
+from tests.waiting import eventually
 
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 
@@ -165,6 +168,22 @@ async def test_http2_is_recognized_by_its_preface_in_single_bytes(line):
     for byte in PREFACE:
         await line.send(bytes([byte]))
     assert (await line.reader.readexactly(9))[3] == 4  # a SETTINGS frame
+
+
+@pytest.mark.parametrize("begun", [HEALTH, PREFACE, b"GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\n\r\n"])
+async def test_the_parser_of_a_connection_is_freed_without_the_garbage_collector(server, begun):
+    def readers():
+        return sum(type(it) is RequestReader for it in gc.get_objects())
+
+    gc.collect()
+    gc.disable()
+    try:
+        async with a_line(server) as line, asyncio.timeout(DEADLINE):
+            await line.send(begun)
+            assert await line.reader.read(1)
+        await eventually(lambda: readers() == 0)
+    finally:
+        gc.enable()
 
 
 async def test_an_idle_connection_does_not_delay_the_end_of_a_server():

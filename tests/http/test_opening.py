@@ -5,6 +5,8 @@ import asyncio
 import pytest
 
 import accord
+from accord.http import HttpTransport
+from accord.testing import ScriptedPeer
 from tests.http.processes import accord_once
 from tests.http.talking import DEADLINE
 
@@ -30,6 +32,16 @@ async def test_the_deadline_of_connect_covers_the_handshake(silent, scheme):
         with pytest.raises(accord.Timeout, match=r"within 0\.3 seconds"):
             async with accord.connect(f"{scheme}://127.0.0.1:{silent}/acp", timeout=0.3):
                 pass
+
+
+async def test_closing_before_initialize_is_answered_does_not_wait_for_the_answer(silent):
+    grace = 100 * DEADLINE
+    transport = HttpTransport(f"http://127.0.0.1:{silent}/acp")
+    async with asyncio.timeout(DEADLINE), ScriptedPeer(transport, deadline=DEADLINE) as script:
+        script.call("initialize", {"protocolVersion": 1})
+        assert transport.unsent > 0
+        end = await transport.close(grace)
+    assert end.reason == "closed"
 
 
 async def test_the_deadline_of_accord_run_covers_the_handshake(silent):

@@ -73,9 +73,27 @@ def test_a_message_with_line_breaks_is_one_event():
     assert found.data.replace(b" ", b"") == b'{"a":1}'
 
 
-def test_an_event_over_the_limit_is_refused_before_it_ends():
+@pytest.mark.parametrize("cut", [1, 7, 1 << 20])
+@pytest.mark.parametrize("lines", [1, 3])
+def test_an_event_over_the_limit_is_skipped_and_keeps_its_id_and_kind(cut, lines):
+    text = ' "x",' * (LIMIT // 5)
+    data = f'{{"jsonrpc": "2.0",\n"params": [{text} 0],\n"id": 7, "method": "m"}}'
+    data = data if lines == 3 else data.replace("\n", " ")
+    stream = b"id: 1\n" + b"".join(b"data: %b\n" % line.encode() for line in data.split("\n")) + b"\n" + event(2, b"{}")
+    reader, found = EventReader(LIMIT), []
+    for start in range(0, len(stream), cut):
+        found += reader.feed(stream[start : start + cut])
+        assert len(reader._rest) <= LIMIT + 100
+    oversized = found[0].data
+    assert (oversized.id, oversized.has_method, oversized.length > LIMIT) == (7, True, True)
+    assert [it.id for it in found] == ["1", "2"]
+    assert found[1].data == b"{}"
+
+
+@pytest.mark.parametrize("line", [b":", b"id: ", b""])
+def test_a_line_over_the_limit_that_is_no_data_is_refused_before_it_ends(line):
     with pytest.raises(TooLong):
-        EventReader(LIMIT).feed(b"data: " + b"x" * (LIMIT + 100))
+        EventReader(LIMIT).feed(line + b"x" * (LIMIT + 100))
 
 
 def test_any_session_name_can_be_announced_in_a_comment():

@@ -31,6 +31,7 @@ class Asking(Host):
         self.handlers.on(v1.InitializeRequest)(self.open)
         self.handlers.on_request("_example.com/ask")(self.ask)
         self.handlers.on_request("_example.com/echo")(lambda params: params)
+        self.handlers.on_request("_example.com/big")(lambda params: {"text": "x" * params["size"]})
 
     def open(self, request):
         self.attempts += 1
@@ -38,9 +39,10 @@ class Asking(Host):
             raise ValueError("not at the first attempt")
         return v1.InitializeResponse(1)
 
-    async def ask(self, _, context):
+    async def ask(self, params, context):
         try:
-            return {"got": await context.peer.request_raw("_example.com/asked", timeout=DEADLINE)}
+            size = (params or {}).get("size", 0)
+            return {"got": await context.peer.request_raw("_example.com/asked", {"text": "x" * size}, timeout=DEADLINE)}
         except (PeerError, ProtocolError) as error:
             return {"problem": str(error)}
 
@@ -87,6 +89,24 @@ async def test_a_message_too_large_for_the_server_fails_and_the_connection_stays
         script.tell("_example.com/news", {"text": "x" * 20_000})
         await script.expect_error(None, -32600)
         await script.expect_silence()
+
+
+@pytest.mark.parametrize("http", HTTP)
+async def test_a_message_of_the_agent_over_the_limit_fails_its_request_and_not_the_connection(http):
+    handlers = Handlers()
+    handlers.on_request("_example.com/asked")(lambda params: {"length": len(params["text"])})
+    async with (
+        serving(Asking()) as server,
+        Peer(transport_to(server.url, http, limit=10_000), handlers, role="client") as client,
+    ):
+        await client.initialize(v1.InitializeRequest(1), timeout=DEADLINE)
+        with pytest.raises(ProtocolError, match=r"of 20,0\d\d bytes is over the limit"):
+            await client.request_raw("_example.com/big", {"size": 20_000}, timeout=DEADLINE)
+        refused = await client.request_raw("_example.com/ask", {"size": 20_000}, timeout=DEADLINE)
+        assert "is over the limit" in refused["problem"]
+        assert await client.request_raw("_example.com/ask", {"size": 5_000}, timeout=DEADLINE) == {
+            "got": {"length": 5_000}
+        }
 
 
 @pytest.mark.parametrize("http", HTTP)

@@ -1,4 +1,4 @@
-"""One `connect` for every test, over every link: memory, stdio, WebSocket, HTTP/1.1 and HTTP/2.
+"""One `connect` for every test, over every link (memory, stdio, WebSocket, HTTP/1.1 and HTTP/2) and in both versions.
 
 | | the other side | memory | stdio | WebSocket, HTTP |
 |---|---|---|---|---|
@@ -7,9 +7,9 @@
 | `connect.as_agent(client)` | a script is the agent | one loop | one loop, through pipes | one loop, our server |
 
 A test is written once and runs over all of them. What it needs of a link that not every link has, it declares:
-`@pytest.mark.needs("a process")`; `NEEDS` has the words. Those marked `cases` are many cases of one thing, which an
-ordinary run tries over memory only; `-m links` runs everything over everything. Those marked `uvloop` run on uvloop
-as well.
+`@pytest.mark.needs("a process")`; `NEEDS` has the words, and `SPEAKS` those for what not every version has. An ordinary
+run tries version 2 over memory only, and over memory only those marked `cases`, which are many cases of one thing;
+`-m links` runs everything over everything. Those marked `uvloop` run on uvloop as well.
 
 Where HTTP differs by its nature, it does so here and not in the tests: a link begins with `initialize`, so every link
 does unless a test says `initialize=False`; and what is posted for several sessions may come in any order, so a script
@@ -31,6 +31,8 @@ from pathlib import Path
 
 import pytest
 
+from accord.client.negotiation import Offer, negotiate
+from accord.engine.handlers import Handlers
 from accord.engine.peer import Peer
 from accord.http import HttpTransport, serving
 from accord.http.headers import session_of
@@ -44,6 +46,7 @@ from accord.transports.stdio import StdioTransport
 from accord.transports.websocket import WebSocketTransport
 from tests.interaction import staging
 from tests.interaction.staging import Stage, options_of, staged
+from tests.interaction.versions import spoken
 
 HERE = Path(__file__).parent
 
@@ -74,6 +77,21 @@ NEEDS = {
 }
 """What a test may need of its link, and which links have it."""
 
+SPEAKS = {
+    "capabilities of version 1": {1},
+    # Version 2 has other ones, which our client and our agent read in the words of version 1: tests/client/v2 and
+    # tests/agent/v2 show both, and that what needs a capability is refused without it.
+    "a handshake that comes once": {1},
+    # In version 2 `initialize` may be repeated: tests/agent/v2/test_negotiation.py.
+    "updates of version 1": {1},
+    # `current_mode_update` and its older form; in version 2 a mode is a config option.
+    "closed sets of words": {1},
+    # In version 2 every set of words is open.
+    "Peer.initialize": {1},
+    # It asks for version 1. How a client asks for version 2 is in tests/client/v2/test_negotiation.py.
+}
+"""What a test may need of the protocol's version, and which versions have it."""
+
 MISHAPS = ("Task was destroyed", "was never retrieved", "was never awaited", "ResourceWarning")
 """What Python says on stderr when something was forgotten."""
 
@@ -90,9 +108,19 @@ def pytest_collection_finish():
 
 def pytest_generate_tests(metafunc):
     if "connect" in metafunc.fixturenames:
-        ordinary = ("memory",) if metafunc.definition.get_closest_marker("cases") else ("memory", "stdio")
-        ways = [pytest.param(way, marks=() if way in ordinary else pytest.mark.links) for way in WAYS]
-        metafunc.parametrize("connect", ways, indirect=True)
+        ordinary = {("memory", 1), ("memory", 2)}
+        if not metafunc.definition.get_closest_marker("cases"):
+            ordinary.add(("stdio", 1))
+        every = [(way, version) for way in WAYS for version in (1, 2)]
+        metafunc.parametrize(
+            "connect",
+            [pytest.param(it, marks=() if it in ordinary else pytest.mark.links, id=named(*it)) for it in every],
+            indirect=True,
+        )
+
+
+def named(way, version):
+    return way if version == 1 else f"{way}-v{version}"
 
 
 def pytest_collection_modifyitems(items):
@@ -100,9 +128,12 @@ def pytest_collection_modifyitems(items):
 
 
 def lacks(item):
-    """Whether this test needs what its link does not have."""
-    needs = [NEEDS[what] for mark in item.iter_markers("needs") for what in mark.args]
-    return needs and not all(item.callspec.params["connect"] in having for having in needs)
+    """Whether this test needs what its link or its version does not have."""
+    needs = [what for mark in item.iter_markers("needs") for what in mark.args]
+    if not needs:
+        return False
+    way, version = item.callspec.params["connect"]
+    return any((version not in SPEAKS[what]) if what in SPEAKS else (way not in NEEDS[what]) for what in needs)
 
 
 def pytest_asyncio_loop_factories(config, item):
@@ -215,7 +246,7 @@ class ScriptedClient(Script):
         self.story = backstage.story
 
     async def initialize(self):
-        return await self.request("initialize", {"protocolVersion": 1})
+        return await self.request("initialize", spoken.hello)
 
     async def curtain(self):
         """All that the agent has told until now."""
@@ -287,8 +318,9 @@ class PostedTo(Script):
 class Connect:
     """See the top of this file."""
 
-    def __init__(self, over):
+    def __init__(self, over, version):
         self.over = over
+        spoken.version = version
 
     @property
     def a_lot(self):
@@ -308,8 +340,7 @@ class Connect:
             Peer(way, client, role="client", **options) as peer,
         ):
             if initialize:
-                request = v1.InitializeRequest(1, declare or v1.ClientCapabilities())
-                await peer.initialize(request, timeout=DEADLINE)
+                await self._agree(peer, client, declare or v1.ClientCapabilities())
             yield Link(peer, backstage)
 
     @asynccontextmanager
@@ -333,12 +364,20 @@ class Connect:
             if self.has("a link before initialize"):
                 await entering
             if initialize:
-                opening = asyncio.create_task(peer.initialize(v1.InitializeRequest(1)))
+                opening = asyncio.create_task(self._agree(peer, client, v1.ClientCapabilities()))
                 call = await script.expect("initialize")
-                script.answer(call, {"protocolVersion": 1, "agentCapabilities": codec.plain(capabilities or {})})
+                script.answer(call, spoken.welcome(codec.plain(capabilities or {})))
                 await opening
                 script.conversation.clear()
             yield script, peer
+
+    async def _agree(self, peer, client, declared):
+        """Open the connection as our clients do in this version."""
+        if spoken.version == 1:
+            await peer.initialize(v1.InitializeRequest(1, declared), timeout=DEADLINE)
+        else:
+            offer = Offer((2,), v1.Implementation("test", "1"), declared)
+            await negotiate(peer, offer, lambda _: client or Handlers(), DEADLINE)
 
     @asynccontextmanager
     async def _stage_door(self, options):
@@ -419,6 +458,7 @@ class Connect:
             given = {
                 "module": agent.__globals__["__file__"],
                 "agent": agent.__name__,
+                "version": spoken.version,
                 "stage": str(path),
                 "uvloop": type(asyncio.get_running_loop()).__module__.startswith("uvloop"),
                 "transport": transport or {},
@@ -465,7 +505,8 @@ def pipes(**options):
 
 @pytest.fixture
 def connect(request):
-    return Connect(request.param)
+    yield Connect(*request.param)
+    spoken.version = 1
 
 
 @pytest.fixture(autouse=True)

@@ -1,11 +1,11 @@
 """The agent's side of a test: a function at the top of the test's module, played here or in a process of its own.
 
     def agent(handlers, stage):
-        @handlers.on(v1.PromptRequest)
+        @handlers.on(spoken.PromptRequest)
         async def prompt(request, context):
             stage.tell("started", session=request.session_id)
             await stage.cue("finish")
-            return v1.PromptResponse("end_turn")
+            return spoken.ended("end_turn")
 
 What it tells and the cues that it waits for go past the link under test: over a socket of their own where the agent has
 a process of its own. So a test says the same wherever its agent runs.
@@ -23,12 +23,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from types import ModuleType
 
+from accord.agent.router import Router
 from accord.engine.handlers import Handlers
 from accord.engine.limits import Limits
 from accord.engine.peer import Peer
+from accord.engine.routes import Routes
 from accord.schema import v1
-from accord.testing.memory import answering_initialize
 from accord.transports.stdio import StdioTransport
+from tests.interaction.versions import spoken
 
 
 class Stage:
@@ -51,11 +53,34 @@ class Stage:
 
 
 def staged(agent, stage):
-    """The handlers of an agent: its own, and one for `initialize` unless it has one."""
+    """What handles an agent's messages: its own handlers, and one for `initialize` unless it has one."""
     handlers = Handlers()
     agent(handlers, stage)
     handlers.on_request("_stage/curtain")(lambda _: stage.tell("curtain"))
-    return answering_initialize(handlers, getattr(agent, "capabilities", None))
+    method = ("initialize", True)
+    if method not in handlers.typed and method not in handlers.raw:
+        declared = getattr(agent, "capabilities", None)
+
+        @handlers.on(spoken.InitializeRequest)
+        def initialize(_, context):
+            if spoken.version == 2:
+                context.peer.connection.let_handshake_be_repeated()
+            return spoken.welcomed(declared)
+
+    return handlers if spoken.version == 1 else Routed(handlers)
+
+
+class Routed:
+    """Handlers of version 2, with the router that each agent of version 2 has."""
+
+    def __init__(self, handlers):
+        self._handlers = handlers
+
+    def add_routes(self, routes, peer):
+        own = Routes()
+        self._handlers.add_routes(own, peer)
+        self._handlers.add_routes(routes, peer)
+        Router((2,), lambda _: own, lambda _: None).add_routes(routes, peer)
 
 
 def declaring(capabilities):
@@ -96,13 +121,12 @@ def text_of(notification):
 
 
 def chunk(text, session="s"):
-    return v1.SessionNotification(v1.SessionId(session), v1.AgentMessageChunk.of(text))
+    return spoken.SessionNotification(v1.SessionId(session), spoken.chunk(text))
 
 
 def says(text, session="s"):
     """An update as an agent sends it."""
-    update = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}}
-    return {"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": session, "update": update}}
+    return tell("session/update", sessionId=session, update=spoken.chunk_on_the_wire(text))
 
 
 def result(call, **fields):
@@ -177,6 +201,7 @@ def main():
     given = json.loads(sys.argv[1])
     sys.modules["pytest"] = NoMarks("pytest")
     signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests run in a shell's background
+    spoken.version = given["version"]
     agent = getattr(loaded(Path(given["module"])), given["agent"])
     factory = None
     if given["uvloop"]:

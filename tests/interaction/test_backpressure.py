@@ -9,8 +9,8 @@ import pytest
 from accord.engine.handlers import Handlers
 from accord.engine.limits import Limits
 from accord.errors import Overflow
-from accord.schema import v1
 from tests.interaction.staging import ask, chunk, result, says, text_of, turns, until
+from tests.interaction.versions import spoken
 
 SMALL = {"high_water": 20_000}
 LARGE_TEXT = "x" * 5_000
@@ -28,7 +28,7 @@ class Slow:
         self.handlers = Handlers()
         self.texts = []
         self.may_go_on = asyncio.Event()
-        self.handlers.on(v1.SessionNotification)(self.update)
+        self.handlers.on(spoken.SessionNotification)(self.update)
 
     async def update(self, notification):
         await self.may_go_on.wait()
@@ -41,7 +41,7 @@ async def slow():
 
 
 def prompting(peer, session="s"):
-    return asyncio.create_task(peer.request(v1.PromptRequest.of(v1.SessionId(session), "go")))
+    return asyncio.create_task(peer.request(spoken.PromptRequest.of(spoken.SessionId(session), "go")))
 
 
 def intake(text, **more):
@@ -161,7 +161,7 @@ async def test_reading_pauses_past_the_mark_and_goes_on_when_the_handler_does(co
         for _ in range(100):
             script.send(says(text))
             await turns(2)
-        script.answer(call, {"stopReason": "end_turn"})
+        script.answer(call, spoken.ending())
         await backed_up(script, peer, text)
         queued = peer.connection.statistics().queued
         assert 10 * len(text) < queued < 50 * len(text)
@@ -169,7 +169,7 @@ async def test_reading_pauses_past_the_mark_and_goes_on_when_the_handler_does(co
         assert peer.connection.statistics().queued == queued
         assert not asking.done()
         slow.may_go_on.set()
-        assert (await asking).stop_reason == "end_turn"
+        assert spoken.end_of(await asking) == "end_turn"
         assert slow.texts == [text] * 100
         assert peer.connection.statistics().queued == 0
 
@@ -198,7 +198,7 @@ async def test_making_another_request_makes_reading_go_on(connect, slow):
         setting = asyncio.create_task(peer.request_raw("session/set_mode", {"sessionId": "other", "modeId": "m"}))
         script.answer(await script.expect("session/set_mode"), {})
         await setting
-        script.answer(call, {"stopReason": "end_turn"})
+        script.answer(call, spoken.ending())
         slow.may_go_on.set()
         await asking
         assert len(slow.texts) == 100
@@ -208,7 +208,7 @@ async def test_a_handler_whose_question_is_behind_what_it_holds_up_gets_its_answ
     """Reading is paused because of this very handler, and it asks: its answer must be read."""
     client, texts = Handlers(), []
 
-    @client.on(v1.SessionNotification)
+    @client.on(spoken.SessionNotification)
     async def update(notification, context):
         if not texts:
             await begin.wait()
@@ -226,7 +226,7 @@ async def test_a_handler_whose_question_is_behind_what_it_holds_up_gets_its_answ
         await backed_up(script, peer, text)
         begin.set()
         script.answer(await script.expect("_example.com/more"))
-        script.answer(call, {"stopReason": "end_turn"})
+        script.answer(call, spoken.ending())
         await asking
         assert len(texts) == 100
 
@@ -323,14 +323,14 @@ async def test_past_the_hard_mark_the_fullest_session_is_given_up_and_the_others
         assert caplog.text.count("were dropped") == 1
         slow.may_go_on.set()
         for name in "ac":
-            script.answer(calls[name], {"stopReason": "end_turn"})
-            assert (await sessions[name]).stop_reason == "end_turn"
+            script.answer(calls[name], spoken.ending())
+            assert spoken.end_of(await sessions[name]) == "end_turn"
         needs_answer.cancel()
         again = prompting(peer, "b")
         while (message := await script.receive())["method"] != "session/prompt":
             pass
-        script.send(says("again", "b"), result(message, stopReason="end_turn"))
-        assert (await again).stop_reason == "end_turn"
+        script.send(says("again", "b"), result(message, **spoken.ending()))
+        assert spoken.end_of(await again) == "end_turn"
         assert slow.texts[-1] == "again"
 
 
@@ -339,7 +339,7 @@ async def test_an_answer_behind_updates_that_were_given_up_fails_for_they_will_n
     async with connect.as_agent(slow.handlers, limits=limits) as (script, peer):
         asking, other = prompting(peer), asyncio.create_task(peer.request_raw("_example.com/ask"))
         prompt, _ = await script.expect("session/prompt"), await script.expect("_example.com/ask")
-        script.send(says("first"), result(prompt, stopReason="end_turn"))
+        script.send(says("first"), result(prompt, **spoken.ending()))
         for _ in range(30):
             script.send(says(LARGE_TEXT))
         with pytest.raises(Overflow):
@@ -350,34 +350,34 @@ async def test_an_answer_behind_updates_that_were_given_up_fails_for_they_will_n
 
 async def test_requests_behind_a_lane_that_is_given_up_are_still_answered(connect, slow):
     client = slow.handlers
-    client.on(v1.ReadTextFileRequest)(lambda request: v1.ReadTextFileResponse(request.path))
+    client.on(spoken.QuestionRequest)(lambda request: spoken.told(spoken.topic(request)))
     async with connect.as_agent(client, limits=Limits(intake=50_000, lane=100_000)) as (script, peer):
         other = asyncio.create_task(peer.request_raw("_example.com/ask"))
         await script.expect("_example.com/ask")
         script.send(
             says("first"),
             says("second"),
-            ask("fs/read_text_file", 1, sessionId="s", path="/f"),
+            ask(spoken.question_method, 1, **spoken.question_params("s", "/f")),
             *[says(LARGE_TEXT)] * 30,
         )
-        assert await script.expect_result(1) == {"content": "/f"}
+        assert await script.expect_result(1) == spoken.telling("/f")
         other.cancel()
         slow.may_go_on.set()
 
 
 def streams(handlers, stage):
-    @handlers.on(v1.PromptRequest)
+    @handlers.on(spoken.PromptRequest)
     async def prompt(request, context):
         for _ in range(2_000):
             await context.peer.notify(chunk(LARGE_TEXT, request.session_id))
-        return v1.PromptResponse("end_turn")
+        return spoken.ended("end_turn")
 
 
 @pytest.mark.uvloop
 async def test_a_long_stream_to_a_slow_reader_arrives_whole_in_bounded_memory(connect):
     client, count, most = Handlers(), 0, 0
 
-    @client.on(v1.SessionNotification)
+    @client.on(spoken.SessionNotification)
     async def update(notification):
         nonlocal count, most
         count += 1

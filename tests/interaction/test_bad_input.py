@@ -9,10 +9,10 @@ import pytest
 
 from accord.engine.handlers import Handlers
 from accord.errors import ProtocolError
-from accord.schema import v1
 from accord.testing import Faults, FaultyTransport, connected
 from tests.interaction import staging
 from tests.interaction.staging import ask, prompt_params, says, tell, text_of
+from tests.interaction.versions import spoken
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32700, -32600, -32601, -32602
 
@@ -141,18 +141,18 @@ async def test_pollution_is_reported_once_and_kept_in_part(connect, caplog):
 async def test_pollution_between_good_messages_costs_none_of_them(connect):
     client, texts = Handlers(), []
 
-    @client.on(v1.SessionNotification)
+    @client.on(spoken.SessionNotification)
     def update(notification):
         texts.append(text_of(notification))
 
     async with connect.as_agent(client) as (script, peer):
-        asking = asyncio.create_task(peer.request(v1.PromptRequest.of(v1.SessionId("s"), "go")))
+        asking = asyncio.create_task(peer.request(spoken.PromptRequest.of(spoken.SessionId("s"), "go")))
         call = await script.expect("session/prompt")
         for frame in NOT_JSON.values():
             script.send(says("x"))
             script.send_raw(frame)
-        script.answer(call, {"stopReason": "end_turn"})
-        assert (await asking).stop_reason == "end_turn"
+        script.answer(call, spoken.ending())
+        assert spoken.end_of(await asking) == "end_turn"
         assert texts == ["x"] * len(NOT_JSON)
 
 
@@ -228,7 +228,7 @@ WRONG_ANSWERS = {
 @pytest.mark.parametrize("wrong", WRONG_ANSWERS.values(), ids=WRONG_ANSWERS)
 async def test_a_wrong_answer_fails_its_request_and_is_never_answered(connect, wrong):
     async with connect.as_agent() as (script, peer):
-        asking = asyncio.create_task(peer.request(v1.PromptRequest.of(v1.SessionId("s"), "go")))
+        asking = asyncio.create_task(peer.request(spoken.PromptRequest.of(spoken.SessionId("s"), "go")))
         other = asyncio.create_task(peer.request_raw("_example.com/other"))
         call = await script.expect("session/prompt")
         await script.expect("_example.com/other")
@@ -299,7 +299,7 @@ async def test_an_agent_never_answers_what_is_shaped_like_an_answer(connect):
 
 async def test_a_result_that_makes_no_sense_fails_its_request_alone(connect):
     async with connect.as_agent() as (script, peer):
-        asking = asyncio.create_task(peer.request(v1.NewSessionRequest(cwd="/", mcp_servers=[])))
+        asking = asyncio.create_task(peer.request(spoken.NewSessionRequest(cwd="/", mcp_servers=[])))
         script.answer(await script.expect("session/new"), {"sessionId": 5})
         await asyncio.wait([asking])
         assert isinstance(asking.exception(), ProtocolError)
@@ -335,15 +335,15 @@ async def test_an_unknown_notification_is_ignored_and_traced(connect, method):
 
 
 def strict(handlers, stage):
-    @handlers.on(v1.NewSessionRequest)
+    @handlers.on(spoken.NewSessionRequest)
     def new(request):
-        return v1.NewSessionResponse(session_id=v1.SessionId("s"))
+        return spoken.NewSessionResponse(session_id=spoken.SessionId("s"))
 
-    @handlers.on(v1.PromptRequest)
+    @handlers.on(spoken.PromptRequest)
     async def prompt(request):
-        return v1.PromptResponse("end_turn")
+        return spoken.ended("end_turn")
 
-    @handlers.on(v1.CancelNotification)
+    @handlers.on(spoken.CancelNotification)
     def cancel(notification):
         stage.tell("cancelled")
 
@@ -356,7 +356,7 @@ def strict(handlers, stage):
         ("session/new", None, "$.cwd"),
         ("session/new", {}, "$.cwd"),
         ("session/new", {"cwd": 5, "mcpServers": []}, "$.cwd"),
-        ("session/new", {"cwd": "/", "mcpServers": [{"name": 5}]}, "$.mcpServers[0].name"),
+        ("session/new", {"cwd": "/", "mcpServers": [{"type": "http", "name": 5}]}, "$.mcpServers[0].name"),
         ("session/prompt", {"sessionId": "s", "prompt": "go"}, "$.prompt"),
         ("session/prompt", {"sessionId": "s", "prompt": [{"type": "text"}]}, "$.prompt[0].text"),
         ("session/prompt", {"sessionId": None, "prompt": []}, "$.sessionId"),
@@ -376,7 +376,7 @@ async def test_params_that_do_not_fit_are_refused_with_their_place(connect, meth
 async def test_a_notification_whose_params_do_not_fit_is_ignored_and_traced(connect):
     client, texts = Handlers(), []
 
-    @client.on(v1.SessionNotification)
+    @client.on(spoken.SessionNotification)
     def update(notification):
         texts.append(text_of(notification))
 
@@ -498,13 +498,13 @@ async def test_a_client_refuses_calls_over_the_limit_and_leaves_long_pollution_a
 @pytest.mark.needs("a process")
 @pytest.mark.requirement("stdio.agent-on-standard-streams")
 async def test_a_last_line_without_a_newline_is_handled_and_answered(connect):
-    lines = [ask("initialize", 1, protocolVersion=1), ask("session/prompt", 2, **prompt_params())]
+    lines = [ask("initialize", 1, **spoken.hello), ask("session/prompt", 2, **prompt_params())]
     pipe = asyncio.subprocess.PIPE
     async with connect.command(strict) as (command, _):
         process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe)
         output, _ = await process.communicate(b"\n".join(json.dumps(line).encode() for line in lines))
     assert [json.loads(line)["id"] for line in output.splitlines()] == [1, 2]
-    assert json.loads(output.splitlines()[1])["result"] == {"stopReason": "end_turn"}
+    assert json.loads(output.splitlines()[1])["result"] == spoken.ending()
     assert output.endswith(b"\n")
     assert process.returncode == 0
 

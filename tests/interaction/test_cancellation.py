@@ -8,14 +8,14 @@ import pytest
 
 from accord.engine.handlers import Handlers
 from accord.errors import PeerError
-from accord.schema import v1
 from tests.interaction.staging import ask, chunk, result, says, tell, text_of
+from tests.interaction.versions import spoken
 
 CANCELLED = -32800
 
 
 def prompting(peer, session="s", **options):
-    return asyncio.create_task(peer.request(v1.PromptRequest.of(v1.SessionId(session), "go"), **options))
+    return asyncio.create_task(peer.request(spoken.PromptRequest.of(spoken.SessionId(session), "go"), **options))
 
 
 async def cancelled(task):
@@ -43,7 +43,7 @@ async def test_leaving_a_timeout_sends_a_cancel_request(connect, clock):
 
         async def impatient():
             async with asyncio.timeout(5):
-                await peer.request(v1.PromptRequest.of(v1.SessionId("s"), "go"))
+                await peer.request(spoken.PromptRequest.of(spoken.SessionId("s"), "go"))
 
         asking = asyncio.create_task(impatient())
         call = await script.expect("session/prompt")
@@ -62,14 +62,14 @@ async def test_a_task_that_is_cancelled_before_its_first_step_sends_nothing(conn
 async def test_a_request_whose_answer_is_here_sends_no_cancel_request(connect):
     client, held = Handlers(), asyncio.Event()
 
-    @client.on(v1.SessionNotification)
+    @client.on(spoken.SessionNotification)
     async def update(notification):
         await held.wait()
 
     async with connect.as_agent(client) as (script, peer):
         asking = prompting(peer)
         call = await script.expect("session/prompt")
-        script.send(says("slow"), result(call, stopReason="end_turn"))
+        script.send(says("slow"), result(call, **spoken.ending()))
         await script.expect_silence()
         await cancelled(asking)
         await script.expect_silence()
@@ -82,7 +82,7 @@ async def test_an_answer_that_comes_with_the_cancellation_sends_no_cancel_reques
         call = await script.expect("session/prompt")
         heard = asyncio.Event()
         peer.connection.observe(lambda _: heard.set())
-        script.answer(call, {"stopReason": "end_turn"})
+        script.answer(call, spoken.ending())
         await heard.wait()
         asking.cancel()
         await asyncio.wait([asking])
@@ -98,21 +98,21 @@ async def test_whatever_comes_for_a_cancelled_request_the_link_goes_on(connect, 
         await cancelled(asking)
         await script.expect("$/cancel_request")
         if late == "a result":
-            script.answer(call, {"stopReason": "end_turn"})
+            script.answer(call, spoken.ending())
         elif late == "an error":
             script.error(call, CANCELLED)
         await script.expect_silence()
         assert peer.connection.statistics().strays == 0
         again = prompting(peer)
-        script.answer(await script.expect("session/prompt"), {"stopReason": "refusal"})
-        assert (await again).stop_reason == "refusal"
+        script.answer(await script.expect("session/prompt"), spoken.ending("refusal"))
+        assert spoken.end_of(await again) == "refusal"
 
 
 @pytest.mark.requirement("prompt.cancel.late-updates-taken")
 async def test_updates_that_come_after_session_cancel_are_taken(connect):
     client, texts = Handlers(), []
 
-    @client.on(v1.SessionNotification)
+    @client.on(spoken.SessionNotification)
     async def update(notification):
         await asyncio.sleep(0)
         texts.append(text_of(notification))
@@ -120,10 +120,10 @@ async def test_updates_that_come_after_session_cancel_are_taken(connect):
     async with connect.as_agent(client) as (script, peer):
         asking = prompting(peer)
         call = await script.expect("session/prompt")
-        await peer.notify(v1.CancelNotification(v1.SessionId("s")))
+        await peer.notify(spoken.CancelNotification(spoken.SessionId("s")))
         await script.expect("session/cancel")
-        script.send(says("still"), says("here"), result(call, stopReason="cancelled"))
-        assert (await asking).stop_reason == "cancelled"
+        script.send(says("still"), says("here"), result(call, **spoken.ending("cancelled")))
+        assert spoken.end_of(await asking) == "cancelled"
         assert texts == ["still", "here"]
 
 
@@ -349,7 +349,7 @@ async def test_a_cancel_request_for_nothing_is_ignored(connect, params):
 
 async def test_a_request_that_waits_behind_initialize_can_be_cancelled(connect):
     async with connect.as_client(slow_to_open, initialize=False) as script:
-        opening = script.call("initialize", {"protocolVersion": 1})
+        opening = script.call("initialize", spoken.hello)
         await script.told("opening")
         script.send(ask("_example.com/work", "w"), tell("$/cancel_request", requestId="w"))
         script.tell("$/cancel_request", {"requestId": "nobody"})
@@ -362,11 +362,11 @@ async def test_a_request_that_waits_behind_initialize_can_be_cancelled(connect):
 def slow_to_open(handlers, stage):
     worker(handlers, stage)
 
-    @handlers.on(v1.InitializeRequest)
+    @handlers.on(spoken.InitializeRequest)
     async def initialize(request):
         stage.tell("opening")
         await stage.cue("open")
-        return v1.InitializeResponse(1)
+        return spoken.welcomed()
 
 
 @pytest.mark.requirement("cancel-request.stops-work")

@@ -9,12 +9,12 @@ import pytest
 from accord.engine.handlers import Handlers
 from accord.engine.limits import Limits
 from accord.errors import Timeout
-from accord.schema import v1
 from tests.interaction.staging import ask, forever, result, says, text_of, turns, until
+from tests.interaction.versions import spoken
 
 
 def prompting(peer, session="s", **options):
-    return asyncio.create_task(peer.request(v1.PromptRequest.of(v1.SessionId(session), "go"), **options))
+    return asyncio.create_task(peer.request(spoken.PromptRequest.of(spoken.SessionId(session), "go"), **options))
 
 
 async def test_a_deadline_fails_the_request_and_cancels_it(connect, clock):
@@ -79,8 +79,8 @@ async def test_an_answer_in_time_is_an_answer(connect, clock):
         asking = prompting(peer, timeout=20, idle_timeout=20)
         call = await script.expect("session/prompt")
         await clock.advance(19)
-        script.answer(call, {"stopReason": "end_turn"})
-        assert (await asking).stop_reason == "end_turn"
+        script.answer(call, spoken.ending())
+        assert spoken.end_of(await asking) == "end_turn"
         await clock.advance(20)
         await script.expect_silence()
 
@@ -94,7 +94,7 @@ async def test_updates_keep_an_idle_deadline_from_passing(connect, clock):
             script.send(says("still here"))
             await script.expect_silence()
         assert not asking.done()
-        script.answer(call, {"stopReason": "end_turn"})
+        script.answer(call, spoken.ending())
         await asking
 
 
@@ -141,7 +141,7 @@ async def test_a_whole_deadline_passes_whatever_is_said(connect, clock):
 async def test_several_idle_deadlines_in_a_session_do_not_disturb_each_other(connect, clock):
     client, held = Handlers(), asyncio.Event()
 
-    @client.on(v1.SessionNotification)
+    @client.on(spoken.SessionNotification)
     async def update(notification):
         if text_of(notification) == "slow":
             await held.wait()
@@ -150,13 +150,13 @@ async def test_several_idle_deadlines_in_a_session_do_not_disturb_each_other(con
         first, second = prompting(peer, idle_timeout=10), prompting(peer, idle_timeout=10)
         one, other = await script.expect("session/prompt"), await script.expect("session/prompt")
         # Both answers are here; the second one has to wait for a notification between them.
-        script.send(result(one, stopReason="end_turn"), says("slow"), result(other, stopReason="refusal"))
+        script.send(result(one, **spoken.ending()), says("slow"), result(other, **spoken.ending("refusal")))
         await first
         await clock.advance(11)
         with pytest.raises(Timeout):
             await second
         third = prompting(peer, idle_timeout=10)
-        script.answer(await script.expect("session/prompt"), {"stopReason": "end_turn"})
+        script.answer(await script.expect("session/prompt"), spoken.ending())
         held.set()
         await third
         assert peer.connection._asking.heard == {}
@@ -166,9 +166,9 @@ async def test_nothing_is_kept_of_idle_deadlines_once_they_are_over(connect, clo
     async with connect.as_agent(updates()) as (script, peer):
         patient, watched = prompting(peer), prompting(peer, idle_timeout=10)
         calls = [await script.expect("session/prompt") for _ in range(2)]
-        script.answer(calls[1], {"stopReason": "end_turn"})
+        script.answer(calls[1], spoken.ending())
         await watched
-        script.answer(calls[0], {"stopReason": "end_turn"})
+        script.answer(calls[0], spoken.ending())
         await patient
         assert peer.connection._asking.heard == {}
 
@@ -177,16 +177,17 @@ async def test_a_request_of_the_other_side_is_a_word_and_its_wait_for_us_is_not_
     """An agent that waits for the user's permission is not idle: we are."""
     client, decided = updates(), asyncio.Event()
 
-    @client.on(v1.RequestPermissionRequest)
+    @client.on(spoken.RequestPermissionRequest)
     async def permission(request):
         await decided.wait()
-        return v1.RequestPermissionResponse.cancelled()
+        return spoken.RequestPermissionResponse.cancelled()
 
     async with connect.as_agent(client) as (script, peer):
         asking = prompting(peer, idle_timeout=10)
         call = await script.expect("session/prompt")
         await clock.advance(9)
-        script.send(ask("session/request_permission", "p", sessionId="s", toolCall={"toolCallId": "t"}, options=[]))
+        about = {"toolCall": {"toolCallId": "t"}} if spoken.version == 1 else {"title": "Go on?"}
+        script.send(ask("session/request_permission", "p", sessionId="s", options=[], **about))
         await script.expect_silence()
         await clock.advance(9)
         await clock.advance(9)
@@ -195,7 +196,7 @@ async def test_a_request_of_the_other_side_is_a_word_and_its_wait_for_us_is_not_
         await script.expect_result("p")
         await clock.advance(9)
         assert not asking.done()
-        script.answer(call, {"stopReason": "end_turn"})
+        script.answer(call, spoken.ending())
         await asking
 
 
@@ -227,7 +228,7 @@ async def test_the_end_of_the_link_comes_before_any_deadline(connect):
 def updates():
     client = Handlers()
 
-    @client.on(v1.SessionNotification)
+    @client.on(spoken.SessionNotification)
     def update(notification): ...
 
     return client
@@ -236,14 +237,14 @@ def updates():
 async def test_a_deadline_also_counts_while_a_slow_handler_holds_the_answer(connect, clock):
     client = Handlers()
 
-    @client.on(v1.SessionNotification)
+    @client.on(spoken.SessionNotification)
     async def update(notification):
         await forever()
 
     async with connect.as_agent(client) as (script, peer):
         asking = prompting(peer, timeout=5)
         call = await script.expect("session/prompt")
-        script.send(says("slow"), result(call, stopReason="end_turn"))
+        script.send(says("slow"), result(call, **spoken.ending()))
         await script.expect_silence()
         await clock.advance(6)
         with pytest.raises(Timeout):

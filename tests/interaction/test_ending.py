@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import signal
 import sys
@@ -14,18 +15,18 @@ from accord.engine.handlers import Handlers
 from accord.engine.limits import Limits
 from accord.engine.peer import Peer
 from accord.errors import ConnectionClosed
-from accord.schema import v1
 from accord.testing import ScriptedPeer, connected
 from accord.transports.memory import pair
 from accord.transports.process import ProcessTransport
 from tests.interaction.staging import ask, chunk, forever, prompt_params, result, says, tell, text_of, turns, until
+from tests.interaction.versions import spoken
 
 QUICK = Limits(grace=0.05)
 """For links whose handlers refuse to end."""
 
 
 def prompting(peer, session="s", **options):
-    return asyncio.create_task(peer.request(v1.PromptRequest.of(v1.SessionId(session), "go"), **options))
+    return asyncio.create_task(peer.request(spoken.PromptRequest.of(spoken.SessionId(session), "go"), **options))
 
 
 def collecting(texts, *, slowly=False):
@@ -35,7 +36,7 @@ def collecting(texts, *, slowly=False):
         await asyncio.sleep(0)
         texts.append(text_of(notification))
 
-    client.on(v1.SessionNotification)(take if slowly else lambda notification: texts.append(text_of(notification)))
+    client.on(spoken.SessionNotification)(take if slowly else lambda notification: texts.append(text_of(notification)))
     return client
 
 
@@ -50,10 +51,10 @@ async def test_everything_received_before_the_end_is_delivered(connect, slowly):
         asking, other = prompting(peer), prompting(peer, "t")
         call = await script.expect("session/prompt")
         await script.expect("session/prompt")
-        script.send(*(says(str(number)) for number in range(100)), result(call, stopReason="end_turn"))
+        script.send(*(says(str(number)) for number in range(100)), result(call, **spoken.ending()))
         script.send(says("afterwards"))
         await script.close()
-        assert (await asking).stop_reason == "end_turn"
+        assert spoken.end_of(await asking) == "end_turn"
         assert (await peer.connection.closed()).reason == "peer_closed"
         await asyncio.wait([other])
         assert isinstance(other.exception(), ConnectionClosed)
@@ -80,9 +81,9 @@ async def test_after_the_end_everything_fails_at_once(connect):
         await peer.connection.closed()
         assert not peer.connection.is_open
         for attempt in (
-            peer.request(v1.PromptRequest.of(v1.SessionId("s"), "go")),
+            peer.request(spoken.PromptRequest.of(spoken.SessionId("s"), "go")),
             peer.request_raw("_example.com/ask"),
-            peer.notify(v1.CancelNotification(v1.SessionId("s"))),
+            peer.notify(spoken.CancelNotification(spoken.SessionId("s"))),
             peer.notify_raw("_example.com/news"),
         ):
             with pytest.raises(ConnectionClosed) as caught:
@@ -191,7 +192,7 @@ async def test_what_was_asked_before_the_end_of_input_is_still_answered(connect)
     pipe = asyncio.subprocess.PIPE
     async with connect.command(answers_late, {"limits": {"grace": 30}}) as (command, backstage):
         process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe)
-        process.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}\n')
+        process.stdin.write(json.dumps(ask("initialize", 1, **spoken.hello)).encode() + b"\n")
         process.stdin.write(b'{"jsonrpc":"2.0","id":2,"method":"_example.com/slow"}\n')
         process.stdin.close()
         assert b'"id":1' in await process.stdout.readline()
@@ -247,7 +248,7 @@ async def test_requests_that_are_lost_in_shutdown_are_answered(connect):
     client = Handlers()
     client.on_request("_example.com/work")(lambda _: forever())
 
-    @client.on(v1.SessionNotification)
+    @client.on(spoken.SessionNotification)
     async def update(notification):
         await forever()
 
@@ -406,17 +407,17 @@ async def test_an_agent_may_use_an_agent_of_its_own_inside_a_handler():
     """Each link keeps its order, so what is relayed from one to the other keeps it too."""
     inner_agent, outer, texts = Handlers(), Handlers(), []
 
-    @inner_agent.on(v1.PromptRequest)
+    @inner_agent.on(spoken.PromptRequest)
     async def inner_prompt(request, context):
         for number in range(3):
             await context.peer.notify(chunk(f"inner {number}", request.session_id))
-        return v1.PromptResponse("end_turn")
+        return spoken.ended("end_turn")
 
-    @outer.on(v1.PromptRequest)
+    @outer.on(spoken.PromptRequest)
     async def outer_prompt(request, context):
         relayed = Handlers()
 
-        @relayed.on(v1.SessionNotification)
+        @relayed.on(spoken.SessionNotification)
         async def relay(notification):
             await asyncio.sleep(0)
             await context.peer.notify(notification)
@@ -427,8 +428,8 @@ async def test_an_agent_may_use_an_agent_of_its_own_inside_a_handler():
         return answer
 
     async with connected(outer, collecting(texts, slowly=True)) as link:
-        answer = await link.client.request(v1.PromptRequest.of(v1.SessionId("s"), "go"))
-        assert answer.stop_reason == "end_turn"
+        answer = await link.client.request(spoken.PromptRequest.of(spoken.SessionId("s"), "go"))
+        assert spoken.end_of(answer) == "end_turn"
         assert texts == ["inner 0", "inner 1", "inner 2", "outer"]
 
 
@@ -609,13 +610,13 @@ async def test_a_process_that_ends_before_it_answered_initialize_died_at_start(c
     program = "import sys; sys.stdin.readline(); print('no key was given', file=sys.stderr); sys.exit(4)"
     async with Peer(ProcessTransport([sys.executable, "-c", program]), role="client") as peer:
         with pytest.raises(ConnectionClosed) as caught:
-            await peer.initialize(v1.InitializeRequest(1))
+            await peer.initialize(spoken.InitializeRequest(1))
         assert (caught.value.reason, caught.value.exit_code) == ("died_at_start", 4)
         assert "no key was given" in str(caught.value)
 
 
 def stays(handlers, stage):
-    @handlers.on(v1.PromptRequest)
+    @handlers.on(spoken.PromptRequest)
     async def prompt(request):
         stage.tell("started")
         try:
@@ -647,7 +648,7 @@ async def test_an_agent_s_turns_are_cancelled_when_its_client_goes(connect):
 
 
 def asks_back(handlers, stage):
-    @handlers.on(v1.PromptRequest)
+    @handlers.on(spoken.PromptRequest)
     async def prompt(request, context):
         await context.peer.request_raw("_example.com/never")
 

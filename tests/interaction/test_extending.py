@@ -8,9 +8,9 @@ import pytest
 
 from accord.engine.handlers import Handlers
 from accord.errors import ConnectionClosed, EncodeError, PeerError, ProtocolError
-from accord.schema import v1
 from accord.schema.base import Model, Notification, Request
-from tests.interaction.staging import ask, declaring, prompt_params, tell, text_of
+from tests.interaction.staging import ask, chunk, declaring, prompt_params, tell, text_of
+from tests.interaction.versions import spoken
 
 
 class Greeting(Model):
@@ -137,7 +137,7 @@ async def test_methods_are_handled_by_name_in_plain_values(connect):
             "got": {"a": [1, None, "x"]}
         }
         assert await link.client.request_raw("_example.com/plain") == {"got": {}}
-        session = await link.client.request(v1.NewSessionRequest(cwd="/", mcp_servers=[]))
+        session = await link.client.request(spoken.NewSessionRequest(cwd="/", mcp_servers=[]))
         assert session.session_id.startswith("s")
         await link.client.notify_raw("_example.com/note", {"b": {}})
         assert await noted.get() == {"b": {}}
@@ -216,7 +216,7 @@ async def test_registering_gives_the_function_back_and_the_last_one_counts(conne
         assert await script.request("_example.com/plain") == 2
 
 
-@declaring(v1.AgentCapabilities(meta={"example.com": {"greets": True}}))
+@declaring(spoken.AgentCapabilities(meta={"example.com": {"greets": True}}))
 def advertises(handlers, stage): ...
 
 
@@ -267,13 +267,13 @@ async def test_an_unknown_method_of_the_other_side_is_an_error_of_the_peer(conne
             await link.client.request_raw("_example.com/unknown")
         assert (caught.value.code, caught.value.data) == (-32601, {"method": "_example.com/unknown"})
         with pytest.raises(PeerError):
-            await link.client.request(v1.PromptRequest.of(v1.SessionId("s"), "go"))
+            await link.client.request(spoken.PromptRequest.of(spoken.SessionId("s"), "go"))
 
 
 async def test_older_names_of_methods_are_handled_too(connect):
     client, seen = Handlers(), []
 
-    @client.on(v1.ProxySuccessorRequest)
+    @client.on(spoken.ProxySuccessorRequest)
     def successor(request):
         seen.append(request.method)
         return {}
@@ -284,9 +284,10 @@ async def test_older_names_of_methods_are_handled_too(connect):
         assert seen == ["x", "x"]
 
 
+@pytest.mark.needs("updates of version 1")
 async def test_an_older_form_of_an_update_is_read(connect):
     client, modes = Handlers(), []
-    client.on(v1.SessionNotification)(lambda notification: modes.append(notification.update.current_mode_id))
+    client.on(spoken.SessionNotification)(lambda notification: modes.append(notification.update.current_mode_id))
     async with connect.as_agent(client) as (script, _):
         for key in ("currentModeId", "modeId"):
             script.tell(
@@ -298,28 +299,28 @@ async def test_an_older_form_of_an_update_is_read(connect):
 
 async def test_a_null_result_stands_for_one_without_fields(connect):
     async with connect.as_agent() as (script, peer):
-        asking = asyncio.create_task(peer.request(v1.AuthenticateRequest(method_id=v1.AuthMethodId("m"))))
-        call = await script.expect("authenticate")
+        asking = asyncio.create_task(peer.request(spoken.AuthenticateRequest(method_id=spoken.AuthMethodId("m"))))
+        call = await script.expect(spoken.login_method)
         script.send({"jsonrpc": "2.0", "id": call["id"], "result": None})
-        assert await asking == v1.AuthenticateResponse()
+        assert await asking == spoken.AuthenticateResponse()
 
 
 async def test_raw_and_typed_see_the_same_message(connect):
     client, texts = Handlers(), []
-    client.on(v1.SessionNotification)(lambda notification: texts.append(text_of(notification)))
+    client.on(spoken.SessionNotification)(lambda notification: texts.append(text_of(notification)))
 
     async with connect(says_it_twice, client) as link:
-        assert await link.client.request_raw("session/prompt", prompt_params()) == {"stopReason": "end_turn"}
+        assert await link.client.request_raw("session/prompt", prompt_params()) == spoken.ending()
         assert texts == ["typed", "raw"]
 
 
 def says_it_twice(handlers, stage):
-    @handlers.on(v1.PromptRequest)
+    @handlers.on(spoken.PromptRequest)
     async def prompt(request, context):
-        await context.peer.notify(v1.SessionNotification(request.session_id, v1.AgentMessageChunk.of("typed")))
-        update = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "raw"}}
+        await context.peer.notify(chunk("typed", request.session_id))
+        update = spoken.chunk_on_the_wire("raw")
         await context.peer.notify_raw("session/update", {"sessionId": request.session_id, "update": update})
-        return v1.PromptResponse("end_turn")
+        return spoken.ended("end_turn")
 
 
 async def test_closed_links_refuse_messages_of_ones_own_too(connect):

@@ -11,6 +11,7 @@ from accord.errors import CapabilityMissing, PeerError, ProtocolError
 from accord.schema import v1, v2
 from accord.schema.base import Unknown
 from tests.interaction.staging import ask, declaring, forever, prompt_params, tell
+from tests.interaction.versions import spoken
 
 INVALID_REQUEST = -32600
 
@@ -18,26 +19,25 @@ INVALID_REQUEST = -32600
 def gated(handlers, stage):
     attempts = []
 
-    @handlers.on(v1.InitializeRequest)
+    @handlers.on(spoken.InitializeRequest)
     async def initialize(request):
         stage.tell("opening")
         attempts.append(request)
         await stage.cue("open")
-        if len(attempts) == 1 and request.client_info is not None:
+        if len(attempts) == 1 and request.meta is not None:
             raise ValueError("not at the first attempt")
-        return v1.InitializeResponse(1)
+        return spoken.welcomed()
 
-    @handlers.on(v1.NewSessionRequest)
+    @handlers.on(spoken.NewSessionRequest)
     def new(request):
         stage.tell("new session")
-        return v1.NewSessionResponse(session_id=v1.SessionId("s"))
+        return spoken.NewSessionResponse(session_id=spoken.SessionId("s"))
 
     @handlers.on_notification("_example.com/news")
     def news(params):
         stage.tell("news", number=params["number"])
 
 
-INITIALIZE = {"protocolVersion": 1}
 NEW = {"cwd": "/", "mcpServers": []}
 
 
@@ -67,7 +67,7 @@ async def test_a_notification_before_initialize_is_ignored(connect):
 async def test_what_comes_behind_an_unanswered_initialize_waits_for_it_and_keeps_its_order(connect):
     async with connect.as_client(gated, initialize=False) as script:
         script.send(
-            ask("initialize", 1, **INITIALIZE),
+            ask("initialize", 1, **spoken.hello),
             tell("_example.com/news", number=1),
             ask("session/new", 2, **NEW),
             tell("_example.com/news", number=2),
@@ -86,36 +86,36 @@ async def test_what_comes_behind_an_unanswered_initialize_waits_for_it_and_keeps
 
 async def test_what_comes_with_an_initialize_that_takes_no_time_is_handled_behind_it(connect):
     async with connect.as_client(typed, initialize=False) as script:
-        script.send(ask("initialize", 1, **INITIALIZE), ask("session/prompt", 2, **prompt_params("hello")))
-        assert (await script.expect_result(1))["protocolVersion"] == 1
-        assert await script.expect_result(2) == {"stopReason": "end_turn"}
+        script.send(ask("initialize", 1, **spoken.hello), ask("session/prompt", 2, **prompt_params("hello")))
+        assert (await script.expect_result(1))["protocolVersion"] == spoken.version
+        assert await script.expect_result(2) == spoken.ending()
 
 
 @pytest.mark.requirement("jsonrpc.error.invalid-request")
 async def test_a_second_initialize_is_refused_during_the_first_and_after_it(connect):
     async with connect.as_client(gated, initialize=False) as script:
-        script.send(ask("initialize", 1, **INITIALIZE), ask("initialize", 2, **INITIALIZE))
+        script.send(ask("initialize", 1, **spoken.hello), ask("initialize", 2, **spoken.hello))
         await script.expect_error(2, INVALID_REQUEST)
         script.cue("open")
         await script.expect_result(1)
-        await script.expect_error(script.call("initialize", INITIALIZE), INVALID_REQUEST)
+        await script.expect_error(script.call("initialize", spoken.hello), INVALID_REQUEST)
         assert await script.request("session/new", NEW) == {"sessionId": "s"}
 
 
 async def test_an_initialize_that_fails_refuses_what_waited_and_may_be_tried_again(connect):
     async with connect.as_client(gated, initialize=False) as script:
-        info = {"clientInfo": {"name": "x", "version": "1"}}
-        script.send(ask("initialize", 1, **INITIALIZE, **info), ask("session/new", 2, **NEW))
+        fails = {"_meta": {"fails": True}}
+        script.send(ask("initialize", 1, **spoken.hello, **fails), ask("session/new", 2, **NEW))
         script.cue("open")
         await script.expect_error(1, -32603)
         await script.expect_error(2, INVALID_REQUEST)
         script.cue("open")
-        await script.request("initialize", INITIALIZE | info)
+        await script.request("initialize", spoken.hello | fails)
         assert await script.request("session/new", NEW) == {"sessionId": "s"}
 
 
 def closes_while_it_opens(handlers, stage):
-    @handlers.on(v1.InitializeRequest)
+    @handlers.on(spoken.InitializeRequest)
     async def initialize(request, context):
         await stage.cue("close")
         await context.peer.close()
@@ -125,7 +125,7 @@ def closes_while_it_opens(handlers, stage):
 @pytest.mark.needs("a link before initialize")
 async def test_what_waits_behind_initialize_is_answered_when_the_link_ends_first(connect):
     async with connect.as_client(closes_while_it_opens, initialize=False) as script:
-        script.send(ask("initialize", 1, **INITIALIZE), ask("session/new", 2, **NEW), tell("_example.com/news"))
+        script.send(ask("initialize", 1, **spoken.hello), ask("session/new", 2, **NEW), tell("_example.com/news"))
         script.cue("close")
         await script.expect_error(1, -32800)
         await script.expect_error(2, INVALID_REQUEST)
@@ -165,9 +165,9 @@ def routes_by_method(handlers, stage):
 async def test_a_handler_without_a_class_opens_the_gate_once(connect):
     async with connect.as_client(routes_by_method, initialize=False) as script:
         await script.expect_error(script.call("session/new", NEW), INVALID_REQUEST)
-        await script.request("initialize", INITIALIZE)
+        await script.request("initialize", spoken.hello)
         assert await script.request("session/new", NEW) == {"method": "session/new"}
-        await script.expect_error(script.call("initialize", INITIALIZE), INVALID_REQUEST)
+        await script.expect_error(script.call("initialize", spoken.hello), INVALID_REQUEST)
 
 
 def routes_as_a_proxy(handlers, stage):
@@ -184,10 +184,10 @@ def routes_as_a_proxy(handlers, stage):
 @pytest.mark.parametrize("method", ["proxy/initialize", "_proxy/initialize"])
 async def test_a_proxy_s_handshake_opens_the_gate_under_each_of_its_names(connect, method):
     async with connect.as_client(routes_as_a_proxy, initialize=False) as script:
-        script.send(ask(method, 1, **INITIALIZE), tell("_example.com/news", number=1))
+        script.send(ask(method, 1, **spoken.hello), tell("_example.com/news", number=1))
         await script.expect_result(1)
         assert await script.told("news") == {"number": 1}
-        await script.expect_error(script.call("proxy/initialize", INITIALIZE), INVALID_REQUEST)
+        await script.expect_error(script.call("proxy/initialize", spoken.hello), INVALID_REQUEST)
 
 
 def speaks_version_2(handlers, stage):
@@ -214,6 +214,7 @@ async def test_the_handshake_of_version_2_opens_the_gate_and_says_what_the_clien
 # The version
 
 
+@pytest.mark.needs("Peer.initialize")
 @pytest.mark.requirement("initialize.version.integer", "initialize.version.agreed-is-spoken")
 @pytest.mark.parametrize("version", [0, 2, 65535])
 async def test_a_client_refuses_a_version_that_it_did_not_offer(connect, version):
@@ -228,6 +229,7 @@ async def test_a_client_refuses_a_version_that_it_did_not_offer(connect, version
         assert peer.capabilities.declared is None
 
 
+@pytest.mark.needs("Peer.initialize")
 async def test_a_version_that_is_no_number_makes_no_sense(connect):
     async with connect.as_agent(initialize=False) as (script, peer):
         opening = asyncio.create_task(peer.initialize(v1.InitializeRequest(1)))
@@ -237,6 +239,7 @@ async def test_a_version_that_is_no_number_makes_no_sense(connect):
         assert "$.protocolVersion" in str(opening.exception())
 
 
+@pytest.mark.needs("Peer.initialize")
 async def test_an_agent_may_refuse_to_open(connect):
     async with connect.as_agent(initialize=False) as (script, peer):
         opening = asyncio.create_task(peer.initialize(v1.InitializeRequest(1)))
@@ -262,12 +265,13 @@ def asks_about_the_client(handlers, stage):
     @handlers.on_request("_example.com/read")
     async def read(params, context):
         try:
-            await context.peer.request(v1.ReadTextFileRequest(v1.SessionId("s"), "/f"), force=params["force"])
+            await context.peer.request(spoken.question("s", "/f"), force=params["force"])
         except CapabilityMissing as error:
             return {"missing": error.capability}
         return {}
 
 
+@pytest.mark.needs("capabilities of version 1")
 @pytest.mark.uvloop
 async def test_both_sides_can_ask_what_the_other_declared(connect):
     declared = v1.ClientCapabilities(fs=v1.FileSystemCapabilities(read_text_file=True))
@@ -282,7 +286,7 @@ async def test_both_sides_can_ask_what_the_other_declared(connect):
         assert answer == {"fs.read_text_file": True, "fs.write_text_file": False, "terminal": False}
 
 
-@pytest.mark.needs("a link before initialize")
+@pytest.mark.needs("a link before initialize", "capabilities of version 1")
 async def test_before_initialize_nothing_is_there(connect):
     async with connect.as_agent(initialize=False) as (script, peer):
         assert not peer.capabilities.has("load_session")
@@ -291,6 +295,7 @@ async def test_before_initialize_nothing_is_there(connect):
         await script.expect_silence()
 
 
+@pytest.mark.needs("capabilities of version 1")
 async def test_calling_what_was_not_declared_is_refused_here_and_says_what_is_missing(connect):
     async with connect.as_agent(capabilities=v1.AgentCapabilities()) as (script, peer):
         with pytest.raises(CapabilityMissing) as caught:
@@ -307,6 +312,7 @@ async def test_what_was_not_declared_goes_out_when_it_is_forced(connect):
         assert (await asking).sessions == []
 
 
+@pytest.mark.needs("capabilities of version 1")
 async def test_an_agent_calls_only_what_the_client_declared(connect):
     async with connect(asks_about_the_client) as link:
         answer = await link.client.request_raw("_example.com/read", {"force": False})
@@ -324,6 +330,7 @@ async def test_an_agent_calls_only_what_the_client_declared(connect):
     ],
     ids=["a method", "another", "a field"],
 )
+@pytest.mark.needs("capabilities of version 1")
 async def test_nothing_unstable_goes_out_without_its_capability(connect, request_of_ours, capability):
     listing = v1.SessionCapabilities(list=v1.SessionListCapabilities())
     async with connect.as_agent(capabilities=v1.AgentCapabilities(session_capabilities=listing)) as (script, peer):
@@ -333,6 +340,7 @@ async def test_nothing_unstable_goes_out_without_its_capability(connect, request
         await script.expect_silence()
 
 
+@pytest.mark.needs("capabilities of version 1")
 async def test_what_is_unstable_goes_out_when_its_capability_was_declared(connect):
     declared = v1.SessionCapabilities(fork=v1.SessionForkCapabilities())
     async with connect.as_agent(capabilities=v1.AgentCapabilities(session_capabilities=declared)) as (script, peer):
@@ -341,6 +349,7 @@ async def test_what_is_unstable_goes_out_when_its_capability_was_declared(connec
         assert (await asking).session_id == "t"
 
 
+@pytest.mark.needs("Peer.initialize")
 @pytest.mark.requirement("capabilities.unknown-harmless")
 async def test_capabilities_that_nobody_knows_and_bad_ones_are_harmless(connect):
     async with connect.as_agent(initialize=False) as (script, peer):
@@ -362,18 +371,19 @@ def knows_what_came(handlers, stage):
         return v1.InitializeResponse(1)
 
 
+@pytest.mark.needs("capabilities of version 1")
 @pytest.mark.requirement("capabilities.unknown-harmless", "meta.nothing-assumed")
 async def test_an_agent_takes_what_a_client_declares_tolerantly(connect):
     async with connect.as_client(knows_what_came, initialize=False) as script:
         declared = {"fs": {"readTextFile": True, "teleport": 1}, "terminal": "perhaps", "hologram": {}, "_meta": 5}
-        await script.request("initialize", INITIALIZE | {"clientCapabilities": declared, "_meta": {"a": [1]}})
+        await script.request("initialize", spoken.hello | {"clientCapabilities": declared, "_meta": {"a": [1]}})
         assert await script.told("client") == {"fs": True, "terminal": False}
 
 
 async def test_an_update_of_an_unknown_kind_reaches_its_handler_as_it_came(connect):
     client, updates = Handlers(), []
 
-    @client.on(v1.SessionNotification)
+    @client.on(spoken.SessionNotification)
     def update(notification):
         updates.append(notification.update)
 
@@ -387,36 +397,36 @@ async def test_an_update_of_an_unknown_kind_reaches_its_handler_as_it_came(conne
 async def test_params_are_one_object_that_nothing_in_meta_overwrites(connect):
     client, requests = Handlers(), []
 
-    @client.on(v1.ReadTextFileRequest)
+    @client.on(spoken.QuestionRequest)
     def read(request):
         requests.append(request)
-        return v1.ReadTextFileResponse("text")
+        return spoken.told("text")
 
     async with connect.as_agent(client) as (script, _):
         meta = {"path": "/etc/passwd", "sessionId": "other", "_meta": 1}
-        await script.request("fs/read_text_file", {"sessionId": "s", "path": "/f", "_meta": meta})
-        assert (requests[0].path, requests[0].session_id, requests[0].meta) == ("/f", "s", meta)
+        await script.request(spoken.question_method, spoken.question_params("s", "/f", _meta=meta))
+        assert (spoken.topic(requests[0]), requests[0].session_id, requests[0].meta) == ("/f", "s", meta)
 
 
 async def test_a_prompt_is_typed_on_both_sides(connect):
     async with connect(typed) as link:
-        answer = await link.client.request(v1.PromptRequest.of(v1.SessionId("s"), "hello"))
-        assert isinstance(answer, v1.PromptResponse)
+        answer = await link.client.request(spoken.PromptRequest.of(spoken.SessionId("s"), "hello"))
+        assert isinstance(answer, spoken.PromptResponse)
         assert await link.told("prompt") == {"type": "PromptRequest", "text": "hello"}
 
 
 def typed(handlers, stage):
-    @handlers.on(v1.PromptRequest)
+    @handlers.on(spoken.PromptRequest)
     async def prompt(request):
         stage.tell("prompt", type=type(request).__name__, text=request.prompt[0].text)
-        return v1.PromptResponse("end_turn")
+        return spoken.ended("end_turn")
 
 
 async def test_a_stop_reason_that_nobody_knows_is_kept(connect):
     async with connect.as_agent() as (script, peer):
         asking = asyncio.create_task(peer.request_raw("session/prompt", prompt_params()))
-        typed_asking = asyncio.create_task(peer.request(v1.PromptRequest.of(v1.SessionId("s"), "go")))
+        typed_asking = asyncio.create_task(peer.request(spoken.PromptRequest.of(spoken.SessionId("s"), "go")))
         for _ in range(2):
-            script.answer(await script.expect("session/prompt"), {"stopReason": "bored"})
-        assert await asking == {"stopReason": "bored"}
-        assert (await typed_asking).stop_reason == "bored"
+            script.answer(await script.expect("session/prompt"), spoken.ending("bored"))
+        assert await asking == spoken.ending("bored")
+        assert spoken.end_of(await typed_asking) == "bored"

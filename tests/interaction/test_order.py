@@ -10,6 +10,7 @@ from accord.engine.handlers import Handlers
 from accord.engine.limits import Limits
 from accord.schema import v1
 from tests.interaction.staging import ask, chunk, prompt_params, result, says, tell, text_of
+from tests.interaction.versions import spoken
 
 
 class Seen:
@@ -49,20 +50,20 @@ class Seen:
 @pytest.fixture
 async def seen():
     watched = Seen()
-    watched.handlers.on(v1.SessionNotification)(watched.handle)
+    watched.handlers.on(spoken.SessionNotification)(watched.handle)
     return watched
 
 
 def prompting(peer, session="s", **options):
-    return asyncio.create_task(peer.request(v1.PromptRequest.of(v1.SessionId(session), "go"), **options))
+    return asyncio.create_task(peer.request(spoken.PromptRequest.of(spoken.SessionId(session), "go"), **options))
 
 
 def three_words(handlers, stage):
-    @handlers.on(v1.PromptRequest)
+    @handlers.on(spoken.PromptRequest)
     async def prompt(request, context):
         for word in ("one", "two", "three"):
             await context.peer.notify(chunk(word, request.session_id))
-        return v1.PromptResponse("end_turn")
+        return spoken.ended("end_turn")
 
 
 # Rule 1
@@ -120,7 +121,7 @@ async def test_a_def_handler_waits_its_turn_behind_an_async_one(connect, seen):
 async def test_what_a_def_handler_returns_to_be_awaited_keeps_its_place(connect, seen):
     client, log = Handlers(), []
 
-    @client.on(v1.SessionNotification)
+    @client.on(spoken.SessionNotification)
     def update(notification):
         text = text_of(notification)
         return later(text) if text.startswith("later") else log.append(text)
@@ -133,7 +134,7 @@ async def test_what_a_def_handler_returns_to_be_awaited_keeps_its_place(connect,
     async with connect.as_agent(client) as (script, peer):
         asking = prompting(peer)
         call = await script.expect("session/prompt")
-        script.send(says("1"), says("later 2"), says("3"), says("later 4"), result(call, stopReason="end_turn"))
+        script.send(says("1"), says("later 2"), says("3"), says("later 4"), result(call, **spoken.ending()))
         await asking
         assert log == ["1", "later 2", "3", "later 4"]
 
@@ -165,7 +166,7 @@ async def test_an_answer_waits_for_the_updates_of_its_session_before_it(connect,
     async with connect.as_agent(seen.handlers) as (script, peer):
         asking = prompting(peer)
         call = await script.expect("session/prompt")
-        script.send(says("slow"), says("last"), result(call, stopReason="end_turn"), says("behind"))
+        script.send(says("slow"), says("last"), result(call, **spoken.ending()), says("behind"))
         await seen.has("slow:")
         await script.expect_silence()
         assert not asking.done()
@@ -195,7 +196,7 @@ async def test_an_answer_does_not_wait_for_another_session(connect, seen):
     async with connect.as_agent(seen.handlers) as (script, peer):
         asking = prompting(peer, "b")
         call = await script.expect("session/prompt")
-        script.send(says("slow", "a"), result(call, stopReason="end_turn"))
+        script.send(says("slow", "a"), result(call, **spoken.ending()))
         await asking
         assert seen.log == ["slow:"]
         seen.let_go("slow")
@@ -210,7 +211,7 @@ async def test_the_answer_to_a_request_without_a_session_waits_in_the_lane_witho
         await let_go.wait()
 
     async with connect.as_agent(seen.handlers) as (script, peer):
-        asking = asyncio.create_task(peer.request(v1.NewSessionRequest(cwd="/", mcp_servers=[])))
+        asking = asyncio.create_task(peer.request(spoken.NewSessionRequest(cwd="/", mcp_servers=[])))
         call = await script.expect("session/new")
         script.send(says("slow"), tell("_example.com/news"), result(call, sessionId="s"))
         await seen.has("slow:")
@@ -227,7 +228,7 @@ async def test_a_raw_request_belongs_to_the_session_that_its_params_name(connect
     async with connect.as_agent(seen.handlers) as (script, peer):
         asking = asyncio.create_task(peer.request_raw("session/prompt", prompt_params()))
         call = await script.expect("session/prompt")
-        script.send(says("slow"), result(call, stopReason="end_turn"))
+        script.send(says("slow"), result(call, **spoken.ending()))
         await script.expect_silence()
         assert not asking.done()
         seen.let_go("slow")
@@ -236,11 +237,11 @@ async def test_a_raw_request_belongs_to_the_session_that_its_params_name(connect
 
 
 def replayer(handlers, stage):
-    @handlers.on(v1.LoadSessionRequest)
+    @handlers.on(spoken.ReplayRequest)
     async def load(request, context):
         for number in range(2_500):
             await context.peer.notify(chunk(str(number), request.session_id))
-        return v1.LoadSessionResponse()
+        return spoken.replayed()
 
 
 replayer.capabilities = v1.AgentCapabilities(load_session=True)
@@ -254,18 +255,18 @@ async def test_when_a_load_returns_all_that_was_replayed_has_been_seen(connect, 
 
     if suspends:
 
-        @client.on(v1.SessionNotification)
+        @client.on(spoken.SessionNotification)
         async def update(notification):
             await asyncio.sleep(0)
             texts.append(int(text_of(notification)))
     else:
 
-        @client.on(v1.SessionNotification)
+        @client.on(spoken.SessionNotification)
         def update(notification):
             texts.append(int(text_of(notification)))
 
     async with connect(replayer, client) as link:
-        await link.client.request(v1.LoadSessionRequest(session_id=v1.SessionId("s"), cwd="/", mcp_servers=[]))
+        await link.client.request(spoken.replay("s"))
         assert texts == list(range(2_500))
 
 
@@ -275,12 +276,12 @@ async def test_when_a_load_returns_all_that_was_replayed_has_been_seen(connect, 
 def asked_back(handlers, stage):
     """Updates make the client ask; the prompt is over only when it got its answers."""
 
-    @handlers.on(v1.PromptRequest)
+    @handlers.on(spoken.PromptRequest)
     async def prompt(request, context):
         for word in ("one", "two"):
             await context.peer.notify(chunk(word))
         await stage.cue("enough")
-        return v1.PromptResponse("end_turn")
+        return spoken.ended("end_turn")
 
     @handlers.on_request("_example.com/more")
     async def more(params):
@@ -291,7 +292,7 @@ def asked_back(handlers, stage):
 async def test_a_notification_s_handler_may_ask_and_wait_for_the_answer_in_its_own_session(connect):
     client, got = Handlers(), []
 
-    @client.on(v1.SessionNotification)
+    @client.on(spoken.SessionNotification)
     async def update(notification, context):
         params = {"sessionId": "s", "about": text_of(notification)}
         answer = await context.peer.request_raw("_example.com/more", params, session_id="s")
@@ -311,7 +312,7 @@ async def test_an_answer_to_what_a_waiting_handler_asked_passes_the_notification
     async def ask_more(context):
         got.append(await context.peer.request_raw("_example.com/more", {"sessionId": "s"}, session_id="s"))
 
-    @client.on(v1.SessionNotification)
+    @client.on(spoken.SessionNotification)
     async def update(notification, context):
         if text_of(notification) != "curious":
             await seen.handle(notification)
@@ -333,7 +334,7 @@ async def test_an_answer_to_what_a_waiting_handler_asked_passes_the_notification
 async def test_an_ordinary_answer_still_waits_while_a_handler_before_it_asks(connect):
     log, client = [], Handlers()
 
-    @client.on(v1.SessionNotification)
+    @client.on(spoken.SessionNotification)
     async def update(notification, context):
         if text_of(notification) == "curious":
             await context.peer.request_raw("_example.com/more", {"sessionId": "s"}, session_id="s")
@@ -342,7 +343,7 @@ async def test_an_ordinary_answer_still_waits_while_a_handler_before_it_asks(con
     async with connect.as_agent(client) as (script, peer):
         asking = prompting(peer)
         prompt = await script.expect("session/prompt")
-        script.send(says("curious"), says("last"), result(prompt, stopReason="end_turn"))
+        script.send(says("curious"), says("last"), result(prompt, **spoken.ending()))
         more = await script.expect("_example.com/more")
         await script.expect_silence()
         assert not asking.done()
@@ -355,24 +356,24 @@ async def test_an_answer_passes_when_the_handler_before_it_begins_to_wait_later(
     """The agent answers the update's handler only when it has the file, whose reader waits behind that handler."""
     client, begin, log = Handlers(), asyncio.Event(), []
 
-    @client.on(v1.SessionNotification)
+    @client.on(spoken.SessionNotification)
     async def update(notification, context):
         await begin.wait()
         log.append(await context.peer.request_raw("_example.com/from-update", {"sessionId": "s"}, session_id="s"))
 
-    @client.on(v1.ReadTextFileRequest)
+    @client.on(spoken.QuestionRequest)
     async def read(request, context):
         await context.peer.request_raw("_example.com/from-read", {"sessionId": "s"}, session_id="s")
-        return v1.ReadTextFileResponse("text")
+        return spoken.told("text")
 
     async with connect.as_agent(client) as (script, _):
-        script.send(ask("fs/read_text_file", 1, sessionId="s", path="/f"))
+        script.send(ask(spoken.question_method, 1, **spoken.question_params("s", "/f")))
         from_read = await script.expect("_example.com/from-read")
         script.send(says("x"), says("y"), result(from_read))
         await script.expect_silence()
         begin.set()
         from_update = await script.expect("_example.com/from-update")
-        assert await script.expect_result(1) == {"content": "text"}
+        assert await script.expect_result(1) == spoken.telling("text")
         script.answer(from_update, {"first": True})
         script.answer(await script.expect("_example.com/from-update"), {"first": False})
         await script.expect_silence()
@@ -417,12 +418,12 @@ async def test_a_lane_that_gets_nowhere_lets_its_answers_go_and_names_the_handle
     async with connect.as_agent(seen.handlers, limits=Limits(stuck_after=10)) as (script, peer):
         asking = prompting(peer)
         call = await script.expect("session/prompt")
-        script.send(says("stuck"), result(call, stopReason="end_turn"))
+        script.send(says("stuck"), result(call, **spoken.ending()))
         await script.expect_silence()
         await clock.advance(9)
         assert not asking.done()
         await clock.advance(2)
-        assert (await asking).stop_reason == "end_turn"
+        assert spoken.end_of(await asking) == "end_turn"
         assert seen.log == ["stuck:"]
         assert "session/update has not returned for 10 seconds" in caplog.text
         seen.let_go("stuck")
@@ -434,7 +435,7 @@ async def test_a_slow_lane_that_gets_on_keeps_its_answers(connect, seen, clock):
     async with connect.as_agent(seen.handlers, limits=Limits(stuck_after=10)) as (script, peer):
         asking = prompting(peer)
         call = await script.expect("session/prompt")
-        script.send(says("a"), says("b"), says("c"), result(call, stopReason="end_turn"))
+        script.send(says("a"), says("b"), says("c"), result(call, **spoken.ending()))
         await script.expect_silence()
         for text in "abc":
             await seen.has(f"{text}:")
@@ -451,14 +452,14 @@ async def test_a_slow_lane_that_gets_on_keeps_its_answers(connect, seen, clock):
 async def test_a_request_starts_after_the_notifications_before_it_have_started(connect, seen):
     seen.hold("slow")
 
-    @seen.handlers.on(v1.ReadTextFileRequest)
+    @seen.handlers.on(spoken.QuestionRequest)
     async def read(request):
         seen.log.append("read")
-        return v1.ReadTextFileResponse("text")
+        return spoken.told("text")
 
     async with connect.as_agent(seen.handlers) as (script, _):
-        script.send(says("quick"), says("slow"), ask("fs/read_text_file", 1, sessionId="s", path="/f"))
-        assert await script.expect_result(1) == {"content": "text"}
+        script.send(says("quick"), says("slow"), ask(spoken.question_method, 1, **spoken.question_params("s", "/f")))
+        assert await script.expect_result(1) == spoken.telling("text")
         assert seen.log.index("quick:") < seen.log.index("read")
         assert ":slow" not in seen.log
         seen.let_go("slow")
@@ -468,49 +469,49 @@ async def test_a_request_starts_after_the_notifications_before_it_have_started(c
 async def test_a_request_finds_a_long_burst_before_it_handled(connect, suspends):
     client, count = Handlers(), 0
 
-    @client.on(v1.SessionNotification)
+    @client.on(spoken.SessionNotification)
     async def update(notification):
         nonlocal count
         count += 1
 
     def read(request):
-        return v1.ReadTextFileResponse(str(count))
+        return spoken.told(str(count))
 
     async def read_async(request):
         return read(request)
 
-    client.on(v1.ReadTextFileRequest)(read_async if suspends else read)
+    client.on(spoken.QuestionRequest)(read_async if suspends else read)
     async with connect.as_agent(client) as (script, _):
         script.send(
             *[says("x")] * 3_500,
-            ask("fs/read_text_file", 1, sessionId="s", path="/f"),
-            ask("fs/read_text_file", 2, sessionId="other", path="/f"),
+            ask(spoken.question_method, 1, **spoken.question_params("s", "/f")),
+            ask(spoken.question_method, 2, **spoken.question_params("other", "/f")),
         )
-        assert await script.expect_result(1) == {"content": "3500"}
+        assert await script.expect_result(1) == spoken.telling("3500")
         await script.expect_answer(2)
 
 
 async def test_requests_start_in_the_order_of_their_arrival(connect, seen):
     started = []
 
-    @seen.handlers.on(v1.ReadTextFileRequest)
+    @seen.handlers.on(spoken.QuestionRequest)
     async def read(request):
-        started.append(request.path)
-        return v1.ReadTextFileResponse("")
+        started.append(spoken.topic(request))
+        return spoken.told("")
 
-    @seen.handlers.on(v1.WriteTextFileRequest)
-    def write(request):
-        started.append(request.path)
+    @seen.handlers.on_request("_example.com/write")
+    def write(params):
+        started.append(params["path"])
 
     seen.hold("slow")
     async with connect.as_agent(seen.handlers) as (script, _):
         script.send(
-            ask("fs/read_text_file", 1, sessionId="s", path="/1"),
-            ask("fs/write_text_file", 2, sessionId="s", path="/2", content=""),
+            ask(spoken.question_method, 1, **spoken.question_params("s", "/1")),
+            ask("_example.com/write", 2, sessionId="s", path="/2"),
             says("slow"),
-            ask("fs/write_text_file", 3, sessionId="s", path="/3", content=""),
-            ask("fs/read_text_file", 4, sessionId="t", path="/4"),
-            ask("fs/write_text_file", 5, sessionId="s", path="/5", content=""),
+            ask("_example.com/write", 3, sessionId="s", path="/3"),
+            ask(spoken.question_method, 4, **spoken.question_params("t", "/4")),
+            ask("_example.com/write", 5, sessionId="s", path="/5"),
         )
         answers = [await script.receive() for _ in range(5)]
         assert sorted(answer["id"] for answer in answers) == [1, 2, 3, 4, 5]
@@ -522,7 +523,7 @@ def stoppable(handlers, stage):
     """A turn that goes on until it is cancelled, and notifications that keep their lane busy for ever."""
     turns = {}
 
-    @handlers.on(v1.PromptRequest)
+    @handlers.on(spoken.PromptRequest)
     async def prompt(request):
         stage.tell("started")
         turns[request.session_id] = asyncio.current_task()
@@ -530,9 +531,9 @@ def stoppable(handlers, stage):
             await stage.cue("never")
         except asyncio.CancelledError:
             stage.tell("cancelled")
-            return v1.PromptResponse("cancelled")
+            return spoken.ended("cancelled")
 
-    @handlers.on(v1.CancelNotification)
+    @handlers.on(spoken.CancelNotification)
     def cancel(notification):
         stage.tell("cancel", known=notification.session_id in turns)
         if notification.session_id in turns:
@@ -555,14 +556,14 @@ async def test_session_cancel_acts_on_arrival_and_never_waits_in_a_lane(connect)
             tell("_example.com/busy", sessionId="s"),
             tell("session/cancel", sessionId="s"),
         )
-        assert await script.expect_result(asked) == {"stopReason": "cancelled"}
+        assert await script.expect_result(asked) == spoken.ending("cancelled")
 
 
 def stoppable_with_care(handlers, stage):
     stoppable(handlers, stage)
     stop = handlers.typed["session/cancel", False][1]
 
-    @handlers.on(v1.CancelNotification)
+    @handlers.on(spoken.CancelNotification)
     async def cancel(notification, context):
         await asyncio.sleep(0)
         await context.peer.notify(chunk("stopping", notification.session_id))
@@ -575,7 +576,7 @@ async def test_an_async_handler_of_session_cancel_acts_past_the_lane_as_well(con
         await script.told("busy")
         script.send(ask("session/prompt", "p", **prompt_params()), tell("session/cancel", sessionId="s"))
         await script.expect("session/update")
-        assert await script.expect_result("p") == {"stopReason": "cancelled"}
+        assert await script.expect_result("p") == spoken.ending("cancelled")
 
 
 def stoppable_by_method(handlers, stage):
@@ -605,7 +606,7 @@ async def test_session_cancel_finds_the_prompt_that_came_before_it_started(conne
             await script.told("busy")
         script.send(ask("session/prompt", "p", **prompt_params()), tell("session/cancel", sessionId="s"))
         assert await script.told("cancel") == {"known": True}
-        assert await script.expect_result("p") == {"stopReason": "cancelled"}
+        assert await script.expect_result("p") == spoken.ending("cancelled")
 
 
 async def test_cancel_request_acts_on_arrival_and_never_waits_in_a_lane(connect):
@@ -617,7 +618,7 @@ async def test_cancel_request_acts_on_arrival_and_never_waits_in_a_lane(connect)
             ask("session/prompt", "p", **prompt_params()),
             tell("$/cancel_request", requestId="p"),
         )
-        assert await script.expect_result("p") == {"stopReason": "cancelled"}
+        assert await script.expect_result("p") == spoken.ending("cancelled")
         assert [word for word in await script.curtain() if word != "busy"] == ["started", "cancelled"]
 
 
@@ -627,7 +628,7 @@ async def test_cancel_request_acts_on_arrival_and_never_waits_in_a_lane(connect)
 async def test_updates_behind_the_answer_to_session_new_do_not_hold_it_up(connect, seen):
     seen.hold("early")
     async with connect.as_agent(seen.handlers) as (script, peer):
-        asking = asyncio.create_task(peer.request(v1.NewSessionRequest(cwd="/", mcp_servers=[])))
+        asking = asyncio.create_task(peer.request(spoken.NewSessionRequest(cwd="/", mcp_servers=[])))
         call = await script.expect("session/new")
         script.send(says("early"), result(call, sessionId="s"), says("late"))
         assert (await asking).session_id == "s"
@@ -641,20 +642,22 @@ async def test_updates_behind_the_answer_to_session_new_do_not_hold_it_up(connec
 def announcing(handlers, stage):
     """Announces its commands behind the answer to `session/new`."""
 
-    @handlers.on(v1.NewSessionRequest)
+    @handlers.on(spoken.NewSessionRequest)
     def new_session(request, context):
         context.after_response(announce, context, "s")
         context.after_response(stage.tell, "answered")
-        return v1.NewSessionResponse(session_id=v1.SessionId("s"))
+        return spoken.NewSessionResponse(session_id=spoken.SessionId("s"))
 
-    @handlers.on(v1.PromptRequest)
+    @handlers.on(spoken.PromptRequest)
     async def prompt(request, context):
         context.after_response(announce, context, request.session_id)
         await context.peer.notify(chunk("before"))
-        return v1.PromptResponse("end_turn")
+        return spoken.ended("end_turn")
 
     async def announce(context, session):
-        await context.peer.notify(v1.SessionNotification(session, v1.AvailableCommandsUpdate(available_commands=[])))
+        await context.peer.notify(
+            spoken.SessionNotification(session, spoken.AvailableCommandsUpdate(available_commands=[]))
+        )
 
     @handlers.on_request("_example.com/fails")
     async def fails(params, context):
@@ -755,17 +758,19 @@ async def made():
 async def test_a_def_handler_is_called_where_its_message_arrives_with_no_task(connect, made):
     client, tasks = Handlers(), []
 
-    @client.on(v1.SessionNotification)
+    @client.on(spoken.SessionNotification)
     def update(notification):
         tasks.append(asyncio.current_task())
 
-    @client.on(v1.ReadTextFileRequest)
+    @client.on(spoken.QuestionRequest)
     def read(request):
-        return v1.ReadTextFileResponse("text")
+        return spoken.told("text")
 
     async with connect.as_agent(client) as (script, _):
         made.clear()
-        script.send(*[says("x")] * 10, *[ask("fs/read_text_file", n, sessionId="s", path="/f") for n in range(10)])
+        script.send(
+            *[says("x")] * 10, *[ask(spoken.question_method, n, **spoken.question_params("s", "/f")) for n in range(10)]
+        )
         for number in range(10):
             await script.expect_result(number)
         assert made == []
@@ -775,7 +780,7 @@ async def test_a_def_handler_is_called_where_its_message_arrives_with_no_task(co
 async def test_the_async_notifications_of_a_burst_share_one_task(connect, made):
     client, tasks, done = Handlers(), set(), asyncio.Event()
 
-    @client.on(v1.SessionNotification)
+    @client.on(spoken.SessionNotification)
     async def update(notification):
         tasks.add(asyncio.current_task())
         await asyncio.sleep(0)
@@ -802,22 +807,22 @@ async def test_timeouts_and_task_groups_work_in_every_handler(connect):
             group.create_task(asyncio.sleep(0))
         log.append(f"{what} done")
 
-    @client.on(v1.SessionNotification)
+    @client.on(spoken.SessionNotification)
     async def update(notification):
         await work(text_of(notification))
 
-    @client.on(v1.ReadTextFileRequest)
+    @client.on(spoken.QuestionRequest)
     async def read(request):
-        await work(request.path)
-        return v1.ReadTextFileResponse("")
+        await work(spoken.topic(request))
+        return spoken.told("")
 
     async with connect.as_agent(client) as (script, peer):
         asking = prompting(peer)
         call = await script.expect("session/prompt")
-        script.send(says("a"), says("b"), result(call, stopReason="end_turn"))
+        script.send(says("a"), says("b"), result(call, **spoken.ending()))
         await asking
         assert log == ["a timed out", "a done", "b timed out", "b done"]
-        await script.request("fs/read_text_file", {"sessionId": "s", "path": "/f"})
+        await script.request(spoken.question_method, spoken.question_params("s", "/f"))
         assert log[-2:] == ["/f timed out", "/f done"]
 
 
@@ -825,7 +830,7 @@ async def test_timeouts_and_task_groups_work_in_every_handler(connect):
 async def test_a_handler_that_cancels_itself_does_not_cancel_the_one_behind_it(connect, suspends):
     client, log = Handlers(), []
 
-    @client.on(v1.SessionNotification)
+    @client.on(spoken.SessionNotification)
     async def update(notification):
         text = text_of(notification)
         if text == "self":
@@ -839,7 +844,7 @@ async def test_a_handler_that_cancels_itself_does_not_cancel_the_one_behind_it(c
     async with connect.as_agent(client) as (script, peer):
         asking = prompting(peer)
         call = await script.expect("session/prompt")
-        script.send(says("self"), says("behind"), says("last"), result(call, stopReason="end_turn"))
+        script.send(says("self"), says("behind"), says("last"), result(call, **spoken.ending()))
         await asking
         assert log == ["behind", "last"] if suspends else ["self", "behind", "last"]
 
@@ -847,7 +852,7 @@ async def test_a_handler_that_cancels_itself_does_not_cancel_the_one_behind_it(c
 async def test_a_lane_that_never_suspends_lets_others_live(connect):
     client, log = Handlers(), []
 
-    @client.on(v1.SessionNotification)
+    @client.on(spoken.SessionNotification)
     async def update(notification):
         log.append(text_of(notification))
 

@@ -14,11 +14,11 @@ import accord.testing
 from accord.engine.handlers import Handlers
 from accord.engine.peer import Peer
 from accord.errors import ConnectionClosed
-from accord.schema import v1
 from accord.testing import Faults, FaultyTransport, ScriptedPeer, ScriptFailed, connected, script_command
 from accord.transports.memory import pair
 from accord.transports.process import ProcessTransport
 from tests.interaction.staging import chunk, forever, says, text_of, until
+from tests.interaction.versions import spoken
 
 
 def test_the_names_are_these():
@@ -26,10 +26,13 @@ def test_the_names_are_these():
         "Connected",
         "Faults",
         "FaultyTransport",
+        "RecordedAgent",
+        "RecordedClient",
         "ScriptFailed",
         "ScriptedPeer",
         "Tally",
         "connected",
+        "recorded_agent_command",
         "script_command",
     ]
 
@@ -168,7 +171,7 @@ async def greets(peer):
     peer.answer(opening, {"protocolVersion": 1})
     prompt = await peer.expect("session/prompt")
     peer.send(says("hello"), says("from a process"))
-    peer.answer(prompt, {"stopReason": "end_turn"})
+    peer.answer(prompt, spoken.ending())
     await peer.expect_end()
 
 
@@ -179,15 +182,15 @@ async def is_disappointed(peer):
 
 def texts_into(texts):
     client = Handlers()
-    client.on(v1.SessionNotification)(lambda notification: texts.append(text_of(notification)))
+    client.on(spoken.SessionNotification)(lambda notification: texts.append(text_of(notification)))
     return client
 
 
 async def test_a_script_can_be_an_agent_in_a_process_of_its_own():
     texts = []
     async with Peer(ProcessTransport(script_command(greets)), texts_into(texts), role="client") as peer:
-        await peer.initialize(v1.InitializeRequest(1))
-        await peer.request(v1.PromptRequest.of(v1.SessionId("s"), "go"))
+        await peer.initialize(spoken.InitializeRequest(1))
+        await peer.request(spoken.PromptRequest.of(spoken.SessionId("s"), "go"))
         assert texts == ["hello", "from a process"]
         end = await peer.connection.close()
         assert end.exit_code == 0
@@ -213,8 +216,8 @@ async def test_both_sides_are_connected_and_have_shaken_hands():
     agent, client = Handlers(), Handlers()
     agent.on_request("_example.com/a")(lambda _: "agent")
     client.on_request("_example.com/a")(lambda _: "client")
-    declared = v1.ClientCapabilities(terminal=True)
-    offered = v1.AgentCapabilities(load_session=True)
+    declared = spoken.ClientCapabilities(terminal=True)
+    offered = spoken.AgentCapabilities(load_session=True)
     async with connected(agent, client, agent_capabilities=offered, client_capabilities=declared) as link:
         assert await link.client.request_raw("_example.com/a") == "agent"
         assert await link.agent.request_raw("_example.com/a") == "client"
@@ -228,10 +231,10 @@ async def test_both_sides_are_connected_and_have_shaken_hands():
 async def test_an_agent_s_own_initialize_is_used():
     agent, seen = Handlers(), []
 
-    @agent.on(v1.InitializeRequest)
+    @agent.on(spoken.InitializeRequest)
     def initialize(request):
         seen.append(request)
-        return v1.InitializeResponse(1)
+        return spoken.InitializeResponse(1)
 
     async with connected(agent):
         assert len(seen) == 1
@@ -240,7 +243,7 @@ async def test_an_agent_s_own_initialize_is_used():
 async def test_shaking_hands_can_be_left_to_the_test():
     async with connected(initialize=False) as link:
         assert link.client.capabilities.declared is None
-        await link.client.initialize(v1.InitializeRequest(1))
+        await link.client.initialize(spoken.InitializeRequest(1))
 
 
 # Faults
@@ -430,7 +433,7 @@ async def test_closing_does_not_wait_for_ever_for_what_is_held():
 async def test_a_cut_link_fails_what_waits_and_a_new_one_works():
     agent, texts = Handlers(), []
 
-    @agent.on(v1.PromptRequest)
+    @agent.on(spoken.PromptRequest)
     async def prompt(request, context):
         await context.peer.notify(chunk("before"))
         await forever()
@@ -442,7 +445,7 @@ async def test_a_cut_link_fails_what_waits_and_a_new_one_works():
         return links[-1]
 
     async with connected(agent, texts_into(texts), through=through) as link:
-        asking = asyncio.create_task(link.client.request(v1.PromptRequest.of(v1.SessionId("s"), "go")))
+        asking = asyncio.create_task(link.client.request(spoken.PromptRequest.of(spoken.SessionId("s"), "go")))
         await until(lambda: texts)
         await links[0].cut()
         with pytest.raises(ConnectionClosed) as caught:
@@ -455,11 +458,11 @@ async def test_a_link_with_delays_and_pauses_keeps_every_promise(seed, clock):
     agent, texts = Handlers(), []
     chance = random.Random(seed)
 
-    @agent.on(v1.PromptRequest)
+    @agent.on(spoken.PromptRequest)
     async def prompt(request, context):
         for number in range(50):
             await context.peer.notify(chunk(str(number)))
-        return v1.PromptResponse("end_turn")
+        return spoken.ended("end_turn")
 
     def through(transport):
         faults = Faults(delay=1)
@@ -477,6 +480,6 @@ async def test_a_link_with_delays_and_pauses_keeps_every_promise(seed, clock):
             if chance.random() < 0.5:
                 link.client.connection.transport.stop_reading()
                 asyncio.get_running_loop().call_later(3, link.client.connection.transport.go_on_reading)
-            await link.client.request(v1.PromptRequest.of(v1.SessionId("s"), "go"))
+            await link.client.request(spoken.PromptRequest.of(spoken.SessionId("s"), "go"))
             assert texts == [*map(str, range(50))]
     passing.cancel()

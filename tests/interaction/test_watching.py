@@ -9,15 +9,15 @@ import sys
 
 import pytest
 
-from accord import trace
+from accord import trace, v1
 from accord.engine.handlers import Handlers
 from accord.engine.lanes import WEIGHT
 from accord.errors import AccordError, DecodeError, PeerError, RequestError
 from accord.jsonrpc.messages import Answer, Call, Malformed, Tell
-from accord.schema import v1
 from accord.spans import Spans
 from accord.testing import connected
 from tests.interaction.staging import ask, prompt_params, says, tell, text_of
+from tests.interaction.versions import spoken
 
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
@@ -25,7 +25,7 @@ PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 def updates():
     client = Handlers()
 
-    @client.on(v1.SessionNotification)
+    @client.on(spoken.SessionNotification)
     def update(notification): ...
 
     return client
@@ -69,7 +69,7 @@ async def test_statistics_count_what_was_sent_received_and_odd(connect):
 async def test_statistics_count_what_waits_for_its_handler(connect):
     client, may_go_on = Handlers(), asyncio.Event()
 
-    @client.on(v1.SessionNotification)
+    @client.on(spoken.SessionNotification)
     async def update(notification):
         await may_go_on.wait()
 
@@ -89,7 +89,7 @@ async def test_statistics_count_what_waits_for_its_handler(connect):
 async def test_observers_see_every_frame_in_the_order_of_the_wire_before_it_is_handled(connect):
     client, log = Handlers(), []
 
-    @client.on(v1.SessionNotification)
+    @client.on(spoken.SessionNotification)
     def update(notification):
         log.append(f"handled {text_of(notification)}")
 
@@ -237,41 +237,41 @@ def traced(handlers, stage):
     def asks(path):
         async def handler(request, context):
             await context.peer.request_raw("_example.com/ready")
-            asking = v1.ReadTextFileRequest(request.session_id, path)
+            asking = spoken.question(request.session_id, path)
             async with asyncio.TaskGroup() as group:
                 group.create_task(context.peer.request(asking, force=True))
-            return v1.PromptResponse("end_turn")
+            return spoken.ended("end_turn")
 
         return handler
 
-    handlers.on(v1.PromptRequest)(asks("/from-prompt"))
+    handlers.on(spoken.PromptRequest)(asks("/from-prompt"))
 
-    @handlers.on(v1.SetSessionModeRequest)
-    def set_mode(request, context):
+    @handlers.on_request("_example.com/set")
+    def set_mode(params, context):
         stage.tell("mode set")
 
-    @handlers.on(v1.AuthenticateRequest)
+    @handlers.on(spoken.AuthenticateRequest)
     def authenticate(request, context):
         async def later():
-            await context.peer.request(v1.ReadTextFileRequest(v1.SessionId("s"), "/later"), force=True)
+            await context.peer.request(spoken.question("s", "/later"), force=True)
 
         return later()
 
     @handlers.on_notification("_example.com/news")
     async def news(params, context):
-        await context.peer.request(v1.ReadTextFileRequest(v1.SessionId("s"), "/from-news"), force=True)
+        await context.peer.request(spoken.question("s", "/from-news"), force=True)
 
-    @handlers.on(v1.NewSessionRequest)
+    @handlers.on(spoken.NewSessionRequest)
     async def new(request, context):
-        asking = v1.ReadTextFileRequest(v1.SessionId("s"), "/own", meta={"traceparent": "mine", "a": 1})
+        asking = spoken.question("s", "/own", meta={"traceparent": "mine", "a": 1})
         await context.peer.request(asking, force=True)
-        return v1.NewSessionResponse(session_id=v1.SessionId("s"))
+        return spoken.NewSessionResponse(session_id=spoken.SessionId("s"))
 
 
 async def answers_file(script, path):
-    read = await script.expect("fs/read_text_file")
-    assert read["params"]["path"] == path
-    script.answer(read, {"content": ""})
+    read = await script.expect(spoken.question_method)
+    assert spoken.topic_on_the_wire(read["params"]) == path
+    script.answer(read, spoken.telling())
     return read["params"].get("_meta")
 
 
@@ -288,7 +288,7 @@ async def test_a_trace_context_goes_along_with_the_requests_of_its_handler(conne
 
 async def test_a_trace_context_goes_along_also_from_what_a_def_handler_returned(connect):
     async with connect.as_client(traced) as script:
-        asked = script.call("authenticate", {"methodId": "m", "_meta": {"traceparent": PARENT}})
+        asked = script.call(spoken.login_method, {"methodId": "m", "_meta": {"traceparent": PARENT}})
         assert await answers_file(script, "/later") == {"traceparent": PARENT}
         await script.expect_result(asked)
 
@@ -296,10 +296,10 @@ async def test_a_trace_context_goes_along_also_from_what_a_def_handler_returned(
 async def test_a_trace_context_never_reaches_another_request(connect):
     async with connect.as_client(traced) as script:
         mode = {"sessionId": "s", "modeId": "m", "_meta": {"traceparent": PARENT}}
-        await script.request("session/set_mode", mode)
+        await script.request("_example.com/set", mode)
         first = script.call("session/prompt", prompt_params())
         ready = await script.expect("_example.com/ready")
-        await script.request("session/set_mode", mode)
+        await script.request("_example.com/set", mode)
         script.answer(ready)
         assert await answers_file(script, "/from-prompt") is None
         await script.expect_result(first)
@@ -319,17 +319,17 @@ async def test_what_an_author_puts_into_meta_stays(connect):
 async def test_nothing_is_assumed_about_meta(connect, meta):
     client = Handlers()
 
-    @client.on(v1.ReadTextFileRequest)
+    @client.on(spoken.QuestionRequest)
     async def read(request, context):
-        await context.peer.request(v1.SetSessionModeRequest(v1.SessionId("s"), v1.SessionModeId("m")))
-        return v1.ReadTextFileResponse("text")
+        await context.peer.request(spoken.ListSessionsRequest(), force=True)
+        return spoken.told("text")
 
     async with connect.as_agent(client) as (script, _):
-        asked = script.call("fs/read_text_file", {"sessionId": "s", "path": "/f", "_meta": meta})
-        mode = await script.expect("session/set_mode")
-        assert "_meta" not in mode["params"]
-        script.answer(mode)
-        assert await script.expect_result(asked) == {"content": "text"}
+        asked = script.call(spoken.question_method, spoken.question_params("s", "/f", _meta=meta))
+        listing = await script.expect("session/list")
+        assert "_meta" not in listing["params"]
+        script.answer(listing, {"sessions": []})
+        assert await script.expect_result(asked) == spoken.telling("text")
 
 
 # Spans
@@ -352,16 +352,16 @@ def exported():
 def asking_back():
     agent, client = Handlers(), Handlers()
 
-    @agent.on(v1.PromptRequest)
+    @agent.on(spoken.PromptRequest)
     async def prompt(request, context):
         if request.prompt[0].text == "fail":
             raise ValueError("no")
-        await context.peer.request(v1.ReadTextFileRequest(request.session_id, "/f"), force=True)
-        return v1.PromptResponse("end_turn")
+        await context.peer.request(spoken.question(request.session_id, "/f"), force=True)
+        return spoken.ended("end_turn")
 
-    @client.on(v1.ReadTextFileRequest)
+    @client.on(spoken.QuestionRequest)
     async def read(request):
-        return v1.ReadTextFileResponse("text")
+        return spoken.told("text")
 
     return agent, client
 
@@ -369,7 +369,7 @@ def asking_back():
 async def test_each_request_is_a_span_on_both_sides_and_they_hang_together(exported):
     agent, client = asking_back()
     async with connected(agent, client, spans=exported.spans) as link:
-        await link.client.request(v1.PromptRequest.of(v1.SessionId("s"), "go"))
+        await link.client.request(spoken.PromptRequest.of(spoken.SessionId("s"), "go"))
     spans = [span for span in exported.get_finished_spans() if span.name != "initialize"]
     told = [(span.name, span.kind.name, span.attributes["accord.role"]) for span in spans]
     assert told == [
@@ -388,11 +388,28 @@ async def test_each_request_is_a_span_on_both_sides_and_they_hang_together(expor
     assert prompt_served.attributes["rpc.method"] == "session/prompt"
 
 
+async def test_a_turn_s_span_names_its_conversation_how_it_ended_and_what_it_used(exported):
+    agent = Handlers()
+
+    @agent.on(v1.PromptRequest)
+    async def prompt(request):
+        return v1.PromptResponse("max_tokens", usage=v1.Usage(total_tokens=10, input_tokens=7, output_tokens=3))
+
+    async with connected(agent, Handlers(), spans=exported.spans) as link:
+        await link.client.request(v1.PromptRequest.of(v1.SessionId("s"), "go"))
+    served, asked = [span.attributes for span in exported.get_finished_spans() if span.name == "session/prompt"]
+    for attributes in (served, asked):
+        assert attributes["gen_ai.operation.name"] == "invoke_agent"
+        assert attributes["gen_ai.conversation.id"] == "s"
+    assert served["acp.stop_reason"] == "max_tokens"
+    assert (served["gen_ai.usage.input_tokens"], served["gen_ai.usage.output_tokens"]) == (7, 3)
+
+
 async def test_a_failure_is_a_failed_span_on_both_sides(exported):
     agent, client = asking_back()
     async with connected(agent, client, spans=exported.spans) as link:
         with pytest.raises(PeerError):
-            await link.client.request(v1.PromptRequest.of(v1.SessionId("s"), "fail"))
+            await link.client.request(spoken.PromptRequest.of(spoken.SessionId("s"), "fail"))
     spans = [span for span in exported.get_finished_spans() if span.name == "session/prompt"]
     assert [span.status.status_code.name for span in spans] == ["ERROR", "ERROR"]
 
@@ -401,15 +418,15 @@ async def test_a_span_records_an_error_s_text_without_the_secrets_of_its_urls_an
     agent, client = Handlers(), Handlers()
     text = "no access to https://ada:s3cret@example.com/?key=s3cret " + "x" * 1_000_000
 
-    @agent.on(v1.PromptRequest)
+    @agent.on(spoken.PromptRequest)
     async def prompt(request):
         raise RequestError(-32000, text)
 
     async with connected(agent, client, spans=exported.spans) as link:
         with pytest.raises(PeerError):
-            await link.client.request(v1.PromptRequest.of(v1.SessionId("s"), "go"))
+            await link.client.request(spoken.PromptRequest.of(spoken.SessionId("s"), "go"))
         answered = asyncio.get_running_loop().create_future()
-        link.client.post(v1.PromptRequest.of(v1.SessionId("s"), "go")).then(answered.set_result)
+        link.client.post(spoken.PromptRequest.of(spoken.SessionId("s"), "go")).then(answered.set_result)
         assert isinstance(await answered, PeerError)
     spans = [span for span in exported.get_finished_spans() if span.name == "session/prompt"]
     assert len(spans) == 4
@@ -425,7 +442,7 @@ async def test_requests_at_the_same_time_have_spans_of_their_own(exported):
     agent, client = asking_back()
     async with connected(agent, client, spans=exported.spans) as link:
         await asyncio.gather(
-            *(link.client.request(v1.PromptRequest.of(v1.SessionId(str(number)), "go")) for number in range(5))
+            *(link.client.request(spoken.PromptRequest.of(spoken.SessionId(str(number)), "go")) for number in range(5))
         )
     spans = {span.context.span_id: span for span in exported.get_finished_spans() if span.name != "initialize"}
     assert len(spans) == 20

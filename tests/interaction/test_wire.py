@@ -12,40 +12,71 @@ import pytest
 
 from accord.engine.handlers import Handlers
 from accord.engine.peer import Peer
-from accord.schema import v1
+from accord.schema import v1, v2
 from accord.testing import FaultyTransport, connected
 from accord.transports.stdio import StdioTransport
 from tests.interaction.staging import chunk, prompt_params
+from tests.interaction.versions import spoken
 
 MEMBERS = {"jsonrpc", "id", "method", "params", "result", "error"}
 
 AWKWARD = 'line\nbreak\r\n\u2028\u2029\x00\t"quoted" \\ ümlaut 🦊 \x7f'
 
 
+def edit():
+    """A tool call with a bit of everything."""
+    told = {
+        "tool_call_id": v1.ToolCallId("t"),
+        "title": "Edit",
+        "kind": "edit",
+        "status": "in_progress",
+        "raw_input": {"as_it_was": {"snake_case": 1, "camelCase": 2}},
+    }
+    if spoken.version == 1:
+        diff = v1.Diff(path="/f", old_text=None, new_text=AWKWARD)
+        return v1.ToolCall(content=[diff], locations=[v1.ToolCallLocation(path="/f", line=3)], **told)
+    diff = v2.Diff([v2.DiffAdd("/f", "text")], v2.DiffPatch("git_patch", AWKWARD))
+    return v2.ToolCallProgress(content=[diff], locations=[v2.ToolCallLocation(path="/f", line=3)], **told)
+
+
+EDIT = {
+    "toolCallId": "t",
+    "title": "Edit",
+    "kind": "edit",
+    "status": "in_progress",
+    "locations": [{"path": "/f", "line": 3}],
+    "rawInput": {"as_it_was": {"snake_case": 1, "camelCase": 2}},
+}
+DIFFS = {
+    1: {"type": "diff", "path": "/f", "newText": AWKWARD},
+    2: {
+        "type": "diff",
+        "changes": [{"operation": "add", "path": "/f", "fileType": "text"}],
+        "patch": {"format": "git_patch", "text": AWKWARD},
+    },
+}
+
+
+def permission(session):
+    options = [spoken.PermissionOption.of("allow_once"), spoken.PermissionOption.of("reject_once")]
+    if spoken.version == 1:
+        about = v1.ToolCallUpdate(tool_call_id=v1.ToolCallId("t"), status="pending")
+        return v1.RequestPermissionRequest(session_id=session, tool_call=about, options=options)
+    about = v2.ToolCallPermissionSubject(v2.ToolCallUpdate(v1.ToolCallId("t"), status="pending"))
+    return v2.RequestPermissionRequest(session, "Edit it?", options, subject=about)
+
+
 def busy(handlers, stage):
     """Says a bit of everything."""
 
-    @handlers.on(v1.PromptRequest)
+    @handlers.on(spoken.PromptRequest)
     async def prompt(request, context):
         await context.peer.notify(chunk(AWKWARD))
-        call = v1.ToolCall(
-            tool_call_id=v1.ToolCallId("t"),
-            title="Edit",
-            kind="edit",
-            status="in_progress",
-            content=[v1.Diff(path="/f", old_text=None, new_text=AWKWARD)],
-            locations=[v1.ToolCallLocation(path="/f", line=3)],
-            raw_input={"as_it_was": {"snake_case": 1, "camelCase": 2}},
-        )
-        await context.peer.notify(v1.SessionNotification(request.session_id, call))
-        asked = v1.RequestPermissionRequest(
-            session_id=request.session_id,
-            tool_call=v1.ToolCallUpdate(tool_call_id=v1.ToolCallId("t"), status="pending"),
-            options=[v1.PermissionOption.of("allow_once"), v1.PermissionOption.of("reject_once")],
-        )
+        await context.peer.notify(spoken.SessionNotification(request.session_id, edit()))
+        asked = permission(request.session_id)
         answer = await context.peer.request(asked)
         await context.peer.notify(chunk(answer.outcome.option_id))
-        return v1.PromptResponse("end_turn")
+        return spoken.ended("end_turn")
 
     @handlers.on_request("_example.com/print")
     def stray(params):
@@ -125,24 +156,14 @@ async def test_names_are_in_camel_case_and_tags_in_snake_case_with_nothing_of_ou
         await talk(script)
         told = [it for frame in frames_sent_by(script) for it in names_and_tags(json.loads(frame))]
         names, tags = {it for what, it in told if what == "name"}, {it for what, it in told if what == "tag"}
-        assert {"sessionUpdate", "toolCallId", "rawInput", "optionId", "stopReason"} <= names
-        assert {"agent_message_chunk", "tool_call", "allow_once", "in_progress", "end_turn"} <= tags
+        assert {"sessionUpdate", "toolCallId", "rawInput", "optionId", *spoken.ending()} <= names
+        tool_call = "tool_call" if spoken.version == 1 else "tool_call_update"
+        assert {"agent_message_chunk", tool_call, "allow_once", "in_progress"} <= tags
         assert all(re.fullmatch("[a-z][a-zA-Z0-9]*", name) for name in names)
         assert all(re.fullmatch("[a-z][a-z0-9_]*", tag) for tag in tags)
-        tool_call = json.loads(frames_sent_by(script)[2])["params"]
-        assert tool_call == {
-            "sessionId": "s",
-            "update": {
-                "sessionUpdate": "tool_call",
-                "toolCallId": "t",
-                "title": "Edit",
-                "kind": "edit",
-                "status": "in_progress",
-                "content": [{"type": "diff", "path": "/f", "newText": AWKWARD}],
-                "locations": [{"path": "/f", "line": 3}],
-                "rawInput": {"as_it_was": {"snake_case": 1, "camelCase": 2}},
-            },
-        }
+        params = json.loads(frames_sent_by(script)[2])["params"]
+        content = [DIFFS[spoken.version]]
+        assert params == {"sessionId": "s", "update": {"sessionUpdate": tool_call, **EDIT, "content": content}}
 
 
 @pytest.mark.needs("a process")
@@ -157,7 +178,7 @@ async def test_names_are_in_camel_case_and_tags_in_snake_case_with_nothing_of_ou
 )
 async def test_an_agent_s_stdout_is_one_message_a_line_in_utf_8_and_nothing_else(connect):
     lines = [
-        {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": 1}},
+        {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": spoken.hello},
         *({"jsonrpc": "2.0", "id": n, "method": "_example.com/echo", "params": {"t": AWKWARD}} for n in range(1, 20)),
         {"jsonrpc": "2.0", "id": 20, "method": "_example.com/print"},
         {"jsonrpc": "2.0", "id": 21, "method": "_example.com/echo", "params": {"t": AWKWARD}},
@@ -221,20 +242,20 @@ async def test_an_agent_that_is_closed_ends_by_itself(connect):
 async def test_a_transport_of_ones_own_carries_the_same_protocol():
     agent, client, texts = Handlers(), Handlers(), []
 
-    @agent.on(v1.PromptRequest)
+    @agent.on(spoken.PromptRequest)
     async def prompt(request, context):
         for word in ("one", "two"):
             await context.peer.notify(chunk(word))
-        return v1.PromptResponse("end_turn")
+        return spoken.ended("end_turn")
 
-    @client.on(v1.SessionNotification)
+    @client.on(spoken.SessionNotification)
     async def update(notification):
         await asyncio.sleep(0)
         texts.append(notification.update.content.text)
 
     async with connected(agent, client, through=FaultyTransport) as link:
-        answer = await link.client.request(v1.PromptRequest.of(v1.SessionId("s"), "go"))
-        assert answer.stop_reason == "end_turn"
+        answer = await link.client.request(spoken.PromptRequest.of(spoken.SessionId("s"), "go"))
+        assert spoken.end_of(answer) == "end_turn"
         assert texts == ["one", "two"]
         await link.client.close()
         assert (await link.agent.connection.closed()).reason == "peer_closed"

@@ -2,22 +2,28 @@
 
 import pytest
 from benchmarks.build import Unavailable
-from interop.conversation import NOT_OFFERED, PARTS, PASSED, converse
+from interop.conversation import NOT_OFFERED, PASSED, converse, parts_of
 from interop.model.server import ModelServer
 from interop.real_agents import AGENTS, installed
 
 pytestmark = [pytest.mark.agents, pytest.mark.timeout(900)]
 
 
-@pytest.mark.parametrize("name", AGENTS)
-async def test_a_real_agent_goes_through_the_whole_conversation(name, tmp_path):
+SECOND_VERSION = ("claude-agent-acp", "codex-acp")
+"""The agents that speak version 2."""
+
+
+@pytest.mark.parametrize(
+    ("name", "version"), [*((name, 1) for name in AGENTS), *((name, 2) for name in SECOND_VERSION)]
+)
+async def test_a_real_agent_goes_through_the_whole_conversation(name, version, tmp_path):
     agent = AGENTS[name]
     try:
         installed(agent)
     except Unavailable as missing:
         pytest.skip(str(missing))
     with ModelServer() as model:
-        parts = await converse(agent, model, tmp_path)
+        parts = await converse(agent, model, tmp_path, version)
     wrong = {part: how for part, how in parts.items() if how not in (PASSED, NOT_OFFERED)}
-    assert wrong.keys() == agent.lacks.keys() & set(PARTS), "\n".join([str(wrong), *model.notes])
-    assert parts.keys() == set(PARTS)
+    assert wrong.keys() == agent.lacks.keys() & parts.keys(), "\n".join([str(wrong), *model.notes])
+    assert parts.keys() == set(parts_of(version))

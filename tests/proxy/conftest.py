@@ -120,14 +120,15 @@ class Line:
         await script.open()
         script.started.set()
 
-    async def open(self, *components, as_proxy=False):
-        """Connect the client with these components."""
+    async def open(self, *components, as_proxy=False, bridge=False):
+        """Connect the client with these components; without the bridge, all answers pass as they came."""
         if self.way == "memory":
-            self.target = Chain(components, as_proxy=as_proxy, trace=None)
+            self.target = Chain(components, as_proxy=as_proxy, trace=None, bridge=bridge)
             self.client.transport = self.target.dial()
             self._stack.push_async_callback(self.target.release)
         else:
-            command = [*CONDUCT, *(["--as-proxy"] if as_proxy else []), *components]
+            options = [*(["--as-proxy"] if as_proxy else []), *([] if bridge else ["--no-bridge"])]
+            command = [*CONDUCT, *options, *components]
             self.client.transport = ProcessTransport(command)
         await self.client.open()
         self._stack.push_async_callback(self.close)

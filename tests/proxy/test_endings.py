@@ -173,7 +173,7 @@ async def test_what_the_client_asked_before_it_left_is_answered():
         "answer(late)"
     )
     process = await asyncio.create_subprocess_exec(
-        *CONDUCT, slow, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+        *CONDUCT, "--no-bridge", slow, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
     )
     process.stdin.write(b'{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":1}}\n')
     assert await process.stdout.readline() == b'{"jsonrpc":"2.0","id":7,"result":{}}\n'

@@ -31,12 +31,13 @@ def way(request):
 def between(line):
     """`await between("recorder.py", ...)`: the client's and the agent's script, with this proxy between them."""
 
-    async def build(example, *arguments, version=1):
+    async def build(example, *arguments, version=1, offers=None):
         proxy = shlex.join([sys.executable, "-W", "error", str(EXAMPLES / example), *arguments])
         await line.open(proxy, line.component())
         asked = line.client.call("initialize", {"protocolVersion": version})
         agent = await line.agent.there()
-        agent.answer(await agent.expect("initialize"), {"protocolVersion": version})
+        capabilities = {} if offers is None else {"agentCapabilities": {"mcpCapabilities": offers}}
+        agent.answer(await agent.expect("initialize"), {"protocolVersion": version, **capabilities})
         await line.client.expect_result(asked)
         return line.client, agent
 
@@ -109,3 +110,20 @@ async def test_the_recorder_keeps_a_diary(between, tmp_path):
         await client.expect("session/update")
     await client.expect_result(asked)
     assert (tmp_path / "diary.md").read_text() == "\n\n## s\n\n> hello\n\n\n\n- Look\n\nGood day."
+
+
+async def test_the_agent_reads_the_to_do_list_and_ticks_items_off(between, tmp_path):
+    (tmp_path / "todo.md").write_text("# To do\n- [ ] Write\n- [x] Read\n- [ ] Test\n")
+    client, agent = await between("todo_tools.py", str(tmp_path / "todo.md"), offers={"acp": True})
+    client.call("session/new", {"cwd": "/", "mcpServers": []})
+    [server] = (await agent.expect("session/new"))["params"]["mcpServers"]
+
+    async def tool(name, arguments):
+        message = {"method": "tools/call", "params": {"name": name, "arguments": arguments}}
+        asked = {"serverId": server["serverId"], "requestId": name, **message}
+        return (await agent.expect_result(agent.call("mcp/message", asked)))["result"]["structuredContent"]["result"]
+
+    assert server["name"] == "todo"
+    assert await tool("open_items", {}) == ["Write", "Test"]
+    assert await tool("tick_off", {"item": "Write"}) == "done"
+    assert (tmp_path / "todo.md").read_text() == "# To do\n- [x] Write\n- [x] Read\n- [ ] Test\n"

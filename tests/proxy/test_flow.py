@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -70,3 +73,62 @@ async def test_a_component_that_reads_no_refusals_is_not_read_either(chain):
         return {"jsonrpc": "2.0", "id": number, "method": "proxy/initialize", "params": {}, "padding": "x" * 1000}
 
     await taken_slowly(Flood(line.agent, 40_000, refused), line.agent, 20_000)
+
+
+MIB = 1024 * 1024
+IN_ALL = 256
+"""Messages of one MiB."""
+MOST_RESIDENT = 120 * MIB
+"""Bytes of memory that a process may ever have had: Python, Accord, and a few messages."""
+
+HANDLING = """
+import accord
+
+proxy = accord.Proxy("handling")
+
+
+@proxy.updates
+async def look(update):
+    return update
+
+
+proxy.run()
+"""
+
+
+def peaks(root):
+    """The most memory that a process and its descendants ever had resident, by their command lines."""
+    parents = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            with contextlib.suppress(OSError):
+                fields = dict(line.split(":", 1) for line in (folder / "status").read_text().splitlines())
+                parents[int(folder.name)] = int(fields["PPid"]), int(fields.get("VmHWM", "0").split()[0]) * 1024
+    found, waiting = {}, [root]
+    while waiting:
+        pid = waiting.pop()
+        found[Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")] = parents[pid][1]
+        waiting += [child for child, (parent, _) in parents.items() if parent == pid]
+    return found
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
+@pytest.mark.parametrize("way", ["stdio"])
+async def test_256_mib_pass_two_proxies_to_a_slow_client_in_bounded_memory(line, tmp_path):
+    (tmp_path / "handling.py").write_text(HANDLING)
+    await line.open(line.nested(), f"{sys.executable} {tmp_path / 'handling.py'}", line.component())
+    asked = line.client.call("initialize", {"protocolVersion": 1})
+    agent = await line.agent.there()
+    agent.answer(await agent.expect("initialize"), {"protocolVersion": 1})
+    await line.client.expect_result(asked)
+
+    def mebibyte(number):
+        content = {"type": "text", "text": "x" * MIB}
+        update = {"sessionUpdate": "agent_message_chunk", "content": content}
+        params = {"sessionId": "s", "number": number, "update": update}
+        return {"jsonrpc": "2.0", "method": "session/update", "params": params}
+
+    await taken_slowly(Flood(agent, IN_ALL, mebibyte), line.client, 48)
+    found = await asyncio.to_thread(peaks, line.client.transport.pid)
+    assert len(found) >= 4  # the conductor, two proxies and the agent; a process that guards them may be there too
+    assert not {command: peak for command, peak in found.items() if peak > MOST_RESIDENT}

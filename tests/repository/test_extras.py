@@ -14,9 +14,9 @@ from accord import extras
 
 ROOT = Path(__file__).parents[2]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-DISTRIBUTIONS = {"google-re2": "re2", "opentelemetry-api": "opentelemetry"}
+DISTRIBUTIONS = {"google-re2": "re2", "markdown-it-py": "markdown_it", "opentelemetry-api": "opentelemetry"}
 """Distributions whose package has another name."""
-PARTS = {"mcp_types": "mcp", "pydantic": "mcp", "anyio": "mcp"}
+PARTS = {"mcp_types": "mcp", "pydantic": "mcp", "anyio": "mcp", "uvicorn": "mcp"}
 """Packages that come with another one."""
 
 
@@ -38,12 +38,13 @@ def imported():
             elif isinstance(node, ast.Call) and ast.unparse(node.func) == "importlib.import_module":
                 found |= {it.value for it in node.args if isinstance(it, ast.Constant)}
     roots = {name.partition(".")[0] for name in found}
-    return roots - set(sys.stdlib_module_names) - {"accord", "msgspec", "_typeshed", "typing_extensions"}
+    # Only pytest loads the plugin, so pytest is there.
+    return roots - set(sys.stdlib_module_names) - {"accord", "msgspec", "_typeshed", "typing_extensions", "pytest"}
 
 
 def test_every_package_that_is_imported_belongs_to_an_extra():
     assert {PARTS.get(name, name) for name in imported()} <= set().union(*map(required, EXTRAS))
-    assert imported() - set(extras.PACKAGES) == {"pydantic", "anyio"}
+    assert imported() - set(extras.PACKAGES) == {"pydantic", "anyio", "uvicorn"}
 
 
 @pytest.mark.parametrize("extra", [extra for extra in EXTRAS if extra != "all"])

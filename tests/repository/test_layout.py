@@ -50,7 +50,7 @@ accord.engine.incoming
 accord.engine.interceptors
 accord.engine.handlers
 accord.testing
-accord.sizes accord.own_files
+accord.sizes accord.own_files accord.tap
 accord.text accord.documents
 accord.state
 accord.store accord.services
@@ -91,13 +91,16 @@ accord.agent.connection
 accord.agent.agent
 accord.client
 accord.http accord.connection_block
-accord.agent_file
+accord.agent_file accord.registry
 accord.configuration
 accord.connecting
 accord.proxy
-accord.opening
-accord.sync
-accord.demo
+accord.opening accord.extensions
+accord.sync accord.check
+accord.tui
+accord.demo accord.coder
+accord.pytest_plugin
+accord.inspector
 accord.cli
 accord.__main__
 """.split("\n")

@@ -22,6 +22,7 @@ MEMBERS = {
         id agent program cwd roots mcp_servers meta answer_meta system_prompt state title set_title info_meta
         set_info_meta client config modes models commands
         permissions resources mcp resolve history tool_call fold send notice compaction on save start work
+        background
     """,
     "Provider": "id supports required default check",
     "Config": "select switch remove values set",
@@ -45,7 +46,7 @@ MEMBERS = {
     "RunningCompaction": "id status is_shown summary fail",
     "Tool": """
         id title kind status text content diff terminal clear locations raw_input raw_output retitle ask elicit
-        elicit_url start fail is_cancelled command
+        elicit_url start pause fail is_cancelled command
     """,
 }
 

@@ -19,6 +19,7 @@ ConfigurationError load_mcp_servers Client Outcome PermissionQuestion RemoteAgen
 Restarted ask connect open sync tools ToolServer CommandResult Decision Elicited ElicitedUrl Login RemoteTerminal Tool
 TurnPlan http MirroredDocument SuggestionRequest Endpoint Provider Subagent RemoteSubagent RunningCompaction
 PlanDocument OpenDocument StaleSuggestion Suggestion Suggestions Chain chain Hop Proxy
+PostgresStore
 """.split()
 
 EXTRAS = {
@@ -27,6 +28,10 @@ EXTRAS = {
     "h2",
     "h11",
     "websockets",
+    "asyncpg",
+    "anthropic",
+    "openai",
+    "keyring",
     "mcp",
     "opentelemetry",
     "uvloop",

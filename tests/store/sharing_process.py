@@ -1,4 +1,4 @@
-"""One of several processes on one store: `sharing_process.py FILE NAME COUNT`.
+"""One of several processes on one store: `sharing_process.py STORE NAME COUNT`, with a file or a database.
 
 It fills a session of its own, and takes its turns at one that all want to have. What was kept for certain is printed.
 """
@@ -7,8 +7,9 @@ import asyncio
 import json
 import sys
 
-from accord import SqliteStore, StoreError
+from accord import PostgresStore, SqliteStore, StoreError
 from accord.store.base import StoredSession
+from accord.store.postgres.url import is_postgres
 
 
 async def unless(reason, asked):
@@ -22,9 +23,9 @@ async def unless(reason, asked):
     return True
 
 
-async def main(file, name, count):
+async def main(where, name, count):
     kept = []
-    async with SqliteStore(file) as store:
+    async with PostgresStore(where, schema="shared") if is_postgres(where) else SqliteStore(where) as store:
         mine = await store.create(StoredSession(id=name, cwd="/"))
         await unless("exists", store.create(StoredSession(id="shared", cwd="/")))
         shared = None

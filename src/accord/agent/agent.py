@@ -56,6 +56,7 @@ from accord.services.terminals.terminals import Terminals
 from accord.spans import Spans
 from accord.store.base import IN_MEMORY, Store
 from accord.store.memory import MemoryStore
+from accord.store.postgres.url import is_postgres
 from accord.transports.base import Transport
 from accord.transports.stdio import StdioTransport
 
@@ -77,9 +78,10 @@ class Agent(Generic[StateT]):
     `accepts` names what prompts may hold besides text and links: `image`, `audio`, `embedded`. With `local`, files and
     terminals that a client does not lend are those of the machine that the agent runs on. `second_prompt` says
     what becomes of a prompt in a session that works on one. `remember` says how far a user's "always" reaches.
-    `store` keeps the sessions: in memory (None or `:memory:`), in a `Store`, or in a file, by its path. `state` is the
-    class of `session.state`, which is made without arguments, and kept with the session: `Agent(state=Notes)` is an
-    `Agent[Notes]`, and its functions may take a `Turn[Notes]` and a `Session[Notes]`.
+    `store` keeps the sessions: in memory (None or `:memory:`), in a `Store`, in a file, by its path, or in
+    PostgreSQL, by its URL. `state` is the class of `session.state`, which is made without arguments, and kept with
+    the session: `Agent(state=Notes)` is an `Agent[Notes]`, and its functions may take a `Turn[Notes]` and a
+    `Session[Notes]`.
     `capabilities` changes what is declared, which otherwise follows from what is registered. `unstable` lets out what
     is only proposed. `keep_unknown` is for an agent that passes on what clients send: it keeps the members that our
     types do not know, see docs/engine.md.
@@ -441,6 +443,10 @@ def _store(store: Store | str | Path | None) -> Store:
         return MemoryStore()
     if isinstance(store, Store):
         return store
+    if is_postgres(store):
+        from accord.store.postgres.store import PostgresStore
+
+        return PostgresStore(str(store))
     check_path("Agent(store=...)", store)
     from accord.store.sqlite import SqliteStore
 

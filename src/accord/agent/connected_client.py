@@ -78,6 +78,7 @@ class ConnectedClient(msgspec.Struct):
 
         if self.mcp_lines is None:
             self.mcp_lines = LinesToClient(self.peer)
+            self.peer.handle(self.mcp_lines.handlers())
         return self.mcp_lines
 
     def asked_for(self, session: ServedSession, voice: Voice) -> Asks:

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -35,6 +35,9 @@ from accord.schema.base import Json
 from accord.services.roots import Roots
 from accord.services.service import ServedSession
 from accord.tasks import Tasks
+
+if TYPE_CHECKING:
+    from accord.schema import v2
 
 log = logging.getLogger("accord")
 
@@ -120,6 +123,7 @@ class OpenSession:
                 config=self.config,
                 mcp=self._servers,
                 background=self._background,
+                listed=self._listed,
                 work=lambda: surroundings.work(self),
             )
         )
@@ -134,6 +138,11 @@ class OpenSession:
         self._titles_itself = surroundings.titles_sessions
         self._prompt_title: str | None = None
         """The title that the latest prompt gave."""
+
+    def _listed(self) -> Sequence[v2.BackgroundWork]:
+        from accord.agent.voices.second import background_work  # loads the types of version 2
+
+        return tuple(background_work(it) for it in self.activity.background)
 
     def _servers(self) -> SessionServers:
         if self._mcp is None:

@@ -234,8 +234,8 @@ class PromptQueue:
 
         Work of the agent's own that has not begun still begins.
         """
-        for position, place in enumerate(list(self._line)):
-            if position == 0 or not place.is_own:
+        for place in list(self._line):
+            if not place.is_own or place.task is not None:
                 place.cancel()
 
     async def end(self) -> None:

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     # Only type checkers need the default; `typing` has it from 3.13 on, and typing_extensions is no dependency.
     from typing_extensions import TypeVar as TypeVarWithDefault
 
+    from accord.schema import v2
+
     StateT = TypeVarWithDefault("StateT", default=Any)
 else:
     StateT = TypeVar("StateT")
@@ -74,6 +76,8 @@ class SessionParts(msgspec.Struct, frozen=True, kw_only=True):
     """The session's MCP servers, which are connected when they are first used."""
     background: BackgroundTasks
     """What runs beside the turns."""
+    listed: Callable[[], Sequence[v2.BackgroundWork]]
+    """What the client is told to run beside the turns."""
     work: Callable[[], AbstractAsyncContextManager[Any]]
     """Begins work without a prompt."""
 
@@ -248,6 +252,15 @@ class Session(Generic[StateT]):
         ends, and the code after it goes on.
         """
         return self._parts.work()
+
+    @property
+    def background(self) -> Sequence[v2.BackgroundWork]:
+        """What runs beside the turns as the client sees it: tool calls with `background=True`, and their terminals.
+
+        >>> def is_watching(session):
+        ...     return bool(session.background)
+        """
+        return self._parts.listed()
 
     async def save(self) -> None:
         """Keep `state` as it is now. It happens by itself at the end of a turn, and when the session is closed."""

@@ -80,6 +80,8 @@ class ToolSurroundings(msgspec.Struct, frozen=True):
     """Sends updates, and raises RuntimeError once the turn is over."""
     cancelled_status: str = "failed"
     """The status of a tool call that was cancelled, in the version of the connection."""
+    can_pause: bool = False
+    """Whether that version has a status for a tool call that is paused."""
     command: CommandParts | None = None
     """What its commands need beside that; None for tool calls that show no commands."""
     life: ToolLife | None = None
@@ -116,6 +118,7 @@ class Tool(Elicits):
         self._end_message = surroundings.end_message
         self._send = surroundings.send
         self._cancelled_status = surroundings.cancelled_status
+        self._can_pause = surroundings.can_pause
         self._life = surroundings.life
         self._command = surroundings.command
         self._name = name
@@ -287,8 +290,13 @@ class Tool(Elicits):
         return decision
 
     async def start(self) -> None:
-        """It runs; only needed where it should be said before the block waits for anything."""
+        """It runs; only needed after `pause`, and where it should be said before the block waits for anything."""
         await self._become("in_progress")
+
+    async def pause(self) -> None:
+        """It stands still until `start` is called; clients of version 1 have no word for that and are told nothing."""
+        if self._can_pause:
+            await self._become(cast("v1.ToolCallStatus", "paused"))
 
     async def fail(self, reason: str | None = None) -> None:
         """It did not work."""

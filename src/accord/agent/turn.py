@@ -230,6 +230,7 @@ class Turn(Elicits, Generic[StateT]):
             end_message=self.end_message,
             send=self._running.updates.send if background else self._send_unchecked,
             cancelled_status=self._voice.cancelled_status,
+            can_pause=self._voice.can_pause,
             command=CommandParts(self.client, self._voice, session.cancels, self._running.updates.send),
             life=life,
         )

@@ -29,7 +29,7 @@ async def work_in(session: OpenSession) -> AsyncGenerator[Turn]:
     place = session.turns.place_for_own_work()
     running = RunningTurn(session, Context(session.updates.peer), place, session.name_of_work())
     turn = Turn(running, v1.PromptRequest(session.id, []))
-    is_over = is_stopped = False
+    has_begun = is_over = is_stopped = False
 
     def ended(error: BaseException | None) -> bool:
         nonlocal is_over
@@ -41,24 +41,25 @@ async def work_in(session: OpenSession) -> AsyncGenerator[Turn]:
             session.activity.idle(End(stop_reason=reason, meta=turn.answer_meta or None, failure=failure))
         return False
 
-    place.at_end(ended)
-    place.when_overdue(lambda: _ignore(ended(None)))
     with place:
-        if not await place.comes():
-            is_over = True
-            raise RuntimeError("the session was closed before its own work could begin")
-        session.activity.working()
-        try:
-            async with running.tasks:
-                yield turn
-        except BaseExceptionGroup as group:
-            raise meant_by(group) from None
-        except asyncio.CancelledError:
-            is_stopped = not place.is_cancelled
-            raise
-        finally:
-            running.end()
-            await session.face.save()
+        if has_begun := await place.comes():
+            # Only work that has begun has an end to tell.
+            place.at_end(ended)
+            place.when_overdue(lambda: _ignore(ended(None)))
+            session.activity.working()
+            try:
+                async with running.tasks:
+                    yield turn
+            except BaseExceptionGroup as group:
+                raise meant_by(group) from None
+            except asyncio.CancelledError:
+                is_stopped = not place.is_cancelled
+                raise
+            finally:
+                running.end()
+                await session.face.save()
+    if not has_begun:
+        raise RuntimeError("the session was closed before its own work could begin")
     if is_stopped:
         raise asyncio.CancelledError  # something has cancelled the task, and not the client this work
     if place.is_cancelled and task is not None:

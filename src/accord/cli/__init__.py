@@ -17,12 +17,19 @@ COMPLETE = "__complete"
 """What the scripts of `accord completion` call; it is not meant for people."""
 
 COMMANDS: dict[str, CliCommand] = {
+    "agent": CliCommand.of_module(
+        "accord.cli.agent", "Run a coding agent with a real model, over standard input and output."
+    ),
     "agents": CliCommand.of_module(
-        "accord.cli.agents", "List the agents that have names, add and remove them, and choose the default."
+        "accord.cli.agents", "List agents, give them names, find and install those of the registry."
     ),
     "bridge": CliCommand.of_module(
         "accord.cli.bridge", "Make an agent behind a URL a local agent that speaks over standard input and output."
     ),
+    "check": CliCommand.of_module(
+        "accord.cli.check", "Judge an agent, or a recorded trace, by the clauses of the protocol."
+    ),
+    "chat": CliCommand.of_module("accord.cli.chat", "Talk to agents in a terminal client."),
     "completion": CliCommand.of_module(
         "accord.cli.complete", "Print the script that lets a shell complete accord's commands and options."
     ),
@@ -37,8 +44,12 @@ COMMANDS: dict[str, CliCommand] = {
     ),
     "help": CliCommand.of_module("accord.cli.help_command", "Print the help of a command."),
     "info": CliCommand.of_module("accord.cli.info", "Show what an agent is and what it offers."),
+    "inspect": CliCommand.of_module(
+        "accord.cli.inspect", "Show traces in a browser: what was said, and how long it took."
+    ),
     "login": CliCommand.of_module("accord.cli.login", "Log in to an agent with one of the methods that it offers."),
     "new": CliCommand.of_module("accord.cli.new", "Write a new project."),
+    "replay": CliCommand.of_module("accord.cli.replay", "Play the agent or the client of a recorded conversation."),
     "run": CliCommand.of_module("accord.cli.run", "Send one prompt to an agent and print its answer."),
     "schema": CliCommand.of_module(
         "accord.cli.schema", "Print the JSON Schema of the protocol's types, with their official names."
@@ -48,6 +59,9 @@ COMMANDS: dict[str, CliCommand] = {
     ),
     "sessions": CliCommand.of_module(
         "accord.cli.sessions", "List, show, export and delete the sessions that an agent keeps."
+    ),
+    "trace": CliCommand.of_module(
+        "accord.cli.trace", "Record what an editor and an agent say to each other, and look at recordings."
     ),
 }
 """Every command and its summary. The module of a command is imported when the command is used."""

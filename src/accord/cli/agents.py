@@ -1,4 +1,4 @@
-"""`accord agents`: the agents that have names: lists, adds and removes them, and chooses the default."""
+"""`accord agents`: named and installed agents: lists, adds and removes them, and chooses the default."""
 
 from __future__ import annotations
 
@@ -6,42 +6,59 @@ import argparse
 import shutil
 from typing import TYPE_CHECKING, Any
 
-from accord.cli import agents_changing, printing
+from accord.cli import (
+    agents_changing,
+    agents_exchanging,
+    agents_installing,
+    agents_publishing,
+    agents_registry,
+    printing,
+)
 from accord.cli.command import CliCommand, add_commands
 from accord.cli.endings import ENDED_WELL, WrongUsage
 from accord.cli.naming import known_agents
 from accord.cli.table import print_table
+from accord.errors import ConfigurationError
 from accord.masking import mask_urls
 
 if TYPE_CHECKING:
     from accord.configuration.known_agents import KnownAgent
+    from accord.registry.installed import InstalledAgent
 
 EPILOG = """\
 examples:
-  accord agents                                           list them
-  accord agents add gemini -- gemini --acp                a command
-  accord agents add team --url https://agents.example/acp --token-file ~/.team-token
-  accord agents add careful --mode plan --set fast=true --allow reads -- my-agent
-  accord agents default gemini                            the agent of commands that name none
+  accord agents                            list them
+  accord agents search review              search the registry
+  accord agents install gemini             install an agent of the registry
+  accord agents update                     install newer versions
+  accord agents add mine -- my-agent --acp
+  accord agents add team --url https://agents.example/acp --token-file ~/.token
+  accord agents add careful --mode plan --allow reads --registry gemini
+  accord agents default gemini             the agent of commands that name none
   accord run "Say hello" -a gemini
 
-Agents stand in two files: your own, and that of a project, which is .accord/agents.toml in the project's folder and
-comes first. `accord agents list` prints their paths. You may edit both:
+Agents of the registry are named by their ids once they are installed.
+ACCORD_REGISTRY names another registry: an address, a file or a folder.
+
+Other agents stand in two files: your own, and that of a project, which is
+.accord/agents.toml in the project's folder and comes first. `accord agents
+list` prints their paths. You may edit both:
 
   default = "gemini"
 
   [agents.gemini]
-  command = ["gemini", "--acp"]             or url = "https://..."
+  command = ["gemini", "--acp"]   or url = "https://...", or registry = "gemini"
   description = "Gemini CLI"
-  cwd = "..."                               the folder that the program is started in
+  cwd = "..."                     the folder that the program is started in
   env = { GEMINI_MODEL = "flash" }
-  mode = "plan"                             defaults of accord run
+  mode = "plan"                   defaults of accord run
   config = { fast = true }
   allow = "reads"
-  token_file, headers, ca                   for a URL
+  token_file, headers, ca         for a URL
 
-The variable ACCORD_CONFIG names another file as your own. A project's file names programs that run as you: before its
-first use, and after each change of it, you are asked whether you trust it."""
+The variable ACCORD_CONFIG names another file as your own. A project's file
+names programs that run as you: before its first use, and after each change of
+it, you are asked whether you trust it."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,13 +75,16 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         import json
 
-        printing.say(json.dumps([_plain(agent) for agent in known], indent=2, ensure_ascii=False))
+        named = [_plain(agent) for agent in known]
+        printing.say(json.dumps([*named, *map(_plain_installed, _installed())], indent=2, ensure_ascii=False))
         return ENDED_WELL
-    agents = list(known)
-    if not agents:
+    rows = [_row(agent) for agent in known]
+    rows += [_installed_row(agent, _listed()) for agent in _installed()]
+    if not rows:
         printing.say("No agent has a name yet. Add one: accord agents add NAME -- COMMAND")
+        printing.say("Or install one of the registry: accord agents search, then accord agents install ID")
     else:
-        print_table(("NAME", "FROM", "STATE", "AGENT"), [_row(agent) for agent in agents])
+        print_table(("NAME", "FROM", "STATE", "AGENT"), rows)
     for file in known.files:
         trusted = "" if is_trusted(file) else " (not trusted: read it, then run: accord agents trust)"
         printing.say(f"{file.owner}'s file: {file.path}{trusted}")
@@ -76,6 +96,50 @@ def _row(agent: KnownAgent) -> tuple[str, str, str, str]:
     return name, agent.file.owner, _state(agent), agent.settings.description or mask_urls(agent.settings.where)
 
 
+def _installed() -> list[InstalledAgent]:
+    from accord.registry.installed import all_installed
+
+    return list(all_installed())
+
+
+def _listed() -> dict[str, str]:
+    """The versions that the registry lists, as far as its list is kept on this machine."""
+    from accord.registry.errors import RegistryError
+    from accord.registry.index import load_index
+
+    try:
+        return {entry.id: entry.version for entry in load_index(offline=True)}
+    except (ConfigurationError, RegistryError):
+        return {}
+
+
+def _installed_row(agent: InstalledAgent, listed: dict[str, str]) -> tuple[str, str, str, str]:
+    from accord.registry.packages import in_words
+    from accord.registry.versions import is_newer
+
+    new = listed.get(agent.id, agent.version)
+    more = f"; {new} is available" if is_newer(new, agent.listed or agent.version) else ""
+    state = "found" if agent.is_whole else "not found"
+    return agent.id, "registry", state, f"{agent.name} {agent.version} from {in_words(agent.kind)}{more}"
+
+
+def _plain_installed(agent: InstalledAgent) -> dict[str, Any]:
+    return {
+        "name": agent.id,
+        "default": False,
+        "from": "registry",
+        "version": agent.version,
+        "kind": agent.kind,
+        "command": agent.argv,
+        "program": agent.argv[0] if agent.is_whole else None,
+        "description": agent.name,
+        "env": sorted(agent.env),
+        "integrity": agent.integrity,
+        "at": agent.at,
+        "size": agent.size,
+    }
+
+
 def _state(agent: KnownAgent) -> str:
     from accord.configuration.trust import is_trusted
 
@@ -83,6 +147,10 @@ def _state(agent: KnownAgent) -> str:
         return "hidden"
     if not is_trusted(agent.file):
         return "not trusted"
+    if agent.settings.registry is not None:
+        from accord.registry.installed import current
+
+        return "installed" if current(agent.settings.registry) is not None else "not installed"
     return "url" if agent.settings.url else "found" if found(agent) else "not found"
 
 
@@ -90,7 +158,7 @@ def found(agent: KnownAgent) -> str | None:
     """The path of the agent's program; None if it is not found, or the agent has a URL."""
     from accord.configuration.resolving import python_file, started_by_us
 
-    if agent.settings.url is not None:
+    if agent.settings.url is not None or agent.settings.registry is not None:
         return None
     settings = started_by_us(agent.settings)
     if (file := python_file(settings)) is not None:
@@ -142,9 +210,56 @@ def _no_arguments(_parser: argparse.ArgumentParser) -> None: ...
 COMMANDS = {
     "list": CliCommand("List the agents, and whether their programs are found.", _list_arguments, run),
     "add": CliCommand("Give an agent a name.", agents_changing.add_arguments, agents_changing.add),
-    "remove": CliCommand("Remove an agent from its file.", agents_changing.name_arguments, agents_changing.remove),
+    "remove": CliCommand(
+        "Remove an agent from its file, or an installed one.", agents_changing.name_arguments, agents_changing.remove
+    ),
     "default": CliCommand(
         "Print or set the default agent.", agents_changing.default_arguments, agents_changing.default
     ),
     "trust": CliCommand("Trust the project's file as it is now.", _no_arguments, _trust),
+    "search": CliCommand("Search the registry of agents.", agents_registry.search_arguments, agents_registry.search),
+    "info": CliCommand(
+        "Show what the registry says of an agent.", agents_registry.info_arguments, agents_registry.info
+    ),
+    "install": CliCommand(
+        "Install agents of the registry.", agents_installing.install_arguments, agents_installing.install
+    ),
+    "update": CliCommand(
+        "Install newer versions of installed agents.", agents_installing.update_arguments, agents_installing.update
+    ),
+    "which": CliCommand(
+        "Print the command that a name means.", agents_installing.which_arguments, agents_installing.which
+    ),
+    "lock": CliCommand(
+        "Write installed versions into the lock file.", agents_installing.lock_arguments, agents_installing.lock
+    ),
+    "forget": CliCommand(
+        "Forget the checksums of an agent.", agents_installing.forget_arguments, agents_installing.forget
+    ),
+    "export": CliCommand(
+        "Print an agent as a setting of another client.",
+        agents_exchanging.export_arguments,
+        agents_exchanging.export,
+    ),
+    "import": CliCommand(
+        "Add the agents of another client's settings.",
+        agents_exchanging.import_arguments,
+        agents_exchanging.import_agents,
+    ),
+    "check": CliCommand(
+        "For authors: check entries by the registry's rules.",
+        agents_publishing.check_arguments,
+        agents_publishing.check,
+    ),
+    "build": CliCommand(
+        "For authors: build a registry's files.", agents_publishing.build_arguments, agents_publishing.build
+    ),
+    "verify": CliCommand(
+        "For authors: install and ask an agent as the registry does.",
+        agents_publishing.verify_arguments,
+        agents_publishing.verify,
+    ),
+    "new": CliCommand(
+        "For authors: write an entry, an icon and a job.", agents_publishing.new_arguments, agents_publishing.new
+    ),
 }

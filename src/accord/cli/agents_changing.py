@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from accord.cli import printing
+from accord.cli.agents_installing import remove_installed
 from accord.cli.endings import ENDED_WELL, WrongUsage
 from accord.cli.lending import ALLOW
 from accord.cli.naming import known_agents
@@ -17,6 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "accord agents add [options] NAME [-- COMMAND...]"
     parser.add_argument("name", metavar="NAME", help="letters, digits, - and _")
     parser.add_argument("--url", metavar="URL", help="the agent's URL, instead of a command")
+    parser.add_argument("--registry", metavar="ID", help="an agent of the registry, instead of a command")
     parser.add_argument("--description", metavar="TEXT", help="what the agent is for")
     parser.add_argument(
         "--env", metavar="NAME=VALUE", action="append", default=[], help="a variable of its process; may be repeated"
@@ -45,13 +47,14 @@ def add(options: argparse.Namespace) -> int:
     from accord.configuration import editing
     from accord.configuration.settings import AgentSettings
 
-    if bool(options.agent) == bool(options.url):
-        raise WrongUsage("give either --url URL or a command: accord agents add NAME -- COMMAND")
+    if [bool(options.agent), bool(options.url), bool(options.registry)].count(True) != 1:
+        raise WrongUsage("give either --url URL, --registry ID or a command: accord agents add NAME -- COMMAND")
     config = dict(_pair("--set", given) for given in options.settings)
     path = _file(options)
     settings = AgentSettings(
         command=_stored_command(path, options),
         url=options.url,
+        registry=options.registry,
         description=options.description,
         env=dict(_pair("--env", given) for given in options.env),
         cwd=_stored(path, options, options.cwd),
@@ -77,6 +80,8 @@ def remove(options: argparse.Namespace) -> int:
     from accord.configuration import editing
 
     path = _file(options)
+    if not options.project and options.name not in known_agents().names and remove_installed(options.name):
+        return ENDED_WELL
     try:
         editing.remove_agent(path, options.name)
     except ConfigurationError as error:
@@ -160,7 +165,7 @@ def _pair(option: str, given: str, sign: str = "=") -> tuple[str, str]:
 
 
 def name_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="the agent's name")
+    parser.add_argument("name", metavar="NAME", help="the agent's name; ID@VERSION for one version that is installed")
     _project_argument(parser)
 
 

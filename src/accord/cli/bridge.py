@@ -9,7 +9,7 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from accord.cli import printing, remote_options
+from accord.cli import printing, recording, remote_options
 from accord.cli.endings import ENDED_WELL, FAILED, WrongUsage, one_line
 from accord.errors import ConfigurationError
 
@@ -30,6 +30,7 @@ is on standard error."""
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     parser.add_argument("url", metavar="URL", help="http, https, ws or wss; or the name of an agent with a URL")
+    recording.arguments(parser)
     remote_options.arguments(parser.add_argument_group("the agent"))
 
 
@@ -41,7 +42,12 @@ def run(options: argparse.Namespace) -> int:
     token, headers, tls = remote_options.read(options, settings)
     far = connect_transport(settings.url or "", token=token, headers={**settings.headers, **headers}, tls=tls)
     fill_closed_streams()
-    return asyncio.run(_bridge(far))
+    with recording.recorded(options, "accord bridge", role="tap", peer=far.name) as trace:
+        if trace is not None:
+            from accord.tap.recorded import RecordedTransport
+
+            far = RecordedTransport(far, trace)
+        return asyncio.run(_bridge(far))
 
 
 def _settings(given: str) -> AgentSettings:

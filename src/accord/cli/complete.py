@@ -163,14 +163,17 @@ def _values(action: argparse.Action) -> Iterator[str]:
 
 def _agents() -> Iterator[str]:
     from accord.configuration.known_agents import KnownAgents
+    from accord.registry.installed import all_installed
 
     try:
         known = list(KnownAgents.of())
     except AccordError:
-        return
+        known = []
     for agent in known:
         if not agent.is_hidden:
             yield _line(agent.name, agent.settings.description or agent.settings.where)
+    for installed in all_installed():
+        yield _line(installed.id, f"{installed.name} {installed.version}")
 
 
 def _line(word: str, description: str | None) -> str:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from accord.cli import printing
+from accord.cli import printing, recording
 from accord.cli.endings import ENDED_WELL, FAILED, WrongUsage, one_line
 from accord.errors import AccordError, ConfigurationError
 
@@ -46,7 +46,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--as-proxy", action="store_true", help="all components are proxies, and this is one component of a chain"
     )
-    parser.add_argument("--trace", metavar="FILE", help="record what the components send each other, in this file")
+    recording.arguments(parser, "what the components send each other")
+    parser.add_argument(
+        "--no-bridge",
+        action="store_true",
+        help="do not bridge MCP servers of the client and of proxies to an agent that takes none over ACP",
+    )
     parser.add_argument(
         "-n", "--name", metavar="NAME", help="the name of this chain in errors (default: accord conduct)"
     )
@@ -56,28 +61,21 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     from accord.proxy.chain import conduct_standard_streams
     from accord.running import run_until_the_end
-    from accord.trace import TraceFile
 
     name = options.name or "accord conduct"
     given, as_proxy = _mode([*options.components, *options.agent], as_proxy=options.as_proxy)
     if not given and not as_proxy:
         raise WrongUsage("name at least one component: accord conduct [PROXY...] AGENT; see accord conduct --help")
     targets = [_target(written, place, place < len(given) or as_proxy) for place, written in enumerate(given, 1)]
-    trace = (
-        TraceFile(options.trace, role="conductor", peer=" | ".join(it.name for it in targets))
-        if options.trace
-        else None
-    )
     ended: list[Failure | None] = []
+    peer = " | ".join(it.name for it in targets)
+    with recording.recorded(options, name, role="conductor", peer=peer) as trace:
 
-    async def serve() -> None:
-        ended.append(await conduct_standard_streams(targets, as_proxy=as_proxy, observer=trace))
+        async def serve() -> None:
+            bridge = not options.no_bridge
+            ended.append(await conduct_standard_streams(targets, as_proxy=as_proxy, observer=trace, bridge=bridge))
 
-    try:
         run_until_the_end(serve(), name, uvloop=None)
-    finally:
-        if trace is not None:
-            trace.close()
     failure = ended[0] if ended else None
     if failure is None:
         return ENDED_WELL

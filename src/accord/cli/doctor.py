@@ -35,10 +35,13 @@ MODULES = {
 }
 """The modules of each extra."""
 FOR = {
+    "agent": "accord agent",
+    "cli": "accord chat",
     "http": "agents behind URLs, accord serve, accord bridge",
     "mcp": "agents that use MCP servers",
     "otel": "spans of OpenTelemetry",
     "patterns": "patterns in forms",
+    "postgres": "sessions in PostgreSQL",
     "uvloop": "a faster event loop",
 }
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from accord.cli import farewell, lending, opening, printing, protocol, target
 from accord.cli.endings import ENDED_WELL, INTERRUPTED, REFUSED, STOPPED, WrongUsage, exit_code, one_line
+from accord.cli.recording import recorded
 from accord.cli.view import Opened
 
 if TYPE_CHECKING:
@@ -68,7 +69,8 @@ class OneTurn:
         from accord.errors import AccordError, Timeout
 
         try:
-            with lending.lent(self._options, self._view) as self._lent, self._recording() as trace:
+            recording = recorded(self._options, "accord run", role="client", agent=target.chosen(self._options).words)
+            with lending.lent(self._options, self._view) as self._lent, recording as trace:
                 return await self._connected(self._lent, trace)
         except AccordError as error:
             if isinstance(error, Timeout) and self._left() == 0:
@@ -86,28 +88,6 @@ class OneTurn:
         """End the agent without a grace period."""
         if self._remote is not None:
             self._remote.kill()
-
-    @contextmanager
-    def _recording(self) -> Generator[TraceFile | None]:
-        """The trace file. If writing it fails, the turn continues without it and keeps its exit code."""
-        from accord.errors import AccordError
-        from accord.trace import TraceFile
-
-        options = self._options
-        if options.trace is None:
-            yield None
-            return
-        try:
-            trace = TraceFile(options.trace, role="client", secrets=options.trace_secrets)
-        except AccordError as error:
-            raise WrongUsage(f"--trace: {error}") from error
-        try:
-            yield trace
-        finally:
-            trace.close()
-            if trace.problem is not None:
-                problem = trace.problem.strerror or trace.problem
-                printing.complain(f"accord run: --trace {options.trace} is incomplete: {problem}")
 
     async def _connected(self, lent: Lent, trace: TraceFile | None) -> int:
         from accord.connecting import connect

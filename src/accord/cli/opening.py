@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from accord.client.remote_session import RemoteSession
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
+def arguments(parser: argparse.ArgumentParser, *, is_argument: bool = False) -> None:
     parser.add_argument(
         "--continue", action="store_true", dest="continues", help="continue the latest session of this folder"
     )
     parser.add_argument("--login", metavar="METHOD", help="log in by this method first; `accord login --list` has them")
-    target.arguments(parser)
+    target.arguments(parser, is_argument=is_argument)
 
 
 def prepare(options: argparse.Namespace) -> None:

@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accord.cli import lending, mcp_file, opening, printing, protocol
+from accord.cli import lending, mcp_file, opening, printing, protocol, recording
 from accord.cli.endings import ENDED_WELL, INTERRUPTED, UNWRITABLE, OutputLost, WrongUsage
 from accord.errors import AccordError
 
@@ -115,8 +115,7 @@ def _output_options(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[
     )
     group.add_argument("--stderr", action="store_true", help="show everything that the agent prints on standard error")
     group.add_argument("-q", "--quiet", action="store_true", help="print only the answer, errors and refusals")
-    group.add_argument("--trace", metavar="FILE", help="record all messages in this file, as JSON lines")
-    group.add_argument("--trace-secrets", action="store_true", help="do not mask secrets in the --trace file")
+    recording.arguments(group)
 
 
 def _permission_options(group: argparse._ArgumentGroup) -> None:  # pyright: ignore[reportPrivateUsage]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from accord.cli import printing, target, tokens
+from accord.cli import printing, recording, target, tokens
 from accord.cli.endings import ENDED_WELL, WrongUsage
 
 if TYPE_CHECKING:
@@ -60,7 +60,8 @@ LIMITS = {
     "unread": "what may wait for a client before its agent is paused",
     "kept": "what is kept to resume broken streams of one connection",
     "keepalive": "silence on a stream before a comment is sent",
-    "heartbeat": "silence on a WebSocket before a ping; it is closed after three times as long",
+    "heartbeat": "silence on a WebSocket or HTTP/2 before a ping; it is closed after three times as long",
+    "reopen": "silence on an event stream before it ends, for clients that open it again",
     "stalled": "how long messages may wait without the client reading any",
     "abandoned": "how long a connection stays open without a stream and a request",
     "handshake": "how long a TLS handshake may take",
@@ -102,6 +103,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--reload", action="store_true", help="for a Python file: end the connections when a file beside it changes"
     )
+    recording.arguments(parser, "the messages of all connections")
     target.arguments(parser, is_argument=True, is_remote=False)
 
 
@@ -145,7 +147,13 @@ def run(options: argparse.Namespace) -> int:
         grace=grace,
         on_ready=_say_where,
     )
-    asyncio.run(serving(hosted) if watched is None else _reloading(hosted, watched, serving))
+    words = [] if settings is None else settings.words
+    with recording.recorded(options, "accord serve", role="agent", peer="clients", agent=words) as trace:
+        if trace is not None:
+            from accord.cli.recorded_host import RecordedHost
+
+            hosted = RecordedHost(hosted, trace)
+        asyncio.run(serving(hosted) if watched is None else _reloading(hosted, watched, serving))
     return ENDED_WELL
 
 

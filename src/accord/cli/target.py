@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from accord.cli import protocol, remote_options
+from accord.cli.command import actions_of
 from accord.cli.endings import WrongUsage
 from accord.errors import ConfigurationError
 
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 ABOUT = """\
 The agent is a command or URL after --, or one of these options. Without any of them it is the default agent that
 `accord agents default` sets, otherwise the built-in demo agent."""
-HELP = "the agent's name in `accord agents`, its URL, or a Python file (FILE.py or FILE.py:NAME)"
+HELP = "the agent's name in `accord agents` or in the registry, its URL, or a Python file (FILE.py or FILE.py:NAME)"
+YES = "install an agent of the registry that is not installed, without asking"
 
 
 class ChosenAgent:
@@ -30,6 +32,14 @@ class ChosenAgent:
         self.is_demo = is_demo
         """Whether the built-in agent is used because the user named no agent."""
         self._remote = remote
+
+    @property
+    def words(self) -> list[str]:
+        """The agent's command; empty if it has a URL, or a command that cannot be split into words."""
+        try:
+            return self.settings.words
+        except ValueError:
+            return []
 
     def target(self, on_stderr: Callable[[str], object] | None = None) -> Target:
         """What `accord.connect` takes; each call gives a new one, which knows nothing of the logins of another.
@@ -56,10 +66,17 @@ def arguments(parser: argparse.ArgumentParser, *, is_argument: bool = False, is_
     group.add_argument("-a", "--agent", dest="named", metavar="AGENT", help=HELP)
     if is_argument:
         group.add_argument("word", nargs="?", metavar="AGENT", help="the same, without -a")
+    if "--yes" not in known_options(parser):  # for `accord sessions delete` it means more
+        group.add_argument("--yes", dest="installs", action="store_true", help=YES)
     if is_remote:
         remote_options.arguments(group)
         protocol.arguments(group)
-    parser.set_defaults(takes_agent=True, chosen=None)
+    parser.set_defaults(takes_agent=True, chosen=None, installs=False)
+
+
+def known_options(parser: argparse.ArgumentParser) -> list[str]:
+    """The options that a parser has so far."""
+    return [option for action in actions_of(parser) for option in action.option_strings]
 
 
 def chosen(options: argparse.Namespace) -> ChosenAgent:
@@ -74,17 +91,24 @@ def chosen(options: argparse.Namespace) -> ChosenAgent:
 
 
 def settings_of(options: argparse.Namespace) -> AgentSettings | None:
-    """The settings of the agent that these options name; None for the built-in agent by default."""
+    """The settings of the agent that these options name; None for the built-in agent by default.
+
+    The user may be asked whether they trust a project's file, and whether to install an agent of the registry.
+    """
+    from accord.cli.installing import ask_to_install
     from accord.cli.trusting import ask_for_trust
     from accord.configuration.resolving import python_file
     from accord.configuration.trust import NotTrusted
+    from accord.registry.errors import NotInstalled
 
     try:
-        try:
-            settings = _resolved(options)
-        except NotTrusted as error:
-            ask_for_trust(error)
-            settings = _resolved(options)
+        settings = _resolved_after(
+            options,
+            {
+                NotTrusted: ask_for_trust,
+                NotInstalled: lambda error: ask_to_install(options, error),
+            },
+        )
     except ConfigurationError as error:
         raise WrongUsage(str(error)) from error
     if settings is not None and (file := python_file(settings)) is not None and not file.is_file():
@@ -92,7 +116,19 @@ def settings_of(options: argparse.Namespace) -> AgentSettings | None:
     return settings
 
 
+def _resolved_after(
+    options: argparse.Namespace, questions: dict[type[ConfigurationError], Callable[[Any], None]]
+) -> AgentSettings | None:
+    """The settings, after each question that has to be asked first was answered with yes."""
+    while True:
+        try:
+            return _resolved(options)
+        except tuple(questions) as error:
+            questions.pop(type(error))(error)
+
+
 def _resolved(options: argparse.Namespace) -> AgentSettings | None:
+    from accord.cli.lending import has_user
     from accord.configuration.known_agents import KnownAgents
     from accord.configuration.resolving import resolve, resolve_command
 
@@ -103,7 +139,7 @@ def _resolved(options: argparse.Namespace) -> AgentSettings | None:
     if options.agent:
         return resolve_command(options.agent)
     name = given[0] if given else KnownAgents.of().default
-    return None if name is None else resolve(name)
+    return None if name is None else resolve(name, may_ask=options.installs or has_user())
 
 
 def demo() -> AgentSettings:

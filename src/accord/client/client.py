@@ -32,6 +32,7 @@ class Client:
     in forms, or a service. `services` are any others. What the services declare is told to agents; `capabilities` may
     change it. `name`, `version` and `title` are what agents are told about the client. `keep_unknown` is for a program
     that passes on what agents send: it keeps the members that our types do not know, see docs/engine.md.
+    `lend_as_mcp` offers `files` and `terminals` to agents of version 2 too, as tools of an MCP server (extra `mcp`).
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class Client:
         services: Sequence[Service] = (),
         capabilities: Callable[[v1.ClientCapabilities], v1.ClientCapabilities] | None = None,
         keep_unknown: bool = False,
+        lend_as_mcp: bool = False,
     ) -> None:
         check_text("Client(name)", name)
         check_sequence("Client(services=...)", "services", services)
@@ -58,7 +60,11 @@ class Client:
             *(_service("Client(services=...)", it) for it in services),
         ]
         self._definition = ClientDefinition(
-            v1.Implementation(name, version, title), lent, capabilities, keep_unknown=keep_unknown
+            v1.Implementation(name, version, title),
+            lent,
+            capabilities,
+            keep_unknown=keep_unknown,
+            lend_as_mcp=lend_as_mcp,
         )
 
     def __repr__(self) -> str:

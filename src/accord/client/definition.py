@@ -26,6 +26,7 @@ class ClientDefinition:
         change_capabilities: Callable[[v1.ClientCapabilities], v1.ClientCapabilities] | None,
         *,
         keep_unknown: bool = False,
+        lend_as_mcp: bool = False,
     ) -> None:
         self.info = info
         self.services = list(services)
@@ -33,6 +34,8 @@ class ClientDefinition:
         """The handlers that the caller registered for all connections."""
         self.keep_unknown = keep_unknown
         """Whether what agents send keeps the members that its types do not know."""
+        self.lend_as_mcp = lend_as_mcp
+        """Whether agents of version 2 get files and terminals as tools of an MCP server."""
         self._change_capabilities = change_capabilities
 
     def declare(self, *, terminal_login: bool, unstable: bool) -> v1.ClientCapabilities:

@@ -1,7 +1,7 @@
 """`Lending`: the MCP servers of this program that one agent may use, and the way in which it reaches them.
 
-An agent that takes servers over ACP reaches them over its connection. Any other agent of this machine starts a small
-program that leads here, for every agent can start an MCP server.
+An agent that takes servers over ACP reaches them over its connection. Any other agent of this machine reaches them over
+a bridge: a small program that it starts, or HTTP (`mcp/bridge/ways`).
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from accord.arguments import wrong_type
 from accord.engine.handlers import Handlers
 from accord.engine.peer import Peer
 from accord.errors import CapabilityMissing
-from accord.mcp.bridge.bridge import Bridge
+from accord.mcp.bridge.ways import Bridges, way_of
 from accord.mcp.over_acp.lent_servers import LentServers
 from accord.mcp.over_acp.tool_server import ToolServer
-from accord.schema import v1
+from accord.schema import codec, v1
 from accord.tasks import Tasks
 
 
@@ -37,19 +37,19 @@ class Lending:
     def __init__(self, agent: LendsTo) -> None:
         self._agent = agent
         self._over_acp: LentServers | None = None
-        self._bridge: Bridge | None = None
+        self._bridges = Bridges(agent.tasks)
 
     def describe(self, server: ToolServer) -> v1.McpServer:
         """Lend this server, and describe it for the agent; raises CapabilityMissing if the agent cannot reach it."""
         if not isinstance(cast("object", server), ToolServer):
             raise wrong_type("mcp_servers", "descriptions such as v1.McpServerStdio, or accord.tools(...)", server)
-        if self._agent.peer.capabilities.allow(v1.McpServerAcp):
-            return self._by_acp(server)
-        if not (server.is_bridged and self._agent.is_here):
+        declared = self._agent.peer.capabilities.declared
+        version = 1 if declared is None or isinstance(declared, v1.AgentCapabilities) else 2
+        found = codec.loads(codec.encode(declared))
+        way = way_of(found, version=version, is_here=server.is_bridged and self._agent.is_here)
+        if way is None:
             raise CapabilityMissing("mcp_capabilities.acp", f"lending the MCP server {server.name}")
-        if self._bridge is None:
-            self._bridge = Bridge(self._agent.tasks)
-        return self._bridge.add(server)
+        return self._by_acp(server) if way == "acp" else self._bridges.describe(server, way)
 
     def _by_acp(self, server: ToolServer) -> v1.McpServer:
         if self._over_acp is None:
@@ -68,5 +68,4 @@ class Lending:
     def close(self) -> None:
         """End everything."""
         self.end_connections()
-        if self._bridge is not None:
-            self._bridge.close()
+        self._bridges.close()

@@ -26,7 +26,7 @@ from accord.engine.handlers import Handlers, MessageT, Registrar
 from accord.engine.interceptors import Interceptors
 from accord.engine.limits import Limits
 from accord.engine.peer import Peer, Posted
-from accord.errors import PeerError, keep_stderr
+from accord.errors import CapabilityMissing, PeerError, keep_stderr
 from accord.schema import v1
 from accord.schema.base import Json, Notification, Request
 from accord.services.service import Service
@@ -36,6 +36,7 @@ from accord.trace import Observer
 from accord.transports.closing import to_the_end
 
 if TYPE_CHECKING:
+    from accord.client.editor_server import EditorServer
     from accord.client.lending import Lending
     from accord.client.translated_peer import TranslatedPeer
     from accord.mcp.over_acp.tool_server import ToolServer
@@ -239,6 +240,20 @@ class LiveAgent:
         if self._lending is None:
             self._lending = Lending(self)
         return self._lending.describe(server)
+
+    def editor_server(self) -> tuple[EditorServer, v1.McpServer] | None:
+        """A server of the client's files and terminals for a new session, and how it is described to the agent."""
+        if self.version == 1 or not self._client.lend_as_mcp:
+            return None
+        from accord.client.editor_server import EditorServer
+
+        editor = EditorServer(self._client.services)
+        server = editor.tool_server()
+        try:
+            return None if server is None else (editor, self.lend(server))
+        except CapabilityMissing as error:
+            log.info("the agent gets no files and terminals: %s", error)
+            return None
 
     # Messages
 

@@ -32,6 +32,7 @@ from accord.services.service import Service
 from accord.state import Observer, SessionState, ToolCallState
 
 if TYPE_CHECKING:
+    from accord.client.editor_server import EditorServer
     from accord.mcp.over_acp.tool_server import ToolServer
 
 ResultT = TypeVar("ResultT")
@@ -78,6 +79,7 @@ class SessionAgent(SubagentsAgent, Protocol):
     ) -> Callable[[], None]: ...
     async def restart(self, why: str) -> None: ...
     def lend(self, server: ToolServer) -> v1.McpServer: ...
+    def editor_server(self) -> tuple[EditorServer, v1.McpServer] | None: ...
     def failed(self, session_id: str, error: Exception) -> None: ...
 
 
@@ -91,6 +93,8 @@ class SessionSetup(NamedTuple):
     """Sent again whenever the session is opened again: agents need not keep it."""
     meta: dict[str, Json] | None = None
     """The `_meta` of the request that opens the session."""
+    editor: tuple[EditorServer, v1.McpServer] | None = None
+    """Serves the client's files and terminals as tools, where the protocol has no requests for them."""
 
 
 class LiveSession:
@@ -327,7 +331,7 @@ class LiveSession:
 
     def reopening(self, kind: Reopening) -> Request[Any]:
         """The request of this kind that opens the session again."""
-        cwd, directories, servers, system_prompt, meta = self.setup
+        cwd, directories, servers, system_prompt, meta, _ = self.setup
         return kind(
             session_id=self.id,
             cwd=str(cwd),
@@ -336,6 +340,10 @@ class LiveSession:
             system_prompt=system_prompt,
             meta=meta,
         )
+
+    def forget(self) -> None:
+        """Forget what was said and done, before the agent replays it."""
+        self.state.clear()
 
     def opened(self, response: Opened) -> None:
         """Take the settings that the agent opened the session with."""

@@ -22,7 +22,7 @@ from accord.client.markdown import turn_markdown
 from accord.client.safe_markdown import safe
 from accord.client.unread import Unread
 from accord.engine.peer import Posted
-from accord.errors import AccordError, Overflow, Timeout
+from accord.errors import AccordError, Overflow, PeerError, Timeout
 from accord.schema import v1
 from accord.schema.base import Json
 from accord.state import Message, SessionState, ToolCallState
@@ -191,7 +191,7 @@ class PendingTurn:
                 raise
             if update is None:
                 if isinstance(self._result, Exception):
-                    raise self._result
+                    raise self._failure(self._result)
                 raise StopAsyncIteration
         return update
 
@@ -227,7 +227,7 @@ class PendingTurn:
             self.request_cancel()
             raise
         if isinstance(self._result, Exception):
-            raise self._result
+            raise self._failure(self._result)
         return self._made_outcome()
 
     async def _wait_for_end(self) -> None:
@@ -240,12 +240,20 @@ class PendingTurn:
 
     def _made_outcome(self) -> Outcome:
         if self._outcome is None:
-            response = cast("v1.PromptResponse", self._result)
-            entries = [] if self._begins_at is None else self._session.state.between(self._begins_at, self._ends_at)
-            text = "".join(it.text for it in entries if isinstance(it, Message) and it.speaker == "agent")
-            calls = [it for it in entries if isinstance(it, ToolCallState)]
-            self._outcome = Outcome(response.stop_reason, text, calls, response.usage, response.meta)
+            self._outcome = self._outcome_of(cast("v1.PromptResponse", self._result))
         return self._outcome
+
+    def _outcome_of(self, response: v1.PromptResponse) -> Outcome:
+        entries = [] if self._begins_at is None else self._session.state.between(self._begins_at, self._ends_at)
+        text = "".join(it.text for it in entries if isinstance(it, Message) and it.speaker == "agent")
+        calls = [it for it in entries if isinstance(it, ToolCallState)]
+        return Outcome(response.stop_reason, text, calls, response.usage, response.meta)
+
+    def _failure(self, error: Exception) -> Exception:
+        """The error that the turn ended with, and what the turn had come to."""
+        if isinstance(error, PeerError) and error.outcome is None:
+            error.outcome = self._outcome_of(v1.PromptResponse(cast("Any", "error")))
+        return error
 
     # Cancelling
 

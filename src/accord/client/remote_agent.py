@@ -82,6 +82,11 @@ class RemoteAgent:
         return self._live.capabilities
 
     @property
+    def meta(self) -> dict[str, Json]:
+        """The `_meta` of the agent's answer to `initialize`, where agents announce extensions; empty if it had none."""
+        return self._live.answer.meta or {}
+
+    @property
     def auth_methods(self) -> list[v1.AuthMethod]:
         """The ways to log in that the agent offers."""
         return self._live.answer.auth_methods

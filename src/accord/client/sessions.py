@@ -123,13 +123,14 @@ class Sessions:
         check_sequence("mcp_servers", "descriptions of MCP servers", mcp_servers)
         check_sequence("additional_directories", "paths", additional_directories)
         check_meta("meta", meta)
-        return SessionSetup(
+        setup = SessionSetup(
             folder,
             self._directories(folder, additional_directories),
             self._servers(folder, mcp_servers),
             system_prompt_for(self._remote.peer.capabilities, system_prompt),
             meta,
         )
+        return self._with_editor(setup)
 
     def _directories(self, cwd: Path, additional: Sequence[str | Path]) -> list[str]:
         """The folders besides `cwd`, each once."""
@@ -150,6 +151,14 @@ class Sessions:
         check_sendable("mcp_servers", server)
         self._remote.peer.capabilities.require_for(server, f"the MCP server {getattr(server, 'name', '')}")
         return handed_over(server, cwd)
+
+    def _with_editor(self, setup: SessionSetup) -> SessionSetup:
+        """The setup with a server of the client's files and terminals, if it lends them so; a fork gets its own."""
+        kept = [server for server in setup.mcp_servers if setup.editor is None or server is not setup.editor[1]]
+        editor = self._remote.editor_server()
+        if editor is None:
+            return setup
+        return setup._replace(mcp_servers=[*kept, editor[1]], editor=editor)
 
     async def begin(self, request: Request[OpenedT], setup: SessionSetup) -> RemoteSession:
         """Open a session whose id the agent chooses."""
@@ -189,7 +198,7 @@ class Sessions:
     ) -> RemoteSession:
         """Copy a session under an id of its own."""
         chosen = system_prompt_for(self._remote.peer.capabilities, system_prompt)
-        setup = session.setup._replace(meta=meta)
+        setup = self._with_editor(session.setup._replace(meta=meta))
         if chosen is not None:
             setup = setup._replace(system_prompt=chosen)
         return await self.begin(
@@ -238,6 +247,8 @@ class Sessions:
             from accord.client.v2_session import LiveSessionV2
 
             live = LiveSessionV2(self._remote, session_id, setup, is_new=is_new)
+        if setup.editor is not None:
+            setup.editor[0].belongs_to(live)
         live.subagents.belong_to(self._homes, self._early.take)
         session = self._open[session_id] = OpenSession(live, self)
         return session
@@ -277,7 +288,7 @@ class Sessions:
                     raise
             else:
                 return
-        session.state.clear()
+        session.forget()
         await self._reopen(session, v1.LoadSessionRequest)
 
     async def _reopen(self, session: LiveSession, kind: Reopening) -> None:

@@ -119,7 +119,9 @@ class LiveSessionV2(LiveSession):
         if begun is not None:
             opened.turn.begin(begun.place)
             if end.stop_reason == "refusal":
-                self.state.refuse(begun.place if opened.copy is None else opened.copy, end.at.place)
+                if opened.copy is not None:  # what the agent said by itself may stand between it and its turn
+                    self.state.refuse(opened.copy, opened.copy + 1)
+                self.state.refuse(begun.place, end.at.place)
         self._close_turn(opened, _result_of(end), end.at.place)
 
     def _close_turn(self, opened: _OpenTurn, result: v1.PromptResponse | Exception, ends_at: int | None = None) -> None:
@@ -303,6 +305,11 @@ class LiveSessionV2(LiveSession):
             turn.overflowed(overflow)
 
     # Life
+
+    def forget(self) -> None:
+        """Forget what was said and done, before the agent replays it."""
+        super().forget()
+        self._view.clear()
 
     def opened(self, response: Any) -> None:
         """Take the settings that the agent opened the session with."""

@@ -95,7 +95,7 @@ def parse(content: bytes, source: str) -> tuple[dict[str, AgentSettings], str | 
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigurationError(f"{source}: {error}") from None
     for key in document:
-        if key not in ("agents", "default"):
+        if key not in ("agents", "default", "chat"):  # `[chat]` is read by `tui.settings`
             raise ConfigurationError(f"{source}: unknown key {key!r}{nearest(key, ('agents', 'default'))}")
     sections: Any = document.get("agents", {})
     if not isinstance(sections, dict):

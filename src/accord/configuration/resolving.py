@@ -2,11 +2,15 @@
 
 | written | means, in this order |
 |---|---|
-| one word, as a name | a URL; a named agent; a Python file, `FILE.py` or `FILE.py:NAME`; a program on PATH |
-| words, as a command | a URL; a program; a Python file; a named agent; a whole command in one word |
+| one word, as a name | a URL; a named agent; an agent of the registry; a Python file, `FILE.py`; a program on PATH |
+| words, as a command | a URL; a program; a Python file; a named agent; one of the registry; a command in one word |
 
 A name that is both an agent and a program means the agent if it was written as a name, otherwise the program: a command
-that works without named agents means the same with them.
+that works without named agents means the same with them. `registry:ID` means the registry's agent in both.
+
+An agent of the registry is meant by its id or a usual name, such as `claude`. One that is not installed is an error
+that says how to install it. A program on PATH is not looked up over the network: only a kept index counts, and only if
+the user can be asked. So what a script means does not depend on what the cache holds.
 """
 
 from __future__ import annotations
@@ -24,7 +28,9 @@ from accord.configuration.known_agents import KnownAgents
 from accord.configuration.settings import PYTHON_FILE, AgentSettings
 from accord.errors import ConfigurationError
 from accord.http.client.urls import UrlTarget
-from accord.suggestions import nearest
+from accord.registry.errors import NotInstalled
+from accord.registry.finding import PREFIX, find_listed, hold_installed, registry_names
+from accord.suggestions import meant, nearest
 
 SCHEMES = ("http://", "https://", "ws://", "wss://")
 
@@ -33,23 +39,62 @@ class UnknownAgent(ConfigurationError):
     """There is no agent of this name."""
 
 
-def resolve(name: str, folder: str | Path = ".") -> AgentSettings:
+def resolve(name: str, folder: str | Path = ".", *, offline: bool = False, may_ask: bool = False) -> AgentSettings:
     """How the agent that one word names is reached.
 
-    Raises UnknownAgent, NotTrusted for an agent of a project's file that is not trusted, and ConfigurationError for a
-    file that is invalid.
+    Offline, the registry's index is not fetched. `may_ask` says that the caller can ask whether to install an agent:
+    otherwise a program on PATH comes before an agent that is not installed.
+
+    Raises UnknownAgent, NotTrusted for an agent of a project's file that is not trusted, NotInstalled for an agent of
+    the registry that is not installed, and ConfigurationError for a file that is invalid.
     """
     if name.startswith(SCHEMES):
         return AgentSettings(url=name)
     known = KnownAgents.of(folder)
-    if (agent := known.find(name)) is not None:
-        return started_by_us(agent.settings)
+    if not name.startswith(PREFIX) and (agent := known.find(name)) is not None:
+        return started_by_us(_of_registry(agent.settings, offline=offline))
+    is_program = shutil.which(name) is not None
+    found = from_registry(name, offline=offline or is_program, only_installed=is_program and not may_ask)
+    if found is not None:
+        return found
     if (python := python_command([name])) is not None:
         return AgentSettings(command=python)
-    if shutil.which(name) is not None:
+    if is_program:
         return AgentSettings(command=[name])
-    how = nearest(name, known.names) or "; `accord agents` lists the agents that have names"
+    if name.startswith(PREFIX):
+        raise UnknownAgent(f"no agent of the registry is {name!r}, or its list cannot be read: accord agents search")
+    how = (
+        meant(name, [*known.names, *registry_names()])
+        or nearest(name, known.names)
+        or "; `accord agents` lists the agents that have names"
+    )
     raise UnknownAgent(f"no agent has the name {name!r}, and no program on PATH{how}")
+
+
+def from_registry(name: str, *, offline: bool = False, only_installed: bool = False) -> AgentSettings | None:
+    """How the registry's agent of this name is reached; None if the registry has none, or cannot be asked.
+
+    Raises NotInstalled if it is not installed.
+    """
+    agent = hold_installed(name)
+    if agent is not None:
+        return AgentSettings(command=agent.argv, env=agent.env, description=agent.name)
+    entry = None if only_installed else find_listed(name, offline=offline)
+    if entry is None:
+        return None
+    here = f"; the program on PATH is `-- {name}`" if shutil.which(name) is not None else ""
+    raise NotInstalled(entry, here)
+
+
+def _of_registry(settings: AgentSettings, *, offline: bool) -> AgentSettings:
+    """The same settings, with the command of the registry's agent that they name."""
+    if settings.registry is None:
+        return settings
+    found = from_registry(settings.registry, offline=offline)
+    if found is None:
+        raise UnknownAgent(f"the registry has no agent {settings.registry!r}; `accord agents search` lists them")
+    env = {**found.env, **settings.env}
+    return msgspec.structs.replace(settings, command=found.command, registry=None, env=env)
 
 
 def resolve_command(words: Sequence[str], folder: str | Path = ".") -> AgentSettings:
@@ -62,9 +107,9 @@ def resolve_command(words: Sequence[str], folder: str | Path = ".") -> AgentSett
     if (python := python_command(words)) is not None:
         return AgentSettings(command=python)
     if len(words) == 1:
-        if (agent := KnownAgents.of(folder).find(first)) is not None:
-            return started_by_us(agent.settings)
-        return AgentSettings(command=first)
+        if not first.startswith(PREFIX) and (agent := KnownAgents.of(folder).find(first)) is not None:
+            return started_by_us(_of_registry(agent.settings, offline=False))
+        return from_registry(first) or AgentSettings(command=first)
     return AgentSettings(command=list(words))
 
 

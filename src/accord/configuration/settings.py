@@ -23,11 +23,13 @@ Allow = Literal["all", "reads", "ask", "none"]
 
 
 class AgentSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """How one agent is reached, by a command or a URL, and the options that it is used with."""
+    """How one agent is reached, by a command, a URL or an id of the registry, and the options that it is used with."""
 
     command: list[str] | str | None = None
     """The program and its arguments; a string is split like a shell would, and never run by one."""
     url: str | None = None
+    registry: str | None = None
+    """An agent of the registry, by its id; `command` is then not given."""
     description: str | None = None
     """For people: what the agent is for."""
     env: dict[str, str] = {}
@@ -47,15 +49,15 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     @property
     def words(self) -> list[str]:
-        """The command as a list; empty if the agent has a URL."""
+        """The command as a list; empty if the agent has a URL or an id of the registry."""
         if isinstance(self.command, str):
             return shlex.split(self.command, posix=os.name == "posix")
         return list(self.command or ())
 
     @property
     def where(self) -> str:
-        """The command or the URL, for people."""
-        return self.url or shlex.join(self.words)
+        """The command, the URL or the id, for people."""
+        return self.url or (f"registry:{self.registry}" if self.registry else shlex.join(self.words))
 
 
 FIELDS = AgentSettings.__struct_fields__
@@ -88,19 +90,22 @@ def _readable(text: str) -> str:
 
 def _problem(settings: AgentSettings) -> str | None:
     """What is wrong with settings that have the right types."""
-    if (settings.command is None) == (settings.url is None):
-        return "must have either 'command' or 'url'"
+    if [settings.command, settings.url, settings.registry].count(None) != 2:
+        return "must have either 'command' or 'url', or 'registry' with the id of an agent"
     if settings.url is not None:
         if not settings.url.startswith(("http://", "https://", "ws://", "wss://")):
             return f"'url' must begin with http://, https://, ws:// or wss://, got {settings.url!r}"
         unused = [key for key in ("env", "cwd") if getattr(settings, key)]
         return f"{unused[0]!r} is for a command, and the agent has a URL" if unused else None
-    try:
-        words = settings.words
-    except ValueError as error:
-        return f"cannot split 'command' into words: {error}; write a list"
-    if not words or not words[0]:
-        return "'command' must name a program"
+    if settings.registry is None:
+        try:
+            words = settings.words
+        except ValueError as error:
+            return f"cannot split 'command' into words: {error}; write a list"
+        if not words or not words[0]:
+            return "'command' must name a program"
+    elif not settings.registry:
+        return "'registry' must be the id of an agent"
     unused = [key for key in ("token_file", "headers", "ca") if getattr(settings, key)]
     return f"{unused[0]!r} is for a URL, and the agent has a command" if unused else None
 

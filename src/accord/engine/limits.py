@@ -49,7 +49,7 @@ class Statistics(msgspec.Struct, frozen=True):
     pending: int
     """Our requests that are not answered yet."""
     handling: int
-    """The peer's requests that are not answered yet."""
+    """The peer's requests that are not answered yet, those that wait for room in the output included."""
     queued: int
     """About how many bytes of memory the notifications take that wait for their handlers."""
     unsent: int

@@ -11,6 +11,8 @@ Our client numbers its POSTs. A POST whose answer was lost is sent again with th
 
 from __future__ import annotations
 
+from accord.jsonrpc.frames import Oversized
+
 HELD = 16 * 1024 * 1024
 """Bytes of early messages to hold before reading stops on a stream that is ahead."""
 
@@ -36,21 +38,21 @@ class InOrder:
         self.held_bytes = 0
         """Bytes that the held messages take."""
         self._room = room
-        self._held: dict[int, bytes] = {}
+        self._held: dict[int, bytes | Oversized] = {}
 
-    def arrived(self, number: int, message: bytes) -> list[bytes]:
+    def arrived(self, number: int, message: bytes | Oversized) -> list[bytes | Oversized]:
         """Add a message; returns the messages that can be delivered now, in order."""
         if number < self.next or number in self._held:
             return []
         if number > self.next:
             self._held[number] = message
-            self.held_bytes += len(message) + EACH
+            self.held_bytes += _size(message)
             return []
-        ready = [message]
+        ready: list[bytes | Oversized] = [message]
         self.next += 1
         while (held := self._held.pop(self.next, None)) is not None:
             ready.append(held)
-            self.held_bytes -= len(held) + EACH
+            self.held_bytes -= _size(held)
             self.next += 1
         return ready
 
@@ -62,6 +64,10 @@ class InOrder:
     def is_too_far(self, number: int) -> bool:
         """Whether to stop reading the stream that brought this number: it is ahead, and the bound is reached."""
         return number > self.next and self.held_bytes > self._room
+
+
+def _size(message: bytes | Oversized) -> int:
+    return EACH if isinstance(message, Oversized) else EACH + len(message)
 
 
 MOST_MISSING = 10_000

@@ -289,21 +289,26 @@ class ServerGone(McpServerError):
 
 @asynccontextmanager
 async def _listening(connecting: Client) -> AsyncGenerator[Client]:
+    async with connecting as client, subscribed(client):
+        yield client
+
+
+@asynccontextmanager
+async def subscribed(client: Client) -> AsyncGenerator[None]:
     """Subscribe to changes of the lists, which servers from protocol version 2026-07-28 on require."""
     from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-    async with connecting as client:
-        capabilities = client.server_capabilities
-        tools = bool(capabilities.tools and capabilities.tools.list_changed)
-        prompts = bool(capabilities.prompts and capabilities.prompts.list_changed)
-        resources = bool(capabilities.resources and capabilities.resources.list_changed)
-        if client.protocol_version not in MODERN_PROTOCOL_VERSIONS or not (tools or prompts or resources):
-            yield client
-            return
-        async with client.listen(
-            tools_list_changed=tools, prompts_list_changed=prompts, resources_list_changed=resources
-        ):  # the messages still come to the message handler
-            yield client
+    capabilities = client.server_capabilities
+    tools = bool(capabilities.tools and capabilities.tools.list_changed)
+    prompts = bool(capabilities.prompts and capabilities.prompts.list_changed)
+    resources = bool(capabilities.resources and capabilities.resources.list_changed)
+    if client.protocol_version not in MODERN_PROTOCOL_VERSIONS or not (tools or prompts or resources):
+        yield
+        return
+    async with client.listen(
+        tools_list_changed=tools, prompts_list_changed=prompts, resources_list_changed=resources
+    ):  # the messages still come to the message handler
+        yield
 
 
 async def _pages(listed: Callable[..., Awaitable[T]]) -> AsyncGenerator[T]:

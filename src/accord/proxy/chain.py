@@ -38,7 +38,7 @@ Component: TypeAlias = "Agent[Any] | Proxy[Any] | Sequence[str] | Target"
 """A proxy or an agent: an object of this program, a command, a URL, or another target, such as a chain."""
 
 
-def chain(*components: Component, as_proxy: bool = False, trace: Observer | None = None) -> Chain:
+def chain(*components: Component, as_proxy: bool = False, trace: Observer | None = None, bridge: bool = True) -> Chain:
     """Join proxies and an agent to a chain, which is used like an agent.
 
         async with accord.connect(accord.chain(rules, redactor, ["gemini", "--acp"])) as remote:
@@ -47,23 +47,27 @@ def chain(*components: Component, as_proxy: bool = False, trace: Observer | None
     The last component is the agent; those before it are proxies, the first next to the client. Each is an `Agent` or a
     `Proxy` of this program, a command (a list, or a string that is split like a shell would), a URL, or a chain. With
     `as_proxy`, all are proxies, and the chain is one component of another. `trace` is shown each message between two
-    components.
+    components. An agent of this machine that takes no MCP servers over ACP reaches those of the client and of proxies
+    over a bridge, unless `bridge` is False (extra `mcp`).
 
     A component that ends, or cannot be started, ends the chain: every request is answered, with the component's name.
     """
     if not components and not as_proxy:
         raise ValueError("accord.chain() needs at least one component, the agent")
-    return Chain(components, as_proxy=as_proxy, trace=trace)
+    return Chain(components, as_proxy=as_proxy, trace=trace, bridge=bridge)
 
 
 class Chain(Target):
     """Proxies and an agent, used like one agent; `accord.chain` makes it."""
 
-    def __init__(self, components: Sequence[Component], *, as_proxy: bool, trace: Observer | None) -> None:
+    def __init__(
+        self, components: Sequence[Component], *, as_proxy: bool, trace: Observer | None, bridge: bool = True
+    ) -> None:
         self._components = list(components)
         self._targets = self._new_targets()
         self._as_proxy = as_proxy
         self._trace = trace
+        self._bridge = bridge
         self.name = " | ".join(target.name for target in self._targets) or "empty chain"
         self.is_here = all(target.is_here for target in self._targets)
         self._serving: set[asyncio.Task[Any]] = set()
@@ -103,7 +107,9 @@ class Chain(Target):
         run_until_the_end(self._run(), self.name, uvloop=uvloop)
 
     async def _run(self) -> None:
-        failure = await conduct_standard_streams(self._new_targets(), as_proxy=self._as_proxy, observer=self._trace)
+        failure = await conduct_standard_streams(
+            self._new_targets(), as_proxy=self._as_proxy, observer=self._trace, bridge=self._bridge
+        )
         if failure is not None:
             raise SystemExit(f"{self.name}: {failure}")
 
@@ -116,7 +122,9 @@ class Chain(Target):
 
     async def _conduct(self, transport: Transport) -> None:
         self._failure = None
-        failure = await conduct(self._new_targets(), transport, as_proxy=self._as_proxy, observer=self._trace)
+        failure = await conduct(
+            self._new_targets(), transport, as_proxy=self._as_proxy, observer=self._trace, bridge=self._bridge
+        )
         if failure is not None:
             self._failure = ConnectionClosed("failed", str(failure))
 
@@ -130,11 +138,16 @@ class Chain(Target):
 
 
 async def conduct(
-    targets: Sequence[Target], transport: Transport, *, as_proxy: bool = False, observer: Observer | None = None
+    targets: Sequence[Target],
+    transport: Transport,
+    *,
+    as_proxy: bool = False,
+    observer: Observer | None = None,
+    bridge: bool = True,
 ) -> Failure | None:
     """Serve one client with these components; returns the failure that ended the chain, or None."""
     try:
-        return await Conductor(targets, transport, as_proxy=as_proxy, observer=observer).run()
+        return await Conductor(targets, transport, as_proxy=as_proxy, observer=observer, bridge=bridge).run()
     finally:
         for target in targets:
             if not isinstance(target, Chain):  # a chain may serve other connections as well
@@ -142,11 +155,11 @@ async def conduct(
 
 
 async def conduct_standard_streams(
-    targets: Sequence[Target], *, as_proxy: bool = False, observer: Observer | None = None
+    targets: Sequence[Target], *, as_proxy: bool = False, observer: Observer | None = None, bridge: bool = True
 ) -> Failure | None:
     """Serve the client that started this program with these components; returns the failure that ended it, or None."""
     transport = StdioTransport.standard()
-    failure = await conduct(targets, transport, as_proxy=as_proxy, observer=observer)
+    failure = await conduct(targets, transport, as_proxy=as_proxy, observer=observer, bridge=bridge)
     if (error := transport.output_error) is not None:
         raise Unwritable(f"cannot write to standard output: {error.strerror or error}")
     return failure

@@ -10,6 +10,8 @@ later one. The other components get a grace to answer what the client asked; wha
 failure. When the client leaves, open requests get the same grace. Then all components are closed side by side: each by
 the steps of its transport, which for a process are: close its input, wait, SIGTERM, wait, SIGKILL.
 
+An agent that cannot use the MCP servers of other components gets a bridge to them (`bridging`).
+
 No component is restarted or left out: it may be the one that protects something.
 """
 
@@ -23,12 +25,15 @@ from typing import Any
 from accord.client.target import Target
 from accord.errors import INVALID_PARAMS, INVALID_REQUEST, AccordError, ConnectionClosed
 from accord.jsonrpc.frames import RequestId
+from accord.mcp.opening import installed
+from accord.proxy.bridging import AgentBridge
 from accord.proxy.envelopes import INITIALIZE
 from accord.proxy.failure import Failure
 from accord.proxy.link import Link, Port, join
 from accord.proxy.opening import BadVersion, offered
 from accord.proxy.recording import Recorder
 from accord.proxy.switchboard import Switchboard
+from accord.tasks import Tasks
 from accord.trace import Observer
 from accord.transports.base import End, Transport
 from accord.transports.closing import first_of, to_the_end
@@ -53,6 +58,7 @@ class Conductor:
         as_proxy: bool = False,
         observer: Observer | None = None,
         grace: float = GRACE,
+        bridge: bool = True,
     ) -> None:
         self.failure: Failure | None = None
         """The component that ended first, and why; None while all live."""
@@ -63,13 +69,17 @@ class Conductor:
         self._links: list[Link] = []
         self._board.links.append(self._client)
         self._as_proxy = as_proxy
+        self._is_bridging = bridge and not as_proxy
+        self._bridge: AgentBridge | None = None
+        """The MCP servers of other components that the agent reaches over a bridge."""
+        self._tasks = Tasks(asyncio.get_running_loop())
         self._began = False
         self._over = asyncio.Event()
         self._settled = asyncio.Event()
         self._closing = False
         self._starts: list[asyncio.Task[None]] = []
         for port in (self._client.plain, self._client.wrapped):
-            port.intercept = self._before_the_start
+            port.intercept = self._from_the_client
         self._client.plain.mate = self._client.plain  # until the components are known: nothing passes before that
 
     async def run(self) -> Failure | None:
@@ -84,24 +94,33 @@ class Conductor:
 
     # Start
 
-    def _before_the_start(self, request_id: RequestId | None, method: str, params: Any) -> bool:
+    def _from_the_client(self, request_id: RequestId | None, method: str, params: Any) -> bool:
         """Take what the client sends before `initialize`, and check the version of each `initialize`."""
-        if request_id is None:
-            return not self._began
-        if method != INITIALIZE:
-            if not self._began:
-                problem = f"Invalid request: initialize must come before {method}"
-                self._board.refuse(self._client, request_id, INVALID_REQUEST, problem)
-            return not self._began
+        if request_id is not None and method == INITIALIZE:
+            self._initialize(request_id, params)
+            return True
+        if self._began:
+            return self._bridged(request_id, method, params)
+        if request_id is not None:
+            problem = f"Invalid request: initialize must come before {method}"
+            self._board.refuse(self._client, request_id, INVALID_REQUEST, problem)
+        return True
+
+    def _initialize(self, request_id: RequestId, params: Any) -> None:
         try:
             params = offered(params)
         except BadVersion as error:
             self._board.refuse(self._client, request_id, INVALID_PARAMS, f"Invalid params: {error}")
-            return True
+            return
         if not self._began:
             self._begin()
-        self._board.pass_call(self._client.plain, request_id, method, params)
-        return True
+        if not self._bridged(request_id, INITIALIZE, params):
+            self._board.pass_call(self._client.plain, request_id, INITIALIZE, params)
+
+    def _bridged(self, request_id: RequestId | None, method: str, params: Any) -> bool:
+        """Whether the bridge to the agent has taken a message of the client, which has no proxy before the agent."""
+        no_proxy = len(self._links) == 1
+        return no_proxy and self._bridge is not None and self._bridge.take(request_id, method, params)
 
     def _begin(self) -> None:
         """Make the links of the chain, join them, and start their components."""
@@ -129,6 +148,17 @@ class Conductor:
             join(nearer, self._client.wrapped)
         else:
             self._links[-1].wrapped.mate = None
+            self._build_bridge()
+
+    def _build_bridge(self) -> None:
+        """Let the agent reach MCP servers of the other components, if it runs on this machine."""
+        target, agent = self._targets[-1], self._links[-1]
+        if self._is_bridging and target.is_here and installed():
+            nearer = agent.plain.mate
+            assert nearer is not None
+            self._bridge = AgentBridge(self._board, nearer, self._tasks)
+            if nearer is not self._client.plain:
+                nearer.intercept = self._bridge.take
 
     async def _start(self, link: Link) -> None:
         try:
@@ -171,6 +201,9 @@ class Conductor:
         for task in self._starts:
             task.cancel()
         await asyncio.gather(*self._starts, return_exceptions=True)
+        if self._bridge is not None:
+            self._bridge.close()
+        await self._tasks.end(self._grace)
         await asyncio.gather(*(link.transport.close(self._grace) for link in self._links), return_exceptions=True)
         for link in self._links:
             if link.failure is None:

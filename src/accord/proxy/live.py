@@ -21,12 +21,14 @@ from msgspec import Raw
 
 from accord.engine.intake import MARK
 from accord.engine.lanes import Lanes
-from accord.errors import ConnectionClosed, DecodeError, ProtocolError
+from accord.errors import ConnectionClosed, DecodeError, ProtocolError, RequestError
+from accord.jsonrpc import messages
 from accord.jsonrpc.frames import RequestId
 from accord.proxy.envelopes import INITIALIZE
 from accord.proxy.failure import Failure
 from accord.proxy.handling import Handling
 from accord.proxy.home import Side
+from accord.proxy.lending import OPENING, ProxyLending
 from accord.proxy.link import Link, Port, join
 from accord.proxy.opening import version_in
 from accord.proxy.registered import Registered
@@ -74,12 +76,14 @@ class LiveProxy:
         self._new_state = new_state
         self._states: dict[str | None, Any] = {}
         self._over = asyncio.Event()
+        servers = registered.lent.servers()
+        self._lending = ProxyLending(servers, self.board, self.link, self.tasks) if servers else None
         join(self.link.plain, self.link.wrapped)
         self.link.plain.intercept = functools.partial(self._arrived, "client", self.link.plain)
         self.link.wrapped.intercept = functools.partial(self._arrived, "agent", self.link.wrapped)
         self.link.is_busy = self._is_busy
         self._was_busy = False
-        if not registered.is_empty:
+        if not registered.is_empty or self._lending is not None:
             self.board.on_answer = self._answer_arrived
 
     async def run(self) -> None:
@@ -87,6 +91,8 @@ class LiveProxy:
         await self.link.open()
         try:
             await self._over.wait()
+            if self._lending is not None:
+                self._lending.close()
             await within(GRACE, self._quiet())
         finally:
             failure = Failure(self.link.name, "closed", "the connection has ended")
@@ -112,9 +118,18 @@ class LiveProxy:
     def _arrived(self, side: Side, port: Port, request_id: RequestId | None, method: str, params: Raw | None) -> bool:
         if method == INITIALIZE and side == "client":
             self.version = version_in(params) or 1
-        if self.registered.is_empty:
+        if self.registered.is_empty and self._lending is None:
             return False
         is_request = request_id is not None
+        if self._lending is not None:
+            if side == "agent" and self._lending.take(request_id, method, params):
+                return True
+            if request_id is not None and side == "client" and method in OPENING:
+                try:
+                    params = self._lending.added(params, self.version)
+                except RequestError as error:
+                    port.link.put(messages.error_answer(request_id, error.code, error.message, error.data))
+                    return True
         if method in ENDS and is_request:
             self._states.pop(session_of(params), None)
         entry = self.registered.find(side, method, is_request=is_request, version=self.version)
@@ -169,7 +184,10 @@ class LiveProxy:
     def _answer_arrived(self, asked: Any, result: Raw | None, error: bytes | None, deliver: Callable[[], None]) -> bool:
         if asked.method == INITIALIZE and result is not None and asked.lane == "agent ":
             self.version = version_in(result) or self.version
-            self.appends_to_system_prompt = appends_to_system_prompt(codec.loads(result))
+            answer = codec.loads(result)
+            self.appends_to_system_prompt = appends_to_system_prompt(answer)
+            if self._lending is not None:
+                self._lending.learn(answer)
         if asked.lane not in self.lanes.busy:
             return False
         if isinstance(asked, Sent):

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from accord.proxy.home import Side
 from accord.proxy.hop import Hop
+from accord.proxy.lending import Lent
 from accord.schema.base import Notification, Request
 from accord.schema.methods import row_for
 
@@ -57,12 +58,15 @@ class Entry:
 class Registered:
     """The entries of a proxy."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
+        self.lent = Lent(name)
+        """The MCP servers that the proxy lends."""
         self._entries: dict[tuple[Side, str, bool, int], Entry] = {}
         self._missed: set[tuple[Side, str, int]] = set()
 
     @property
     def is_empty(self) -> bool:
+        """Whether no function sees any message."""
         return not self._entries
 
     def entry(self, side: Side, message: type[Request[Any] | Notification]) -> Entry:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from msgspec import Raw
@@ -54,7 +54,7 @@ MOST_OWED = 50_000
 class Passed:
     """A request on its way over the switchboard, until its answer has gone back."""
 
-    __slots__ = ("_cancelled", "_id", "_key", "_our_id", "lane", "method", "params", "source", "to")
+    __slots__ = ("_cancelled", "_id", "_key", "_our_id", "edit", "lane", "method", "params", "source", "to")
 
     def __init__(
         self, source: Port, request_id: RequestId, to: Port, our_id: int, method: str, lane: str | None
@@ -66,6 +66,8 @@ class Passed:
         """What it belongs to, where answers wait for earlier messages (see `lanes`)."""
         self.params: bytes | Raw | None = None
         """Kept for `initialize`, which may have to be sent again; None for others."""
+        self.edit: Callable[[Raw | None], bytes | Raw | None] | None = None
+        """Changes the result on its way back."""
         self._id = request_id
         self._key = key_of(request_id)
         self._our_id = our_id
@@ -78,7 +80,9 @@ class Passed:
             self._cancelled = True
             self.to.link.tell_cancel(self._our_id)
 
-    def answered(self, result: Raw | None, error: bytes | Raw | None) -> None:
+    def answered(self, result: bytes | Raw | None, error: bytes | Raw | None) -> None:
+        if self.edit is not None and error is None:
+            result = self.edit(cast("Raw | None", result))
         if self.source.link.pay(self._key):
             self.source.link.put(answer_frame(self._id, result, error), self.to.direction)
 
@@ -217,13 +221,13 @@ class Switchboard:
 
     def pass_call(
         self, port: Port, request_id: RequestId, method: str, params: bytes | Raw | None, lane: str | None = None
-    ) -> None:
-        """Pass on a request that came in by this port."""
+    ) -> Passed | None:
+        """Pass on a request that came in by this port; None if it was answered at once, because the component ended."""
         to = port.mate
         assert to is not None
         if to.link.failure is not None:
             port.link.put(to.link.failure.answer(request_id, method))
-            return
+            return None
         our_id = self.new_id()
         passed = Passed(port, request_id, to, our_id, method, lane)
         if method == INITIALIZE:
@@ -231,6 +235,7 @@ class Switchboard:
         self.put(to.link, to.call_frame(our_id, method, params), port.direction)
         if self.recorder is not None:
             self.recorder.record(port, to, messages.call(our_id, method, params))
+        return passed
 
     def ask(self, to: Port, method: str, params: bytes | Raw | None, asked: Asked) -> int:
         """Send a request of our own by this port; returns its id."""

@@ -57,6 +57,11 @@ class RemoteAgent(Face[remote_agent.RemoteAgent]):
         return self._portal.read(lambda: self._held.capabilities)
 
     @property
+    def meta(self) -> dict[str, Json]:
+        """The `_meta` of the agent's answer to `initialize`, where agents announce extensions; empty if it had none."""
+        return self._portal.read(lambda: copy(self._held.meta))
+
+    @property
     def auth_methods(self) -> list[v1.AuthMethod]:
         """The ways to log in that the agent offers."""
         return self._portal.read(lambda: copy(self._held.auth_methods))

@@ -1,19 +1,24 @@
-"""Tools for tests of agents and clients: a scripted peer, both sides in memory, and a transport that misbehaves.
+"""Tools for tests of agents and clients: scripted and recorded peers, both sides in memory, a faulty transport.
 
 They need no test framework and import none. A script that does not get what it expects raises an `AssertionError`.
 """
 
 from accord.testing.faulty import Faults, FaultyTransport, Tally
 from accord.testing.memory import Connected, connected
+from accord.testing.recorded_agent import RecordedAgent, recorded_agent_command
+from accord.testing.recorded_client import RecordedClient
 from accord.testing.scripted import ScriptedPeer, ScriptFailed, script_command
 
 __all__ = [
     "Connected",
     "Faults",
     "FaultyTransport",
+    "RecordedAgent",
+    "RecordedClient",
     "ScriptFailed",
     "ScriptedPeer",
     "Tally",
     "connected",
+    "recorded_agent_command",
     "script_command",
 ]

@@ -285,3 +285,29 @@ async def test_work_inside_a_turn_is_refused_instead_of_waiting_for_itself(serve
     async with serve(agent) as editor:
         await editor.prompt(await editor.open(), "go")
     assert len(problems) == 1
+
+
+async def test_own_work_that_is_stopped_while_it_waits_for_a_turn_tells_nothing(speak):
+    agent, go_on, waiting = Agent("worker"), asyncio.Event(), []
+
+    async def report(session):
+        async with session.work() as turn:
+            await turn.say("never")
+
+    @agent.on_prompt
+    async def work(turn):
+        waiting.append(turn.session.start(report(turn.session)))
+        await turn.say("begun")
+        await go_on.wait()
+
+    async with speak(agent) as client:
+        session_id = await client.new()
+        await client.inserted(client.prompt(session_id))
+        assert await client.said() == "begun"
+        await client.expect_silence()
+        waiting[0].cancel()
+        await asyncio.wait(waiting)
+        await client.expect_silence()
+        go_on.set()
+        await client.state("idle", stopReason="end_turn")
+        await client.expect_silence()

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from accord import Agent, CapabilityMissing, v1, v2
+from accord import Agent, CapabilityMissing, connect, v1, v2
 from accord.errors import ConversionError
 
 
@@ -336,3 +336,63 @@ async def test_in_version_1_updates_of_version_2_are_converted(serve):
         await editor.prompt(await editor.open(), "go")
         assert editor.text == "one two"
         assert [entry.content for entry in editor.of(v1.Plan)[0].entries] == ["Read"]
+
+
+async def test_a_tool_call_is_paused_and_goes_on(speak):
+    agent = Agent("pauser")
+
+    @agent.on_prompt
+    async def work(turn):
+        async with turn.tool("Wait for a slot") as tool:
+            await tool.start()
+            await tool.pause()
+            await tool.start()
+
+    async with speak(agent) as client:
+        session_id = await client.new()
+        await client.inserted(client.prompt(session_id))
+        updates = await client.until("state_update", state="idle")
+        statuses = [it["status"] for it in updates if it["sessionUpdate"] == "tool_call_update" and "status" in it]
+        assert statuses == ["pending", "in_progress", "paused", "in_progress", "completed"]
+
+
+async def test_a_client_of_version_1_is_not_told_of_a_pause():
+    agent = Agent("pauser")
+
+    @agent.on_prompt
+    async def work(turn):
+        async with turn.tool("Wait for a slot") as tool:
+            await tool.start()
+            await tool.pause()
+            await turn.say(tool.status)
+
+    async with connect(agent) as remote:
+        session = await remote.new_session("/")
+        outcome = await session.prompt("go")
+        assert outcome.text == "in_progress"
+        assert [call.status for call in outcome.tool_calls] == ["completed"]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_a_session_lists_what_runs_beside_its_turns(version):
+    agent, listed, begun, go_on = Agent("watcher"), [], asyncio.Event(), asyncio.Event()
+
+    async def watch(turn):
+        async with turn.tool("Watch", background=True):
+            begun.set()
+            await go_on.wait()
+
+    @agent.on_prompt
+    async def work(turn):
+        listed.append(turn.session.background)
+        watching = turn.session.start(watch(turn))
+        await begun.wait()
+        listed.append(turn.session.background)
+        go_on.set()
+        await watching
+        listed.append(turn.session.background)
+
+    async with connect(agent, versions=(version,)) as remote:
+        session = await remote.new_session("/")
+        [call] = (await session.prompt("go")).tool_calls
+        assert listed == [(), (v2.BackgroundToolCall(call.id),), ()]

@@ -236,3 +236,26 @@ async def test_a_form(version):
     async with connecting(an_agent(work), version, client) as remote:
         session = await remote.new_session("/")
         assert "Ada" in (await session.prompt("Hi")).text
+
+
+@VERSIONS
+async def test_a_failed_turn_says_what_it_had_come_to(version):
+    async def work(turn: accord.Turn) -> None:
+        async with turn.tool("Look", kind="read") as tool:
+            await tool.text("found")
+        await turn.say("half")
+        raise accord.RequestError(-32001, "Out of credit")
+
+    async with connecting(an_agent(work), version) as remote:
+        session = await remote.new_session("/")
+        with pytest.raises(accord.PeerError) as caught:
+            await session.prompt("Hi")
+        outcome = caught.value.outcome
+        assert (outcome.stop_reason, outcome.text) == ("error", "half")
+        assert [call.title for call in outcome.tool_calls] == ["Look"]
+        with pytest.raises(accord.PeerError) as read:
+            [update async for update in session.prompt("Hi")]
+        assert read.value.outcome.text == "half"
+        with pytest.raises(accord.PeerError) as other:
+            await remote.load("unknown", "/")
+        assert other.value.outcome is None

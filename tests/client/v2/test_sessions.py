@@ -241,3 +241,29 @@ async def test_a_restarted_agent_is_asked_for_the_same_version_and_goes_on():
         assert (await late).text == "whole"
         assert [message.text for message in session.state.messages] == ["Hi", "half", "again", "whole"]
         assert [event.agent_is_back for event in events] == [True]
+
+
+async def test_a_message_that_a_restart_replays_is_read_again_from_its_beginning():
+    """The agent does not resume without a replay, so the session is loaded: what was read before is forgotten."""
+    restart = accord.Restart(first_pause=0.0)
+    async with staged_v2(restart=restart) as stage:
+        session = await stage.session()
+        reply = session.prompt("Hi")
+        await stage.insertion("u1")
+        stage.state("running")
+        stage.say("half")
+        stage.idle()
+        assert (await reply).text == "half"
+        read = asyncio.ensure_future(anext(aiter(session.updates())))
+        await stage.agent.close()
+        stage.agent = await stage.target.agents.get()
+        await shake_hands_v2(stage.agent)
+        stage.agent.error(await stage.agent.expect("session/resume"), -32601, "no resume without a replay")
+        request = await stage.agent.expect("session/resume")
+        assert request["params"]["replayFrom"] == {"type": "start"}
+        content = [{"type": "text", "text": "half"}]
+        stage.update({"sessionUpdate": "agent_message", "messageId": "a1", "content": content})
+        stage.agent.answer(request, {})
+        update = await read
+        assert isinstance(update, accord.v1.AgentMessageChunk)
+        assert update.content.text == "half"

@@ -60,6 +60,8 @@ class Voice(ABC):
     version: ClassVar[Version]
     cancelled_status: ClassVar[str]
     """The status of a tool call that was cancelled."""
+    can_pause: ClassVar[bool]
+    """Whether it has a word for a tool call that is paused."""
     commands_come_with_answers: ClassVar[bool]
     """Whether the answers that open sessions hold the commands, so that no update is needed after them."""
 

@@ -22,6 +22,7 @@ class FirstVoice(Voice):
 
     version = 1
     cancelled_status = "failed"  # tool-calls, Status: version 1 has no other word for it
+    can_pause = False
     commands_come_with_answers = False
 
     def __init__(self) -> None:

@@ -38,6 +38,7 @@ class SecondVoice(Voice):
 
     version = 2
     cancelled_status = "cancelled"
+    can_pause = True
     commands_come_with_answers = True
 
     def __init__(self) -> None:
@@ -133,7 +134,7 @@ class SecondVoice(Voice):
     def state(
         self, activity: Activity, background: Sequence[Background] | None, end: End | None = None
     ) -> v2.SessionStateUpdate:
-        running = None if background is None else [_background(it) for it in background]
+        running = None if background is None else [background_work(it) for it in background]
         if end is None:
             return v2.SessionStateUpdate(activity, background=running)
         error = None
@@ -152,7 +153,8 @@ def content_up(item: Any) -> Any:
     return item if item.__class__ is v2.Terminal else to_v2(item)
 
 
-def _background(work: Background) -> Any:
+def background_work(work: Background) -> v2.BackgroundWork:
+    """This as the client is told of it."""
     if work.kind == "terminal":
         return v2.BackgroundTerminal(v2.TerminalId(work.id))
     return v2.BackgroundToolCall(v2.ToolCallId(work.id))

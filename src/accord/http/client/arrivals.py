@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from accord.http.ordering import InOrder
+from accord.jsonrpc.frames import Oversized
 
 MISSING = 30.0
 """Seconds that a message may be missing while later ones have arrived."""
@@ -31,7 +32,7 @@ class Arrivals:
         """Set when a missing message has arrived."""
         self._timer: asyncio.TimerHandle | None = None
 
-    def add(self, event_id: str | None, message: bytes) -> list[bytes]:
+    def add(self, event_id: str | None, message: bytes | Oversized) -> list[bytes | Oversized]:
         """Add a message; returns the messages that can be delivered now, in order."""
         number = self._number(event_id)
         ready = [message] if number is None else self._order.arrived(number, message)

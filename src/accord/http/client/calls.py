@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from accord.http.client.posting import Parsed, cancelled_by
 from accord.http.headers import session_of
-from accord.jsonrpc.frames import RequestId
+from accord.jsonrpc.frames import Oversized, RequestId
 from accord.jsonrpc.messages import Answer, Call, Tell
 
 CLOSES_A_SESSION = frozenset({"session/close", "session/delete"})
@@ -78,3 +78,10 @@ class ClientCalls:
                 return News(closed=asked.session)
             return News(named=session_of(message.result))
         return NO_NEWS
+
+    def received_oversized(self, message: Oversized, stream: str | None) -> None:
+        """Note a message that was skipped: a request is refused, and an answer fails its request."""
+        if message.id is not None and message.has_method:
+            self._theirs[message.id] = stream
+        elif message.id is not None:
+            self._ours.pop(message.id, None)

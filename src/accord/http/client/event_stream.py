@@ -119,7 +119,7 @@ class EventStream:
                     self._give_up("did not resume a stream in time")
                     return
         except TooLong:
-            self._give_up(f"sent a message of more than {self._transport.limit:,} bytes")
+            self._give_up(f"sent a line of more than {self._transport.limit:,} bytes that is not a message")
         finally:
             self.ready.set()
 

@@ -1,30 +1,20 @@
-"""HTTP/1.1 connections of the client, with one request at a time. `h1` holds the grammar."""
+"""HTTP/1.1 connections of the client, with one request at a time. `h1_reader` reads the responses."""
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncGenerator, Sequence
 from typing import Protocol
 
 from accord.http.client.socket import Broken, ClientSocket, Response
-from accord.http.h1 import (
-    LONGEST,
-    Bad,
-    BodyReader,
-    ResponseHead,
-    body_of_response,
-    head_bytes,
-    keeps,
-    request_line,
-    response_head,
-)
+from accord.http.h1 import Bad, ResponseHead, head_bytes, keeps, request_line
+from accord.http.h1_reader import BodyPart, Item, ResponseReader
 from accord.transports.unreachable import no_answer
 
 IDLE = 3.0
 """Seconds after which an idle connection is not reused. Many servers close idle connections after 5 seconds, and a
 request sent at that moment may have been received or not."""
-
-CHANGES_PROTOCOL = 101
 
 
 class Released(Protocol):
@@ -45,14 +35,15 @@ class Http1:
         self._keep = True
         self._answered = False
         """Whether the server has answered here, so that it is no question whether it speaks TLS."""
-        self._rest = b""
-        """Bytes received after the headers of a response."""
+        self._reader = ResponseReader()
+        self._items: deque[Item] = deque()
+        """What the reader has returned and is not handled yet."""
 
     @property
     def is_usable(self) -> bool:
         """Whether another request can be sent: the last response was read, and the server has no reason to close."""
         is_fresh = self._clock() - self._idle_since < IDLE
-        return not (self.busy or self._rest) and is_fresh and self._socket.is_quiet
+        return not (self.busy or self._items) and self._reader.is_between and is_fresh and self._socket.is_quiet
 
     async def request(self, method: str, path: str, headers: Sequence[tuple[str, str]], body: bytes) -> Response:
         """Send a request and wait for the headers of its response; raises Broken."""
@@ -66,7 +57,6 @@ class Http1:
         try:
             self._socket.put(head + body)
             answer = await self._head()
-            rest = body_of_response(answer, method)
         except Bad as bad:
             self.close()
             raise Broken(f"invalid HTTP response: {bad}") from bad
@@ -75,51 +65,52 @@ class Http1:
             raise
         # A server that answers before it has received the whole request may not read the rest.
         self._keep = keeps(answer.fields, is_1_1=answer.is_1_1) and not self._socket.unsent
-        if rest.is_over:
+        if not answer.has_body:
             self._done()
         found = [(name.decode("latin-1"), value.decode("utf-8", "replace")) for name, value in answer.fields]
-        return Response(answer.status, found, self._chunks(rest), self._leave)
+        return Response(answer.status, found, self._chunks(answer), self._leave)
 
     async def _head(self) -> ResponseHead:
-        data = b""
-        while True:
-            end = data.find(b"\r\n\r\n")
-            if end < 0:
-                if len(data) > LONGEST:
-                    raise Bad(f"response headers too long: at most {LONGEST:,} bytes are allowed")
-                hint = no_answer(data, tls=self._answered or self._socket.is_encrypted)
-                data += await self._more(f"the server closed the connection before it answered{hint}")
-                continue
-            head, data = response_head(data[: end + 2]), data[end + 4 :]
-            if head.status == CHANGES_PROTOCOL:
-                raise Bad("unexpected 101 Switching Protocols")
-            if head.status >= 200:  # 1xx are interim responses
-                self._rest = data
-                self._answered = True
-                return head
+        first = b""  # says whether the server speaks TLS
+        while not self._items:
+            hint = no_answer(first, tls=self._answered or self._socket.is_encrypted)
+            data = await self._more(f"the server closed the connection before it answered{hint}")
+            first = first or data
+            self._read(data)
+        head = self._items.popleft()
+        if isinstance(head, Bad):
+            raise Bad(f"{head}{no_answer(first, tls=self._answered or self._socket.is_encrypted)}")
+        assert isinstance(head, ResponseHead), head
+        self._answered = True
+        return head
+
+    def _read(self, data: bytes) -> None:
+        self._items.extend(self._reader.feed(data))
 
     async def _more(self, otherwise: str) -> bytes:
         if data := await self._socket.read():
             return data
         raise Broken(otherwise)
 
-    async def _chunks(self, body: BodyReader) -> AsyncGenerator[bytes]:
-        is_over = body.is_over
+    async def _chunks(self, head: ResponseHead) -> AsyncGenerator[bytes]:
+        is_over = not head.has_body
         while not is_over:
-            data, self._rest = self._rest or await self._socket.read(), b""
-            if not data:
-                if not body.end():
+            if not self._items:
+                if data := await self._socket.read():
+                    self._read(data)
+                    continue
+                if not head.ends_with_connection:
                     raise Broken("the server closed the connection within a response")
                 self._done()
                 return
-            try:
-                part, self._rest = body.feed(data)
-            except Bad as bad:
-                raise Broken(f"invalid HTTP response: {bad}") from bad
-            if is_over := body.is_over:
+            part = self._items.popleft()
+            if isinstance(part, Bad):
+                raise Broken(f"invalid HTTP response: {part}") from part
+            assert isinstance(part, BodyPart), part
+            if is_over := part.is_last:
                 self._done()
-            if part:
-                yield part
+            if part.data:
+                yield part.data
 
     def _done(self) -> None:
         """Make the connection idle: the response was read."""

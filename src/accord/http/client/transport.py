@@ -37,7 +37,7 @@ from accord.http.headers import (
     protocol_version_of,
 )
 from accord.http.sse import ServerSentEvent
-from accord.jsonrpc.frames import LIMIT
+from accord.jsonrpc.frames import LIMIT, Oversized
 from accord.jsonrpc.messages import Answer, Call, parse
 from accord.masking import mask_urls
 from accord.tasks import Tasks
@@ -257,7 +257,7 @@ class HttpTransport(Transport):
 
     def arrived(self, events: Sequence[ServerSentEvent], key: str | None) -> None:
         """Handle events from the stream of this session."""
-        frames: list[bytes] = []
+        frames: list[bytes | Oversized] = []
         for event in events:
             if event.session is not None:
                 self._named(event.session)
@@ -272,7 +272,10 @@ class HttpTransport(Transport):
         """Wait while the stream whose last event this was is too far ahead of the others."""
         await self._arrivals.room(last)
 
-    def _look_at(self, frame: bytes, key: str | None) -> None:
+    def _look_at(self, frame: bytes | Oversized, key: str | None) -> None:
+        if isinstance(frame, Oversized):
+            self._calls.received_oversized(frame, key)
+            return
         named, closed = self._calls.received(parse(frame), key)
         if closed is not None and (stream := self._streams.pop(closed, None)) is not None:
             stream.leave()
@@ -342,7 +345,7 @@ class HttpTransport(Transport):
         if not hasattr(self, "_tasks"):
             return  # never started
         try:
-            if self._end is None:
+            if self._end is None and self._connection_id is not None:  # else all messages wait for `initialize`
                 await within(grace, self._level.flush())
             self._finish("closed")
             if self._connection_id is not None:

@@ -50,6 +50,8 @@ class HttpConnection(Transport):
         self.end: End | None = None
         self.can_load = False
         """Whether the agent declares that sessions can be loaded or resumed."""
+        self.client_resumes = False
+        """Whether the client resumes a stream that has ended; one that numbers its POSTs does."""
         self._high_water = self.limits.unread
         self._receiver: Receiver | None = None
         self._started = asyncio.Event()
@@ -181,6 +183,7 @@ class HttpConnection(Transport):
         Nothing is recorded before the message can be handed over, so a POST that is cancelled leaves nothing.
         """
         session = session_of_posted(posts, self.calls)
+        self.client_resumes = self.client_resumes or posts.number is not None
         self._check_waiting(posts.body)
         with self._counted():
             receiver = await self._taking(posts.body)
@@ -340,6 +343,7 @@ class StreamReader:
         """Set when there may be something to take, or the stream may be over."""
         self._link = link
         self._has_left = False
+        self._silent_since = asyncio.get_running_loop().time()
 
     def leave(self) -> None:
         """Take no more messages."""
@@ -350,17 +354,24 @@ class StreamReader:
     async def next(self, keepalive: float) -> bytes | None:
         """Wait for bytes to write; None when the stream is over.
 
-        After `keepalive` seconds without a message, it returns a comment.
+        After `keepalive` seconds without a message, it returns a comment. The kernel of a frozen client takes comments
+        for days. So after `ServerLimits.reopen` seconds the stream ends, and a client that lives opens it again.
         """
         while not (self._has_left or self._link.client_has_left):
             self.wake.clear()
             if written := self._ready():
+                self._silent_since = asyncio.get_running_loop().time()
                 return written
-            if self._link.ended.is_set():
+            if self._link.ended.is_set() or self._must_be_opened_again:
                 return None
             if not await within(keepalive, self.wake.wait()):
-                return ALIVE
+                return None if self._must_be_opened_again else ALIVE
         return None
+
+    @property
+    def _must_be_opened_again(self) -> bool:
+        silent = asyncio.get_running_loop().time() - self._silent_since
+        return self._link.client_resumes and silent >= self._link.limits.reopen
 
     def _ready(self) -> bytes:
         parts = [announcement(key) for key in self.announced]

@@ -1,6 +1,6 @@
 """HTTP/1.1 connections on the server's side: passes requests to an ASGI application.
 
-    bytes ──▶ h1 ──▶ Http1Request ──▶ application      one request at a time; later ones wait
+    bytes ──▶ RequestReader ──▶ Http1Request ──▶ application      one request at a time; later ones wait
     application ──▶ Http1Request.send ──▶ one write for each event
 
 A connection that negotiates HTTP/2, or starts with its preface, becomes an `Http2Connection`. A request for a WebSocket
@@ -12,22 +12,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import deque
 from typing import cast
 
-from accord.http.h1 import (
-    LONGEST,
-    Bad,
-    BodyReader,
-    Fields,
-    RequestHead,
-    body_of_request,
-    chunk,
-    head_bytes,
-    keeps,
-    request_head,
-    status_line,
-    values,
-)
+from accord.http.h1 import LONGEST, Bad, Fields, RequestHead, chunk, head_bytes, keeps, status_line, values
+from accord.http.h1_reader import BodyPart, Item, RequestReader, Upgraded, wants_websocket
 from accord.http.server.asgi import Scope, scope_of
 from accord.http.server.asgi_request import AsgiRequest, date
 from accord.http.server.lingering import close_after_reading
@@ -45,6 +34,10 @@ WAITING = 32 * 1024
 FIRST = 64 * 1024
 """The most bytes of one read before a body: they are in memory before the application decides about them."""
 
+PORTION = 8 * 1024
+"""Bytes that are parsed at a time outside of a body. The reader cannot stop between two pipelined requests, and parsed
+headers take up to twenty times the memory of their bytes."""
+
 LOOK_EVERY = 1.0
 """The least number of seconds between two checks of a connection."""
 
@@ -61,9 +54,12 @@ class Http1Connection(Received):
         self._limits = supervisor.limits
         self._loop = asyncio.get_running_loop()
         self._first = True
-        self._rest = b""
-        self._body: BodyReader | None = None
-        """The body that is being received."""
+        self._reader = RequestReader()
+        self._rest: bytes = b""
+        """Received bytes that are not parsed: the first ones, and those that follow a request in progress."""
+        self._items: deque[Item] = deque()
+        """Parsed, and waiting for the request in progress."""
+        self._has_body_to_come = False
         self._answering: Http1Request | None = None
         """The request that the application is handling."""
         self._room = asyncio.Event()
@@ -87,12 +83,15 @@ class Http1Connection(Received):
         tls = transport.get_extra_info("ssl_object")
         if tls is not None and tls.selected_alpn_protocol() == "h2":
             self._is_leaving = True
+            self._forget()
             self._supervisor.speak_http2(self, transport, b"")
             return
         self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         self._forget()
+        self._is_leaving = True
+        self._items.clear()
         if self._answering is not None:
             self._answering.leave()
         self._room.set()
@@ -100,6 +99,7 @@ class Http1Connection(Received):
     def _forget(self) -> None:
         """Stop watching this connection: it has ended or was handed over."""
         self._supervisor.forget(self)
+        self._reader.close()
         if self._patience is not None:
             self._patience.cancel()
 
@@ -127,7 +127,7 @@ class Http1Connection(Received):
 
     def get_buffer(self, sizehint: int) -> memoryview:
         whole = super().get_buffer(sizehint)
-        return whole[:FIRST] if self._body is None else whole
+        return whole if self._has_body_to_come else whole[:FIRST]
 
     def data_received(self, data: bytes) -> None:
         if self._is_leaving:
@@ -147,51 +147,70 @@ class Http1Connection(Received):
                 # Answered at once and in plain text: a TLS client would wait for its whole timeout otherwise.
                 self._refuse(Bad("this server does not speak TLS"))
                 return
-        try:
-            self._take(data)
-        except Bad as bad:
-            self._refuse(bad)
+        self._rest = data
+        self._advance()
 
-    def _take(self, data: bytes) -> None:
-        while not (self._is_leaving or self._transport.is_closing()):
-            if self._body is not None and self._answering is not None:
-                part, data = self._body.feed(data)
-                is_over = self._body.is_over
-                if is_over:
-                    self._body = None
-                if self._answering.got(part, is_over=is_over) > WAITING:
-                    self._transport.pause_reading()
-            if not data:
+    def _advance(self) -> None:
+        """Handle what has arrived, up to a request that must wait."""
+        self._take()
+        while self._rest and self._takes_more:
+            size = max(self._reader.left, PORTION)
+            data, self._rest = self._rest[:size], self._rest[size:]
+            self._items.extend(self._reader.feed(data))
+            self._take()
+        if len(self._rest) > LONGEST and not self._is_leaving:
+            self._transport.pause_reading()
+
+    @property
+    def _takes_more(self) -> bool:
+        if self._items or self._is_leaving or self._transport.is_closing():
+            return False
+        return self._has_body_to_come or not self._must_wait
+
+    @property
+    def _must_wait(self) -> bool:
+        """Whether the next request waits until the current one is answered and its response read."""
+        return self._answering is not None or not self._room.is_set()
+
+    def _take(self) -> None:
+        while self._items and not (self._is_leaving or self._transport.is_closing()):
+            item = self._items[0]
+            if self._must_wait and not (self._has_body_to_come and isinstance(item, BodyPart)):
+                if isinstance(item, Bad) and self._has_body_to_come:
+                    self._refuse(item)
                 return
-            if self._answering is not None or not self._room.is_set():
-                self._rest = data  # the next request waits until the current one is answered and its response read
-                if len(data) > LONGEST:
-                    self._transport.pause_reading()
-                return
-            end = data.find(b"\r\n\r\n")
-            if end < 0 or end > LONGEST:
-                if len(data) > LONGEST:
-                    raise Bad(f"request headers too long: at most {LONGEST:,} bytes are allowed", 431)
-                self._rest = data
-                return
-            if end == 0 or data.startswith(b"\r\n"):
-                data = data[2:]  # 2.2: an empty line before a request is ignored
-                continue
-            head, data = request_head(data[: end + 2]), data[end + 4 :]
-            if head.is_1_1 and len(values(head.fields, b"host")) != 1:
-                raise Bad("exactly one Host header is required")
-            if head.method == b"GET" and b"websocket" in values(head.fields, b"upgrade"):
-                self._forget()
-                self._is_leaving = True
-                self._supervisor.upgrade(self, self._transport, head, data)
-                return
+            self._items.popleft()
+            match item:
+                case RequestHead():
+                    self._handle(item)
+                case BodyPart():
+                    self._got(item)
+                case Bad():
+                    self._refuse(item)
+                case _:
+                    raise AssertionError(f"unexpected {item!r}")
+
+    def _got(self, part: BodyPart) -> None:
+        self._has_body_to_come = not part.is_last
+        if self._answering is not None and self._answering.got(part.data, is_over=part.is_last) > WAITING:
+            self._transport.pause_reading()
+
+    def _handle(self, head: RequestHead) -> None:
+        if head.is_1_1 and len(values(head.fields, b"host")) != 1:
+            self._refuse(Bad("exactly one Host header is required"))
+        elif wants_websocket(head):
+            follows = self._items.popleft() if self._items else None
+            self._forget()
+            self._is_leaving = True
+            rest = follows.rest if isinstance(follows, Upgraded) else b""
+            self._supervisor.upgrade(self, self._transport, head, rest)
+        else:
             self._begin(head)
 
     def _begin(self, head: RequestHead) -> None:
-        body = body_of_request(head)
-        self._answering = Http1Request(self, head, has_body=not body.is_over)
-        self._body = None if body.is_over else body
-        if self._body is not None and b"100-continue" in values(head.fields, b"expect"):
+        self._answering = Http1Request(self, head)
+        self._has_body_to_come = head.has_body
+        if head.has_body and b"100-continue" in values(head.fields, b"expect"):
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         self._supervisor.start_task(self._answer(self._answering, scope_of_head(head, self._transport, "http")))
 
@@ -214,7 +233,7 @@ class Http1Connection(Received):
         """Finish the current request and begin the next one."""
         self._answering = None
         self._waits_since = self._loop.time()
-        if not keep or self._body is not None:
+        if not keep or self._has_body_to_come:
             self._leave()
         elif self._supervisor.is_ending:
             self._transport.close()
@@ -225,7 +244,7 @@ class Http1Connection(Received):
         """Begin the next request; reading goes on if not too much is waiting."""
         if len(self._rest) <= LONGEST:
             self.go_on()
-        if self._rest:
+        if self._rest or self._items:
             self._loop.call_soon(self.data_received, b"")
 
     # Out
@@ -233,7 +252,7 @@ class Http1Connection(Received):
     @property
     def whole(self) -> bool:
         """Whether the current request has arrived completely."""
-        return self._body is None
+        return not self._has_body_to_come
 
     def write(self, data: bytes) -> None:
         """Write bytes of a response."""
@@ -268,7 +287,7 @@ class Http1Connection(Received):
     def _leave(self) -> None:
         """Ignore what arrives, and close."""
         self._is_leaving = True
-        self._body = None
+        self._has_body_to_come = False
         self.go_on()
         close_after_reading(self._transport)
 
@@ -285,8 +304,8 @@ class Http1Connection(Received):
 class Http1Request(AsgiRequest):
     """One request over HTTP/1.1, and its response."""
 
-    def __init__(self, connection: Http1Connection, head: RequestHead, *, has_body: bool) -> None:
-        super().__init__(has_body=has_body)
+    def __init__(self, connection: Http1Connection, head: RequestHead) -> None:
+        super().__init__(has_body=head.has_body)
         self._connection = connection
         self._is_head = head.method == b"HEAD"
         self._chunks = head.is_1_1

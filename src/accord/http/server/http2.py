@@ -26,6 +26,7 @@ from accord.http.h1 import Fields
 from accord.http.server.allowance import Allowance
 from accord.http.server.asgi import Scope, scope_of
 from accord.http.server.http2_request import Http2Request
+from accord.http.server.limits import SILENT_PINGS
 from accord.http.server.lingering import close_after_reading
 from accord.http.server.supervisor import Supervisor
 from accord.transports.framed import DrainProgress
@@ -75,6 +76,10 @@ class Http2Connection(Received):
         """Whether the client has enlarged a window, so that waiting responses may go on."""
         self._is_leaving = False
         self._idle_since = self._reads_since = self._loop.time()
+        self._heard = self._loop.time()
+        """When the client last sent something, or answered a ping."""
+        self._pings = 0
+        """Pings since then."""
         self._written = 0
         self._progress = DrainProgress()
         self._look: asyncio.TimerHandle | None = None
@@ -106,6 +111,7 @@ class Http2Connection(Received):
     def data_received(self, data: bytes) -> None:
         if self._is_leaving:
             return
+        self._heard, self._pings = self._loop.time(), 0
         try:
             for event in self._http.receive_data(data):
                 self._handle(event)
@@ -312,6 +318,10 @@ class Http2Connection(Received):
             )
             self._transport.abort()
             return
+        if self._requests and self._is_silent(now):
+            log.info("an HTTP/2 client answered no ping: its connection is closed")
+            self._transport.abort()
+            return
         for request in list(self._waiting.values()):
             if now - request.waits_since > self._limits.stalled and self._has_room:
                 log.info("a response was cancelled: its window was full for %g seconds", self._limits.stalled)
@@ -319,7 +329,7 @@ class Http2Connection(Received):
         left = self._idle_since + self._limits.idle - now
         if not self._requests and left <= 0 and not self._is_leaving:
             self._say_goodbye(ErrorCodes.NO_ERROR)
-        soon = min(left if left > 0 else self._limits.idle, self._limits.stalled)
+        soon = min(left if left > 0 else self._limits.idle, self._limits.stalled, self._limits.heartbeat)
         self._look = self._loop.call_later(max(soon, LOOK_EVERY), self._watch)
 
     def _is_stalled(self, now: float) -> bool:
@@ -327,6 +337,20 @@ class Http2Connection(Received):
         if not unread or self._progress.look(self._written, unread):
             self._reads_since = now
         return now - self._reads_since > self._limits.stalled
+
+    def _is_silent(self, now: float) -> bool:
+        """Ping a client that has been silent for a while; whether it has answered none of the last pings.
+
+        The kernel of a frozen client goes on taking what is sent, so a stream that is never read looks idle.
+        """
+        if self._is_leaving or now - self._heard < self._limits.heartbeat * (self._pings + 1):
+            return False
+        if self._pings == SILENT_PINGS:
+            return True
+        self._pings += 1
+        self._http.ping(b"accord\0\0")
+        self._flush()
+        return False
 
     def _say_goodbye(self, code: ErrorCodes) -> None:
         """Send GOAWAY and close."""

@@ -8,6 +8,9 @@ from accord.transports.base import HIGH_WATER
 
 MIB = 1024 * 1024
 
+SILENT_PINGS = 2
+"""Unanswered pings before a further interval of silence closes the connection."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerLimits:
@@ -62,7 +65,12 @@ class ServerLimits:
     """Seconds of silence on an event stream before the server sends a comment to keep it alive."""
 
     heartbeat: float = 20.0
-    """Seconds of silence on a WebSocket before a ping. After three times as long, the connection is closed."""
+    """Seconds of silence on a WebSocket, or an HTTP/2 connection with a request, before a ping. After three times as
+    long, the connection is closed."""
+
+    reopen: float = 300.0
+    """Seconds of silence after which an event stream ends, so that its client shows a sign of life by opening it again.
+    Only for clients that resume streams without loss, as ours do."""
 
     stalled: float = 60.0
     """Seconds that messages may wait without the client reading any. Then the connection is closed."""

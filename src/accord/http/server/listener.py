@@ -18,11 +18,10 @@ from collections.abc import Coroutine
 from typing import Any
 
 from accord.http.h1 import RequestHead
-from accord.http.server.app import App
 from accord.http.server.http1 import Http1Connection
 from accord.http.server.http2 import Http2Connection
 from accord.http.server.limits import ServerLimits
-from accord.http.server.supervisor import Supervised
+from accord.http.server.supervisor import Served, Supervised
 from accord.http.server.tls import BACKLOG, TlsAcceptor
 from accord.http.server.websocket import Upgrade
 from accord.tasks import Tasks
@@ -34,7 +33,7 @@ ENDING = 2.0
 class Listener:
     """A listening socket and the connections that were accepted on it."""
 
-    def __init__(self, app: App, listening: socket.socket, tls: ssl.SSLContext | None) -> None:
+    def __init__(self, app: Served, listening: socket.socket, tls: ssl.SSLContext | None) -> None:
         self.app = app
         self.is_ending = False
         self._listening = listening

@@ -7,8 +7,19 @@ from collections.abc import Coroutine
 from typing import Any, Protocol
 
 from accord.http.h1 import RequestHead
-from accord.http.server.asgi import Application
+from accord.http.server.asgi import Application, Receive, Scope, Send
 from accord.http.server.limits import ServerLimits
+
+
+class Served(Protocol):
+    """An application that brings the limits of its server."""
+
+    @property
+    def limits(self) -> ServerLimits:
+        """The server's limits."""
+        ...
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
 
 
 class Supervisor(Protocol):

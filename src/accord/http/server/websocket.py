@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
+from websockets.datastructures import Headers
 from websockets.http11 import Request
 from websockets.server import ServerProtocol
 
@@ -18,13 +19,10 @@ from accord.http.h1 import Fields, RequestHead, head_bytes, status_line
 from accord.http.server.asgi import OWN_SOCKET, Application, Event
 from accord.http.server.calls import Calls
 from accord.http.server.http1 import scope_of_head
-from accord.http.server.limits import ServerLimits
+from accord.http.server.limits import SILENT_PINGS, ServerLimits
 from accord.transports.base import End, Receiver
 from accord.transports.framed import DrainProgress, Framed
 from accord.transports.websocket_frames import GOING_AWAY, NORMAL
-
-SILENT_PINGS = 2
-"""Unanswered pings before a further interval of silence closes the connection."""
 
 log = logging.getLogger("accord.http")
 
@@ -133,14 +131,11 @@ class Upgrade:
 
     async def answer(self, app: Application) -> None:
         """Run the application, which accepts or refuses the handshake and serves the connection."""
-        protocol = ServerProtocol()
-        protocol.receive_data(_encoded(self._head))
-        request = next((event for event in protocol.events_received() if isinstance(event, Request)), None)
-        if request is None or self._rest:
+        if self._rest or self._head.has_body or not self._head.is_1_1:
             # 4.1: a client "MUST wait for a response from the server before sending any further data".
             self._refuse(400, b"malformed WebSocket handshake")
             return
-        response = protocol.accept(request)
+        response = ServerProtocol().accept(_request(self._head))
         if response.status_code != 101:
             self._socket.write(response.serialize())
             self._socket.close()
@@ -191,6 +186,6 @@ class Upgrade:
         self._socket.close()
 
 
-def _encoded(head: RequestHead) -> bytes:
-    line = b"%b %b HTTP/1.%d\r\n" % (head.method, head.target, head.is_1_1)
-    return head_bytes(line, head.fields)
+def _request(head: RequestHead) -> Request:
+    fields = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in head.fields]
+    return Request(head.target.decode("latin-1"), Headers(fields))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
+import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, cast
@@ -80,8 +81,23 @@ class LentServers:
         handlers.on_request(CONNECT)(self._connect)
         handlers.on_request(DISCONNECT)(self._disconnect)
         handlers.on_request(MESSAGE)(self._message)
-        handlers.on_notification(MESSAGE)(self._notified)
+        handlers.on_notification(MESSAGE)(self.notified)
         return handlers
+
+    def owns(self, params: Json) -> bool:
+        """Whether a message with these params is for one of these servers; a proxy passes on all others."""
+        if not isinstance(params, dict):
+            return False
+        message = cast("Params", params)
+        if (connection_id := text_of(message, "connectionId")) is not None:
+            return connection_id in self._by_connection
+        return (text_of(message, "serverId", "acpId") or "") in self._servers
+
+    async def asked(self, method: str, params: Json) -> Json:
+        """Answer a request to one of these servers."""
+        if method == CONNECT:
+            return self._connect(params)
+        return self._disconnect(params) if method == DISCONNECT else await self._message(params)
 
     # By connection
 
@@ -90,7 +106,7 @@ class LentServers:
         server = self._server(server_id)
         if len(self._by_connection) >= CONNECTIONS:
             raise RequestError(LIMIT_REACHED, f"{CONNECTIONS} MCP connections are open; close one first")
-        connection_id = f"mcp-{next(self._numbers)}"
+        connection_id = f"mcp-{uuid.uuid4().hex}"  # other components of a chain make such ids as well
         served = self._begin(server, ByConnection(connection_id))
         self._by_connection[connection_id] = served
         served.work.add_done_callback(lambda _: self._by_connection.pop(connection_id, None))
@@ -102,7 +118,8 @@ class LentServers:
         self._by_connection = {key: other for key, other in self._by_connection.items() if other is not served}
         return {}
 
-    async def _notified(self, params: Json) -> None:
+    async def notified(self, params: Json) -> None:
+        """Give a notification to the server that it is for."""
         message = cast("Params", params)
         served = self._by_connection.get(text_of(message, "connectionId") or "")
         if served is not None:

@@ -10,7 +10,6 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, cast
 
 from accord.engine.handlers import Handlers
-from accord.engine.peer import Peer
 from accord.errors import AccordError, McpServerError, PeerError, RequestError
 from accord.mcp.over_acp.forms import (
     CONNECT,
@@ -25,7 +24,7 @@ from accord.mcp.over_acp.forms import (
     text_of,
     wants_connection,
 )
-from accord.mcp.over_acp.line import Line
+from accord.mcp.over_acp.line import Line, Sends
 from accord.schema import v1
 from accord.schema.base import Json
 
@@ -36,17 +35,15 @@ if TYPE_CHECKING:
 class LinesToClient:
     """The MCP connections of one agent's ACP connection; what the client sends is given to the right one."""
 
-    def __init__(self, peer: Peer) -> None:
+    def __init__(self, peer: Sends) -> None:
         self._peer = peer
         self._numbers = itertools.count(1)
         self._by_server: dict[str, set[Line]] = {}
         self._by_connection: dict[str, Line] = {}
-        self._is_listening = False
 
     @asynccontextmanager
     async def open(self, server: v1.McpServerAcp) -> AsyncGenerator[TransportStreams]:
         """A transport of the official package to this server."""
-        self._listen()
         line = _Trying(self._peer, ByRequest(server.server_id, f"{next(self._numbers)}."), self, server)
         carrying = asyncio.create_task(line.run(), name=f"accord mcp line to {server.name}")
         lines = self._by_server.setdefault(server.server_id, set())
@@ -76,15 +73,15 @@ class LinesToClient:
             with contextlib.suppress(AccordError):
                 await self._peer.request_raw(DISCONNECT, {"connectionId": line.form.connection_id})
 
-    def _listen(self) -> None:
-        if not self._is_listening:
-            self._is_listening = True
-            handlers = Handlers()
-            handlers.on_request(MESSAGE)(self._asked)
-            handlers.on_notification(MESSAGE)(self._notified)
-            self._peer.handle(handlers)
+    def handlers(self) -> Handlers:
+        """The handlers of what the client's servers send."""
+        handlers = Handlers()
+        handlers.on_request(MESSAGE)(self.asked)
+        handlers.on_notification(MESSAGE)(self.notified)
+        return handlers
 
-    async def _asked(self, params: Json) -> Json:
+    async def asked(self, params: Json) -> Json:
+        """Answer an `mcp/message` request, which only a server with a connection sends."""
         message = cast("Params", params)
         line = self._by_connection.get(text_of(message, "connectionId") or "")
         if line is None:
@@ -95,7 +92,8 @@ class LinesToClient:
         except Refused as refused:
             return line.form.refusal(refused)
 
-    async def _notified(self, params: Json) -> None:
+    async def notified(self, params: Json) -> None:
+        """Give an `mcp/message` notification to the line that it belongs to."""
         message = cast("Params", params)
         method, inner = inner_of(message)
         with contextlib.suppress(Refused):
@@ -113,7 +111,7 @@ class LinesToClient:
 class _Trying(Line):
     """A line that begins by request, and goes over to a connection when the client's answer asks for that."""
 
-    def __init__(self, peer: Peer, form: ByRequest, lines: LinesToClient, server: v1.McpServerAcp) -> None:
+    def __init__(self, peer: Sends, form: ByRequest, lines: LinesToClient, server: v1.McpServerAcp) -> None:
         super().__init__(peer, form)
         self._lines = lines
         self._server = server

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 from accord.arguments import check_text, wrong_type
@@ -13,6 +14,7 @@ from accord.schema import v1
 
 if TYPE_CHECKING:
     from mcp.server import Server
+    from mcp.server.lowlevel.server import NotificationOptions
     from mcp.server.mcpserver import MCPServer
     from mcp.shared._stream_protocols import ReadStream, WriteStream
     from mcp.shared.message import SessionMessage
@@ -38,9 +40,19 @@ class ToolServer:
         """A description of it for an agent, with an id that no other description has."""
         return v1.McpServerAcp(self.name, v1.McpServerAcpId(f"{self.name}:{uuid.uuid4().hex}"))
 
+    @asynccontextmanager
+    async def opened(self) -> AsyncGenerator[Server[Any]]:
+        """The official package's server, for one run."""
+        yield self._server
+
+    def notifications(self, server: Server[Any]) -> NotificationOptions | None:  # noqa: ARG002
+        """What the server tells agents of its own accord, in older revisions of MCP."""
+        return None
+
     async def run(self, read: ReadStream[SessionMessage | Exception], write: WriteStream[SessionMessage]) -> None:
         """Serve one connection, until its side that reads is closed."""
-        await self._server.run(read, write, self._server.create_initialization_options())
+        async with self.opened() as server:
+            await server.run(read, write, server.create_initialization_options(self.notifications(server)))
 
 
 def tools(

@@ -1,0 +1,155 @@
+"""`Lab`: what a scenario works with: links to the agent, a scratch folder, and the place for what it finds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from accord.check.agent.checks import ACTIVE
+from accord.check.agent.lender import FULL, Lender
+from accord.check.agent.link import Link, Over
+from accord.check.agent.recording import Recording
+from accord.check.agent.settings import Settings
+from accord.check.conversation import Exchange, Frame, object_of, objects
+from accord.check.finding import Finding, Side
+from accord.check.passive.observer import Bench
+from accord.transports.base import End, Transport
+
+AUTH_REQUIRED = -32000
+
+
+class Blocked(Exception):
+    """The agent cannot be judged further: it asks for a login, or does not start."""
+
+
+class Lab:
+    """The surroundings of the scenarios of one run."""
+
+    def __init__(self, dial: Callable[[], Transport], settings: Settings, folder: Path) -> None:
+        self.settings = settings
+        self.folder = folder
+        """The scratch folder, in which sessions work."""
+        self.recording = Recording()
+        self.bench = Bench()
+        """What the active checks saw and found."""
+        self.reasons: dict[str, str] = {}
+        """Why an active check was not exercised."""
+        self.sessions: list[str] = []
+        """Sessions with a past, for the scenario of a restarted agent."""
+        self.peer: dict[str, Any] = {}
+        """The agent's answer to the first handshake."""
+        self.starts = 0
+        self._dial = dial
+        self._ended: list[tuple[Counter[tuple[str, Side]], list[Finding]]] = []
+
+    # What checks say
+
+    def judge(self, name: str, problem: str | None, *places: Frame | None) -> None:
+        """This active check had something to judge, and found this problem, if any."""
+        check = ACTIVE[name]
+        self.bench.saw(check, "agent")
+        if problem is not None:
+            self.bench.found(check, "agent", problem, [place for place in places if place is not None])
+
+    def skip(self, name: str, reason: str) -> None:
+        """This active check had nothing to judge, for this reason."""
+        self.reasons.setdefault(name, reason)
+
+    def answered(self, name: str, exchange: Exchange, problem: str = "") -> bool:
+        """Judge that a request succeeded; returns whether it did."""
+        error = object_of(exchange.error)
+        what = problem or f"{exchange.method} was refused"
+        said = None if exchange.succeeded else f"{what}: {error.get('code')} {str(error.get('message', ''))[:120]}"
+        self.judge(name, said, exchange.frame, exchange.answered)
+        return exchange.succeeded
+
+    # Links
+
+    @asynccontextmanager
+    async def link(self) -> AsyncGenerator[Link]:
+        """A new connection to the agent; a process is started. What was judged on it is kept at its end."""
+        lender = Lender(self.folder)
+        link = Link(self._dial(), lender, self.recording, within=self.settings.answer_within)
+        self.starts += 1
+        await link.open()
+        try:
+            yield link
+        finally:
+            await link.close(self.settings.grace)
+            link.judge.end()
+            self._ended.append((link.judge.bench.seen, link.judge.findings))
+
+    async def initialize(
+        self, link: Link, capabilities: dict[str, Any] | None = None, name: str = "lint.initialize.succeeds"
+    ) -> Exchange:
+        """Shake hands, as the check of this name. Raises Over if the agent refuses."""
+        params: dict[str, Any] = {
+            "protocolVersion": 1,
+            "clientCapabilities": FULL if capabilities is None else capabilities,
+            "clientInfo": {"name": "accord-check", "version": "1"},
+        }
+        exchange = await link.ask("initialize", params, self.settings.start_within)
+        if not self.answered(name, exchange):
+            raise Over
+        self.peer = self.peer or exchange.fields
+        return exchange
+
+    async def new_session(self, link: Link, name: str = "session.agent-baseline", **more: Any) -> str:
+        """Open a session in the scratch folder, as the check of this name; returns its id.
+
+        Raises Blocked if the agent asks for a login, and Over if it refuses.
+        """
+        exchange = await link.ask("session/new", {"cwd": str(self.folder), "mcpServers": [], **more})
+        if object_of(exchange.error).get("code") == AUTH_REQUIRED:
+            ways = [str(way.get("id")) for way in objects(self.peer.get("authMethods"))]
+            raise Blocked(
+                f"the agent asks for a login; give --auth METHOD, one of: {', '.join(ways) or 'none offered'}"
+            )
+        made = exchange.fields.get("sessionId")
+        if not self.answered(name, exchange) or not isinstance(made, str):
+            raise Over
+        return made
+
+    async def login(self, link: Link) -> None:
+        """Log in, if the settings say how."""
+        if self.settings.auth_method is not None:
+            exchange = await link.ask(
+                "authenticate", {"methodId": self.settings.auth_method}, self.settings.turn_within
+            )
+            if not exchange.succeeded:
+                raise Blocked(f"the login {self.settings.auth_method!r} failed: {exchange.error}")
+
+    async def prompt(self, link: Link, session: str, *texts: str, more: list[dict[str, Any]] | None = None) -> Exchange:
+        """Send a prompt, and wait for the end of its turn."""
+        return await link.answer(self.begin(link, session, *texts, more=more), self.settings.turn_within)
+
+    def begin(self, link: Link, session: str, *texts: str, more: list[dict[str, Any]] | None = None) -> Exchange:
+        """Send a prompt."""
+        blocks = [{"type": "text", "text": text} for text in texts] + (more or [])
+        return link.call("session/prompt", {"sessionId": session, "prompt": blocks})
+
+    def process_ended(self, link: Link, end: End, when: str) -> None:
+        """Judge how a process ended after the end of its input."""
+        if not link.is_process:
+            self.skip("lint.ends-at-end-of-input", "the agent is not a process of ours")
+            return
+        was_killed = end.exit_code is not None and (end.exit_code in (-15, -9, 143, 137))
+        wrong = f"the agent had to be killed {self.settings.grace:g} s after the end of its input, {when}"
+        self.judge("lint.ends-at-end-of-input", wrong if was_killed else None, link.last)
+
+    # The end
+
+    @property
+    def seen(self) -> Counter[tuple[str, Side]]:
+        return sum((seen for seen, _ in self._ended), Counter(self.bench.seen))
+
+    @property
+    def findings(self) -> list[Finding]:
+        """All findings, the same fault of two connections once."""
+        merged: dict[tuple[str, str, str], Finding] = {}
+        for finding in [finding for _, found in self._ended for finding in found] + self.bench.findings:
+            merged.setdefault((finding.id, finding.side, finding.message), finding)
+        return list(merged.values())

@@ -1,0 +1,197 @@
+"""`Link`: a raw connection to an agent. It sends anything, and judges every frame of both sides as it goes by."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from accord.check.agent.lender import Lender, Refused
+from accord.check.agent.recording import Recording
+from accord.check.conversation import Exchange, Frame, key_of, object_of, read
+from accord.check.judge import Judge
+from accord.jsonrpc.frames import Oversized
+from accord.trace import Direction, TraceEvent
+from accord.transports.base import End, Transport
+
+
+class Gone(Exception):
+    """The agent ended the connection."""
+
+
+class Over(Exception):
+    """A scenario cannot go on, and has said why."""
+
+
+class Unanswered(Exception):
+    """The agent did not answer in time."""
+
+    def __init__(self, exchange: Exchange, within: float) -> None:
+        super().__init__(f"{exchange.method} had no answer within {within:g} s")
+        self.exchange = exchange
+
+
+class Link:
+    """One connection to the agent, from its start to its end."""
+
+    def __init__(self, transport: Transport, lender: Lender, recording: Recording, *, within: float) -> None:
+        self.judge = Judge("out")
+        """Judges what both sides send."""
+        self.end: End | None = None
+        """How the connection ended; None while it is open."""
+        self.last: Frame | None = None
+        """The last frame that was sent or received."""
+        self.lender = lender
+        """Answers the agent's requests."""
+        self._transport = transport
+        self._recording = recording
+        self._within = within
+        self._changed = asyncio.Event()
+        self._next_id = 100
+        self._told: dict[str, set[str]] = {}
+        recording.begin(transport.name)
+
+    @property
+    def is_process(self) -> bool:
+        """Whether the agent is a process that we started."""
+        return getattr(self._transport, "pid", None) is not None
+
+    def told(self, session: str) -> set[str]:
+        """The kinds of update that the agent has sent for a session."""
+        return self._told.get(session, set())
+
+    def forget(self, session: str) -> None:
+        """Forget which kinds of update came for a session."""
+        self._told.pop(session, None)
+
+    async def open(self) -> None:
+        await self._transport.start(self)
+
+    async def close(self, grace: float) -> End:
+        """Close the connection; a process gets `grace` seconds to end by itself."""
+        self.end = await self._transport.close(grace)
+        return self.end
+
+    # Sending
+
+    def send_raw(self, data: bytes) -> Frame:
+        """Send these bytes as one frame."""
+        frame = self._seen("out", data)
+        self._transport.send([data])
+        return frame
+
+    def send(self, message: dict[str, Any]) -> Frame:
+        """Send this object as it is."""
+        return self.send_raw(msgspec.json.encode({"jsonrpc": "2.0", **message}))
+
+    def call(self, method: str, params: Any = None, *, id: Any = None) -> Exchange:  # noqa: A002
+        """Send a request; `answer` waits for its answer."""
+        if id is None:
+            id, self._next_id = self._next_id, self._next_id + 1  # noqa: A001
+        self.send({"id": id, "method": method, **({} if params is None else {"params": params})})
+        return self.judge.conversation.open["client"][key_of(id)]
+
+    def tell(self, method: str, params: Any = None) -> Frame:
+        """Send a notification."""
+        return self.send({"method": method, **({} if params is None else {"params": params})})
+
+    # Waiting
+
+    async def answer(self, exchange: Exchange, within: float | None = None) -> Exchange:
+        """Wait for the answer to a request. Raises Unanswered, or Gone if the agent ends the connection."""
+        seconds = self._within if within is None else within
+        try:
+            await self.until(lambda: exchange.answered is not None, seconds)
+        except TimeoutError:
+            raise Unanswered(exchange, seconds) from None
+        return exchange
+
+    async def ask(self, method: str, params: Any = None, within: float | None = None) -> Exchange:
+        """Send a request, and wait for its answer."""
+        return await self.answer(self.call(method, params), within)
+
+    async def while_open(self, exchange: Exchange, happened: Callable[[], bool], within: float) -> None:
+        """Wait until this is so, or the request is answered. Raises Unanswered if neither happens in time, or Gone."""
+        try:
+            await self.until(lambda: exchange.answered is not None or happened(), within)
+        except TimeoutError:
+            raise Unanswered(exchange, within) from None
+
+    async def until(self, happened: Callable[[], bool], within: float) -> None:
+        """Wait until this is so. Raises TimeoutError, or Gone if the agent ends the connection before it."""
+        async with asyncio.timeout(within):
+            while not happened():
+                if self.end is not None:
+                    raise Gone(self._how_it_ended())
+                self._changed.clear()
+                await self._changed.wait()
+
+    async def quiet(self, seconds: float, most: float = 5.0) -> None:
+        """Wait until nothing has come for so long."""
+        by = time.monotonic() + most
+        while self.end is None and time.monotonic() < by:
+            self._changed.clear()
+            try:
+                async with asyncio.timeout(seconds):
+                    await self._changed.wait()
+            except TimeoutError:
+                return
+
+    # What the transport calls
+
+    def received(self, frames: Sequence[bytes | Oversized]) -> None:
+        """Judge frames, and answer what they ask."""
+        for frame in frames:
+            if isinstance(frame, Oversized):
+                continue
+            seen = self._seen("in", bytes(frame))
+            params = object_of(seen.members.get("params"))
+            kind = object_of(params.get("update")).get("sessionUpdate")
+            self._told.setdefault(str(params.get("sessionId")), set()).add(str(kind))
+            if isinstance(seen.members.get("method"), str) and "id" in seen.members:
+                exchange = self.judge.conversation.open["agent"].get(key_of(seen.members["id"]))
+                if exchange is not None and exchange.frame.number == seen.number:
+                    self._serve(exchange)
+        self._changed.set()
+
+    def paused(self) -> None:
+        """Ignore that the transport is full: what the checks send is small."""
+
+    def resumed(self) -> None:
+        """Ignore that the transport has room again."""
+
+    def ended(self, end: End) -> None:
+        """Remember how the connection ended."""
+        self.end = end
+        self._changed.set()
+
+    def settle(self) -> None:
+        """Answer the permission requests that wait."""
+        for exchange, result in self.lender.settle():
+            self.send({"id": exchange.id, "result": result})
+
+    def _serve(self, exchange: Exchange) -> None:
+        try:
+            result = self.lender.answer(exchange)
+        except Refused as refused:
+            self.send({"id": exchange.id, "error": {"code": refused.code, "message": str(refused)}})
+            return
+        if result is not None:
+            self.send({"id": exchange.id, "result": result})
+
+    def _seen(self, direction: Direction, data: bytes) -> Frame:
+        event = TraceEvent(time.monotonic(), direction, data)
+        number = self._recording.add(event)
+        self.judge.feed(event, number)
+        self.last = read(number, event.time, "client" if direction == "out" else "agent", data)
+        return self.last
+
+    def _how_it_ended(self) -> str:
+        end = self.end or End("closed")
+        lines = end.stderr.strip().splitlines()
+        said = f"; its last line on standard error: {lines[-1][:200]}" if lines else ""
+        code = f" (exit code {end.exit_code})" if end.exit_code is not None else ""
+        return f"{end.detail or end.reason.replace('_', ' ')}{code}{said}"

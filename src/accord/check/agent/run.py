@@ -1,0 +1,113 @@
+"""Runs the scenarios against an agent, and makes the report of them."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from accord.check.agent.lab import Blocked, Lab
+from accord.check.agent.link import Gone, Over, Unanswered
+from accord.check.agent.scenarios import SCENARIOS, Scenario
+from accord.check.agent.settings import NOTES, Settings
+from accord.check.catalogue import CHECKS
+from accord.check.conversation import object_of
+from accord.check.report.report import Report, outcomes_of
+from accord.errors import ConnectionClosed
+from accord.transports.base import Transport
+
+Progress = Callable[[str], None]
+"""Is told which scenario begins."""
+
+
+async def check_agent(
+    subject: str,
+    dial: Callable[[], Transport],
+    settings: Settings,
+    *,
+    only: Sequence[str] = (),
+    trace: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Run the scenarios of a profile against an agent; with `only`, those of these names.
+
+    `dial` gives a transport for each start. Sessions work in a scratch folder, which is removed at the end. `trace` is
+    the file for all conversations; it is written in any case.
+    """
+    began = time.monotonic()
+    with ExitStack() as stack:
+        lab = Lab(dial, settings, _scratch(stack))
+        blocked, problems = "", list[str]()
+        for scenario in SCENARIOS:
+            if settings.profile not in scenario.profiles or (only and scenario.name not in only):
+                continue
+            if progress is not None:
+                progress(scenario.shows)
+            try:
+                await _run(lab, scenario)
+            except Blocked as reason:
+                blocked = blocked or str(reason)
+                if not lab.peer:
+                    break
+            except ConnectionClosed as error:  # it did not start
+                blocked = str(error)
+                break
+            except asyncio.CancelledError:
+                raise
+            except Exception as error:  # a fault of the checks is not one of the agent
+                place = traceback.extract_tb(error.__traceback__)[-1]
+                where = f"{Path(place.filename).name}, line {place.lineno}"
+                problems.append(f"in the scenario {scenario.name!r}: {type(error).__name__}: {error} ({where})")
+    report = _report(subject, lab, settings)
+    report.blocked, report.problems = blocked, problems
+    report.seconds = time.monotonic() - began
+    if trace is not None:
+        lab.recording.write(trace)
+        report.trace = str(trace)
+    return report
+
+
+def _scratch(stack: ExitStack) -> Path:
+    """A folder for the sessions of a run, with a file that prompts may name."""
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="accord-check-"))).resolve()
+    (folder / NOTES).write_text("first line\nsecond line\nthird line\n")
+    return folder
+
+
+async def _run(lab: Lab, scenario: Scenario) -> None:
+    """Run one scenario. What the agent does wrong in it is a finding, and the next scenario follows."""
+    try:
+        await scenario.run(lab)
+        lab.judge("lint.stays-alive", None)
+    except Over:
+        pass
+    except Unanswered as error:
+        if not lab.peer:
+            raise Blocked(f"it does not speak the protocol: {error}") from None
+        lab.judge("lint.request.answered", str(error), error.exchange.frame)
+    except Gone as error:
+        if not lab.peer:
+            raise Blocked(f"it ended before it had answered initialize: {error}") from None
+        lab.judge("lint.stays-alive", f"in the scenario {scenario.name!r}: {error}")
+
+
+def _report(subject: str, lab: Lab, settings: Settings) -> Report:
+    agents = [check for check in CHECKS.values() if check.of != "client"]
+    found = [finding for finding in lab.findings if finding.side == "agent"]
+    reasons = dict(lab.reasons)
+    if not settings.prompting:
+        for check in agents:
+            reasons.setdefault(check.id, f"no {check.seen} to judge: the profile smoke sends no prompts")
+    info = object_of(lab.peer.get("agentInfo")) or object_of(lab.peer.get("info"))
+    version = lab.peer.get("protocolVersion")
+    return Report(
+        subject,
+        outcomes_of(agents, ("agent",), lab.seen, found, reasons),
+        peer=" ".join(str(part) for part in (info.get("title") or info.get("name"), info.get("version")) if part),
+        version=version if isinstance(version, int) else None,
+        profile=settings.profile,
+    )

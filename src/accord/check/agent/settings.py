@@ -1,0 +1,90 @@
+"""What a run against an agent may do, and how long it may take."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from accord.errors import ConfigurationError
+
+Profile = Literal["smoke", "default"]
+"""`smoke` sends no prompt; `default` sends about ten."""
+
+NOTES = "notes.txt"
+"""A file in the session's folder that prompts may name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """The texts of the prompts, by purpose."""
+
+    plain: str = "Reply with one short sentence."
+    """Gives a short answer."""
+    slow: str = "Count from 1 to 500, in words, one number a line. Do not stop before you are done."
+    """Works for some seconds, so that it can be cancelled."""
+    edit: str = ""
+    """Asks for permission and changes `notes.txt`; empty to leave that out."""
+    more: tuple[str, ...] = ()
+    """Further prompts, for agents that need a word for what they can do."""
+
+
+DEMO = Prompts(
+    plain="Hello",
+    slow="/slow 20",
+    edit=f"/edit {NOTES}",
+    more=(f"/read {NOTES}", "/plan", "/think", "/usage", "/form", "/image"),
+)
+"""The prompts for `accord demo`, whose commands show every feature."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings of a run."""
+
+    profile: Profile = "default"
+    prompts: Prompts = field(default_factory=Prompts)
+    auth_method: str | None = None
+    """The method to log in with before the first session."""
+    allow_delete: bool = False
+    """Whether sessions that the checks have made may be deleted."""
+    start_within: float = 60.0
+    answer_within: float = 30.0
+    turn_within: float = 120.0
+    grace: float = 3.0
+    """Seconds that the agent has to end after the end of its input."""
+    stops_within: float = 5.0
+    """Seconds that a cancelled turn may take to end."""
+    quiet: float = 0.5
+    """Seconds without a message after which nothing more is expected."""
+
+    @property
+    def prompting(self) -> bool:
+        """Whether prompts are sent."""
+        return self.profile != "smoke"
+
+
+def read_prompts(path: str | Path) -> Prompts:
+    """The prompts in a TOML file: `plain`, `slow` and `edit` as texts, `more` as a list of texts."""
+    try:
+        values = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigurationError(f"cannot read {path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"cannot read {path}: {error}") from error
+    for name, value in values.items():
+        _check(str(path), name, value)
+    if "more" in values:
+        values["more"] = tuple(values["more"])
+    return Prompts(**values)
+
+
+def _check(path: str, name: str, value: Any) -> None:
+    if name not in Prompts.__slots__:
+        raise ConfigurationError(f"{path}: a prompt is plain, slow, edit or more, got {name!r}")
+    if name != "more" and not isinstance(value, str):
+        raise ConfigurationError(f"{path}: {name} must be a text, got {value!r}")
+    texts = cast("list[Any]", value) if isinstance(value, list) else None
+    if name == "more" and (texts is None or not all(isinstance(text, str) for text in texts)):
+        raise ConfigurationError(f"{path}: more must be a list of texts, got {value!r}")

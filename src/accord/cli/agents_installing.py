@@ -1,0 +1,246 @@
+"""`accord agents install`, `update`, `which`, `lock` and `forget`, and the removal of what was installed."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from accord.cli import printing
+from accord.cli.agents_registry import KINDS, entry_of, index_arguments, index_of
+from accord.cli.endings import ENDED_WELL, FAILED, WrongUsage, one_line
+from accord.cli.installing import confirmed, installed as install_shown, size
+from accord.cli.table import print_table
+from accord.errors import AccordError
+from accord.printable import label
+
+if TYPE_CHECKING:
+    from accord.registry.agreed import LockedAgent
+    from accord.registry.index import AgentIndex
+    from accord.registry.installed import InstalledAgent
+
+CHANGES = 3
+"""The exit code of `update --check` if there is something new."""
+
+
+def install_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("names", metavar="ID[@VERSION]", nargs="*", help="agents of the registry")
+    parser.add_argument("--kind", choices=KINDS, help="which distribution; by default the first that fits")
+    parser.add_argument("--preview", action="store_true", help="the preview, in registries that have one")
+    parser.add_argument(
+        "--locked", action="store_true", help="exactly what .accord/agents.lock has; all of it by default"
+    )
+    parser.add_argument("--require-hash", action="store_true", help="refuse what has no checksum")
+    parser.add_argument("--ignore-scripts", action="store_true", help="do not let packages of npm run their scripts")
+    parser.add_argument("--again", action="store_true", help="also if it is installed already")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    index_arguments(parser)
+
+
+def install(options: argparse.Namespace) -> int:
+    """Install agents of the registry."""
+    locks = _locks() if options.locked else None
+    names: list[str] = options.names or list(locks or ())
+    if not names:
+        raise WrongUsage("name what to install: accord agents install ID; accord agents search lists the agents")
+    index = index_of(options)
+    for name in names:
+        _install_one(options, index, name, locks)
+    return ENDED_WELL
+
+
+def _install_one(
+    options: argparse.Namespace, index: AgentIndex, name: str, locks: dict[str, LockedAgent] | None
+) -> None:
+    from accord.registry.finding import split_name
+    from accord.registry.installing.install import InstallOptions, already_installed
+
+    entry = entry_of(index, name)
+    lock = None
+    if locks is not None and (lock := locks.get(entry.id)) is None:
+        raise WrongUsage(f"the lock file has no agent {entry.id!r}; it has {', '.join(locks) or 'none'}")
+    wanted = InstallOptions(
+        kind=options.kind,
+        version=(split_name(name) or ("", None))[1],
+        preview=options.preview,
+        scripts=not options.ignore_scripts,
+        require_hash=options.require_hash,
+        locked=lock,
+        again=options.again,
+    )
+    if (agent := already_installed(entry, wanted)) is not None:
+        printing.say(f"{label(agent.name, 60)} {agent.version} is installed already.")
+        return
+    if not confirmed(entry, index, wanted, says_yes=options.yes):
+        raise AccordError("nothing was installed; without a terminal, confirm with --yes")
+    _report(install_shown(entry, index, wanted))
+
+
+def _report(agent: InstalledAgent) -> None:
+    """Say what was installed, and what will be started."""
+    printing.say(f"Installed {label(agent.name, 60)} {agent.version} ({size(agent.size)}).")
+    printing.say(f"  starts:  {shlex.join(agent.argv)}")
+    printing.say(f'  try:     accord run "Say hello" -a {agent.id}')
+
+
+def update_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("names", metavar="ID", nargs="*", help="installed agents; all by default")
+    parser.add_argument("--check", action="store_true", help=f"only say what is new; the exit code is then {CHANGES}")
+    parser.add_argument("--require-hash", action="store_true", help="refuse what has no checksum")
+    index_arguments(parser)
+
+
+def update(options: argparse.Namespace) -> int:
+    """Install newer versions of what is installed."""
+    from accord.registry import installed
+    from accord.registry.finding import find_installed
+    from accord.registry.versions import is_newer
+
+    agents = [_known(name, find_installed(name)) for name in options.names] or list(installed.all_installed())
+    index = index_of(options)
+    newer = [
+        (agent, entry)
+        for agent in agents
+        if (entry := index.find(agent.id)) is not None and is_newer(entry.version, agent.listed or agent.version)
+    ]
+    for agent in agents:
+        if index.find(agent.id) is None:
+            printing.complain(f"note: {agent.id} is not in the registry any more; it stays as it is")
+    if not newer:
+        printing.say("Everything is up to date.")
+        return ENDED_WELL
+    if options.check:
+        print_table(("ID", "INSTALLED", "NEW"), [(agent.id, agent.version, entry.version) for agent, entry in newer])
+        return CHANGES
+    failures = 0
+    for agent, entry in newer:
+        failures += not _updated(agent, index, options.require_hash, entry.version)
+    return FAILED if failures else ENDED_WELL
+
+
+def _known(name: str, agent: InstalledAgent | None) -> InstalledAgent:
+    if agent is None:
+        raise WrongUsage(f"{name} is not installed; install it: accord agents install {name}")
+    return agent
+
+
+def _updated(agent: InstalledAgent, index: AgentIndex, require_hash: bool, version: str) -> bool:
+    """Update one agent; a failure leaves the version that is there, and does not stop the others."""
+    from accord.registry import installed
+    from accord.registry.installing.install import InstallOptions
+
+    entry = index.find(agent.id)
+    if entry is None:
+        return False
+    kind = agent.kind if agent.kind in entry.kinds else None
+    try:
+        new = install_shown(entry, index, InstallOptions(kind=kind, require_hash=require_hash))
+    except AccordError as error:
+        printing.complain(f"{agent.id}: {one_line(error)}; {agent.version} stays")
+        return False
+    if new.folder != agent.folder:
+        installed.mark_replaced(agent)
+        in_use = installed.sweep(agent.id)
+        later = "; the old version is in use, and is removed later" if in_use else ""
+        printing.say(f"Updated {agent.id} from {agent.version} to {new.version}{later}.")
+    else:
+        printing.say(f"{agent.id} stays at {new.version}: {version} cannot be installed here yet.")
+    return True
+
+
+def remove_installed(name: str) -> bool:
+    """Remove an agent of the registry that is installed; False if there is none of this name."""
+    from accord.registry import installed
+    from accord.registry.finding import find_installed, split_name
+
+    agent = find_installed(name)
+    if agent is None:
+        return False
+    version = (split_name(name) or ("", None))[1]
+    in_use = installed.remove(agent.id, version)
+    what = f"{agent.id} {version}" if version else agent.id
+    printing.say(
+        f"Removed {what}." if not in_use else f"{what} is in use; it is removed when no program uses it any more."
+    )
+    return True
+
+
+def which_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="NAME", help="an agent's name, or what stands after -a")
+
+
+def which(options: argparse.Namespace) -> int:
+    """Print the command that a name means."""
+    from accord.configuration.resolving import resolve
+    from accord.errors import ConfigurationError
+
+    try:
+        settings = resolve(options.name, offline=True)
+    except ConfigurationError as error:
+        raise WrongUsage(str(error)) from error
+    printing.say(settings.url or shlex.join(settings.words))
+    return ENDED_WELL
+
+
+def lock_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("names", metavar="ID", nargs="*", help="installed agents; by default those of the file, or all")
+
+
+def lock(options: argparse.Namespace) -> int:
+    """Write what is installed into .accord/agents.lock."""
+    from accord.registry import agreed, installed
+    from accord.registry.finding import find_installed
+    from accord.registry.platforms import here
+
+    path = lock_path()
+    old = agreed.read_lock(path) if path.exists() else {}
+    names: list[str] = options.names or list(old)
+    agents = [_known(name, find_installed(name)) for name in names] or list(installed.all_installed())
+    if not agents:
+        raise WrongUsage("no agent is installed, so there is nothing to lock")
+    locked = dict(old)
+    for agent in agents:
+        if not agent.integrity:
+            raise AccordError(f"{agent.id} was installed without a checksum, so it cannot be locked")
+        place = agreed.ANY if agent.kind == "npx" else here().key
+        before = old.get(agent.id)
+        is_same = before is not None and (before.version, before.kind) == (agent.version, agent.kind)
+        kept = before.integrity if before is not None and is_same else {}
+        locked[agent.id] = agreed.LockedAgent(agent.id, agent.version, agent.kind, {**kept, place: agent.integrity})
+    agreed.write_lock(path, list(locked.values()))
+    printing.say(f"Locked {', '.join(agent.id for agent in agents)} in {path}.")
+    return ENDED_WELL
+
+
+def lock_path() -> Path:
+    """The lock file of the project: beside the project's file with agents, or in this folder."""
+    from accord.configuration.agents_file import project_file
+    from accord.registry.agreed import LOCK_FILE
+
+    for folder in (Path.cwd(), *Path.cwd().parents):
+        if (folder / LOCK_FILE).is_file():
+            return folder / LOCK_FILE
+    file = project_file()
+    return file.with_name(LOCK_FILE.name) if file is not None else Path.cwd() / LOCK_FILE
+
+
+def _locks() -> dict[str, LockedAgent]:
+    from accord.registry.agreed import read_lock
+
+    return read_lock(lock_path())
+
+
+def forget_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="ID", help="the agent")
+
+
+def forget(options: argparse.Namespace) -> int:
+    """Forget the checksums of an agent's versions that were installed here."""
+    from accord.registry import agreed
+
+    count = agreed.forget(options.name)
+    if count == 0:
+        raise WrongUsage(f"no checksum of {options.name!r} is remembered")
+    printing.say(f"Forgot {count} checksums of {options.name}.")
+    return ENDED_WELL

@@ -1,0 +1,164 @@
+"""`accord chat`: the terminal client. This file owns its options; the room `tui` is the client."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from accord.cli import lending, mcp_file, opening, protocol, target
+from accord.cli.endings import WrongUsage
+from accord.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from accord.tui.app import ChatOptions
+    from accord.tui.connection import AgentChoice
+
+EPILOG = """\
+examples:
+  accord chat                              the default agent, or a list to choose from
+  accord chat gemini                       an agent that `accord agents` lists
+  accord chat -- gemini --acp              an agent by its command
+  accord chat gemini --continue            the latest session of this folder
+  accord chat gemini --session 3f2a        a session by the start of its id
+  accord chat --prompt "Fix the tests"     send this first; type on meanwhile
+  accord chat --plain                      a dialogue line by line, without a screen
+
+keys:
+  enter sends, ctrl+j begins a new line, esc stops the agent, f1 shows all keys.
+  / lists commands, @ names files.
+
+The agent is asked about nothing and may do nothing by itself: you are asked about each use
+of your files and each command, unless --allow or --policy says otherwise.
+The guide is docs/chat.md."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EPILOG
+    parser.usage = "accord chat [options] [AGENT | -- COMMAND...]"
+    parser.add_argument("--prompt", metavar="TEXT", help="send this first")
+    parser.add_argument("--plain", action="store_true", help="a dialogue line by line; for terminals that are not able")
+    group = parser.add_argument_group("the session")
+    group.add_argument("-C", "--cwd", metavar="DIR", default=".", help="the session's folder (default: this one)")
+    group.add_argument("--session", metavar="ID", help="open this session again; the start of its id is enough")
+    group.add_argument("--mode", metavar="MODE", help="set the session's mode")
+    group.add_argument("--model", metavar="MODEL", help="set the session's model")
+    group.add_argument(
+        "--set", metavar="KEY=VALUE", action="append", default=[], dest="settings", help="set a config option"
+    )
+    group.add_argument("--mcp", metavar="FILE", help="a JSON file with MCP servers for the session")
+    group.add_argument("--allow", choices=lending.ALLOW, help="what the agent may do (default: ask)")
+    group.add_argument("--policy", metavar="FILE", help="a TOML file with rules that answer before you are asked")
+    group.add_argument("--theme", metavar="NAME", help="the colours; /theme lists them")
+    opening.arguments(parser, is_argument=True)
+
+
+def run(options: argparse.Namespace) -> int:
+    folder = Path(options.cwd).absolute()
+    if not folder.is_dir():
+        raise WrongUsage(f"--cwd {options.cwd}: no such folder")
+    opening.prepare(options)
+    if options.plain or not _is_able():
+        from accord.cli.plain_chat import converse
+
+        return converse(options)
+    try:
+        from accord.tui.app import ChatApp
+    except ImportError as error:
+        from accord.extras import extra_of, missing_extra
+
+        if extra_of(error) is None:
+            raise
+        raise missing_extra("cli", "accord chat") from error
+    code = ChatApp(_choice(options), _options(options, folder)).run()
+    return 0 if code is None else code
+
+
+def _is_able() -> bool:
+    """Whether the terminal can show a screen."""
+    is_terminal = sys.stdin is not None and sys.stdin.isatty() and sys.stdout is not None and sys.stdout.isatty()
+    return is_terminal and os.environ.get("TERM", "dumb") not in ("", "dumb", "unknown")
+
+
+def _choice(options: argparse.Namespace) -> AgentChoice | None:
+    """The agent that the command line names; None if the user is to choose."""
+    agent = target.chosen(options)
+    if agent.is_demo and len(_known(options)) > 1:
+        return None
+    words = agent.settings.words
+    name = options.word or options.named or ("demo" if agent.is_demo else "")
+    return _made(name or (Path(words[0]).name if words else agent.settings.where), agent)
+
+
+def _made(name: str, agent: target.ChosenAgent) -> AgentChoice:
+    from accord.masking import mask_urls
+    from accord.tui.connection import AgentChoice
+
+    settings = agent.settings
+    return AgentChoice(
+        name,
+        agent.target,
+        where=settings.description or mask_urls(settings.where),
+        program=agent.target().program,
+        mode=settings.mode,
+        config=settings.config,
+        allow=settings.allow,
+    )
+
+
+def _known(options: argparse.Namespace) -> list[AgentChoice]:
+    """The agents that have names and may be started, the default first; and the built-in one."""
+    from accord.cli import remote_options
+    from accord.cli.naming import known_agents
+    from accord.configuration.resolving import started_by_us
+    from accord.configuration.trust import is_trusted
+
+    usable = [agent for agent in known_agents() if not agent.is_hidden and is_trusted(agent.file)]
+    usable.sort(key=lambda agent: not agent.is_default)
+    choices: list[AgentChoice] = []
+    for agent in usable:
+        settings = started_by_us(agent.settings)
+        with suppress(WrongUsage):  # a token file that is missing, or options for another kind of agent
+            choices.append(_made(agent.name, target.ChosenAgent(settings, remote_options.read(options, settings))))
+    demo = target.demo()
+    return [*choices, _made("demo", target.ChosenAgent(demo, remote_options.RemoteOptions(), is_demo=True))]
+
+
+def _options(options: argparse.Namespace, folder: Path) -> ChatOptions:
+    from accord.tui.app import ChatOptions
+    from accord.tui.connection import ConnectionOptions
+    from accord.tui.settings import read_settings
+
+    for setting in options.settings:
+        if "=" not in setting:
+            raise WrongUsage(f"--set must be KEY=VALUE, got {setting!r}")
+    try:
+        settings = read_settings()
+    except ConfigurationError as error:
+        raise WrongUsage(str(error)) from error
+    connection = ConnectionOptions(
+        remembers=settings.remember,
+        allow=options.allow or "ask",
+        policy=lending.policy_of(options),
+        versions=tuple(protocol.versions(options)),
+    )
+    return ChatOptions(
+        folder,
+        agents=_known(options),
+        prompt=options.prompt,
+        session_id=options.session,
+        continues=options.continues,
+        mode=options.mode,
+        model=options.model,
+        config=dict(setting.split("=", 1) for setting in options.settings),
+        servers=mcp_file.read(options.mcp, options.cwd) if options.mcp else (),
+        connection=connection,
+        theme=options.theme or settings.theme,
+        keys=settings.keys,
+        bell=settings.bell,
+        is_ascii="utf" not in (sys.stdout.encoding or "").lower(),
+        is_coloured=not os.environ.get("NO_COLOR"),
+    )

@@ -1,0 +1,132 @@
+"""`accord check`: judges agents, clients and recorded traces by the clauses of the protocol."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import TYPE_CHECKING, Any
+
+from accord.cli import check_agent, check_output, printing
+from accord.cli.command import CliCommand, add_commands
+from accord.cli.endings import ENDED_WELL, WRONG_USAGE, WrongUsage
+from accord.suggestions import nearest
+
+if TYPE_CHECKING:
+    from accord.check.checks import Check
+
+EPILOG = """\
+examples:
+  accord check agent -- my-agent --acp           start an agent, and judge what it does
+  accord check agent --profile smoke my-agent    without a prompt, in a few seconds
+  accord check trace wire.jsonl                  judge both sides of a recorded trace
+  accord check list                              the checks, with their clauses
+  accord check explain tool.id-unique            one check in full
+
+Exit codes: 0 conformant, 1 not conformant, 2 wrong usage, 3 could not be judged (it did not start, it asks for a login,
+or the checks themselves failed), 130 interrupted."""
+
+TRACE_EPILOG = """\
+examples:
+  accord run "hi" --trace wire.jsonl -a gemini && accord check trace wire.jsonl
+  accord check trace wire.jsonl --of agent --strict
+  accord check trace wire.jsonl --json | jq .verdict
+
+A trace is judged as it is, on both sides at once. What did not happen in it is `not exercised`: neither right nor
+wrong."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EPILOG
+    add_commands(parser, COMMANDS, "check_command")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the help: a command is needed."""
+    options.used.print_help()
+    return WRONG_USAGE
+
+
+def _trace_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = TRACE_EPILOG
+    parser.add_argument("file", metavar="FILE", help="a trace of Accord (accord run --trace, accord.TraceFile)")
+    parser.add_argument("--of", choices=("agent", "client", "both"), default="both", help="the side to judge")
+    check_output.arguments(parser)
+
+
+def _trace(options: argparse.Namespace) -> int:
+    from accord.check.judged_trace import BOTH, report_on_trace
+    from accord.errors import DecodeError
+
+    try:
+        report = report_on_trace(options.file, BOTH if options.of == "both" else (options.of,))
+    except OSError as error:
+        raise WrongUsage(f"cannot read {options.file}: {error.strerror}") from error
+    except DecodeError as error:
+        raise WrongUsage(f"cannot read {options.file}: {error}") from error
+    return check_output.give(report, options)
+
+
+def _list_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--of", choices=("agent", "client"), help="only the checks of this side")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _list(options: argparse.Namespace) -> int:
+    from accord.check.catalogue import CHECKS
+    from accord.check.report.as_json import check_as_json
+    from accord.cli.table import print_table
+
+    checks = [check for check in CHECKS.values() if options.of is None or check.of in (options.of, "both", "transport")]
+    if options.json:
+        printing.say(json.dumps([check_as_json(check) for check in checks], indent=2, ensure_ascii=False))
+    else:
+        print_table(("CHECK", "OF", "LEVEL", "DEMANDS"), [(it.id, it.of, it.level, it.clause) for it in checks])
+    return ENDED_WELL
+
+
+def _explain_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("id", metavar="ID", help="the id of a check, as `accord check list` prints it")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _explain(options: argparse.Namespace) -> int:
+    from accord.check.catalogue import CHECKS
+    from accord.check.report.as_json import check_as_json
+
+    check = CHECKS.get(options.id)
+    if check is None:
+        hint = nearest(options.id, list(CHECKS)) or "; `accord check list` prints all"
+        raise WrongUsage(f"no check has the id {options.id!r}{hint}")
+    if options.json:
+        printing.say(json.dumps(check_as_json(check), indent=2, ensure_ascii=False))
+    else:
+        printing.say("\n".join(_explained(check)))
+    return ENDED_WELL
+
+
+def _explained(check: Check) -> list[str]:
+    from accord.check.finding import url_of
+
+    side = {"both": "either side", "transport": "either side"}.get(check.of, f"the {check.of}")
+    rows: list[tuple[str, Any]] = [
+        ("demands", f"{side} {check.clause}"),
+        ("level", check.level),
+        ("found as", {"fail": "a failure", "warn": "a warning", "note": "a note"}[check.severity]),
+        ("because", check.because),
+        ("judged by", "a scenario that asks for it" if check.active else f"all {check.seen} of a conversation"),
+        ("do", check.fix),
+        ("page", f"{check.page}: {url_of(check.page)}"),
+        ("test kit", ", ".join(check.tck)),
+        ("stable", "" if check.stable else "no: only a proposal demands it"),
+    ]
+    return [check.id, *(f"  {name + ':':<11}{value}" for name, value in rows if value)]
+
+
+COMMANDS = {
+    "agent": CliCommand(
+        "Judge an agent: start it, and drive it through scenarios.", check_agent.arguments, check_agent.run
+    ),
+    "trace": CliCommand("Judge a recorded trace, both sides at once.", _trace_arguments, _trace),
+    "list": CliCommand("List the checks.", _list_arguments, _list),
+    "explain": CliCommand("Explain a check: its clause, its page, and what to do.", _explain_arguments, _explain),
+}

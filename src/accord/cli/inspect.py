@@ -1,0 +1,121 @@
+"""`accord inspect`: shows traces in a browser."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import signal
+import webbrowser
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from accord.cli import printing, target
+from accord.cli.endings import ENDED_WELL, WrongUsage, one_line
+from accord.errors import AccordError
+
+if TYPE_CHECKING:
+    from accord.inspector.serving import Inspector
+
+EPILOG = """\
+examples:
+  accord inspect wire.jsonl                 a trace, also one that is still being written
+  accord inspect before.jsonl after.jsonl   two traces, to compare them
+  accord inspect                            all traces that are kept; live ones come first
+  accord inspect export wire.jsonl --html wire.html    one file that shows the trace in any browser
+  accord inspect -- gemini --acp            in an editor's settings, in place of the agent's command: records it, like
+                                            accord trace; `accord inspect` then shows it live
+
+The page is at a URL of this machine, with a token that only you get. Nothing leaves the machine. The page only reads;
+it never writes a trace, and it never speaks to an agent. Ctrl-C ends it.
+
+A trace holds private messages, and so does an exported file: only recognisable secrets are masked in it. Read it
+before you share it."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EPILOG
+    parser.usage = (
+        "accord inspect [options] [FILE...]\n"
+        "       accord inspect -- COMMAND...\n"
+        "       accord inspect export FILE --html PAGE [--secrets]"
+    )
+    parser.add_argument("files", nargs="*", metavar="FILE", help="traces, as --trace and accord trace write them")
+    parser.add_argument("--port", default="0", help="the port; 0 chooses a free one (default: %(default)s)")
+    parser.add_argument("--open", action="store_true", help="open the page in the browser")
+    parser.add_argument("--html", metavar="PAGE", help="with export: the file to write")
+    parser.add_argument("--secrets", action="store_true", help="with export: do not mask recognisable secrets")
+    parser.set_defaults(takes_agent=True, named=None)
+
+
+def run(options: argparse.Namespace) -> int:
+    words: list[str] = options.files
+    if options.agent:
+        return _record(options)
+    if words[:1] == ["export"]:
+        return _export(words[1:], options.html, secrets=options.secrets)
+    if options.html or options.secrets:
+        raise WrongUsage("--html and --secrets belong to export: accord inspect export FILE --html PAGE")
+    with suppress(KeyboardInterrupt):
+        asyncio.run(_inspect(_files(words), _port(options.port), opens=options.open))
+    return ENDED_WELL
+
+
+def _record(options: argparse.Namespace) -> int:
+    """Run an agent behind a tap, as an editor starts it; nothing is shown, because its editor reads the output."""
+    from accord.tap.plan import RecordingPlan
+    from accord.tap.tapped import end_like, run_tapped
+
+    if options.files:
+        raise WrongUsage("name traces to show, or an agent after -- to record; not both")
+    settings = target.settings_of(options)
+    if settings is None or settings.url is not None:
+        raise WrongUsage("only a command can be recorded: accord inspect -- accord bridge URL")
+    code, problem = run_tapped(settings.words, RecordingPlan(), cwd=settings.cwd, env=settings.env)
+    if problem is not None:
+        printing.complain(f"accord inspect: the recording is incomplete: {one_line(AccordError(problem))}")
+    return end_like(code)
+
+
+async def _inspect(files: list[Path], port: int, *, opens: bool) -> None:
+    from accord.inspector.library import Library
+    from accord.inspector.serving import inspecting
+
+    ended = asyncio.Event()
+    with suppress(NotImplementedError):  # Windows
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    async with inspecting(Library(files), port=port) as inspector:
+        _say_where(inspector, opens=opens)
+        await ended.wait()
+
+
+def _say_where(inspector: Inspector, *, opens: bool) -> None:
+    printing.say(f"The inspector is at {inspector.url}")
+    if opens:
+        webbrowser.open(inspector.url)
+
+
+def _files(words: list[str]) -> list[Path]:
+    files = [Path(word) for word in words]
+    for file in files:
+        if not file.is_file():
+            raise WrongUsage(f"no such trace: {file}")
+    return files
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and int(text) < 65536):
+        raise WrongUsage(f"--port must be a number up to 65535, got {text!r}")
+    return int(text)
+
+
+def _export(words: list[str], page: str | None, *, secrets: bool) -> int:
+    from accord.inspector.export import export_html
+
+    files = _files(words)
+    if len(files) != 1 or page is None:
+        raise WrongUsage("name one trace and the file to write: accord inspect export FILE --html PAGE")
+    count = export_html(files[0], Path(page), secrets=secrets)
+    printing.say(f"Wrote {page}: {count:,} messages. It holds all that was said: read it before you share it.")
+    return ENDED_WELL

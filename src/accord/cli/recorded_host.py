@@ -1,0 +1,27 @@
+"""`accord serve --trace`: records the connections of a host, each as a link of one trace."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+from accord.http.server.hosting import Host, Hosted, host_of
+from accord.tap.recorded import RecordedTransport
+
+if TYPE_CHECKING:
+    from accord.trace import Observer
+    from accord.transports.base import End, Transport
+
+
+class RecordedHost(Host):
+    """A host whose connections an observer sees; their numbers begin with 1."""
+
+    def __init__(self, hosted: Hosted, observer: Observer) -> None:
+        self._host = host_of(hosted)
+        self.name = self._host.name
+        self.starts_processes = self._host.starts_processes
+        self._observer = observer
+        self._links = itertools.count(1)
+
+    async def serve(self, transport: Transport, owner: str) -> End | None:
+        return await self._host.serve(RecordedTransport(transport, self._observer, next(self._links)), owner)

@@ -1,0 +1,179 @@
+"""`coding_agent`: the agent that `accord agent` runs."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from accord.agent.agent import Agent
+from accord.agent.session import Session
+from accord.agent.turn import Turn
+from accord.coder.compaction import compact
+from accord.coder.conversation import Conversation
+from accord.coder.keys import forget_key, stored_key
+from accord.coder.models.choosing import VARIABLES, ModelSettings, api_of, context_of, key_of, model_name, open_model
+from accord.coder.models.failures import ModelError
+from accord.coder.modes import MODES
+from accord.coder.talk import DEFAULT_EFFORT, EFFORT, Talk
+from accord.errors import RequestError
+from accord.schema import v1
+from accord.store.base import Store
+
+MODELS = "models"
+"""The provider that clients may configure."""
+
+LISTING = 10.0
+"""Seconds in which the provider must list its models, or only the chosen one is offered."""
+
+EFFORTS = {"As usual": [DEFAULT_EFFORT], "Thinks": ["low", "medium", "high"]}
+
+INIT = (
+    "Look at this project and write AGENTS.md: what it is, how it is laid out, how to build, test and check it, and "
+    "the conventions that a newcomer would break. At most 60 lines. If there is one already, improve it."
+)
+
+
+def coding_agent(
+    settings: ModelSettings,
+    *,
+    version: str,
+    store: Store | str | Path | None,
+    mode: str = "ask",
+    unstable: bool = False,
+) -> Agent[Conversation]:
+    """A coding agent with these settings."""
+    agent = Agent(
+        "accord-agent",
+        title="Accord",
+        version=version,
+        accepts=["image", "embedded"],
+        local=True,
+        second_prompt="steer",
+        store=store,
+        state=Conversation,
+        system_prompts=["append", "override"],
+        unstable=unstable,
+    )
+    agent.provider(MODELS, supports=["anthropic", "openai"])
+    _offer_logins(agent, settings)
+    _Sessions(agent, settings, mode).register()
+    return agent
+
+
+class _Sessions:
+    """What sessions offer and what their turns do."""
+
+    def __init__(self, agent: Agent[Conversation], settings: ModelSettings, mode: str) -> None:
+        self._agent = agent
+        self._settings = settings
+        self._mode = mode
+        self._listed: asyncio.Task[list[str]] | None = None
+
+    def register(self) -> None:
+        agent = self._agent
+        agent.on_session(self.opened)
+        agent.on_prompt(self.answer_prompt)
+        agent.command("compact", "Replace the conversation so far by a summary, to make room")(self.compact)
+        agent.command("clear", "Forget the conversation so far")(self.clear)
+        agent.command("status", "Show the model, the mode and how full the context is")(self.status)
+        agent.command("init", "Write AGENTS.md for this project")(self.init)
+
+    async def opened(self, session: Session[Conversation]) -> None:
+        modes = [(mode.id, mode.name, mode.description) for mode in MODES]
+        await session.modes.offer(modes, current=self._mode)
+        first = model_name(self._settings, api_of(self._settings))
+        await session.models.offer([first], current=first)
+        await session.config.select(
+            EFFORT, "Effort", EFFORTS, value=self._settings.effort or DEFAULT_EFFORT, category="thought_level"
+        )
+        session.start(self._offer_models(session, first))
+        if session.mcp_servers:
+            session.mcp.start()
+
+    async def _offer_models(self, session: Session[Conversation], first: str) -> None:
+        """Offer all models of the provider, once it has listed them."""
+        try:
+            async with asyncio.timeout(LISTING):
+                model = open_model(self._settings)
+                try:
+                    names = await model.names()
+                finally:
+                    await model.close()
+        except (ModelError, TimeoutError):
+            return
+        current = session.models.current or first
+        await session.models.offer([current, *(name for name in names if name != current)], current=current)
+
+    async def answer_prompt(self, turn: Turn[Conversation]) -> str | None:
+        return await self.answer(turn, turn.prompt)
+
+    async def answer(self, turn: Turn[Conversation], prompt: Sequence[v1.ContentBlock]) -> str | None:
+        self._check_key(turn)
+        endpoint = turn.provider(MODELS)
+        model = open_model(self._settings, endpoint)
+        hidden = str if endpoint is None else endpoint.hidden
+        try:
+            return await Talk(turn, model, self._settings, self._name(turn.session), hidden).answer(prompt)
+        finally:
+            await model.close()
+
+    def _check_key(self, turn: Turn[Conversation]) -> None:
+        if turn.provider(MODELS) is not None:
+            return
+        api = api_of(self._settings)
+        if key_of(api) is None and self._settings.url is None and not os.environ.get(VARIABLES[api][1]):
+            raise RequestError.auth_required(
+                f"there is no API key: set {VARIABLES[api][0]}, or store one with 'accord agent login'"
+            )
+
+    def _name(self, session: Session[Conversation]) -> str:
+        return session.models.current or model_name(self._settings, api_of(self._settings))
+
+    async def compact(self, turn: Turn[Conversation]) -> None:
+        conversation = turn.session.state
+        if not conversation.messages:
+            await turn.say("There is nothing to summarise yet.")
+            return
+        model = open_model(self._settings, turn.provider(MODELS))
+        try:
+            await compact(turn.session, model, self._name(turn.session), conversation)
+        except ModelError as error:
+            raise RequestError.internal(str(error), reason=error.trouble) from error
+        finally:
+            await model.close()
+        await turn.say("The conversation so far was replaced by a summary.")
+
+    async def clear(self, turn: Turn[Conversation]) -> None:
+        conversation = turn.session.state
+        conversation.messages, conversation.summary, conversation.used = [], None, 0
+        await turn.say("The conversation so far is forgotten.")
+
+    async def status(self, turn: Turn[Conversation]) -> None:
+        conversation, name = turn.session.state, self._name(turn.session)
+        size = context_of(self._settings, name)
+        used = f"{conversation.used:,} of {size:,} tokens"
+        cost = f", ${conversation.cost:.4f}" if self._settings.price is not None else ""
+        await turn.say(f"Model {name}, mode {turn.session.modes.current}, {used}{cost}.")
+
+    async def init(self, turn: Turn[Conversation]) -> str | None:
+        return await self.answer(turn, [v1.TextContent(INIT)])
+
+
+def _offer_logins(agent: Agent[Conversation], settings: ModelSettings) -> None:
+    api = api_of(settings)
+    variable = VARIABLES[api][0]
+
+    def has_key() -> bool:
+        return key_of(api) is not None or settings.url is not None or bool(os.environ.get(VARIABLES[api][1]))
+
+    agent.terminal_login("api-key", "Enter an API key", args=["login"], description="Stores the key on this machine.")(
+        has_key
+    )
+    agent.environment_login("environment", f"Set {variable}", [variable])
+
+    @agent.on_logout
+    def forget() -> None:
+        if stored_key(api) is not None:
+            forget_key(api)

@@ -1,0 +1,59 @@
+"""What the model is told before the conversation: how to work, the machine, and the project's instructions."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+
+from accord.agent.session import Session
+from accord.coder.conversation import Conversation
+from accord.coder.modes import Mode
+
+NAMES = ("AGENTS.md", "CLAUDE.md")
+"""Files with a project's instructions; the first that a folder has counts."""
+
+MOST = 40_000
+"""Characters of a project's instructions that are read."""
+
+HOW = """\
+You are a coding agent. You work in the user's project with the tools that you have.
+
+- Look before you act: read the files that you are about to change, and the code around them.
+- Make the smallest change that does the whole task. Follow the style of the project.
+- After a change, run the project's own checks or tests if there are any, and repair what you broke.
+- For a task of several steps, show a plan first with show_plan and keep it up to date.
+- If a tool fails, read why and try something else. Do not repeat a call that was refused.
+- Be brief. Say at the end what you changed and what you could not do. Do not invent results."""
+
+PLANNING = "You are in plan mode: only read, then answer with a plan. Change nothing."
+
+
+def instructions(session: Session[Conversation], mode: Mode) -> str:
+    """The system prompt of a turn."""
+    own = session.system_prompt
+    parts = [HOW]
+    if own is not None:
+        parts = [own.text] if own.mode == "override" else [HOW, own.text]
+    parts.append(f"Folder: {session.cwd}\nSystem: {platform.system()} {platform.machine()}\nDate: {date.today()}")  # noqa: DTZ011
+    if mode.only_reads:
+        parts.append(PLANNING)
+    parts += _of_project(Path(session.cwd))
+    if summary := session.state.summary:
+        parts.append(f"The conversation so far, in short:\n{summary}")
+    return "\n\n".join(parts)
+
+
+def _of_project(cwd: Path) -> Iterator[str]:
+    """The instructions of the folder and of those above it, up to the root of the repository; the nearest last."""
+    folders = [cwd, *cwd.parents]
+    root = next((at for at, folder in enumerate(folders) if (folder / ".git").exists()), 0)
+    for folder in reversed(folders[: root + 1]):
+        for name in NAMES:
+            try:
+                text = (folder / name).read_text(errors="replace")
+            except OSError:
+                continue
+            yield f"Instructions of {folder / name}:\n{text[:MOST]}"
+            break

@@ -1,0 +1,79 @@
+"""API keys that `accord agent login` has stored: in the system's keyring, or in a file that only its user can read."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from accord.folders import config_folder
+
+SERVICE = "accord-agent"
+
+
+def stored_key(api: str) -> str | None:
+    """The key for this API, or None."""
+    name = _name(api)
+    with suppress(Exception):  # a keyring may be missing, locked or broken; the file is the other place
+        found: str | None = _keyring().get_password(SERVICE, name)
+        if found:
+            return found
+    return _read_file().get(name)
+
+
+def store_key(api: str, key: str) -> str:
+    """Store a key; returns where it is, in words."""
+    name = _name(api)
+    try:
+        _keyring().set_password(SERVICE, name, key)
+    except Exception:  # as above
+        _write_file({**_read_file(), name: key})
+        return f"the file {_file()}, which only you can read"
+    return "the system's keyring"
+
+
+def forget_key(api: str) -> None:
+    """Forget a key, wherever it is."""
+    name = _name(api)
+    with suppress(Exception):
+        _keyring().delete_password(SERVICE, name)
+    kept = _read_file()
+    if kept.pop(name, None) is not None:
+        _write_file(kept)
+
+
+def _name(api: str) -> str:
+    return "openai" if api == "responses" else api
+
+
+def _keyring() -> Any:  # the package is loaded when it is used
+    import keyring
+    from keyring.backends import fail
+
+    if isinstance(keyring.get_keyring(), fail.Keyring):
+        raise LookupError("this system has no keyring")  # noqa: TRY004
+    return keyring
+
+
+def _file() -> Path:
+    return config_folder() / "keys.json"
+
+
+def _read_file() -> dict[str, str]:
+    try:
+        return msgspec.json.decode(_file().read_bytes(), type=dict[str, str])
+    except (OSError, msgspec.DecodeError):
+        return {}
+
+
+def _write_file(kept: dict[str, str]) -> None:
+    path = _file()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_suffix(".new")
+    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        file.write(msgspec.json.encode(kept).decode())
+    new.chmod(0o600)
+    new.replace(path)

@@ -1,0 +1,1 @@
+"""The tools that the model may use: files, search, commands, plans, subagents, and those of MCP servers."""

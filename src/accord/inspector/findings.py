@@ -1,0 +1,115 @@
+"""What the checks of `accord.check` find in a trace, by the rows that show it.
+
+The judge reads the messages after the index has them, a few at a time. It is not told that the trace is over, because a
+trace may grow: a request that is still open is not a fault. A trace that begins after the handshake, or holds several
+connections, is not judged: the judge would take what it does not know for missing.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from typing import Any
+
+from accord.check import Finding, Judge, Severity
+from accord.errors import DecodeError
+from accord.inspector.index import TraceIndex
+from accord.inspector.lines import ANSWER, ERROR, NOTIFICATION, REQUEST
+from accord.inspector.rows import LARGE
+from accord.trace import IN, OUT, read_event
+
+STEP = 200
+"""Messages of one step: about 12 ms of work."""
+
+MOST = 50_000
+"""Messages of a trace that are judged: each costs 60 us."""
+
+ORDER: tuple[Severity, ...] = ("fail", "warn", "note")
+
+
+class TraceFindings:
+    """The findings of one trace, which `step` carries on."""
+
+    def __init__(self, index: TraceIndex) -> None:
+        self._index = index
+        self._judge: Judge | None = None
+        self._next = 0
+        self._taken = 0
+        self._by_row: dict[int, list[Finding]] = {}
+        self._rows: list[int] = []
+        self._is_judged = True
+
+    def __len__(self) -> int:
+        return self._taken
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether messages wait to be judged."""
+        return self._is_judged and self._next < min(len(self._index), MOST)
+
+    @property
+    def rows(self) -> list[int]:
+        """The rows that show a finding, in order."""
+        return self._rows
+
+    def step(self) -> None:
+        """Judge the next messages."""
+        index, columns = self._index, self._index.columns
+        if self._next == 0 and not self._begins_well():
+            self._is_judged = False
+            return
+        end = min(self._next + STEP, len(index), MOST)
+        if self._judge is None:
+            self._judge = Judge(IN if index.header.get("role") == "agent" else OUT)
+        for row in range(self._next, end):
+            kind, is_small = columns.kind[row], columns.size(row) <= LARGE
+            if kind in (REQUEST, NOTIFICATION, ANSWER, ERROR) and is_small and not columns.hop[row]:
+                self._feed(self._judge, row)
+        self._next = end
+        self._take(self._judge)
+
+    def _begins_well(self) -> bool:
+        """Whether the first message is the handshake of the only connection."""
+        columns = self._index.columns
+        first = next((row for row in range(len(columns)) if columns.kind[row] == REQUEST), None)
+        return (
+            first is not None and self._index.methods[columns.method[first]] == "initialize" and not columns.hop[first]
+        )
+
+    def _feed(self, judge: Judge, row: int) -> None:
+        try:
+            judge.feed(read_event(self._index.line(row), row), row)
+        except DecodeError:
+            return
+
+    def _take(self, judge: Judge) -> None:
+        for finding in judge.findings[self._taken :]:
+            for row in finding.events:
+                if row not in self._by_row:
+                    insort(self._rows, row)
+                self._by_row.setdefault(row, []).append(finding)
+        self._taken = len(judge.findings)
+
+    def worst(self, row: int, count: int = 1) -> str:
+        """The worst severity that this row and those after it show; empty if they show nothing."""
+        found: set[str] = set()
+        for place in range(bisect_left(self._rows, row), len(self._rows)):
+            if self._rows[place] >= row + count:
+                break
+            found.update(finding.severity for finding in self._by_row[self._rows[place]])
+        return next((severity for severity in ORDER if severity in found), "")
+
+    def plain(self, row: int) -> list[dict[str, Any]]:
+        """What a row shows, as the page gets it."""
+        return [
+            {
+                "id": finding.id,
+                "severity": finding.severity,
+                "side": finding.side,
+                "message": finding.message,
+                "clause": finding.clause,
+                "fix": finding.fix,
+                "url": finding.url,
+                "count": finding.count,
+            }
+            for finding in self._by_row.get(row, ())
+        ]

@@ -1,0 +1,231 @@
+"""One line of a trace, read for the index: who sent what kind of message, for which session. PURE.
+
+A line is first read into `Line` by a strict decoder that skips what the index does not need. A line that does not fit,
+as a hostile peer may send, is read tolerantly; a line that is not JSON at all becomes a `BROKEN` one. No line raises.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import msgspec
+
+from accord.errors import DecodeError
+from accord.jsonrpc.messages import Answer, Call, Malformed, Tell, parse
+from accord.schema.codec import loads
+
+BROKEN, REQUEST, NOTIFICATION, ANSWER, ERROR, NOTE, STDERR, EVENT = range(8)
+"""What a line can be. `BROKEN` is a line or a frame that is not a message; `EVENT` is one that we do not know."""
+
+LONGEST_NAME = 300
+"""Characters of a name (of a method, a session, an update) that the index keeps."""
+
+EMPTY = msgspec.Raw(b"")
+
+
+class _Update(msgspec.Struct, gc=False):
+    sessionUpdate: str = ""  # noqa: N815
+    messageId: str | None = None  # noqa: N815
+    state: str | None = None
+    stopReason: str | None = None  # noqa: N815
+    toolCallId: str = ""  # noqa: N815
+
+
+class _Params(msgspec.Struct, gc=False):
+    sessionId: str = ""  # noqa: N815
+    update: _Update | None = None
+
+
+class _Result(msgspec.Struct, gc=False):
+    sessionId: str = ""  # noqa: N815
+    stopReason: str = ""  # noqa: N815
+
+
+class _Frame(msgspec.Struct, gc=False):
+    id: msgspec.Raw = EMPTY
+    method: str = ""
+    params: _Params | None = None
+    result: _Result | None = None
+    error: msgspec.Raw = EMPTY
+
+
+class DecodedLine(msgspec.Struct, gc=False, rename={"from_": "from"}):
+    t: float = 0.0
+    dir: str = ""
+    frame: _Frame | None = None
+    from_: str = ""
+    to: str = ""
+    link: int | str = ""
+
+
+class Line:
+    """What the index keeps of one line."""
+
+    __slots__ = (
+        "dir",
+        "hop",
+        "id",
+        "kind",
+        "link",
+        "message",
+        "method",
+        "session",
+        "state",
+        "stop",
+        "time",
+        "tool",
+        "update",
+    )
+
+    def __init__(self, kind: int = BROKEN) -> None:
+        self.kind = kind
+        self.time = 0.0
+        self.dir = ""
+        self.id = b""
+        """The JSON of the message's id."""
+        self.method = ""
+        self.session = ""
+        self.update = ""
+        """The kind of a session update."""
+        self.message = ""
+        """The id of the message that an update is a chunk of."""
+        self.state = ""
+        """The state in a `state_update` of version 2."""
+        self.tool = ""
+        """The id of the tool call that an update is about."""
+        self.stop = ""
+        """The stop reason in an answer, or in a `state_update`."""
+        self.link = ""
+        """In a trace of several connections: the one of the message."""
+        self.hop: tuple[str, str] = ("", "")
+        """In a trace of several links: the component that sent the message, and the one that gets it."""
+
+
+decode = msgspec.json.Decoder(DecodedLine).decode
+"""Decode a line of the usual form; raises one of `REFUSALS` for any other."""
+
+REFUSALS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+def read_line(data: bytes) -> Line:
+    """Read one line of a trace; what does not fit is left empty.
+
+    >>> line = read_line(b'{"t":1,"dir":"out","frame":{"id":1,"method":"initialize"}}')
+    >>> line.kind == REQUEST, line.method, line.id
+    (True, 'initialize', b'1')
+    """
+    try:
+        found = decode(data)
+    except REFUSALS:
+        return _tolerantly(data)
+    return line_of(found, data)
+
+
+def line_of(found: DecodedLine, data: bytes) -> Line:
+    """What the index keeps of a line that was decoded."""
+    frame = found.frame
+    if frame is None:
+        return _tolerantly(data)
+    line = Line()
+    line.time, line.dir = found.t, found.dir
+    if found.from_:
+        line.hop = (found.from_[:LONGEST_NAME], found.to[:LONGEST_NAME])
+    if found.link != "":
+        line.link = str(found.link)[:LONGEST_NAME]
+    line.id = bytes(frame.id)
+    if frame.method:
+        line.kind = REQUEST if line.id else NOTIFICATION
+        line.method = frame.method[:LONGEST_NAME]
+        params = frame.params
+        if params is not None:
+            line.session = params.sessionId[:LONGEST_NAME]
+            update = params.update
+            if update is not None:
+                line.update, line.message = update.sessionUpdate[:LONGEST_NAME], update.messageId or ""
+                line.state, line.tool = update.state or "", update.toolCallId[:LONGEST_NAME]
+                line.stop = (update.stopReason or "")[:LONGEST_NAME]
+        return line
+    line.kind = ERROR if bytes(frame.error) not in (b"", b"null") else ANSWER
+    if frame.result is not None:
+        line.session, line.stop = frame.result.sessionId[:LONGEST_NAME], frame.result.stopReason[:LONGEST_NAME]
+    return line
+
+
+def _tolerantly(data: bytes) -> Line:
+    try:
+        found = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+    except REFUSALS:
+        return Line()
+    line = Line(EVENT)
+    line.time, line.dir = _number(found.get("t")), _word(found.get("dir"))
+    line.hop = (_word(found.get("from")), _word(found.get("to")))
+    line.link = _word(found.get("link")) or bytes(found.get("link", EMPTY)).decode("ascii", "replace")[:20]
+    if "frame" in found or "text" in found:
+        _take_message(line, frame_of(data))
+    elif "stderr" in found:
+        line.kind = STDERR
+    elif "note" in found:
+        line.kind = NOTE
+    return line
+
+
+def frame_of(data: bytes) -> bytes | None:
+    """The bytes of the message in a line; None if the line has none, or is not JSON."""
+    try:
+        found = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+    except REFUSALS:
+        return None
+    if "text" in found:
+        return _word(found["text"], None).encode("utf-8", "surrogatepass")
+    return bytes(found["frame"]) if "frame" in found else None
+
+
+def _take_message(line: Line, frame: bytes | None) -> None:
+    """Read a frame that the fast way refused."""
+    line.kind = BROKEN
+    message = None if frame is None else parse(frame)
+    if message is None or isinstance(message, Malformed):
+        return
+    if isinstance(message, Answer):
+        line.kind = ANSWER if message.error is None else ERROR
+        result = _object(message.result)
+        line.session, line.stop = _short(result.get("sessionId")), _short(result.get("stopReason"))
+    else:
+        assert isinstance(message, Call | Tell)
+        line.kind = REQUEST if isinstance(message, Call) else NOTIFICATION
+        line.method = message.method[:LONGEST_NAME]
+        params = _object(message.params)
+        update = params.get("update")
+        line.session = _short(params.get("sessionId"))
+        if isinstance(update, dict):
+            line.update = _short(cast("dict[str, Any]", update).get("sessionUpdate"))
+    if isinstance(message, Call | Answer):
+        line.id = msgspec.json.encode(message.id)
+
+
+def _object(value: Any) -> dict[str, Any]:
+    """The members of some JSON; empty if it is not an object."""
+    try:
+        found = loads(value) if isinstance(value, bytes | msgspec.Raw) else value
+    except DecodeError:
+        return {}
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+
+
+def _short(value: Any) -> str:
+    return value[:LONGEST_NAME] if isinstance(value, str) else ""
+
+
+def _number(raw: msgspec.Raw | None) -> float:
+    try:
+        return 0.0 if raw is None else msgspec.json.decode(raw, type=float)
+    except msgspec.DecodeError:
+        return 0.0
+
+
+def _word(raw: msgspec.Raw | None, most: int | None = LONGEST_NAME) -> str:
+    try:
+        value = None if raw is None else loads(raw)
+    except DecodeError:
+        return ""
+    return value[:most] if isinstance(value, str) else ""

@@ -1,0 +1,99 @@
+// Two traces side by side: what both sides declared, and how each turn went.
+
+import { el } from "./dom.js";
+import { clock, duration, plural, whole } from "./format.js";
+import { askTrace } from "./source.js";
+import { get, watch } from "./store.js";
+
+const MOST = 200;
+const MATTERS = new Set(["protocol", "failed turns"]); // two traces always differ in the other facts
+
+export class Compare {
+  constructor(main) {
+    this.node = el("div", { class: "compare", tabindex: 0 });
+    main.append(this.node);
+    this.other = null;
+    this.stop = watch((changed) => changed.has("trace") && this.load());
+    this.load();
+  }
+
+  close() {
+    this.stop();
+  }
+
+  async load() {
+    const { traces, trace } = get();
+    const others = traces.filter((it) => it.id !== trace);
+    this.other = others.some((it) => it.id === this.other) ? this.other : others[0]?.id;
+    if (!this.other) {
+      this.node.replaceChildren(el("p", { class: "empty" }, "There is no other trace. Name two: accord inspect before.jsonl after.jsonl"));
+      return;
+    }
+    const select = el("select", { "aria-label": "The other trace" }, others.map((it) => el("option", { value: it.id }, it.name)));
+    select.value = this.other;
+    select.addEventListener("change", () => {
+      this.other = select.value;
+      this.load();
+    });
+    const sides = await Promise.all([trace, this.other].map((id) => this.side(id)));
+    this.node.replaceChildren(el("div", {}, el("p", {}, "Compared with ", select), this.overview(sides), this.declared(sides), this.turns(sides)));
+  }
+
+  async side(id) {
+    const summary = await askTrace(id, "");
+    const { turns } = await askTrace(id, "turns", { from: 0, n: 2000 });
+    return { summary, turns: turns.filter((turn) => turn.kind === "prompt") };
+  }
+
+  table(title, heads, rows) {
+    return el("table", {}, el("caption", { class: "hidden" }, title), el("tr", {}, heads.map((head) => el("th", {}, head))), rows);
+  }
+
+  row(name, left, right, matters = true) {
+    return el("tr", { class: left === right || !matters ? "" : "other" }, el("th", {}, name), el("td", {}, left), el("td", {}, right));
+  }
+
+  overview([a, b]) {
+    const facts = [
+      ["started", ({ summary }) => summary.header.started ?? ""],
+      ["protocol", ({ summary }) => `version ${summary.version}`],
+      ["messages", ({ summary }) => whole(summary.count)],
+      ["time", ({ summary }) => clock(summary.end - summary.begin)],
+      ["turns", ({ turns }) => whole(turns.length)],
+      ["failed turns",  ({ turns }) => whole(turns.filter((turn) => turn.error).length)],
+    ];
+    return this.table("Overview", ["", a.summary.name, b.summary.name], facts.map(([name, value]) => this.row(name, value(a), value(b), MATTERS.has(name))));
+  }
+
+  /** The members of both handshakes that differ. */
+  declared([a, b]) {
+    const parts = ["client", "agent"].flatMap((side) => {
+      const [left, right] = [flat(a.summary[side], side), flat(b.summary[side], side)];
+      const names = [...new Set([...left.keys(), ...right.keys()])].sort();
+      return names.filter((name) => left.get(name) !== right.get(name)).map((name) => this.row(name, left.get(name) ?? "—", right.get(name) ?? "—"));
+    });
+    if (!parts.length) return el("p", {}, "Both sides declared the same in both traces.");
+    return this.table("Declared", ["declared differently", a.summary.name, b.summary.name], parts.slice(0, MOST));
+  }
+
+  turns([a, b]) {
+    const count = Math.min(Math.max(a.turns.length, b.turns.length), MOST);
+    const text = (turn) => (turn ? `${turn.error ? "error" : turn.stop || "goes on"}, ${turn.end === null ? "" : duration(turn.end - turn.begin)}` : "—");
+    const rows = Array.from({ length: count }, (_, at) => {
+      const [left, right] = [a.turns[at], b.turns[at]];
+      const isSame = left && right && left.stop === right.stop && left.error === right.error;
+      return el("tr", { class: isSame ? "" : "other" }, el("th", {}, `turn ${at + 1}`), el("td", {}, text(left)), el("td", {}, text(right)));
+    });
+    return [this.table("Turns", ["turn by turn", a.summary.name, b.summary.name], rows), a.turns.length > MOST && el("p", {}, `The first ${plural(MOST, "turn")}.`)];
+  }
+}
+
+/** Every member of a value by its path. */
+function flat(value, path, found = new Map(), depth = 0) {
+  if (value !== null && typeof value === "object" && depth < 12) {
+    const names = Object.keys(value);
+    if (!names.length) found.set(path, Array.isArray(value) ? "[]" : "{}");
+    for (const name of names) flat(value[name], `${path}.${name}`, found, depth + 1);
+  } else found.set(path, JSON.stringify(value)?.slice(0, 500) ?? "");
+  return found;
+}

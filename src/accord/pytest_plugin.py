@@ -1,0 +1,142 @@
+"""A plugin for pytest: conformance of your own agent and of recorded conversations, as tests.
+
+    pytest_plugins = ["accord.pytest_plugin"]        # in conftest.py, or: pytest -p accord.pytest_plugin
+
+It is not loaded by itself, so that it costs nothing in other test runs. With `--acp-agent "COMMAND"`, or `acp_agent` in
+the configuration, each check of an agent becomes a test; what was not exercised is skipped. The fixture
+`assert_conformant` judges a trace of your own tests.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import warnings
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from accord.check.agent.settings import Profile
+    from accord.check.report.report import Outcome, Report
+    from accord.trace import TraceEvent
+
+AssertConformant = Callable[..., None]
+
+
+class ConformanceWarning(UserWarning):
+    """A check warned: a SHOULD is broken, or a MUST that practice takes lightly."""
+
+
+_REPORT = pytest.StashKey["Report"]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("accord", "conformance with the Agent Client Protocol")
+    group.addoption("--acp-agent", metavar="COMMAND", help="check the agent that this command or URL starts")
+    group.addoption(
+        "--acp-profile", choices=("smoke", "default"), default="smoke", help="the scenarios (default: smoke)"
+    )
+    parser.addini("acp_agent", "the command or URL of the agent to check", default="")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "acp(id): a check of the Agent Client Protocol, by its id")
+
+
+def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
+    if _command(config):
+        from accord.check.catalogue import CHECKS
+
+        for check in CHECKS.values():
+            if check.of != "client":
+                item: CheckItem = CheckItem.from_parent(  # pyright: ignore[reportUnknownMemberType]
+                    session, name=f"acp::{check.id}", check=check.id
+                )
+                item.add_marker(pytest.mark.acp(check.id))
+                items.append(item)
+
+
+class CheckItem(pytest.Item):
+    """One check of the agent. The agent is judged once, when the first of them runs."""
+
+    def __init__(self, *, check: str, **arguments: Any) -> None:
+        super().__init__(**arguments)  # pyright: ignore[reportUnknownMemberType]
+        self._check = check
+
+    def runtest(self) -> None:
+        report = _report(self.config)
+        if report.verdict in ("blocked", "error"):
+            pytest.fail(f"the agent could not be judged: {report.reason}", pytrace=False)
+        outcome = next(each for each in report.outcomes if each.check.id == self._check)
+        if outcome.status == "not exercised":
+            pytest.skip(outcome.detail)
+        if outcome.status == "fail":
+            pytest.fail(_said(outcome), pytrace=False)
+        if outcome.status == "warn":
+            warnings.warn(ConformanceWarning(_said(outcome)), stacklevel=1)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        return self.path, None, self.name
+
+
+@pytest.fixture
+def acp_agent(request: pytest.FixtureRequest) -> list[str]:
+    """The command of the agent that `--acp-agent` names, as a list of words; the test is skipped without it."""
+    command = _command(request.config)
+    if not command:
+        pytest.skip("give --acp-agent COMMAND, or acp_agent in the configuration")
+    return shlex.split(command)
+
+
+@pytest.fixture
+def assert_conformant() -> AssertConformant:
+    """Judges a trace, and fails with what is wrong: `assert_conformant("wire.jsonl", of="agent", strict=True)`."""
+    return _assert_conformant
+
+
+def _assert_conformant(
+    recorded: str | Path | Iterable[TraceEvent], *, of: str = "both", strict: bool = False, ignore: Iterable[str] = ()
+) -> None:
+    """Fail unless a trace file, or these events, break no clause; `ignore` has the ids of checks that may fail."""
+    from accord.check import judge
+    from accord.check.traces import conversations
+
+    if isinstance(recorded, str | Path):
+        found = [finding for one in conversations(recorded) for finding in judge(one.events, one.client)]
+    else:
+        found = judge(recorded)
+    ignored = set(ignore)
+    wrong = ("fail", "warn") if strict else ("fail",)
+    said = [
+        f"{finding.side} {finding.id}: {finding.message} ({finding.url})"
+        for finding in found
+        if finding.severity in wrong and of in ("both", finding.side) and finding.id not in ignored
+    ]
+    if said:
+        pytest.fail("\n".join(said), pytrace=False)
+
+
+def _command(config: pytest.Config) -> str:
+    given: str = config.getoption("--acp-agent") or config.getini("acp_agent")
+    return given
+
+
+def _report(config: pytest.Config) -> Report:
+    if _REPORT not in config.stash:
+        from accord.check.agent.run import check_agent
+        from accord.check.agent.settings import Settings
+        from accord.configuration.resolving import resolve_command, target_of
+
+        command = _command(config)
+        target = target_of(resolve_command(shlex.split(command)))
+        profile: Profile = config.getoption("--acp-profile") or "smoke"
+        settings = Settings(profile=profile)
+        config.stash[_REPORT] = asyncio.run(check_agent(command, target.dial, settings))
+    return config.stash[_REPORT]
+
+
+def _said(outcome: Outcome) -> str:
+    return "\n".join(f"{finding.message}\nexpected: {finding.expected}\n{finding.url}" for finding in outcome.findings)

@@ -1,0 +1,92 @@
+"""Installs a package of npm into a folder of its own, and finds its program.
+
+npx would do this at each start: the network would be part of every start, and npm's errors would be lost. Here npm
+runs once. The user's own settings of npm hold: the registry that it asks, proxies, and `min-release-age`. With the last
+one, npm refuses versions that are new, and some versions of the index are not in npm at all. Then the newest version
+below it that npm allows is installed, and the user is told.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+from typing import Any, cast
+
+from accord.registry.entry import PackageSource
+from accord.registry.errors import InstallError
+from accord.registry.installing.built import Built
+from accord.registry.installing.tools import chosen_program, run_tool
+from accord.registry.packages import PackageName, read_package
+from accord.registry.progress import Progress
+
+MISSING = "npm is not installed; install Node.js, which has it, and make sure that `npm` is on PATH"
+NO_VERSION = re.compile(r"\bE?(?:TARGET|NOVERSIONS)\b|No matching version", re.IGNORECASE)
+OLD_NODE = re.compile(r"EBADENGINE.*?required: \{ node: '([^']+)'", re.DOTALL)
+_VERSION = re.compile(r"\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.+-]+)?")
+
+
+def install_npm(
+    source: PackageSource, folder: Path, progress: Progress, *, scripts: bool = True, exact: bool = False
+) -> Built:
+    """Install a package and its dependencies. With `exact`, no other version is installed instead."""
+    package = read_package("npx", source.package)
+    if package is None:
+        raise InstallError(f"the entry names a package that npm cannot have: {source.package!r}")
+    npm = shutil.which("npm")
+    if npm is None:
+        raise InstallError(MISSING)
+    (folder / "package.json").write_text('{"private": true}\n')
+    progress.step(f"npm installs {source.package}")
+    written = _installed(npm, package, folder, progress, scripts=scripts, exact=exact)
+    if (old := OLD_NODE.search(written)) is not None:
+        progress.note(f"{package.name} asks for Node.js {old[1]}; yours may be too old for it")
+    about = _json(folder / "node_modules" / package.name / "package.json")
+    name = chosen_program(package.name, source.cmd, package.short, _programs(about, package))
+    program = folder / "node_modules" / ".bin" / (f"{name}.cmd" if os.name == "nt" else name)
+    version = str(about.get("version", package.version))
+    if package.version is not None and _VERSION.fullmatch(package.version) and version != package.version:
+        progress.note(f"npm does not allow {package.name} {package.version} here yet; {version} was installed instead")
+    return Built([str(program)], _integrity(folder, package), version, is_portable=True)
+
+
+def _installed(npm: str, package: PackageName, folder: Path, progress: Progress, *, scripts: bool, exact: bool) -> str:
+    """Let npm install the package, or an older version of it if npm has no such version or does not allow it."""
+    words = [npm, "install", "--prefix", str(folder), "--no-audit", "--no-fund", "--no-progress"]
+    words += [] if scripts else ["--ignore-scripts"]
+    asked = package.name if package.version is None else f"{package.name}@{package.version}"
+    try:
+        return run_tool([*words, asked], folder, progress)
+    except InstallError as error:
+        may_be_older = package.version is not None and _VERSION.fullmatch(package.version) is not None
+        if exact or not may_be_older or not NO_VERSION.search(error.words):
+            raise
+        # A range with a hyphen, because `<` in one with `<=` would be read by cmd.exe.
+        return run_tool([*words, f"{package.name}@0.0.0 - {package.version}"], folder, progress)
+
+
+def _programs(about: dict[str, Any], package: PackageName) -> list[str]:
+    """The names of a package's programs, as its package.json has them."""
+    given = about.get("bin")
+    if isinstance(given, str):
+        return [package.short]
+    return [str(name) for name in cast("dict[str, Any]", given)] if isinstance(given, dict) else []
+
+
+def _integrity(folder: Path, package: PackageName) -> str:
+    """The digest of the package that npm has checked."""
+    packages: Any = _json(folder / "package-lock.json").get("packages", {})
+    if not isinstance(packages, dict):
+        return ""
+    about: Any = cast("dict[str, Any]", packages).get(f"node_modules/{package.name}")
+    return str(cast("dict[str, Any]", about).get("integrity", "")) if isinstance(about, dict) else ""
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        found: Any = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise InstallError(f"npm has not installed what was asked: {error}") from None
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}

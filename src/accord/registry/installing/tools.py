@@ -1,0 +1,91 @@
+"""Runs the programs that install packages, such as npm: quiet while it works, and its own words if it fails."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from accord.last_lines import last_lines
+from accord.registry.errors import InstallError
+from accord.registry.progress import Progress
+
+LOG = "install.log"
+SHOWN = 25
+"""Lines of the log that a failure shows."""
+BEAT = 0.2
+"""Seconds between two looks at the program."""
+
+
+def run_tool(words: Sequence[str], folder: Path, progress: Progress, env: Mapping[str, str] | None = None) -> str:
+    """Run a program in this folder, and return what it wrote. Raises InstallError with its last lines if it fails."""
+    log = folder / LOG
+    with log.open("ab") as file:
+        begins = file.tell()
+        try:
+            process = subprocess.Popen(
+                words,
+                cwd=folder,
+                env={**os.environ, **(env or {})},
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=file,
+                start_new_session=os.name == "posix",
+            )
+        except OSError as error:
+            raise InstallError(f"cannot start {words[0]}: {error.strerror}") from None
+        try:
+            _wait(process, progress)
+        except BaseException:
+            _end(process)
+            raise
+    written = _text(log, begins)
+    if process.returncode != 0:
+        name = Path(words[0]).stem
+        raise InstallError(f"{name} failed with exit code {process.returncode}", "\n".join(last_lines(written, SHOWN)))
+    return written
+
+
+def _wait(process: subprocess.Popen[bytes], progress: Progress) -> None:
+    while True:
+        try:
+            process.wait(BEAT)
+        except subprocess.TimeoutExpired:
+            progress.waiting()
+        else:
+            return
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End the program and what it started, for instance because the user pressed Ctrl-C."""
+    with suppress(OSError):
+        if os.name == "posix":
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+    process.wait()
+
+
+def _text(log: Path, begins: int) -> str:
+    with log.open("rb") as file:
+        file.seek(begins)
+        return file.read(1_000_000).decode(errors="replace")
+
+
+def chosen_program(package: str, wanted: str | None, usual: str, known: Sequence[str]) -> str:
+    """The program of a package that starts its agent: the one that is asked for, the usual one, or the only one.
+
+    Raises InstallError that lists what there is.
+    """
+    if wanted is not None:
+        if wanted in known:
+            return wanted
+        raise InstallError(f"{package} has no program {wanted!r}; it has {', '.join(sorted(known)) or 'none'}")
+    if usual in known or len(known) == 1:
+        return usual if usual in known else known[0]
+    if not known:
+        raise InstallError(f"{package} has no program, so it cannot be an agent")
+    raise InstallError(f"{package} has several programs, and its entry names none of them: {', '.join(sorted(known))}")

@@ -1,0 +1,204 @@
+"""Tries what an entry says: installs each distribution for this platform, starts it, and asks what the registry asks.
+
+The registry lists an agent only if it answers `initialize` with a login method. It starts the agent with a home of its
+own and few variables, and the first line of its standard output must be JSON. The same is done here, in a folder that
+is removed at the end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import tempfile
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from accord.last_lines import last_lines
+from accord.registry.entry import RegistryEntry
+from accord.registry.errors import InstallError, RegistryError
+from accord.registry.installing.install import install_into
+from accord.registry.launching import Choice, choices
+from accord.registry.platforms import here
+from accord.registry.progress import Progress
+from accord.registry.publishing.findings import Finding
+from accord.registry.sources import IndexSource
+
+PATIENCE = 120.0
+"""Seconds that an agent has for its answer."""
+LONGEST_LINE = 16 * 1024 * 1024
+PASSED_ON = (
+    "PATH", "LANG", "LC_ALL", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "HTTP_PROXY", "HTTPS_PROXY",
+    "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "SYSTEMROOT", "COMSPEC", "PATHEXT",
+)  # fmt: skip
+"""The variables of ours that the agent gets, as with the registry."""
+
+CAPABILITIES: dict[str, Any] = {
+    "fs": {"readTextFile": True, "writeTextFile": True},
+    "terminal": True,
+    "_meta": {"terminal_output": True, "terminal-auth": True},
+}
+"""What the registry's check declares."""
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What came of one distribution."""
+
+    kind: str
+    command: list[str]
+    seconds: float | None
+    """How long the answer to `initialize` took; None without one."""
+    methods: tuple[str, ...]
+    """The login methods that it offers, with their types."""
+    findings: tuple[Finding, ...]
+
+
+def verify(entry: RegistryEntry, source: IndexSource, progress: Progress, within: float = PATIENCE) -> list[Verified]:
+    """Try each distribution of an agent that fits this platform. Raises RegistryError if none does."""
+    fitting = choices(entry, here())
+    if not fitting:
+        raise RegistryError(f"{entry.id} has nothing for {here().key}; it has {', '.join(entry.kinds) or 'nothing'}")
+    return [_verify(entry, choice, source, progress, within) for choice in fitting]
+
+
+def _verify(entry: RegistryEntry, choice: Choice, source: IndexSource, progress: Progress, within: float) -> Verified:
+    path = f"distribution.{choice.kind}"
+    with tempfile.TemporaryDirectory(prefix="accord-verify-", ignore_cleanup_errors=True) as made:
+        folder, home = Path(made, "agent"), Path(made, "home")
+        folder.mkdir()
+        home.mkdir()
+        try:
+            command = install_into(folder, entry, choice, source, progress)
+        except RegistryError as error:
+            words = f"\n{error.words}" if isinstance(error, InstallError) and error.words else ""
+            return Verified(choice.kind, [], None, (), (Finding(entry.id, path, "install", f"{error}{words}"),))
+        progress.step(f"{entry.id} is asked to initialize")
+        asked = asyncio.run(_ask(command, _environment(choice.env, home), home, within))
+    return _judged(entry, choice, command, asked)
+
+
+def _environment(env: Mapping[str, str], home: Path) -> dict[str, str]:
+    kept = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    return {**kept, "HOME": str(home), "USERPROFILE": str(home), "TERM": "dumb", **env}
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The first line that an agent wrote, and how it went."""
+
+    line: bytes = b""
+    seconds: float | None = None
+    ended: int | None = None
+    """The exit code, if the agent ended before it wrote a line."""
+    stderr: str = ""
+    trouble: str = ""
+
+
+async def _ask(command: list[str], env: dict[str, str], cwd: Path, within: float) -> _Asked:
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            env=env,
+            cwd=cwd,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            limit=LONGEST_LINE,
+            start_new_session=os.name == "posix",
+        )
+    except OSError as error:
+        return _Asked(trouble=f"cannot be started: {error.strerror}")
+    if process.stdin is None or process.stdout is None or process.stderr is None:
+        return _Asked(trouble="cannot be started with pipes")
+    words = asyncio.ensure_future(process.stderr.read(LONGEST_LINE))
+    begun = time.monotonic()
+    try:
+        with suppress(ConnectionError):
+            process.stdin.write(_request())
+            await process.stdin.drain()
+        line = await asyncio.wait_for(process.stdout.readline(), within)
+        seconds = time.monotonic() - begun
+    except TimeoutError:
+        return _Asked(trouble=f"has not answered within {within:g} seconds")
+    except ValueError:
+        return _Asked(trouble="has written a line that is too long")
+    finally:
+        await _end(process)
+    if not line:
+        said = await words
+        return _Asked(ended=process.returncode, stderr="\n".join(last_lines(said.decode(errors="replace"), 15)))
+    words.cancel()
+    return _Asked(line, seconds)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Let the agent end by itself, as its input is closed, and end it and what it started after a moment."""
+    if process.stdin is not None:
+        process.stdin.close()
+    try:
+        await asyncio.wait_for(process.wait(), 5.0)
+    except TimeoutError:
+        with suppress(OSError):
+            process.kill()
+        await process.wait()
+    if os.name == "posix":
+        import signal
+
+        with suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def _request() -> bytes:
+    params = {
+        "protocolVersion": 1,
+        "clientInfo": {"name": "accord-agents-verify", "version": "1"},
+        "clientCapabilities": CAPABILITIES,
+    }
+    return json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}).encode() + b"\n"
+
+
+def _judged(entry: RegistryEntry, choice: Choice, command: list[str], asked: _Asked) -> Verified:
+    methods, problem = _methods(asked)
+    path = f"distribution.{choice.kind}"
+    findings = () if problem is None else (Finding(entry.id, path, problem[0], problem[1]),)
+    return Verified(choice.kind, command, asked.seconds, methods, findings)
+
+
+def _methods(asked: _Asked) -> tuple[tuple[str, ...], tuple[str, str] | None]:
+    """The login methods, or what is wrong: a rule and a message."""
+    if asked.trouble:
+        return (), ("initialize", asked.trouble)
+    if not asked.line:
+        said = f", and wrote:\n{asked.stderr}" if asked.stderr else ""
+        return (), ("initialize", f"ended with exit code {asked.ended} before it answered{said}")
+    try:
+        message: Any = json.loads(asked.line)
+    except ValueError:
+        return (), ("first line", f"its first line of standard output must be JSON, got {asked.line[:200]!r}")
+    if not isinstance(message, dict):
+        return (), ("first line", f"its first line of standard output must be a JSON object, got {asked.line[:200]!r}")
+    answer = cast("dict[str, Any]", message)
+    if not isinstance(answer.get("result"), dict):
+        return (), ("initialize", f"answered with an error: {json.dumps(answer.get('error', answer))[:300]}")
+    given: Any = cast("dict[str, Any]", answer["result"]).get("authMethods")
+    offered = cast("list[Any]", given) if isinstance(given, list) else []
+    read = [cast("dict[str, Any]", method) for method in offered if isinstance(method, dict)]
+    typed = [(str(method.get("id")), type_of(method)) for method in read]
+    methods = tuple(f"{name} ({kind})" for name, kind in typed)
+    if not any(kind in ("agent", "terminal") for _, kind in typed):
+        needs = "must offer a login method of the type agent or terminal"
+        return methods, ("login", f"{needs}, got {', '.join(methods) or 'none'}")
+    return methods, None
+
+
+def type_of(method: Mapping[str, Any]) -> str:
+    """The type of a login method, as the registry's check reads it."""
+    if isinstance(method.get("type"), str):
+        return str(method["type"])
+    meta: Any = method.get("_meta")
+    return "terminal" if isinstance(meta, dict) and "terminal-auth" in meta else "agent"

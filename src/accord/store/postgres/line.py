@@ -1,0 +1,97 @@
+"""One connection to PostgreSQL, with a deadline for each call.
+
+A connection is opened when it is needed. It is thrown away whenever anything but an answer comes: after a deadline or a
+cancelled call its state is unknown. It is thrown away with `terminate`, because an orderly close may wait for a server
+that is silent. There is no pool for the same reason: a pool resets a connection before it takes it back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias, TypeVar
+
+from accord.errors import StoreError
+from accord.store.postgres.connection import Connection
+
+T = TypeVar("T")
+
+Work: TypeAlias = "Callable[[Connection], Awaitable[T]]"
+
+FIRST_PAUSE = 0.05
+"""Seconds before a call is repeated for the first time."""
+
+LONGEST_PAUSE = 1.0
+
+
+class Deadline:
+    """When a call that may be repeated has to be done."""
+
+    def __init__(self, seconds: float) -> None:
+        self._at = asyncio.get_running_loop().time() + seconds
+        self._pause = FIRST_PAUSE
+        self.may_be_done = False
+        """Whether an earlier attempt was cut off, so that the database may have done its work."""
+
+    @property
+    def left(self) -> float:
+        """Seconds that are left."""
+        return self._at - asyncio.get_running_loop().time()
+
+    async def wait(self, error: StoreError) -> None:
+        """Wait before the next attempt; raises this error if repeating does not help or the time is over."""
+        from accord.store.postgres import driver
+
+        if driver.is_lost(error.__cause__):
+            self.may_be_done = True
+        elif not driver.was_undone(error.__cause__):
+            raise error
+        if self.left <= self._pause:
+            raise error
+        await asyncio.sleep(self._pause)
+        self._pause = min(2 * self._pause, LONGEST_PAUSE)
+
+
+class Line:
+    """One connection, used by one call at a time."""
+
+    def __init__(self, url: str, settings: dict[str, str]) -> None:
+        from accord.store.postgres import driver  # here, so that `accord.PostgresStore` alone does not load asyncpg
+
+        self._driver = driver
+        self._url = url
+        self._settings = settings
+        self._connection: Connection | None = None
+        self._busy = asyncio.Lock()
+        self.was_connected = False
+        """Whether the database was ever reached. A URL that never worked is likely wrong, so trying again is no use."""
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a call uses the connection at this moment."""
+        return self._busy.locked()
+
+    async def run(self, work: Work[T], seconds: float) -> T:
+        """The result of this work with the connection; raises StoreError if it cannot be done within these seconds."""
+        try:
+            async with asyncio.timeout(seconds), self._busy:
+                return await self._run(work)
+        except self._driver.FAILURES as error:
+            raise self._driver.trouble(error, self._url) from error
+
+    async def _run(self, work: Work[T]) -> T:
+        try:
+            if self._connection is None or self._connection.is_closed():
+                self._connection = await self._driver.connect(self._url, server_settings=self._settings)
+                self.was_connected = True
+            return await work(self._connection)
+        except BaseException as error:
+            if not self._driver.is_answer(error):
+                self.drop()
+            raise
+
+    def drop(self) -> None:
+        """Throw the connection away."""
+        if self._connection is not None:
+            self._connection.terminate()
+            self._connection = None

@@ -1,0 +1,97 @@
+"""`Recording`: the files of one recording: one after another when they are large, compressed when they are complete."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from datetime import datetime
+from pathlib import Path
+
+from accord import __version__
+from accord.tap.kept import make_room, new_path, part_path
+from accord.tap.live import Announcement
+from accord.tap.plan import RecordingPlan
+from accord.trace import FORMAT, TraceEvent, TraceFile, TraceHeader
+
+
+class Recording:
+    """Writes events to the files that a plan names."""
+
+    def __init__(self, plan: RecordingPlan) -> None:
+        self.announcement: Announcement | None = None
+        """The descriptor that names the file that is being written."""
+        self._plan = plan
+        self._compresses = plan.compress or (plan.path or "").endswith(".gz")
+        self._is_kept = plan.path is None
+        named = None if plan.path is None else Path(plan.path.removesuffix(".gz")).absolute()
+        self._first = named or new_path(plan.command, datetime.fromisoformat(plan.started), plan.pid)
+        self._part = 0
+        self._problem: OSError | None = None
+        self._next()
+
+    @property
+    def path(self) -> Path:
+        """The file that is being written."""
+        return part_path(self._first, self._part)
+
+    @property
+    def problem(self) -> OSError | None:
+        """Why the recording has ended; None while it goes on."""
+        return self._problem or self._file.problem
+
+    def add(self, event: TraceEvent) -> None:
+        """Record this event."""
+        if self._file.size > self._plan.most_file and self._file.problem is None:
+            self._close()
+            self._next()
+            if self.announcement is not None:
+                self.announcement.update(trace=str(self.path))
+        self._file(event)
+
+    def close(self) -> None:
+        """Complete the last file."""
+        self._close()
+
+    def _next(self) -> None:
+        self._part += 1
+        if self._is_kept:
+            make_room(self._plan.most_folder)
+        self._file = TraceFile(self.path, secrets=self._plan.secrets, header=self._header(), began=self._plan.began)
+
+    def _header(self) -> TraceHeader:
+        plan = self._plan
+        return TraceHeader(
+            FORMAT,
+            plan.started,
+            "tap",
+            peer=" ".join(plan.command),
+            tool=f"accord {__version__}",
+            command=plan.command,
+            cwd=plan.cwd,
+            part=self._part,
+        )
+
+    def _close(self) -> None:
+        self._file.close()
+        if self._compresses and self._file.problem is None:
+            try:
+                compress(self.path)
+            except OSError as error:
+                self._problem = error
+
+
+def compress(path: Path) -> None:
+    """Replace a file by its compressed form, which is complete when it has its name."""
+    import gzip
+
+    target = path.with_name(f"{path.name}.gz")
+    hidden = target.with_name(f"{target.name}.new")
+    fd = os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    try:
+        with os.fdopen(fd, "wb") as raw, gzip.GzipFile(fileobj=raw, mode="wb") as packed, path.open("rb") as plain:
+            shutil.copyfileobj(plain, packed, 1 << 20)
+        hidden.replace(target)
+    except OSError:
+        hidden.unlink(missing_ok=True)
+        raise
+    path.unlink()

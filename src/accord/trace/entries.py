@@ -1,0 +1,165 @@
+"""`Entry`: an event of a trace with what it means: its method, its session, the request that it answers.
+
+On the wire an answer has only an id, and most updates are the word `session/update`. An entry says which request was
+answered, after how long, and what an update is about.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Literal, TypeAlias, cast
+
+import msgspec
+
+from accord.jsonrpc.messages import Answer, Call, Malformed, Tell
+from accord.trace.events import TraceEvent
+from accord.trace.meaning import body_of, meaning, paths_in, result_meaning, update_meaning
+
+Kind: TypeAlias = Literal["request", "answer", "notification", "malformed", "note", "stderr", "process", "other"]
+
+
+class Entry(msgspec.Struct):
+    """An event of a trace with what it means."""
+
+    number: int
+    """Its place in the trace; the first event has 1."""
+    event: TraceEvent
+    kind: Kind
+    method: str = ""
+    """The method of a message; of an answer, that of its request."""
+    update: str = ""
+    """What a `session/update` is, such as `tool_call`."""
+    session: str = ""
+    """The id of the session that it belongs to."""
+    status: Literal["", "ok", "error"] = ""
+    """Of an answer: whether it is a result or an error."""
+    request: Entry | None = None
+    """Of an answer: the request, if the trace has it."""
+    body: Mapping[str, Any] = {}
+    """The params, or the result; empty if it is not an object."""
+    text: str = ""
+    """What it means, in words, on one line or several."""
+
+    @property
+    def duration(self) -> float | None:
+        """Seconds from a request to its answer; None for everything else."""
+        return None if self.request is None else self.event.time - self.request.event.time
+
+    @property
+    def content(self) -> Mapping[str, Any]:
+        """The update in a `session/update`; of other messages the body."""
+        return body_of(self.body.get("update")) if self.update else self.body
+
+    @property
+    def paths(self) -> list[str]:
+        """The files that the message names."""
+        return paths_in(self.content)
+
+
+Key: TypeAlias = tuple[object, ...]
+
+
+def entries(events: Iterable[TraceEvent]) -> Iterator[Entry]:
+    """The entries of these events, in order."""
+    requests: dict[Key, Entry] = {}
+    titles: dict[Key, str] = {}
+    for number, event in enumerate(events, 1):
+        entry = _entry(number, event, requests)
+        if entry.kind == "request":
+            requests[_key(event, cast("Call", event.message).id, is_answer=False)] = entry
+        elif entry.update in ("tool_call", "tool_call_update"):
+            _remember_title(entry, titles)
+        yield entry
+
+
+def _remember_title(entry: Entry, titles: dict[Key, str]) -> None:
+    """Say which tool call an update is about: most have its id only."""
+    call = entry.content
+    key = (entry.event.link, entry.session, str(call.get("toolCallId")))
+    if isinstance(title := call.get("title"), str):
+        titles[key] = title
+    elif key in titles:
+        entry.text = update_meaning({**call, "title": titles[key]})
+
+
+def _entry(number: int, event: TraceEvent, requests: dict[Key, Entry]) -> Entry:
+    if event.frame is None:
+        return _aside(number, event)
+    message = event.message
+    if isinstance(message, Call | Tell):
+        body = body_of(_decoded(message.params))
+        update = str(body_of(body.get("update")).get("sessionUpdate", "")) if message.method == "session/update" else ""
+        kind: Kind = "request" if isinstance(message, Call) else "notification"
+        text = meaning(message.method, body)
+        return Entry(number, event, kind, message.method, update, _session(body), body=body, text=text)
+    if isinstance(message, Answer):
+        request = requests.pop(_key(event, message.id, is_answer=True), None)
+        return _answer(number, event, message, request)
+    problem = message.problem if isinstance(message, Malformed) else "not a message"
+    shown = event.frame[:200].decode("utf-8", "replace")
+    return Entry(number, event, "malformed", text=f"{problem}: {shown}")
+
+
+def _answer(number: int, event: TraceEvent, answer: Answer, request: Entry | None) -> Entry:
+    method = request.method if request is not None else ""
+    entry = Entry(number, event, "answer", method, request=request)
+    if answer.error is not None:
+        entry.status = "error"
+        entry.text = f"{answer.error.code} {answer.error.message}".strip()
+    else:
+        entry.status = "ok"
+        entry.body = body_of(_decoded(answer.result))
+        entry.text = result_meaning(method, entry.body)
+    entry.session = _session(entry.body) or (request.session if request is not None else "")
+    return entry
+
+
+def _aside(number: int, event: TraceEvent) -> Entry:
+    if event.stderr is not None:
+        return Entry(number, event, "stderr", text=event.stderr)
+    if event.process is not None:
+        return Entry(number, event, "process", text=_process_text(event.process))
+    return Entry(number, event, "other" if event.note is None else "note", text=event.note or "")
+
+
+def _process_text(process: Mapping[str, Any]) -> str:
+    what = str(process.get("event", ""))
+    match process:
+        case {"event": "started", "command": [*words]}:
+            return f"started {' '.join(map(str, words))}"
+        case {"event": "exited", "signal": signal}:
+            return f"ended by {signal}"
+        case {"event": "exited", "code": code}:
+            return f"ended with exit code {code}"
+        case {"event": "closed", "stream": stream}:
+            return f"{stream} closed"
+        case {"event": "signalled", "signal": signal}:
+            return f"{signal} passed on"
+        case _:
+            return what
+
+
+def _key(event: TraceEvent, request_id: object, *, is_answer: bool) -> Key:
+    """What joins a request and its answer: the connection, the way, and the id with its type (1 is not "1")."""
+    sender, to = event.hop or ("", "")
+    way = (to, sender) if is_answer else (sender, to)
+    is_in = (event.direction == "in") != is_answer
+    return (event.link, way, is_in, type(request_id), request_id)
+
+
+def _session(body: Mapping[str, Any]) -> str:
+    session = body.get("sessionId")
+    return session if isinstance(session, str) else ""
+
+
+def _decoded(raw: Any) -> Any:
+    if raw is None:
+        return None
+    try:
+        return msgspec.json.decode(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        try:
+            return json.loads(bytes(raw).decode("utf-8", "replace"))
+        except (ValueError, RecursionError):
+            return None

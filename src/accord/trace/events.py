@@ -1,0 +1,88 @@
+"""`TraceEvent`: one thing that a trace records, and the observers that are called with it."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypeAlias
+
+from accord.jsonrpc.messages import Answer, Call, Malformed, Tell, parse
+
+log = logging.getLogger("accord")
+
+Direction = Literal["in", "out"]
+IN: Direction = "in"
+OUT: Direction = "out"
+
+
+class TraceEvent:
+    """A frame on the wire, a note about the frame before it, a line of standard error, or an event of the process."""
+
+    __slots__ = ("_message", "direction", "frame", "hop", "link", "note", "process", "stderr", "time")
+
+    def __init__(
+        self,
+        time: float,
+        direction: Direction,
+        frame: bytes | None = None,
+        message: Any = None,
+        note: str | None = None,
+        hop: tuple[str, str] | None = None,
+        link: int | str | None = None,
+        stderr: str | None = None,
+        process: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.time = time
+        """Seconds on the clock of `time.monotonic`; in a trace that was read, since its start."""
+        self.direction: Direction = direction
+        """`in` or `out`, as this side sees it."""
+        self.frame = frame
+        """The bytes of the message; None for every other event."""
+        self.note = note
+        """What became of the frame before, or what the recording lacks; None for every other event."""
+        self.hop = hop
+        """In a trace of a chain of proxies: the component that sent the frame, and the one that gets it; else None."""
+        self.link = link
+        """In a trace of several connections: which of them, by number or name; else None."""
+        self.stderr = stderr
+        """A line that the agent wrote to standard error; None for every other event."""
+        self.process = process
+        """What became of the agent's process, such as `{"event": "exited", "code": 0}`; None for every other event."""
+        self._message: Call | Tell | Answer | Malformed | None = message
+
+    @property
+    def message(self) -> Call | Tell | Answer | Malformed | None:
+        """The frame as a message; parsed when first asked for."""
+        if self._message is None and self.frame is not None:
+            self._message = parse(self.frame)
+        return self._message
+
+    def __repr__(self) -> str:
+        content = next(it for it in (self.note, self.stderr, self.process, (self.frame or b"")[:100]) if it is not None)
+        return f"TraceEvent({self.direction} {content!r})"
+
+
+Observer: TypeAlias = Callable[[TraceEvent], None]
+
+
+class Watch:
+    """The observers of one connection, and how they are called."""
+
+    __slots__ = ("observers",)
+
+    def __init__(self) -> None:
+        self.observers: list[Observer] = []
+
+    def frame(self, direction: Direction, frame: bytes, message: Any = None) -> None:
+        self._tell(TraceEvent(time.monotonic(), direction, frame, message))
+
+    def note(self, direction: Direction, note: str) -> None:
+        self._tell(TraceEvent(time.monotonic(), direction, note=note))
+
+    def _tell(self, event: TraceEvent) -> None:
+        for observer in self.observers:
+            try:
+                observer(event)
+            except Exception:
+                log.exception("an observer of the connection failed")

@@ -1,0 +1,142 @@
+"""What a trace amounts to in numbers: each method's latencies, and where the time of each turn went. PURE."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from accord.trace.entries import Entry
+
+ASKING_THE_USER = ("session/request_permission", "elicitation/create")
+WORK_OF_THE_CLIENT = ("fs/", "terminal/", "mcp/")
+
+
+class MethodFigures(msgspec.Struct):
+    """The messages of one method."""
+
+    method: str
+    messages: int = 0
+    size: int = 0
+    """Bytes of the messages, and of the answers."""
+    errors: int = 0
+    durations: list[float] = []
+
+    def percentile(self, percent: float) -> float | None:
+        """The duration that so many percent of the answered requests stay below; None if there were no answers."""
+        if not self.durations:
+            return None
+        ordered = sorted(self.durations)
+        return ordered[min(len(ordered) - 1, int(len(ordered) * percent / 100))]
+
+
+class TurnFigures(msgspec.Struct):
+    """One prompt, until its answer."""
+
+    session: str
+    began: float
+    prompt: str
+    ended: float | None = None
+    outcome: str = ""
+    first_update: float | None = None
+    """Seconds from the prompt to the first update."""
+    longest_silence: float = 0.0
+    """The longest time without a message of the session."""
+    user: float = 0.0
+    """Seconds in which questions to the user were open."""
+    client: float = 0.0
+    """Seconds in which the client worked on other requests of the agent."""
+    updates: int = 0
+    tools: int = 0
+    last: float = 0.0
+
+
+class TraceFigures(msgspec.Struct):
+    """What a trace amounts to."""
+
+    events: int = 0
+    seconds: float = 0.0
+    incoming: int = 0
+    outgoing: int = 0
+    errors: int = 0
+    malformed: int = 0
+    stderr: int = 0
+    sessions: list[str] = []
+    unanswered: list[Entry] = []
+    methods: dict[str, MethodFigures] = {}
+    turns: list[TurnFigures] = []
+
+
+def figures(entries: Iterable[Entry]) -> TraceFigures:
+    """The figures of these entries."""
+    counting = _Counting()
+    for entry in entries:
+        counting.add(entry)
+    counting.total.unanswered = list(counting.open.values())
+    return counting.total
+
+
+class _Counting:
+    def __init__(self) -> None:
+        self.total = TraceFigures()
+        self.open: dict[int, Entry] = {}
+        self._turns: dict[str, TurnFigures] = {}
+
+    def add(self, entry: Entry) -> None:
+        total = self.total
+        total.events += 1
+        total.seconds = entry.event.time
+        total.stderr += entry.kind == "stderr"
+        total.malformed += entry.kind == "malformed"
+        if entry.event.frame is None:
+            return
+        total.incoming += entry.event.direction == "in"
+        total.outgoing += entry.event.direction == "out"
+        if entry.session and entry.session not in total.sessions:
+            total.sessions.append(entry.session)
+        self._count_method(entry)
+        self._count_turn(entry)
+
+    def _count_method(self, entry: Entry) -> None:
+        name = entry.update or entry.method
+        if not name:
+            return
+        figures = self.total.methods.setdefault(name, MethodFigures(name))
+        figures.size += len(entry.event.frame or b"")
+        if entry.kind != "answer":
+            figures.messages += 1
+        if entry.kind == "request":
+            self.open[entry.number] = entry
+        if entry.request is not None and entry.duration is not None:
+            self.open.pop(entry.request.number, None)
+            figures.durations.append(entry.duration)
+        if entry.status == "error":
+            figures.errors += 1
+            self.total.errors += 1
+
+    def _count_turn(self, entry: Entry) -> None:
+        now = entry.event.time
+        if entry.method == "session/prompt" and entry.kind == "request":
+            begun = TurnFigures(entry.session, now, entry.text, last=now)
+            self._turns[entry.session] = begun
+            self.total.turns.append(begun)
+            return
+        turn = self._turns.get(entry.session)
+        if turn is None:
+            return
+        turn.longest_silence = max(turn.longest_silence, now - turn.last)
+        turn.last = now
+        if entry.update:
+            turn.updates += 1
+            turn.tools += entry.update == "tool_call"
+            if turn.first_update is None:
+                turn.first_update = now - turn.began
+        if entry.kind != "answer" or entry.duration is None:
+            return
+        if entry.method == "session/prompt":
+            turn.ended, turn.outcome = now, entry.text
+            del self._turns[entry.session]
+        elif entry.method in ASKING_THE_USER:
+            turn.user += entry.duration
+        elif entry.method.startswith(WORK_OF_THE_CLIENT):
+            turn.client += entry.duration

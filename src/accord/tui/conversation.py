@@ -1,0 +1,329 @@
+"""`Conversation`: one session of the chat: its turns, the prompts that wait, its questions and its notes.
+
+It holds no widget. Widgets read it, and are called after each change. Turns run one at a time in a task of the
+conversation; a prompt that is sent meanwhile waits in the queue, where the user may still change it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from accord.client.pending_turn import Outcome
+from accord.client.remote_session import RemoteSession
+from accord.client.reply import Reply
+from accord.errors import AUTH_REQUIRED, AccordError, PeerError
+from accord.extensions import DisplayTerminals, can_steer, steer
+from accord.schema import v1
+from accord.services.terminals.terminal import Terminal
+from accord.state import SessionState
+from accord.tui.block import Block, NoteBlock, ShownTerminal
+from accord.tui.connection import AgentConnection
+from accord.tui.errors import explained
+from accord.tui.questions import Question
+from accord.tui.terminals import of_display, of_lent, of_version_2
+
+STOP_WITHIN = 10.0
+"""Seconds that the agent has to end a turn that the user stops twice; then it is restarted."""
+KEPT_TERMINALS = 64
+
+Status = Literal["starting", "login", "failed", "idle", "busy", "asks", "closed"]
+
+
+class Note(NamedTuple):
+    """Something of ours that stands in the conversation."""
+
+    place: int
+    """Before which entry of the timeline it stands."""
+    block: Block
+
+
+class Conversation:
+    """One session of the chat."""
+
+    def __init__(self, connection: AgentConnection, folder: Path) -> None:
+        self.connection = connection
+        self.folder = folder
+        self.session: RemoteSession | None = None
+        self.state = SessionState()
+        self.notes: list[Note] = []
+        """What the chat itself says, and the questions, in order."""
+        self.questions: list[Question] = []
+        """The open questions, the oldest first."""
+        self.queue: list[str] = []
+        """Prompts that wait for the end of the turn."""
+        self.error: AccordError | None = None
+        """Why the session could not be opened."""
+        self.draft = ""
+        """What stands in the editor while another conversation is in front."""
+        self.busy_since: float | None = None
+        self.last: Outcome | None = None
+        """How the latest turn ended."""
+        self._observers: list[Callable[[], object]] = []
+        self._turns: asyncio.Task[None] | None = None
+        self._reply: Reply | None = None
+        self._terminals: dict[str, Terminal] = {}
+        self._changed_terminals: set[str] = set()
+        self._display = DisplayTerminals()
+        self._notices = 0
+        connection.conversations.append(self)
+
+    # Changes
+
+    def on_change(self, observer: Callable[[], object]) -> Callable[[], None]:
+        """Call this after every change; call the result to stop it. It must be quick."""
+        self._observers.append(observer)
+
+        def end() -> None:
+            if observer in self._observers:
+                self._observers.remove(observer)
+
+        return end
+
+    def tell(self) -> None:
+        """Tell the observers that something has changed."""
+        for observer in list(self._observers):
+            observer()
+
+    def _updated(self, update: object) -> None:
+        for terminal_id in self._display.add(update):
+            self._changed_terminals.add(terminal_id)
+        if self.state.terminals and isinstance(changed := getattr(update, "terminal_id", None), str):
+            self._changed_terminals.add(changed)
+        if len(self.state.notices) > self._notices:
+            self._show_notices()
+        self.tell()
+
+    def _show_notices(self) -> None:
+        for notice in self.state.notices[self._notices :]:
+            style = {"error": "bad", "warning": "warning"}.get(notice.severity, "accent")
+            self.note(notice.title, notice.description or "", style)
+        self._notices = len(self.state.notices)
+
+    def note(self, title: str, text: str = "", style: str = "dim", symbol: str = "•") -> None:
+        """Say something in the conversation."""
+        self._add(NoteBlock(title, text, style, symbol))
+
+    def _add(self, block: Block) -> None:
+        self.notes.append(Note(len(self.state), block))
+        self.tell()
+
+    # How it stands
+
+    @property
+    def title(self) -> str:
+        """The session's title, or what stands for it."""
+        return self.state.title or self.folder.name or str(self.folder)
+
+    @property
+    def status(self) -> Status:
+        """What the conversation does."""
+        if self.error is not None:
+            is_login = isinstance(self.error, PeerError) and self.error.code == AUTH_REQUIRED
+            return "login" if is_login else "failed"
+        if self.session is None:
+            return "starting"
+        if self.questions:
+            return "asks"
+        if not self.session.is_open:
+            return "closed"
+        return "busy" if self.is_busy else "idle"
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the agent works on a prompt, or by itself."""
+        at_work = self.session is not None and self.state.activity not in (None, "idle")
+        return self._reply is not None or at_work
+
+    # Opening
+
+    async def open(self, session_id: str | None = None, *, shows_past: bool = True, **setup: Any) -> None:
+        """Open a new session, or one that the agent knows: by loading it where its past is wanted."""
+        self.error = None
+        self.tell()
+        try:
+            remote = await self.connection.ready()
+            if session_id is None:
+                session = await remote.new_session(self.folder, **setup)
+            else:
+                offers = remote.capabilities.sessions
+                loads = offers.load and (shows_past or not offers.resume)
+                reopen = remote.load if loads else remote.resume
+                session = await reopen(session_id, self.folder, **setup)
+        except AccordError as error:
+            self.error = error
+            self.tell()
+            return
+        self.adopt(session)
+
+    def adopt(self, session: RemoteSession) -> None:
+        """Show this session from now on."""
+        self.error = None
+        self.session, self.state, self.folder = session, session.state, session.cwd
+        self._notices = 0
+        session.state.on_change(self._updated)
+        self._show_notices()
+        self.tell()
+        self._next()
+
+    # Turns
+
+    def submit(self, text: str) -> bool:
+        """Send a prompt, or queue it while the agent works; returns whether it was sent at once."""
+        self.queue.append(text)
+        waits = self.is_busy or self.session is None
+        self.tell()
+        self._next()
+        return not waits
+
+    def unqueue(self) -> str | None:
+        """Take the newest prompt out of the queue, to change it."""
+        text = self.queue.pop() if self.queue else None
+        self.tell()
+        return text
+
+    def _next(self) -> None:
+        if self.session is not None and self.queue and self._turns is None:
+            self._turns = asyncio.create_task(self._run_turns(self.session), name=f"turns of {self.session.id}")
+
+    async def _run_turns(self, session: RemoteSession) -> None:
+        try:
+            while self.queue:
+                await self._turn(session, self.queue.pop(0))
+        finally:
+            self._turns = None
+            self.tell()
+
+    async def _turn(self, session: RemoteSession, text: str) -> None:
+        self.busy_since = asyncio.get_running_loop().time()
+        try:
+            reply = self._reply = session.prompt(text, mentions=True)
+            self.tell()
+            outcome = self.last = await reply
+            if (said := _ENDINGS.get(outcome.stop_reason)) is not None:
+                self.note(said, "", "warning")
+            elif outcome.stop_reason not in ("end_turn", "unknown"):
+                self.note(f"The turn ended: {outcome.stop_reason}", "", "warning")
+        except AccordError as error:
+            self._failed(error, text)
+        except ValueError as error:
+            self.note("The prompt could not be sent.", str(error), "bad", "✗")
+        finally:
+            self._reply = None
+            self.busy_since = None
+            self.tell()
+
+    def _failed(self, error: AccordError, text: str) -> None:
+        if isinstance(error, PeerError) and error.code == AUTH_REQUIRED:
+            self.queue.insert(0, text)  # it is sent again after the login
+            self.error = error
+        else:
+            waiting, self.queue[:] = list(self.queue), []
+            title, about = explained(error, self.connection)
+            self.note(title, about, "bad", "✗")
+            if waiting:
+                self.draft = "\n\n".join([*waiting, *([self.draft] if self.draft else [])])
+
+    async def stop(self) -> None:
+        """Ask the agent to stop; the second time it is restarted if it does not."""
+        if self._reply is not None and self._reply.cancelled:
+            reply = self._reply
+            self.note("The agent has ten seconds to stop; then it is restarted.", "", "warning")
+            with suppress(AccordError):
+                await reply.cancel(within=STOP_WITHIN)
+            return
+        if self._reply is not None:
+            self._reply.request_cancel()
+        elif self.session is not None:
+            with suppress(AccordError):
+                await self.session.cancel()
+        self.tell()
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether the agent was asked to stop."""
+        return self._reply is not None and self._reply.cancelled
+
+    async def steer(self, text: str) -> bool:
+        """Send a message into the running turn; returns False if the agent cannot take it, so that it is queued."""
+        remote = self.connection.remote
+        if remote is None or self.session is None or not self.is_busy or not can_steer(remote):
+            self.submit(text)
+            return False
+        try:
+            outcome = await steer(remote, self.session.id, text)
+        except AccordError:
+            outcome = "failed"
+        if outcome in ("failed", "promptRequired"):
+            self.submit(text)
+            return False
+        self.note("Sent into the running turn", text, "accent", "↪")
+        return True
+
+    # Questions
+
+    async def ask(self, question: Question) -> Any:
+        """Ask the user; returns the answer. The question goes away if this is cancelled."""
+        self.questions.append(question)
+        self._add(question.block)
+        try:
+            return await question.wait()
+        finally:
+            self.questions.remove(question)
+            self.tell()
+
+    # Terminals
+
+    def add_terminal(self, terminal: Terminal) -> None:
+        """Show the output of a command that runs here for the agent."""
+        self._terminals[terminal.id] = terminal
+        for old in list(self._terminals)[:-KEPT_TERMINALS]:
+            del self._terminals[old]
+
+    def terminal_changed(self, terminal_id: str) -> None:
+        """Note that a terminal has more output, or has ended."""
+        self._changed_terminals.add(terminal_id)
+        self.tell()
+
+    def take_changed_terminals(self) -> Sequence[str]:
+        """The terminals that have changed since the last call."""
+        changed, self._changed_terminals = list(self._changed_terminals), set()
+        return changed
+
+    def terminal(self, terminal_id: str) -> ShownTerminal | None:
+        """A terminal as it stands, whoever runs it."""
+        if (lent := self._terminals.get(terminal_id)) is not None:
+            return of_lent(lent)
+        if (display := self._display.get(terminal_id)) is not None:
+            return of_display(display)
+        told = self.state.terminals.get(v1.TerminalId(terminal_id))
+        return None if told is None else of_version_2(told)
+
+    @property
+    def running_terminals(self) -> list[Terminal]:
+        """The commands that run here for the agent now."""
+        return [it for it in self._terminals.values() if it.exit_status is None]
+
+    # The end
+
+    async def close(self) -> None:
+        """Close the session; the agent goes on."""
+        if self._turns is not None:
+            self._turns.cancel()
+        for question in list(self.questions):
+            question.answer(None, "withdrawn")
+        if self.session is not None and self.session.is_open:
+            with suppress(AccordError):
+                await self.session.close()
+        self.connection.conversations.remove(self)
+
+
+_ENDINGS = {
+    "cancelled": "Stopped.",
+    "max_tokens": "The answer reached the most tokens that the agent allows.",
+    "max_turn_requests": "The turn reached the most requests that the agent allows.",
+    "refusal": "The agent refused; it goes on without this prompt and what followed.",
+}

@@ -1,0 +1,219 @@
+"""A change of a file as paragraphs: numbered lines, the changed words marked, unified or side by side. PURE.
+
+An agent chooses both texts, and comparing them takes quadratic time. So lines that both share at the start and the end
+are cut off first, a long middle is shown as its old lines and its new ones, and words are compared only within short
+lines that stand for each other.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from rich.cells import cell_len
+
+from accord.printable import printable
+from accord.tui.rows import TAB, Paragraph, Row, Span, shortened
+
+COMPARED = 1_000
+"""Lines of each side that are compared one by one."""
+AROUND = 3
+"""Unchanged lines that are shown before and after a change."""
+LONGEST = 400
+"""Characters of lines whose words are compared."""
+ALIKE = 0.3
+"""How much of two lines must be the same for their words to be marked."""
+
+_WORD = re.compile(r"\w+|\s+|.")
+
+
+class DiffLine(NamedTuple):
+    """One line of a diff: its sign, its numbers in both texts, and its spans."""
+
+    sign: str
+    """`+`, `-`, a blank for an unchanged line, `~` for lines that are left out."""
+    old: int | None
+    new: int | None
+    spans: Sequence[Span]
+
+
+def diff_lines(old: str | None, new: str) -> list[DiffLine]:
+    """The changed lines, with a few unchanged ones around them."""
+    before, after = _lines(old or ""), _lines(new)
+    start = _shared(before, after)
+    end = _shared(before[start:][::-1], after[start:][::-1])
+    lead = max(0, start - AROUND)
+    lines = [_same(before[place], place, place) for place in range(lead, start)]
+    if lead:
+        lines.insert(0, _left_out(lead))
+    lines += _middle(before[start : len(before) - end], after[start : len(after) - end], start)
+    shift = len(after) - len(before)
+    for place in range(len(before) - end, min(len(before), len(before) - end + AROUND)):
+        lines.append(_same(before[place], place, place + shift))
+    if end > AROUND:
+        lines.append(_left_out(end - AROUND))
+    return lines
+
+
+def counts(lines: Sequence[DiffLine]) -> tuple[int, int]:
+    """How many lines were added and removed."""
+    return sum(line.sign == "+" for line in lines), sum(line.sign == "-" for line in lines)
+
+
+def unified(lines: Sequence[DiffLine]) -> list[Paragraph]:
+    """A diff in one column."""
+    size = len(str(max((line.new or line.old or 0 for line in lines), default=0)))
+    return [_unified(line, size) for line in lines]
+
+
+def side_by_side(lines: Sequence[DiffLine], width: int) -> list[Paragraph]:
+    """A diff in two columns."""
+    size = len(str(max((line.new or line.old or 0 for line in lines), default=0)))
+    half = (width - 1) // 2
+    return [
+        Paragraph(
+            [*_half(left, size, half, is_old=True), ("│", "dim"), *_half(right, size, half, is_old=False)], wrap="cut"
+        )
+        for left, right in _pairs(lines)
+    ]
+
+
+def _lines(text: str) -> list[str]:
+    lines = text.replace("\r\n", "\n").split("\n")
+    return lines[:-1] if lines[-1] == "" else lines
+
+
+def _shared(one: Sequence[str], two: Sequence[str]) -> int:
+    for place, (left, right) in enumerate(zip(one, two, strict=False)):
+        if left != right:
+            return place
+    return min(len(one), len(two))
+
+
+def _middle(old: Sequence[str], new: Sequence[str], start: int) -> Iterator[DiffLine]:
+    """What lies between the lines that both sides share."""
+    if max(len(old), len(new)) > COMPARED:
+        changes: Sequence[tuple[str, int, int, int, int]] = [("replace", 0, len(old), 0, len(new))]
+    else:
+        changes = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    shift = 0
+    for kind, old_from, old_to, new_from, new_to in changes:
+        if kind == "equal":
+            for offset in _kept(old_to - old_from):
+                if isinstance(offset, DiffLine):
+                    yield offset
+                else:
+                    yield _same(old[old_from + offset], start + old_from + offset, start + new_from + offset)
+            continue
+        removed, added = list(old[old_from:old_to]), list(new[new_from:new_to])
+        marked = _marked(removed, added)
+        for offset in range(len(removed)):
+            yield DiffLine("-", start + old_from + offset + 1, None, marked[0][offset])
+        for offset in range(len(added)):
+            yield DiffLine("+", None, start + new_from + offset + 1, marked[1][offset])
+        shift += len(added) - len(removed)
+
+
+def _kept(count: int) -> Iterator[int | DiffLine]:
+    """Which of so many unchanged lines between two changes are shown."""
+    if count <= 2 * AROUND + 1:
+        yield from range(count)
+        return
+    yield from range(AROUND)
+    yield _left_out(count - 2 * AROUND)
+    yield from range(count - AROUND, count)
+
+
+def _same(text: str, old: int, new: int) -> DiffLine:
+    return DiffLine(" ", old + 1, new + 1, [(_shown(text), "")])
+
+
+def _left_out(count: int) -> DiffLine:
+    return DiffLine("~", None, None, [(f"⋯ {count:,} unchanged line{'' if count == 1 else 's'}", "dim")])
+
+
+def _shown(text: str) -> str:
+    return shortened(printable(text).expandtabs(TAB))
+
+
+def _marked(removed: Sequence[str], added: Sequence[str]) -> tuple[list[list[Span]], list[list[Span]]]:
+    """The spans of removed and added lines; of lines that stand for each other, the changed words are marked."""
+    old = [[(_shown(line), "removed")] for line in removed]
+    new = [[(_shown(line), "added")] for line in added]
+    for place, (before, after) in enumerate(zip(removed, added, strict=False)):
+        if len(before) > LONGEST or len(after) > LONGEST:
+            continue
+        ours, theirs = _WORD.findall(before), _WORD.findall(after)
+        matcher = difflib.SequenceMatcher(None, ours, theirs, autojunk=False)
+        if matcher.real_quick_ratio() < ALIKE or matcher.ratio() < ALIKE:
+            continue
+        codes = matcher.get_opcodes()
+        old[place] = [
+            (_shown("".join(ours[a:b])), "removed" if kind == "equal" else "removed word")
+            for kind, a, b, _, _ in codes
+            if b > a
+        ]
+        new[place] = [
+            (_shown("".join(theirs[c:d])), "added" if kind == "equal" else "added word")
+            for kind, _, _, c, d in codes
+            if d > c
+        ]
+    return old, new
+
+
+_FILLS = {"+": "added", "-": "removed"}
+
+
+def _unified(line: DiffLine, size: int) -> Paragraph:
+    number = "" if line.sign == "~" else str(line.old if line.new is None else line.new)
+    fill = _FILLS.get(line.sign, "")
+    sign = " " if line.sign == "~" else line.sign
+    first: Row = ((f"{number:>{size}} ", "dim"), (f"{sign} ", fill))
+    rest: Row = ((" " * (size + 1), "dim"), ("  ", fill))
+    return Paragraph(line.spans, first, rest, "fold", fill)
+
+
+def _pairs(lines: Sequence[DiffLine]) -> Iterator[tuple[DiffLine | None, DiffLine | None]]:
+    """The lines that stand beside each other."""
+    removed: list[DiffLine] = []
+    added: list[DiffLine] = []
+
+    def flush() -> Iterator[tuple[DiffLine | None, DiffLine | None]]:
+        for place in range(max(len(removed), len(added))):
+            yield removed[place] if place < len(removed) else None, added[place] if place < len(added) else None
+        removed.clear()
+        added.clear()
+
+    for line in lines:
+        if line.sign == "-":
+            if added:
+                yield from flush()
+            removed.append(line)
+        elif line.sign == "+":
+            added.append(line)
+        else:
+            yield from flush()
+            yield line, line
+    yield from flush()
+
+
+def _half(line: DiffLine | None, size: int, width: int, *, is_old: bool) -> list[Span]:
+    """One side of a row, exactly so wide."""
+    if line is None:
+        return [(" " * width, "dim")]
+    fill = _FILLS.get(line.sign, "")
+    number = line.old if is_old else line.new
+    sign = line.sign if line.sign in _FILLS else " "
+    spans: list[Span] = [(f"{'' if number is None else number:>{size}} ", "dim"), (f"{sign} ", fill)]
+    left = width - size - 3
+    for text, style in line.spans:
+        part = text
+        while cell_len(part) > left:
+            part = part[: max(0, min(len(part) - 1, left))]
+        spans.append((part, style))
+        left -= cell_len(part)
+        if left <= 0 or part != text:
+            break
+    return [*spans, (" " * max(0, left), fill)]

@@ -1,0 +1,129 @@
+"""The keys: one table that the bindings, the footer, the help and the documentation are made of.
+
+`ctrl+j` breaks a line in every terminal; `shift+enter` only in those that report it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Literal, NamedTuple
+
+from textual.binding import Binding
+
+Group = Literal["Writing", "The agent", "Reading", "Sessions", "The chat", "A question", "A chosen block"]
+
+
+class Key(NamedTuple):
+    """One key, what it does, and where that is said."""
+
+    key: str
+    """The keys, separated by commas, as Textual names them."""
+    action: str
+    """The action of the app; empty for a key that a widget handles by itself."""
+    does: str
+    """What it does, in a few words."""
+    group: Group
+    footer: str = ""
+    """The word of the footer, for the most used keys."""
+
+
+KEYS: tuple[Key, ...] = (
+    Key("enter", "", "send; queue while the agent works", "Writing", "send"),
+    Key("ctrl+j,shift+enter,alt+enter", "", "begin a new line", "Writing"),
+    Key("up,down", "", "earlier and later prompts, from the first and last line", "Writing"),
+    Key("tab", "", "complete a command, or a file after @", "Writing"),
+    Key("ctrl+r", "history", "search in earlier prompts", "Writing"),
+    Key("ctrl+e", "external_editor", "write in $EDITOR", "Writing"),
+    Key("ctrl+u", "unqueue", "take the newest queued prompt back", "Writing"),
+    Key("ctrl+c", "clear_or_quit", "clear the line; twice: quit", "Writing"),
+    Key("escape", "stop", "stop the agent; again: force it", "The agent", "stop"),
+    Key("ctrl+b", "steer", "send into the running turn", "The agent"),
+    Key("shift+tab", "next_mode", "next mode", "The agent", "mode"),
+    Key("ctrl+g", "config", "model and other options", "The agent", "model"),
+    Key("pageup,pagedown", "", "scroll the conversation", "Reading"),
+    Key("ctrl+end", "end", "go to the end", "Reading"),
+    Key("alt+up", "previous_block", "choose the block above", "Reading"),
+    Key("alt+down", "next_block", "choose the block below", "Reading"),
+    Key("ctrl+o", "tools", "show or fold the output of all tools", "Reading", "tools"),
+    Key("ctrl+t", "thoughts", "show or fold thoughts", "Reading"),
+    Key("ctrl+l", "plan", "show or fold the plan", "Reading"),
+    Key("ctrl+f", "find", "find in the conversation", "Reading"),
+    Key("ctrl+y", "copy_answer", "copy the last answer", "Reading"),
+    Key("ctrl+d", "review", "review all changes of files", "Reading"),
+    Key("enter,space", "", "open or fold", "A chosen block"),
+    Key("y", "", "copy", "A chosen block"),
+    Key("y", "", "allow once", "A question"),
+    Key("a", "", "allow always", "A question"),
+    Key("n", "", "reject once", "A question"),
+    Key("N", "", "reject always", "A question"),
+    Key("1-9", "", "an option by its number", "A question"),
+    Key("r", "", "reject, and say what to do instead", "A question"),
+    Key("d", "", "show all of it", "A question"),
+    Key("ctrl+s", "sessions", "sessions of the agent", "Sessions", "sessions"),
+    Key("ctrl+n", "new_session", "new session", "Sessions"),
+    Key("ctrl+a", "agents", "start another agent", "Sessions"),
+    Key("ctrl+w", "close_session", "close the session", "Sessions"),
+    Key("alt+right", "next_session", "next session", "Sessions"),
+    Key("alt+left", "previous_session", "previous session", "Sessions"),
+    *(Key(f"alt+{number}", f"go_to({number})", f"session {number}", "Sessions") for number in range(1, 10)),
+    Key("ctrl+x", "wire", "messages on the wire", "The chat"),
+    Key("f1", "help", "keys and commands", "The chat", "help"),
+    Key("ctrl+q", "leave", "quit", "The chat"),
+)
+
+
+def bindings(remapped: Mapping[str, str] | None = None) -> list[Binding]:
+    """The bindings of the app; `remapped` gives an action other keys."""
+    other = remapped or {}
+    return [
+        Binding(
+            other.get(key.action, key.key),
+            key.action if "(" in key.action else f"do('{key.action}')",
+            key.does,
+            show=False,
+            priority=key.key != "escape",
+        )
+        for key in KEYS
+        if key.action
+    ]
+
+
+def shown(key: str) -> str:
+    """A key as people write it.
+
+    >>> shown("ctrl+j,shift+enter")
+    'ctrl+j'
+    """
+    return {"escape": "esc", "pageup,pagedown": "page up, page down", "up,down": "up, down"}.get(
+        key, key if key == "enter,space" else key.partition(",")[0]
+    )
+
+
+def footer(width: int) -> list[tuple[str, str]]:
+    """The keys and words of the footer that fit into so many columns; the help always does."""
+    wanted = [(shown(key.key), key.footer) for key in KEYS if key.footer]
+    *others, last = wanted
+    left = width - len(last[0]) - len(last[1]) - 3
+    fitting: list[tuple[str, str]] = []
+    for name, word in others:
+        left -= len(name) + len(word) + 4
+        if left < 0:
+            break
+        fitting.append((name, word))
+    return [*fitting, last]
+
+
+def table(keys: Iterable[Key] = KEYS) -> str:
+    """The keys as a table of Markdown."""
+    lines: list[str] = ["| key | what it does |", "|---|---|"]
+    group = ""
+    for key in keys:
+        if key.action.startswith("go_to(") and key.action != "go_to(1)":
+            continue
+        if key.group != group:
+            group = key.group
+            lines.append(f"| **{group}** | |")
+        name = "alt+1 to alt+9" if key.action == "go_to(1)" else shown(key.key)
+        does = "go to a session" if key.action == "go_to(1)" else key.does
+        lines.append(f"| `{name}` | {does} |")
+    return "\n".join(lines)

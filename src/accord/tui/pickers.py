@@ -1,0 +1,246 @@
+"""`Picker`: a list to choose from, with a filter; and the form in which agents ask for values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, NamedTuple, cast
+
+from rich.text import Text
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Vertical, VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Button, Checkbox, Input, Label, OptionList, SelectionList, Static
+from textual.widgets.option_list import Option
+
+from accord.printable import label, printable
+from accord.schema import v1
+from accord.services.elicitation.elicitation import FormQuestion
+from accord.services.elicitation.form import FormField
+
+COLUMNS = 90
+
+
+class Entry(NamedTuple):
+    """One entry of a list."""
+
+    label: str
+    value: Any
+    about: str = ""
+    is_current: bool = False
+    group: str = ""
+
+
+class Picker(ModalScreen[Any]):
+    """Lets the user choose one entry; the result is its value, or None."""
+
+    DEFAULT_CSS = """
+    Picker { align: center middle; }
+    Picker > Vertical { width: 90%; max-width: 100; height: auto; max-height: 80%; border: round $accent;
+                        background: $surface; padding: 0 1; }
+    Picker Input { border: none; height: 1; background: $surface; padding: 0; }
+    Picker OptionList { border: none; height: auto; max-height: 20; background: $surface; padding: 0;
+                        scrollbar-size-vertical: 1; }
+    Picker .hint { color: $text-muted; }
+    """
+
+    def __init__(self, title: str, entries: Sequence[Entry], hint: str = "", keys: Sequence[str] = ()) -> None:
+        super().__init__()
+        self._title = title
+        self.entries = list(entries)
+        """All entries."""
+        self._hint = hint
+        self._keys = keys
+        self._shown: list[Entry] = []
+
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            yield Label(Text(label(self._title, COLUMNS), "bold"))
+            yield Input(placeholder="type to filter")
+            yield OptionList()
+            if self._hint:
+                yield Static(Text(self._hint), classes="hint")
+
+    def on_mount(self) -> None:
+        self._filter("")
+        self.query_one(Input).focus()
+
+    def set_entries(self, entries: Sequence[Entry]) -> None:
+        """Show other entries, as more of them have come."""
+        self.entries = list(entries)
+        self._filter(self.query_one(Input).value)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        self._filter(event.value)
+
+    def _filter(self, text: str) -> None:
+        words = text.casefold().split()
+        self._shown = [
+            it for it in self.entries if all(word in f"{it.label} {it.about} {it.group}".casefold() for word in words)
+        ]
+        options = self.query_one(OptionList)
+        options.clear_options()
+        group = ""
+        for number, entry in enumerate(self._shown):
+            if entry.group != group:
+                group = entry.group
+                options.add_option(Option(Text(label(group, COLUMNS), "bold"), id=f"group-{number}", disabled=True))
+            options.add_option(Option(self._line(entry), id=str(number)))
+        current = next((number for number, it in enumerate(self._shown) if it.is_current and not text), 0)
+        if self._shown:
+            options.highlighted = options.get_option_index(str(current))
+
+    def _line(self, entry: Entry) -> Text:
+        text = Text("● " if entry.is_current else "  ")
+        text.append(label(entry.label, 60))
+        if entry.about:
+            text.append(f"  {label(entry.about, 120)}", "dim")
+        return text
+
+    def on_key(self, event: events.Key) -> None:
+        options = self.query_one(OptionList)
+        if event.key in ("up", "down", "pageup", "pagedown"):
+            moves: dict[str, Callable[[], object]] = {
+                "up": options.action_cursor_up,
+                "down": options.action_cursor_down,
+                "pageup": options.action_page_up,
+                "pagedown": options.action_page_down,
+            }
+            moves[event.key]()
+        elif event.key == "enter":
+            self._choose(None)
+        elif event.key == "escape":
+            self.dismiss(None)
+        elif event.key in self._keys and self._highlighted() is not None:
+            self._choose(event.key)
+        else:
+            return
+        event.stop()
+        event.prevent_default()
+
+    def on_input_submitted(self, _: Input.Submitted) -> None:
+        self._choose(None)
+
+    def on_option_list_option_selected(self, _: OptionList.OptionSelected) -> None:
+        self._choose(None)
+
+    def _highlighted(self) -> Entry | None:
+        options = self.query_one(OptionList)
+        if options.highlighted is None:
+            return None
+        its_id = options.get_option_at_index(options.highlighted).id or ""
+        return self._shown[int(its_id)] if its_id.isdecimal() else None
+
+    def _choose(self, key: str | None) -> None:
+        entry = self._highlighted()
+        if entry is not None and self.is_current:
+            self.dismiss((key, entry.value) if self._keys else entry.value)
+
+
+class FormScreen(ModalScreen[Any]):
+    """Lets the user fill in a form: the result is its values, False if the user declines, None if they leave it."""
+
+    DEFAULT_CSS = """
+    FormScreen { align: center middle; }
+    FormScreen > VerticalScroll { width: 90%; max-width: 100; height: auto; max-height: 90%; border: round $accent;
+                                  background: $surface; padding: 0 1; }
+    FormScreen .about { color: $text-muted; }
+    FormScreen .problem { color: $text-error; }
+    FormScreen Input { border: none; height: 1; background: $panel; padding: 0 1; }
+    FormScreen SelectionList { height: auto; max-height: 8; border: none; padding: 0; }
+    FormScreen Button { margin: 1 1 0 0; min-width: 12; }
+    FormScreen Checkbox { border: none; padding: 0; }
+    """
+    BINDINGS: ClassVar[list[Any]] = [("escape", "leave", "Leave the form"), ("ctrl+s", "send", "Send")]
+
+    def __init__(self, question: FormQuestion) -> None:
+        super().__init__()
+        self._question = question
+        self._fields = question.fields
+
+    def compose(self) -> ComposeResult:
+        question = self._question
+        with VerticalScroll():
+            yield Static(Text(printable(question.message[:2_000]), "bold"))
+            for number, field in enumerate(self._fields):
+                star = " *" if field.required else ""
+                yield Label(Text(f"{label(field.title, 80)}{star}"))
+                if field.schema.description:
+                    yield Static(Text(label(field.schema.description, 300)), classes="about")
+                yield self._widget(number, field, question.content.get(field.name))
+                problem = question.problems.get(field.name, "")
+                yield Static(Text(label(problem, 200)), classes="problem", id=f"problem-{number}")
+            yield Button("Send", id="send", variant="primary")
+            yield Button("Decline", id="decline")
+            yield Static(Text("tab: next field   ctrl+s: send   esc: leave"), classes="about")
+
+    def _widget(self, number: int, field: FormField, value: Any) -> Any:
+        name = f"field-{number}"
+        if isinstance(field.schema, v1.BooleanPropertySchema):
+            return Checkbox("yes" if value else "no", bool(value), id=name)
+        if field.choices:
+            chosen: list[Any] = cast("list[Any]", value) if isinstance(value, list) else [value]
+            options = [(Text(label(it.title, 80)), it.const, it.const in chosen) for it in field.choices]
+            return SelectionList[str](*options, id=name)
+        return Input("" if value is None else str(value), id=name)
+
+    def on_mount(self) -> None:
+        if self._fields:
+            self.query_one("#field-0").focus()
+
+    def on_checkbox_changed(self, event: Checkbox.Changed) -> None:
+        """Say in words what the colour says."""
+        event.checkbox.label = "yes" if event.value else "no"
+
+    def on_selection_list_selection_toggled(self, event: SelectionList.SelectionToggled[str]) -> None:
+        """Keep one choice where only one is asked for."""
+        chosen = event.selection_list
+        field = self._fields[int((chosen.id or "field-0").rpartition("-")[2])]
+        if not isinstance(field.schema, v1.MultiSelectPropertySchema) and len(chosen.selected) > 1:
+            for value in list(chosen.selected):
+                if value != event.selection.value:
+                    chosen.deselect(value)
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        if event.button.id == "decline":
+            self.dismiss(False)
+        else:
+            self.action_send()
+
+    def on_input_submitted(self, _: Input.Submitted) -> None:
+        self.action_send()
+
+    def action_leave(self) -> None:
+        """Leave the form without an answer."""
+        self.dismiss(None)
+
+    def action_send(self) -> None:
+        """Send the values, if all of them fit."""
+        content: dict[str, Any] = {}
+        is_right = True
+        for number, field in enumerate(self._fields):
+            value, problem = self._value(number, field)
+            self.query_one(f"#problem-{number}", Static).update(Text(problem or ""))
+            is_right = is_right and problem is None
+            if value is not None:
+                content[field.name] = value
+        if is_right:
+            self.dismiss(content)
+
+    def _value(self, number: int, field: FormField) -> tuple[Any, str | None]:
+        widget = self.query_one(f"#field-{number}")
+        if isinstance(widget, Checkbox):
+            return widget.value, None
+        if isinstance(widget, SelectionList):
+            chosen: list[str] = list(widget.selected)  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
+            value: Any = chosen if isinstance(field.schema, v1.MultiSelectPropertySchema) else next(iter(chosen), None)
+            if value in (None, []) and not field.required:
+                return None, None
+            return value, "choose one" if value is None else field.problem(value)
+        assert isinstance(widget, Input)
+        if not widget.value and not field.required:
+            return None, None
+        try:
+            return field.parse(widget.value), None
+        except ValueError as error:
+            return None, str(error)

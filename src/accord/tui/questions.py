@@ -1,0 +1,177 @@
+"""The questions of agents, from their arrival until the user has answered them.
+
+Each stands in the conversation in its place, and above the editor while it is open. It stays until it is answered or
+its turn is cancelled, whatever the tool call that it is about does meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from accord.printable import label
+from accord.schema import v1
+from accord.services.elicitation.elicitation import FormQuestion, LinkQuestion
+from accord.services.permissions.question import PermissionQuestion
+from accord.tui.block import Block, Look
+from accord.tui.diffs import counts, diff_lines
+from accord.tui.rows import Paragraph, Row, clean, plain
+from accord.tui.tool_block import drawn_diff, shortened_path
+
+KINDS = {"allow_once": "y", "allow_always": "a", "reject_once": "n", "reject_always": "N"}
+"""The key of each kind of option."""
+DIFF_ROWS = 40
+"""Rows of each diff that stand in the conversation."""
+
+
+class Question:
+    """A question of an agent."""
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+        """The question in one line."""
+        self.said: str | None = None
+        """How it was answered, in words; None while it is open."""
+        self._answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self.block: Block = QuestionBlock(self)
+        """How it is shown in the conversation."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it waits for an answer."""
+        return not self._answer.done()
+
+    def answer(self, value: Any, said: str) -> None:
+        """Answer it; does nothing if it was answered."""
+        if self.is_open:
+            self.said = said
+            self._answer.set_result(value)
+            self.block.changed()
+
+    async def wait(self) -> Any:
+        """Wait for the answer. Cancelling this withdraws the question."""
+        try:
+            return await self._answer
+        finally:
+            if self.said is None:
+                self.said = "withdrawn"
+            self.block.changed()
+
+    def paragraphs(self, look: Look, most: int | None = DIFF_ROWS) -> list[Paragraph]:
+        """What it is about, below its title; at most so many rows of a diff."""
+        return []
+
+
+class PermissionAsked(Question):
+    """Asks for permission: one of several options."""
+
+    def __init__(self, question: PermissionQuestion) -> None:
+        super().__init__(label(question.title, 300) or "May the agent do this?")
+        self.question = question
+        self.options = _keyed(question.options)
+        """The options, each with the key that chooses it."""
+
+    @property
+    def _is_shown_above(self) -> bool:
+        """Whether the tool call stands in the conversation, with its changes."""
+        return self.question.session.tool_call(self.question.tool_call.id) is not None
+
+    def choose(self, option: v1.PermissionOption) -> None:
+        """Answer with this option."""
+        self.answer(option, label(option.name, 100))
+
+    def reject(self) -> None:
+        """Answer with the option that rejects."""
+        option = self.question.reject
+        self.answer(option, "rejected" if option is None else label(option.name, 100))
+
+    def paragraphs(self, look: Look, most: int | None = DIFF_ROWS) -> list[Paragraph]:
+        question = self.question
+        shown: list[Paragraph] = []
+        if question.description:
+            shown += plain(question.description[:5_000])
+        command = question.command
+        if command is not None:
+            line = command if isinstance(command, str) else " ".join(command)
+            lines = plain(line[:20_000], "accent", wrap="fold")
+            shown += [it.under((("$ " if number == 0 else "  ", "dim"),)) for number, it in enumerate(lines)]
+        for diff in question.tool_call.diffs if most is None or not self._is_shown_above else ():
+            changed = diff_lines(diff.old_text, diff.new_text)
+            added, removed = counts(changed)
+            name = label(shortened_path(diff.path, look.folder), 200)
+            numbers = [(f"  +{added:,}", "good")] * bool(added) + [(f"  -{removed:,}", "bad")] * bool(removed)
+            shown.append(Paragraph([(name, "bold"), *numbers]))
+            drawn = drawn_diff(changed, diff.path, look.width - 6)
+            shown += drawn[:most]
+            if most is not None and len(drawn) > most:
+                shown.append(Paragraph([(f"… {len(drawn) - most:,} more lines; d shows all", "dim")]))
+        if command is None and not question.tool_call.diffs:
+            shown += [
+                Paragraph([(label(shortened_path(place.path, look.folder), 200), "dim")])
+                for place in question.tool_call.locations[:5]
+            ]
+        return shown
+
+
+class FormAsked(Question):
+    """Asks for values in a form."""
+
+    def __init__(self, question: FormQuestion) -> None:
+        super().__init__(label(question.message, 300) or "The agent asks for values")
+        self.question = question
+
+    def accept(self, content: Mapping[str, Any]) -> None:
+        """Answer with these values."""
+        self.answer(content, "sent")
+
+
+class LinkAsked(Question):
+    """Asks the user to visit a URL."""
+
+    def __init__(self, question: LinkQuestion) -> None:
+        super().__init__(label(question.message, 300) or "The agent asks you to visit a page")
+        self.question = question
+
+    def paragraphs(self, look: Look, most: int | None = DIFF_ROWS) -> list[Paragraph]:
+        link = self.question.link
+        shown = [Paragraph([(clean(link.url), "link")], wrap="fold")]
+        return shown + [Paragraph([(clean(warning), "warning")]) for warning in link.warnings]
+
+
+class QuestionBlock(Block):
+    """A question in its place in the conversation."""
+
+    @property
+    def gap(self) -> bool:
+        """Whether a blank row stands before it: an answered one belongs to what is above it."""
+        return self._question.said is None
+
+    def __init__(self, question: Question) -> None:
+        super().__init__()
+        self._question = question
+
+    def paragraphs(self, look: Look) -> list[Paragraph]:
+        question = self._question
+        if question.said is not None:
+            first: Row = ((" ? ", "dim"),)
+            return [Paragraph([(question.title, "dim"), (f"  {question.said}", "accent")], first, (("   ", ""),))]
+        bar: Row = (("|  " if look.is_ascii else "┃  ", "warning"),)
+        shown = [Paragraph([(question.title, "bold warning")], ((" ? ", "warning"),), bar)]
+        return shown + [it.under(bar) for it in question.paragraphs(look)]
+
+    def copied(self) -> str:
+        return self._question.title
+
+
+def _keyed(options: Sequence[v1.PermissionOption]) -> list[tuple[str, v1.PermissionOption]]:
+    """The options with their keys: by their kinds, and by numbers where a kind comes twice."""
+    keyed: list[tuple[str, v1.PermissionOption]] = []
+    used: set[str] = set()
+    for number, option in enumerate(options[:9], 1):
+        key = KINDS.get(option.kind, "")
+        if not key or key in used:
+            key = str(number)
+        used.add(key)
+        keyed.append((key, option))
+    return keyed

@@ -1,0 +1,154 @@
+"""Styled text as rows of a given width. PURE.
+
+    Paragraph (spans, how its rows begin) ──▶ rows_of(paragraph, width) ──▶ rows of spans
+
+A span is a text and the *name* of a style. Which colour a name is, the palette decides when strips are made, so nothing
+here knows a theme. Widths are those of the terminal library that paints the rows: a row that it takes to be narrower
+than it is would push what stands beside it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal, NamedTuple, TypeAlias
+
+from rich.cells import cell_len
+
+from accord.printable import CUT, printable
+
+Span: TypeAlias = tuple[str, str]
+"""A text and the names of its styles, separated by blanks."""
+
+Row: TypeAlias = tuple[Span, ...]
+"""What stands in one row of the screen."""
+
+Wrap = Literal["words", "fold", "cut"]
+"""How a paragraph that is too long goes on: broken between words, broken anywhere, or cut off."""
+
+TAB = 4
+LONGEST_LINE = 20_000
+"""Characters of one line that are shown; the rest is counted."""
+
+_WORDS = re.compile(r" *[^ ]+ *")
+
+
+class Paragraph(NamedTuple):
+    """A line of text before it is broken into rows."""
+
+    spans: Sequence[Span] = ()
+    first: Row = ()
+    """What its first row begins with."""
+    rest: Row = ()
+    """What its other rows begin with."""
+    wrap: Wrap = "words"
+    fill: str = ""
+    """The style that a row has up to its end, as the background of code."""
+
+    @property
+    def text(self) -> str:
+        """The text without styles and without what its rows begin with."""
+        return "".join(text for text, _ in self.spans)
+
+    def under(self, first: Row, rest: Row | None = None) -> Paragraph:
+        """The same, with more before each row."""
+        return self._replace(first=(*first, *self.first), rest=(*(first if rest is None else rest), *self.rest))
+
+
+def plain(text: str, style: str = "", *, wrap: Wrap = "words") -> list[Paragraph]:
+    """The lines of a text of a peer, made safe for the terminal."""
+    return [Paragraph([(line, style)] if line else [], wrap=wrap) for line in clean_lines(text)]
+
+
+def clean(text: str) -> str:
+    """A text of a peer on one line, made safe for the terminal."""
+    return " ".join(printable(text[:LONGEST_LINE]).split())
+
+
+def clean_lines(text: str) -> Iterator[str]:
+    """The lines of a text of a peer, made safe for the terminal, without tabs; the end of a long one is counted."""
+    for line in printable(text).split("\n"):
+        yield shortened(line.expandtabs(TAB))
+
+
+def shortened(line: str) -> str:
+    """A line of which no more is shown than a reader can use."""
+    more = len(line) - LONGEST_LINE
+    return line if more <= 0 else f"{line[:LONGEST_LINE]}{CUT} ({more:,} more characters)"
+
+
+def rows_of(paragraph: Paragraph, width: int) -> list[Row]:
+    """The rows of a paragraph, each at most `width` columns wide."""
+    first, rest = _width(paragraph.first), _width(paragraph.rest)
+    if max(first, rest) >= width - 3:  # no room is left beside what the rows begin with
+        paragraph, first, rest = paragraph._replace(first=(), rest=()), 0, 0
+    plain_text = paragraph.text
+    if first + cell_len(plain_text) <= width:
+        return [(*paragraph.first, *paragraph.spans)]
+    if paragraph.wrap == "cut":
+        kept = _fitting(plain_text, max(1, width - first - cell_len(CUT)))
+        return [(*paragraph.first, *_between(paragraph.spans, 0, kept), (CUT, "dim"))]
+    rows: list[Row] = []
+    breaks = _breaks(plain_text, max(1, width - first), max(1, width - rest), by_words=paragraph.wrap == "words")
+    for start, end in breaks:
+        begins = paragraph.rest if rows else paragraph.first
+        rows.append((*begins, *_between(paragraph.spans, start, end)))
+    return rows
+
+
+def all_rows(paragraphs: Iterable[Paragraph], width: int) -> list[tuple[Row, str]]:
+    """The rows of several paragraphs, each with the style that fills it."""
+    return [(row, paragraph.fill) for paragraph in paragraphs for row in rows_of(paragraph, width)]
+
+
+def text_of(row: Row) -> str:
+    """A row without styles."""
+    return "".join(text for text, _ in row)
+
+
+def _width(row: Row) -> int:
+    return sum(cell_len(text) for text, _ in row)
+
+
+def _breaks(text: str, first: int, rest: int, *, by_words: bool) -> Iterator[tuple[int, int]]:
+    """Where the rows of a text begin and end; blanks at a break between words belong to no row."""
+    most, start, used, place = first, 0, 0, 0
+    pieces = [(it.start(), it.end()) for it in _WORDS.finditer(text)] if by_words else [(0, len(text))]
+    for begin, end in pieces:
+        word = text[begin:end]
+        if used + cell_len(word.rstrip(" ")) > most and used:
+            yield start, start + len(text[start:begin].rstrip(" "))
+            most, start, used = rest, begin + len(word) - len(word.lstrip(" ")), 0
+            word = word.lstrip(" ")
+        place = max(begin, start)
+        while cell_len(word.rstrip(" ") if by_words else word) > most - used:
+            kept = max(1, _fitting(word, most - used))
+            yield start, place + kept
+            most, start, used = rest, place + kept, 0
+            place, word = place + kept, word[kept:]
+        used += cell_len(word)
+    if start < len(text):
+        yield start, len(text)
+
+
+def _fitting(text: str, most: int) -> int:
+    """How many characters of a text fit into so many columns."""
+    if text.isascii():
+        return min(len(text), most)
+    low, high = 0, min(len(text), most * 8)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if cell_len(text[:middle]) <= most:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _between(spans: Sequence[Span], start: int, end: int) -> Iterator[Span]:
+    place = 0
+    for text, style in spans:
+        after = place + len(text)
+        if after > start and place < end and (part := text[max(0, start - place) : end - place]):
+            yield part, style
+        place = after

@@ -1,0 +1,69 @@
+"""The user's settings of the chat: the table `[chat]` of the file that has their named agents.
+
+    [chat]
+    theme = "nord"
+    remember = true                 an "always" of yours holds in later chats, too
+    keys = { sessions = "f2" }      other keys, by the names of actions
+
+Only the user's own file is read: a project must not give keys another meaning.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from typing import Any, cast
+
+import msgspec
+
+from accord.configuration.agents_file import user_file
+from accord.errors import ConfigurationError
+from accord.suggestions import nearest
+from accord.tui.keys import KEYS
+
+
+class ChatSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the user has set for the chat."""
+
+    theme: str | None = None
+    """The name of a theme; `/theme` lists them."""
+    remember: bool = False
+    """Whether an answer that says "always" holds in later chats, too."""
+    bell: bool = True
+    """Whether the bell rings when an agent asks or ends a turn while the user looks elsewhere."""
+    keys: dict[str, str] = {}
+    """Other keys, by the names of actions."""
+
+
+def read_settings() -> ChatSettings:
+    """The settings of the user's file; raises ConfigurationError for what is invalid, and says where."""
+    path = user_file()
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        return ChatSettings()
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{path}: {error}") from None
+    return parse(document.get("chat", {}), f"{path}: [chat]")
+
+
+def parse(given: Any, source: str) -> ChatSettings:
+    """The settings of a table; raises ConfigurationError, which names the place.
+
+    >>> parse({"keys": {"sessions": "f2"}}, "file").keys
+    {'sessions': 'f2'}
+    """
+    if not isinstance(given, dict):
+        raise ConfigurationError(f"{source} must be a table, got {given!r}")
+    known = ChatSettings.__struct_fields__
+    for key in cast("dict[str, Any]", given):
+        if key not in known:
+            raise ConfigurationError(f"{source}: unknown key {key!r}{nearest(key, known)}")
+    try:
+        settings = msgspec.convert(given, ChatSettings)
+    except msgspec.ValidationError as error:
+        raise ConfigurationError(f"{source}: {error}") from None
+    actions = [key.action for key in KEYS if key.action and "(" not in key.action]
+    for action in settings.keys:
+        if action not in actions:
+            raise ConfigurationError(f"{source}: keys has no action {action!r}{nearest(action, actions)}")
+    return settings

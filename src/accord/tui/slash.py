@@ -1,0 +1,96 @@
+"""The chat's own commands: one table for completion, help, documentation and what is run.
+
+An agent's command of the same name comes first; ours is then `/accord:NAME`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from accord.printable import label
+from accord.schema import v1
+
+PREFIX = "accord:"
+
+
+class SlashCommand(NamedTuple):
+    """A command of the chat."""
+
+    name: str
+    action: str
+    """The action of the app that it runs, with what follows the name as its argument."""
+    does: str
+    argument: str = ""
+    """What follows the name, in a word; empty if nothing does."""
+
+
+COMMANDS: tuple[SlashCommand, ...] = (
+    SlashCommand("help", "help", "keys and commands"),
+    SlashCommand("model", "set_model", "choose the model", "MODEL"),
+    SlashCommand("mode", "set_mode", "choose the mode", "MODE"),
+    SlashCommand("config", "config", "model and other options"),
+    SlashCommand("sessions", "sessions", "sessions of the agent: open, delete"),
+    SlashCommand("resume", "resume", "open a session again", "ID"),
+    SlashCommand("new", "new_session", "new session with this agent"),
+    SlashCommand("clear", "clear_session", "new session in the place of this one"),
+    SlashCommand("agent", "agents", "start another agent"),
+    SlashCommand("fork", "fork", "copy this session"),
+    SlashCommand("close", "close_session", "close this session"),
+    SlashCommand("delete", "delete_session", "delete this session for good"),
+    SlashCommand("title", "set_title", "set the title of this session", "TITLE"),
+    SlashCommand("export", "export", "write the conversation to a file: .md, .html or .json", "FILE"),
+    SlashCommand("changes", "review", "review all changes of files, and undo them"),
+    SlashCommand("undo", "undo", "undo the last change of a file"),
+    SlashCommand("plan", "plan", "show or fold the plan"),
+    SlashCommand("btw", "steer", "send into the running turn", "TEXT"),
+    SlashCommand("usage", "usage", "tokens and cost"),
+    SlashCommand("theme", "set_theme", "choose the colours", "THEME"),
+    SlashCommand("login", "login", "log in to the agent"),
+    SlashCommand("logout", "logout", "log out of the agent"),
+    SlashCommand("restart", "restart", "start the agent again, and resume the session"),
+    SlashCommand("wire", "wire", "messages on the wire"),
+    SlashCommand("trace", "trace", "write the latest messages on the wire to a file", "FILE"),
+    SlashCommand("about", "about", "the agent, the session and what the agent offers"),
+    SlashCommand("quit", "leave", "leave the chat"),
+)
+
+
+def find(text: str, offered: Sequence[v1.AvailableCommand]) -> tuple[SlashCommand, str] | None:
+    """Our command that a prompt calls, and its argument; None if it is for the agent."""
+    if not text.startswith("/"):
+        return None
+    name, _, argument = text[1:].partition(" ")
+    name = name.strip()
+    is_ours = name.startswith(PREFIX)
+    if not is_ours and any(command.name == name for command in offered):
+        return None
+    wanted = name.removeprefix(PREFIX)
+    command = next((it for it in COMMANDS if it.name == wanted), None)
+    return None if command is None else (command, argument.strip())
+
+
+def offered_commands(offered: Sequence[v1.AvailableCommand]) -> list[tuple[str, str]]:
+    """All commands that can be typed, the agent's first: names, and what they do."""
+    names = {command.name for command in offered}
+    agents = [(label(it.name, 60), label(_about(it), 200)) for it in offered[:500]]
+    ours = [(f"{PREFIX}{it.name}" if it.name in names else it.name, _shown(it)) for it in COMMANDS]
+    return [*agents, *ours]
+
+
+def _about(command: v1.AvailableCommand) -> str:
+    hint = getattr(command.input, "hint", None)
+    return f"{command.description} [{hint}]" if hint else command.description
+
+
+def _shown(command: SlashCommand) -> str:
+    return f"{command.does} [{command.argument}]" if command.argument else command.does
+
+
+def table() -> str:
+    """The commands as a table of Markdown."""
+    lines = ["| command | what it does |", "|---|---|"]
+    for command in COMMANDS:
+        argument = f" {command.argument}" if command.argument else ""
+        lines.append(f"| `/{command.name}{argument}` | {command.does} |")
+    return "\n".join(lines)

@@ -1,0 +1,301 @@
+"""An agent without a fault, in a few lines of the standard library; its argument names a fault that it then has.
+
+It is written by hand, without Accord: a fault of Accord would otherwise be one of both sides.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import sys
+import threading
+from typing import Any
+
+FAULT = sys.argv[1] if len(sys.argv) > 1 else ""
+MODES = {"currentModeId": "ask", "availableModes": [{"id": "ask", "name": "Ask"}, {"id": "code", "name": "Code"}]}
+OPTION = {
+    "id": "size",
+    "name": "Size",
+    "type": "select",
+    "currentValue": "big",
+    "options": [{"value": "big", "name": "Big"}, {"value": "small", "name": "Small"}],
+}
+KNOWN = ("session/cancel",)
+
+sending = threading.Lock()
+answers: dict[Any, queue.Queue[Any]] = {}
+sessions: dict[str, Session] = {}
+capabilities: dict[str, Any] = {}
+
+
+class Session:
+    def __init__(self, cwd: str) -> None:
+        self.cwd = cwd
+        self.history: list[tuple[str, str]] = []
+        self.cancelled = threading.Event()
+        self.was_cancelled = False
+        self.is_closed = False
+        self.was_loaded = False
+
+
+class Refused(Exception):
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def send(**message: Any) -> None:
+    with sending:
+        sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        sys.stdout.flush()
+
+
+def update(session: str, kind: str, /, **fields: Any) -> None:
+    send(method="session/update", params={"sessionId": session, "update": {"sessionUpdate": kind, **fields}})
+
+
+def say(session: str, text: str, by: str = "agent") -> None:
+    update(session, f"{by}_message_chunk", content={"type": "text", "text": text})
+
+
+def ask(method: str, params: Any) -> Any:
+    number = len(answers)
+    answers[number] = queue.Queue()
+    send(id=number, method=method, params=params)
+    return answers[number].get()
+
+
+def initialize(params: dict[str, Any]) -> Any:
+    asked = params["protocolVersion"]
+    capabilities.update(params.get("clientCapabilities") or {})
+    if FAULT == "refuses a version that it does not speak" and asked != 1:
+        raise Refused(-32602, "unknown version")
+    if FAULT == "refuses a client without capabilities" and asked == 1 and not capabilities:
+        raise Refused(-32602, "capabilities are needed")
+    return {
+        "protocolVersion": asked if FAULT == "echoes any version" else 1,
+        "agentCapabilities": {
+            "loadSession": True,
+            "sessionCapabilities": {"list": {}, "close": {}, "delete": {}},
+        },
+        "agentInfo": {"name": "faulty", "version": "1"},
+        "authMethods": [],
+    }
+
+
+def new(params: dict[str, Any]) -> Any:
+    if FAULT == "asks for a login":
+        raise Refused(-32000, "Authentication required")
+    if FAULT == "opens no session":
+        raise Refused(-32603, "no session")
+    if FAULT == "is disturbed by _meta" and params.get("_meta"):
+        raise Refused(-32602, "unknown _meta")
+    name = f"s{len(sessions)}"
+    sessions[name] = Session(params["cwd"])
+    return {"sessionId": name, "modes": MODES, "configOptions": [OPTION]}
+
+
+def load(params: dict[str, Any]) -> Any:
+    name = params["sessionId"]
+    if name not in sessions and FAULT == "loads what is not there":
+        sessions[name] = Session(params["cwd"])
+    session = find(params)
+    if FAULT == "loads nothing":
+        raise Refused(-32603, "cannot load")
+    for by, text in session.history:
+        if not (FAULT == "replays one side" and by == "user"):
+            say(name, text, by)
+    session.was_loaded = True
+    return {}
+
+
+def listed(params: dict[str, Any]) -> Any:
+    if "cursor" in params and FAULT != "takes any cursor":
+        raise Refused(-32602, "unknown cursor")
+    if not params and FAULT == "lists nothing without params":
+        raise Refused(-32602, "cwd is missing")
+    cwd = params.get("cwd")
+    found = [(name, it) for name, it in sessions.items() if cwd in (None, it.cwd) or FAULT == "lists all folders"]
+    return {"sessions": [{"sessionId": name, "cwd": session.cwd} for name, session in found]}
+
+
+def close(params: dict[str, Any]) -> Any:
+    if FAULT != "lets work go on after a close":
+        session = find(params)
+        session.is_closed = True
+        session.cancelled.set()
+    return {}
+
+
+def delete(params: dict[str, Any]) -> Any:
+    if sessions.pop(params["sessionId"], None) is None and FAULT == "deletes once":
+        raise Refused(-32002, "no such session")
+    return {}
+
+
+def set_mode(params: dict[str, Any]) -> Any:
+    if FAULT == "keeps its mode":
+        raise Refused(-32603, "no")
+    return {}
+
+
+def set_option(params: dict[str, Any]) -> Any:
+    is_known = params["value"] in ("big", "small")
+    if not is_known and FAULT != "takes any value":
+        raise Refused(-32602, "unknown value")
+    if is_known and FAULT == "keeps its options":
+        raise Refused(-32603, "no")
+    return {"configOptions": [OPTION]}
+
+
+def prompt(params: dict[str, Any]) -> Any:
+    session, name = find(params), params["sessionId"]
+    texts = [block["text"] for block in params["prompt"] if block["type"] == "text"]
+    if FAULT == "dies in a turn":
+        os._exit(7)
+    if FAULT == "takes no links" and len(texts) < len(params["prompt"]):
+        raise Refused(-32602, "text only")
+    if FAULT == "takes no text":
+        raise Refused(-32603, "no model")
+    if session.was_cancelled and FAULT == "is broken by a cancel":
+        session.was_cancelled = False
+        raise Refused(-32603, "broken")
+    if session.was_loaded and FAULT == "goes not on after a load":
+        raise Refused(-32603, "broken")
+    if FAULT == "reads files unasked" and not capabilities.get("fs"):
+        ask("fs/read_text_file", {"sessionId": name, "path": f"{session.cwd}/notes.txt"})
+    session.history.append(("user", texts[0]))
+    if texts[0] == "slow":
+        return slow(name, session)
+    if texts[0] == "edit":
+        edit(name)
+    say(name, "Done.")
+    session.history.append(("agent", "Done."))
+    return {"stopReason": "end_turn"}
+
+
+def slow(name: str, session: Session) -> Any:
+    session.cancelled.clear()
+    say(name, "I begin.")
+    session.history.append(("agent", "I begin."))
+    patience = 2.0 if FAULT == "lets work go on after a close" else 60.0
+    if FAULT == "never answers a cancelled prompt":
+        threading.Event().wait()
+    session.cancelled.wait(patience)
+    is_deaf = FAULT == "lets work go on after a close" and not session.cancelled.is_set()
+    if not session.is_closed:
+        if FAULT in ("stops late", "ends a cancelled turn as done"):
+            threading.Event().wait(1.5)
+        if FAULT == "fails when it is cancelled":
+            raise Refused(-32603, "aborted")
+        is_deaf = is_deaf or FAULT == "ends a cancelled turn as done"
+    session.was_cancelled = True
+    return {"stopReason": "end_turn" if is_deaf else "cancelled"}
+
+
+def edit(name: str) -> None:
+    update(name, "tool_call", toolCallId=f"t-{name}", title="Edit", kind="edit", status="pending")
+    options = [{"optionId": "yes", "name": "Yes", "kind": "allow_once"}]
+    options.append({"optionId": "no", "name": "No", "kind": "reject_once"})
+    asking = {"sessionId": name, "toolCall": {"toolCallId": f"t-{name}"}, "options": options}
+    if FAULT == "does not wait for permission":
+        threading.Thread(target=ask, args=("session/request_permission", asking), daemon=True).start()
+        while not answers:
+            threading.Event().wait(0.01)
+        update(name, "tool_call_update", toolCallId=f"t-{name}", status="completed")
+        return
+    answer = ask("session/request_permission", asking)
+    allowed = answer["outcome"].get("optionId") == "yes"
+    update(name, "tool_call_update", toolCallId=f"t-{name}", status="completed" if allowed else "failed")
+
+
+def find(params: dict[str, Any]) -> Session:
+    if params["sessionId"] not in sessions:
+        raise Refused(-32002, "no such session")
+    return sessions[params["sessionId"]]
+
+
+METHODS = {
+    "initialize": initialize,
+    "session/new": new,
+    "session/load": load,
+    "session/list": listed,
+    "session/close": close,
+    "session/delete": delete,
+    "session/set_mode": set_mode,
+    "session/set_config_option": set_option,
+    "session/prompt": prompt,
+}
+
+
+def unknown(method: str) -> None:
+    raise Refused(-32600 if FAULT == "refuses with another code" else -32601, f"Method not found: {method}")
+
+
+def serve(message: dict[str, Any]) -> None:
+    number, method = message["id"], message["method"]
+    late = FAULT == "says more after the answer" and method == "session/prompt"
+    try:
+        if method not in METHODS:
+            if FAULT == "answers nothing custom" and method.startswith("_"):
+                return
+            if FAULT == "answers nothing unknown" and not method.startswith("_"):
+                return
+            unknown(method)
+        result = METHODS[method](message.get("params") or {})
+        send(id=str(number) if FAULT == "answers under another id" else number, result=result)
+    except Refused as refused:
+        send(id=number, error={"code": refused.code, "message": str(refused)})
+    if late:
+        say(message["params"]["sessionId"], "One more thing.")
+
+
+def told(message: dict[str, Any]) -> None:
+    method = message["method"]
+    session = sessions.get(message.get("params", {}).get("sessionId", ""))
+    if method == "session/cancel" and session is not None:
+        session.cancelled.set()
+    elif FAULT == "answers notifications" and method not in KNOWN:
+        send(id=None, error={"code": -32601, "message": "Method not found"})
+    elif (FAULT == "dies of an unknown notification" and method.startswith("_")) or (
+        FAULT == "dies of a dollar" and method.startswith("$/")
+    ):
+        os._exit(1)
+
+
+def received(line: bytes) -> None:
+    try:
+        message = json.loads(line)
+    except ValueError:
+        if FAULT == "dies of bad input":
+            os._exit(1)
+        if FAULT != "is silent about bad input":
+            code = -32600 if FAULT == "calls bad JSON invalid" else -32700
+            send(id=None, error={"code": code, "message": "Parse error"})
+        return
+    if not isinstance(message, dict) or not isinstance(message.get("method", ""), str):
+        if FAULT not in ("is silent about bad input", "is silent about what is no message"):
+            send(id=None, error={"code": -32600, "message": "Invalid request"})
+    elif "method" not in message:
+        if message.get("id") in answers:
+            answers[message["id"]].put(message.get("result"))
+    elif "id" not in message:
+        told(message)
+    elif message["method"] == "session/prompt":
+        threading.Thread(target=serve, args=(message,), daemon=True).start()
+    else:
+        serve(message)
+
+
+def main() -> None:
+    if FAULT == "greets on stdout":
+        print("Welcome!", flush=True)
+    for line in sys.stdin.buffer:
+        received(line)
+    if FAULT == "ignores the end of its input":
+        threading.Event().wait()
+    os._exit(0)
+
+
+main()

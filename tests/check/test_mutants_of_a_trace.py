@@ -1,0 +1,40 @@
+"""Each fault that a trace can show is found under its own name, and nothing else is found.
+
+A healthy conversation is broken in one place. What the judge says of it must be exactly what the table says.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from accord.check import Finding, judge
+from accord.check.passive.catalogue import PASSIVE
+from tests.check.healthy import healthy
+from tests.check.trace_mutants import handshake, lent, sessions, turns, types, wire
+from tests.check.trace_mutants.table import MUTANTS
+
+LOADED = (handshake, lent, sessions, turns, types, wire)
+
+MARKS = {"fail": "", "warn": "~", "note": "?"}
+
+
+def named(finding: Finding) -> str:
+    return f"{MARKS[finding.severity]}{finding.side} {finding.id}"
+
+
+def test_nothing_is_found_in_a_healthy_conversation():
+    assert judge(healthy().events()) == []
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_fault_is_found_under_its_own_name_and_nothing_else_is(name: str):
+    mutation, expected = MUTANTS[name]
+    talk = healthy()
+    mutation(talk)
+    found = judge(talk.events())
+    assert {named(finding) for finding in found} == expected, "\n".join(str(finding) for finding in found)
+
+
+def test_every_check_that_fails_or_warns_has_a_mutant():
+    shown = {finding.split()[1] for _, found in MUTANTS.values() for finding in found}
+    assert {name for name, check in PASSIVE.items() if check.severity != "note"} - shown == set()

@@ -1,0 +1,156 @@
+"""Each fault that takes a scenario is found under its own name, in an agent that has exactly this fault."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from accord.check.agent.checks import ACTIVE
+from accord.check.agent.run import check_agent
+from accord.check.agent.settings import Prompts, Settings
+from accord.check.judged_trace import report_on_trace
+from accord.check.report.report import Report
+from accord.client.target import CommandTarget
+
+AGENT = Path(__file__).with_name("faulty_agent.py")
+PROMPTS = Prompts(plain="hello", slow="slow", edit="edit")
+PATIENT = Settings(prompts=PROMPTS, allow_delete=True, quiet=0.15)
+
+
+class Mutant(NamedTuple):
+    scenario: str
+    found: set[str]
+    settings: Settings = PATIENT
+
+
+def hasty(**changes: float) -> Settings:
+    """Settings with other deadlines."""
+    return replace(PATIENT, **changes)  # type: ignore[arg-type]
+
+
+LISTENING = hasty(quiet=1.0)
+"""Settings under which what comes late is heard on a busy machine, too."""
+
+
+MUTANTS = {
+    "refuses a version that it does not speak": Mutant("latest", {"lint.initialize.succeeds"}),
+    "echoes any version": Mutant("latest", {"initialize.version.agent-answers-latest"}),
+    "refuses a client without capabilities": Mutant("bare", {"capabilities.agent-takes-none"}),
+    "reads files unasked": Mutant("bare", {"files.read.only-when-advertised"}),
+    "takes no text": Mutant("bare", {"prompt.content.agent-takes-text"}),
+    "dies in a turn": Mutant("bare", {"lint.stays-alive"}),
+    "greets on stdout": Mutant("bare", {"stdio.stdout-only-messages"}),
+    "opens no session": Mutant("bare", {"session.agent-baseline"}),
+    "dies of bad input": Mutant("garbage", {"lint.survives-bad-input"}),
+    "is silent about bad input": Mutant("garbage", {"~jsonrpc.error.parse", "~jsonrpc.error.invalid-request"}),
+    "is silent about what is no message": Mutant("garbage", {"~jsonrpc.error.invalid-request"}),
+    "calls bad JSON invalid": Mutant("garbage", {"~jsonrpc.error.parse"}),
+    "ignores the end of its input": Mutant("ended in a turn", {"~lint.ends-at-end-of-input"}, hasty(grace=0.5)),
+    "answers nothing custom": Mutant("healthy", {"extension.request-answered"}, hasty(answer_within=2)),
+    "answers nothing unknown": Mutant("healthy", {"lint.request.answered"}, hasty(answer_within=2)),
+    "refuses with another code": Mutant("healthy", {"~jsonrpc.error.method-not-found", "~extension.request-unknown"}),
+    "answers notifications": Mutant("healthy", {"jsonrpc.notification.never-answered"}, LISTENING),
+    "dies of an unknown notification": Mutant("healthy", {"~extension.notification-unknown"}),
+    "dies of a dollar": Mutant("healthy", {"protocol.unknown-dollar-ignored"}),
+    "is disturbed by _meta": Mutant("healthy", {"meta.nothing-assumed"}),
+    "lists nothing without params": Mutant("healthy", {"session.list.needs-no-params"}),
+    "lists all folders": Mutant("healthy", {"session.list.empty-list", "session.list.filtered-by-cwd"}),
+    "takes any cursor": Mutant("healthy", {"~session.list.cursor-invalid"}),
+    "takes no links": Mutant("healthy", {"~prompt.content.agent-takes-links"}),
+    "says more after the answer": Mutant(
+        "healthy", {"prompt.updates-before-answer", "prompt.cancel.updates-before-answer"}, LISTENING
+    ),
+    "keeps its mode": Mutant("healthy", {"mode.set.any-time"}),
+    "keeps its options": Mutant("healthy", {"config.set.any-time"}),
+    "takes any value": Mutant("healthy", {"config.set.invalid-refused"}),
+    "does not wait for permission": Mutant("healthy", {"tool.waits-for-permission"}, LISTENING),
+    "stops late": Mutant("healthy", {"~prompt.cancel.stops-work"}, hasty(stops_within=1.0)),
+    "ends a cancelled turn as done": Mutant("healthy", {"prompt.cancel.answers-cancelled"}),
+    "fails when it is cancelled": Mutant("healthy", {"prompt.cancel.errors-hidden"}),
+    "never answers a cancelled prompt": Mutant(
+        "healthy", {"~prompt.cancel.stops-work", "lint.request.answered"}, hasty(turn_within=2)
+    ),
+    "is broken by a cancel": Mutant("healthy", {"lint.prompt.after-cancel"}),
+    "lets work go on after a close": Mutant("healthy", {"session.close.cancels-work"}),
+    "loads nothing": Mutant("healthy", {"session.load.replays-everything"}),
+    "replays one side": Mutant("healthy", {"session.load.replays-everything"}),
+    "goes not on after a load": Mutant("healthy", {"session.load.goes-on"}),
+    "loads what is not there": Mutant("healthy", {"~lint.load.unknown-refused"}),
+    "deletes once": Mutant("healthy", {"~session.delete.idempotent"}),
+}
+"""By fault: the scenario that shows it, and what is found; `~` warns."""
+
+MARKS = {"fail": "", "warn": "~", "note": "?"}
+
+
+async def judged(fault: str, settings: Settings = PATIENT, *only: str) -> Report:
+    target = CommandTarget([sys.executable, str(AGENT), fault])
+    return await check_agent("faulty", target.dial, settings, only=only)
+
+
+def found(report: Report) -> set[str]:
+    return {f"{MARKS[finding.severity]}{finding.id}" for finding in report.findings}
+
+
+async def _all_judged() -> dict[str, Report]:
+    """The reports on all mutants. They mostly wait, so several run at a time."""
+    places = asyncio.Semaphore(8)
+
+    async def one(fault: str, mutant: Mutant) -> tuple[str, Report]:
+        async with places:
+            return fault, await judged(fault, mutant.settings, mutant.scenario)
+
+    return dict(await asyncio.gather(*(one(fault, mutant) for fault, mutant in MUTANTS.items())))
+
+
+@pytest.fixture(scope="module")
+def reports() -> dict[str, Report]:
+    return asyncio.run(_all_judged())
+
+
+@pytest.mark.parametrize("fault", MUTANTS)
+def test_an_agent_with_one_fault_is_told_exactly_that(reports: dict[str, Report], fault: str):
+    mutant, report = MUTANTS[fault], reports[fault]
+    assert report.problems == []
+    assert found(report) == mutant.found, "\n".join(str(finding) for finding in report.findings)
+
+
+async def test_an_agent_without_a_fault_passes_every_scenario():
+    report = await judged("")
+    assert (report.verdict, report.problems) == ("conformant", [])
+    assert found(report) == {"?lint.load.after-restart"}
+    exercised = {outcome.check.id for outcome in report.outcomes if outcome.status != "not exercised"}
+    assert set(ACTIVE) <= exercised
+
+
+async def test_an_agent_that_asks_for_a_login_is_blocked_and_has_no_faults():
+    report = await judged("asks for a login", PATIENT, "healthy")
+    assert (report.verdict, report.exit_code, found(report)) == ("blocked", 3, set())
+    assert "--auth METHOD" in report.blocked
+
+
+def test_every_active_check_that_fails_or_warns_has_a_mutant():
+    shown = {name.removeprefix("~") for mutant in MUTANTS.values() for name in mutant.found}
+    assert {name for name, check in ACTIVE.items() if check.severity != "note"} - shown == set()
+
+
+async def test_the_scenarios_themselves_break_no_clause_but_those_that_they_mean_to_break(tmp_path: Path):
+    """Another checker sends the version as text, and then blames every agent for its refusal."""
+    target = CommandTarget([sys.executable, str(AGENT), ""])
+    await check_agent("faulty", target.dial, PATIENT, trace=tmp_path / "run.jsonl")
+    report = report_on_trace(tmp_path / "run.jsonl", ["client"])
+    assert {(finding.severity, finding.id) for finding in report.findings} == {
+        # the scenario of input that is no message
+        ("fail", "stdio.stdin-only-messages"),
+        ("fail", "stdio.no-batches"),
+        ("fail", "jsonrpc.answer.id-echoed"),
+        # a method that no agent can know
+        ("warn", "extension.method-underscore"),
+        # a value that no option has
+        ("fail", "config.set.offered-only"),
+    }

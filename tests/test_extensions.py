@@ -1,0 +1,73 @@
+"""Extensions of agents in the field: display terminals, steering, goals."""
+
+import pytest
+
+import accord
+from accord import extensions, v1
+
+
+def agent_that_steers(outcome):
+    agent, steered = accord.Agent("steers"), []
+
+    @agent.on_request("_session/steering")
+    async def steer(params):
+        steered.append(params)
+        return {"outcome": outcome}
+
+    @agent.on_prompt
+    async def reply(turn: accord.Turn) -> None:
+        await turn.say("ok")
+
+    return agent, steered
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [("injected", "injected"), ("promptRequired", "promptRequired"), ("new word", "failed"), (None, "failed")],
+)
+async def test_a_message_is_sent_into_the_running_turn(said, meant):
+    agent, steered = agent_that_steers(said)
+    async with accord.connect(agent) as remote:
+        session = await remote.new_session("/")
+        assert not extensions.can_steer(remote)
+        assert await extensions.steer(remote, session.id, "the other file") == meant
+        assert steered == [{"sessionId": session.id, "prompt": [{"type": "text", "text": "the other file"}]}]
+
+
+def test_the_output_of_a_display_terminal_is_replaced_or_grows_and_is_bounded():
+    terminals = extensions.DisplayTerminals()
+
+    def tell(**meta):
+        return terminals.add(v1.ToolCallProgress(v1.ToolCallId("c"), meta=meta))
+
+    tell(terminal_info={"terminal_id": "t", "cwd": "/p"})
+    tell(terminal_output_delta={"terminal_id": "t", "data": "one "})
+    tell(terminal_output_delta={"terminal_id": "t", "data": "two"})
+    assert (terminals["t"].text, terminals["t"].cwd, terminals["t"].has_ended) == ("one two", "/p", False)
+    tell(terminal_output={"terminal_id": "t", "data": "all"}, terminal_exit={"terminal_id": "t", "exit_code": 1})
+    assert (terminals["t"].text, terminals["t"].exit_code, terminals["t"].has_ended) == ("all", 1, True)
+    for _ in range(30):
+        tell(terminal_output_delta={"terminal_id": "t", "data": "x" * 100_000})
+    assert len(terminals["t"].text) <= 2 * extensions.KEPT
+    assert terminals["t"].forgotten > 0
+
+
+@pytest.mark.parametrize(
+    "meta", [{"terminal_info": "t"}, {"terminal_output": {"terminal_id": 3}}, {"terminal_exit": {}}]
+)
+def test_meta_of_another_shape_is_ignored(meta):
+    terminals = extensions.DisplayTerminals()
+    assert terminals.add(v1.ToolCallProgress(v1.ToolCallId("c"), meta=meta)) == []
+    assert len(terminals) == 0
+
+
+def test_a_client_that_shows_display_terminals_says_so():
+    declared = extensions.with_display_terminals(v1.ClientCapabilities(meta={"mine": 1}))
+    assert declared.meta == {"mine": 1, "terminal_output": True}
+
+
+def test_a_goal_is_read_from_meta():
+    goal = extensions.goal_of({"goal": {"objective": "ship it", "status": "active", "actions": ["pause", 3]}})
+    assert goal == extensions.Goal("ship it", "active", ("pause",), "_session/goal")
+    assert extensions.goal_of({"goal": "ship it"}) is None
+    assert extensions.goal_of(None) is None

@@ -1,0 +1,103 @@
+"""Chats without a terminal: the app with an agent in memory, driven as a user would."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import pytest
+
+pytest.importorskip("textual")
+
+from accord.tui.app import ChatApp, ChatOptions
+from accord.tui.connection import AgentChoice, ConnectionOptions
+from tests.waiting import DEADLINE, eventually
+
+KEYS = {" ": "space", "/": "slash", "@": "at", ".": "full_stop", "\n": "ctrl+j", "-": "minus", "_": "underscore"}
+
+
+class Chat:
+    """A running chat, as a user sees it."""
+
+    def __init__(self, app, pilot):
+        self.app = app
+        self.pilot = pilot
+
+    @property
+    def front(self):
+        return self.app.front
+
+    @property
+    def transcript(self):
+        return self.app.transcript
+
+    def screen(self):
+        """The text of the whole screen."""
+        strips = self.app.screen._compositor.render_strips()
+        return "\n".join("".join(segment.text for segment in strip).rstrip() for strip in strips)
+
+    def reading(self):
+        """The text in the middle of the screen, without the scroll bar."""
+        return [line[:60].rstrip() for line in self.screen().splitlines()[1:15]]
+
+    async def type(self, text):
+        """Type a text, and send nothing."""
+        await self.pilot.press(*(KEYS.get(it, it) for it in text))
+
+    async def send(self, text):
+        """Type a prompt, and send it."""
+        self.app.editor.set_text(text)
+        await self.pilot.press("enter")
+
+    async def press(self, *keys):
+        await self.pilot.press(*keys)
+        await self.pilot.pause()
+
+    async def sees(self, *texts):
+        """Wait until all of these texts are on the screen."""
+
+        async def look():
+            while not all(text in self.screen() for text in texts):
+                await self.pilot.pause(0.02)
+
+        try:
+            await asyncio.wait_for(look(), DEADLINE)
+        except TimeoutError:
+            raise AssertionError(f"{texts} are not on the screen:\n{self.screen()}") from None
+
+    async def sees_no(self, text):
+        """Wait until this text is not on the screen any more."""
+
+        async def look():
+            while text in self.screen():
+                await self.pilot.pause(0.02)
+
+        await asyncio.wait_for(look(), DEADLINE)
+
+    async def idle(self):
+        """Wait until the agent is idle, and its words are drawn."""
+        await eventually(lambda: self.front.status == "idle" and not self.front.queue)
+        self.transcript.flush()
+        await self.pilot.pause()
+
+
+@pytest.fixture
+def chat(tmp_path):
+    """Start a chat: `async with chat(agent) as it`."""
+
+    @asynccontextmanager
+    async def start(agent, *, size=(80, 24), opens=True, connection=None, **options):
+        choice = agent if isinstance(agent, AgentChoice) else AgentChoice("agent", lambda _: agent)
+        folder = options.pop("folder", tmp_path)
+        chosen = ChatOptions(folder, keeps=options.pop("keeps", False), **options)
+        chosen = replace(chosen, connection=connection or ConnectionOptions())
+        app = ChatApp(choice, chosen)
+        async with app.run_test(size=size) as pilot:
+            it = Chat(app, pilot)
+            if opens:
+                await eventually(lambda: app.front is not None and app.front.session is not None)
+            await pilot.pause()
+            yield it
+
+    return start
