@@ -605,7 +605,7 @@ async def test_a_program_that_cannot_be_started_says_why_and_leaves_nothing(conn
     assert "no-such-agent-anywhere" in str(caught.value)
 
 
-@pytest.mark.needs("a process")
+@pytest.mark.needs("a process", "Peer.initialize")
 async def test_a_process_that_ends_before_it_answered_initialize_died_at_start(connect):
     program = "import sys; sys.stdin.readline(); print('no key was given', file=sys.stderr); sys.exit(4)"
     async with Peer(ProcessTransport([sys.executable, "-c", program]), role="client") as peer:
