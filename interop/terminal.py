@@ -59,7 +59,9 @@ class Terminal:
     @property
     def text(self) -> str:
         """What stands on the screen."""
-        return "\n".join(line.rstrip() for line in self._screen.display)
+        # Not `display`, which fails where half of a wide character was overwritten.
+        rows, columns = range(self._screen.lines), range(self._screen.columns)
+        return "\n".join("".join(self._screen.buffer[row][at].data for at in columns).rstrip() for row in rows)
 
     def type(self, text: str) -> None:
         self._write(text)
