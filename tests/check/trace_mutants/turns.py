@@ -79,6 +79,10 @@ mutant(
     "~agent lint.tool.status-kept",
     "~agent tool.end-reported",
 )
+mutant(
+    "a tool call that its cancelled turn leaves open",
+    both(without("failed2"), put("prompt3", "params.sessionId", "s1"), put("chunk3", "params.sessionId", "s1")),
+)
 mutant("an id of a replay used in a turn", put("tool2", "params.sessionId", "s1"))
 mutant(
     "a relative location", put("tool", "params.update.locations[0].path", "a.py"), "agent paths.agent-sends-absolute"

@@ -133,8 +133,8 @@ class Tools(Observer):
     def answer(self, exchange: Exchange) -> None:
         if exchange.method == "session/request_permission" and exchange.by == "agent" and exchange.answered is not None:
             self._permitted(exchange, exchange.answered)
-        elif exchange.method == "session/prompt" and exchange.fields.get("stopReason") == "end_turn":
-            self._unfinished(exchange.session_id or "", exchange.answered or exchange.frame)
+        elif exchange.method == "session/prompt" and exchange.by == "client":
+            self._turn_ended(exchange)
 
     def _progress(self, call: _Call, given: str, status: str, frame: Frame, session_id: str) -> None:
         left = call.status in _ENDED and status not in (call.status, *_ENDED)
@@ -181,11 +181,15 @@ class Tools(Observer):
                 is_no = outcome.get("outcome") == "cancelled" or str(option.get("kind", "")).startswith("reject")
                 call.refused = frame if is_no else None
 
-    def _unfinished(self, session_id: str, answered: Frame) -> None:
+    def _turn_ended(self, exchange: Exchange) -> None:
+        """Judge the calls of a turn that went to its end: a cancelled or refused turn may leave its calls open."""
+        session_id, answered = exchange.session_id or "", exchange.answered or exchange.frame
         for (owner, given), call in self._calls.items():
             if owner != session_id or not call.in_turn:
                 continue
             call.in_turn = False
+            if exchange.fields.get("stopReason") != "end_turn":
+                continue
             problem = None
             if call.status not in _ENDED:
                 problem = f"the tool call {given!r} was {call.status} when its turn ended"
