@@ -140,5 +140,24 @@ async def test_a_provider_that_is_not_there_is_told(opened, settings):
     assert error.data["reason"] == "broken"
 
 
+async def test_a_failure_of_the_summary_is_told_as_well(opened, provider, settings, script, model, api):
+    working = msgspec.structs.replace(settings, url=model.url + ("" if api == "anthropic" else "/v1"))
+    script.say("Done.")
+    async with opened(changed=working) as session:
+        await session.prompt("Go")
+    provider.answers = [status(401, SAID)]
+    async with opened(load=session.id) as again:
+        with pytest.raises(accord.PeerError, match="the provider's very words"):
+            await again.prompt("/compact")
+
+
+async def test_a_prompt_without_an_answer_is_not_summarised(opened, provider, settings):
+    provider.answers = [status(401, SAID)]
+    async with opened(load=None) as session:
+        with pytest.raises(accord.PeerError):
+            await session.prompt("Go")
+        assert (await session.prompt("/compact")).text == "There is nothing to summarise yet."
+
+
 def test_every_api_is_tried():
     assert sorted(CUT) == sorted(APIS)

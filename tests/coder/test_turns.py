@@ -6,7 +6,10 @@ import json
 import pytest
 
 import accord
+from accord.coder.agent import coding_agent
 from tests.coder.conftest import call, text_of
+
+OVERRIDE = accord.v1.SystemPrompt(mode="override", content=[accord.v1.TextContent("Be a poet.")])
 
 
 async def test_the_model_s_words_reach_the_user_as_they_come(opened, script):
@@ -100,6 +103,36 @@ async def test_arguments_that_do_not_fit_are_told_to_the_model(opened, script, m
     assert "The arguments do not fit" in told
     assert "There is no tool" in told
     assert "It failed" in told
+
+
+async def test_what_is_outside_of_the_session_s_folders_is_told_to_the_model(opened, script, model, project):
+    (project / "out").symlink_to("/etc")
+    script.say(
+        call("search_files", pattern="root", folder="/etc"),
+        call("list_files", folder="out"),
+        call("read_file", path="../secret.png"),
+        "I see.",
+    )
+    async with opened(mode="auto") as session:
+        assert (await session.prompt("Look")).text == "I see."
+        assert [it.status for it in session.state.tool_calls.values()] == ["failed"] * 3
+    assert text_of(model.bodies[-1]).count("is outside of the session's folders") == 3
+
+
+async def test_a_client_s_system_prompt_is_added_or_takes_the_place_of_ours(
+    settings, script, model, project, questions
+):
+    agent = coding_agent(settings, version="0", store=None)
+    async with accord.connect(agent, accord.Client(permissions=questions), unstable=True) as remote:
+        for prompt in ("Speak Latin.", OVERRIDE):
+            session = await remote.new_session(project, system_prompt=prompt)
+            script.say("Yes.")
+            await session.prompt("Go")
+    added, instead = map(text_of, model.bodies)
+    assert "Speak Latin." in added
+    assert "You are a coding agent." in added
+    assert "Be a poet." in instead
+    assert "You are a coding agent." not in instead
 
 
 async def test_an_mcp_server_s_tools_are_offered_and_called(opened, script, model, questions):

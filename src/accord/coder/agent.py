@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from accord.agent.agent import Agent
@@ -15,8 +16,9 @@ from accord.coder.conversation import Conversation
 from accord.coder.keys import forget_key, stored_key
 from accord.coder.models.choosing import VARIABLES, ModelSettings, api_of, context_of, key_of, model_name, open_model
 from accord.coder.models.failures import ModelError
+from accord.coder.models.model import Model
 from accord.coder.modes import MODES
-from accord.coder.talk import DEFAULT_EFFORT, EFFORT, Talk
+from accord.coder.talk import DEFAULT_EFFORT, EFFORT, Talk, told
 from accord.errors import RequestError
 from accord.schema import v1
 from accord.store.base import Store
@@ -69,7 +71,6 @@ class _Sessions:
         self._agent = agent
         self._settings = settings
         self._mode = mode
-        self._listed: asyncio.Task[list[str]] | None = None
 
     def register(self) -> None:
         agent = self._agent
@@ -110,12 +111,17 @@ class _Sessions:
         return await self.answer(turn, turn.prompt)
 
     async def answer(self, turn: Turn[Conversation], prompt: Sequence[v1.ContentBlock]) -> str | None:
+        async with self._model(turn) as (model, hidden):
+            return await Talk(turn, model, self._settings, self._name(turn.session), hidden).answer(prompt)
+
+    @asynccontextmanager
+    async def _model(self, turn: Turn[Conversation]) -> AsyncGenerator[tuple[Model, Callable[[str], str]]]:
+        """The model of a turn, and what masks the secrets of its endpoint in a text."""
         self._check_key(turn)
         endpoint = turn.provider(MODELS)
         model = open_model(self._settings, endpoint)
-        hidden = str if endpoint is None else endpoint.hidden
         try:
-            return await Talk(turn, model, self._settings, self._name(turn.session), hidden).answer(prompt)
+            yield model, str if endpoint is None else endpoint.hidden
         finally:
             await model.close()
 
@@ -133,16 +139,14 @@ class _Sessions:
 
     async def compact(self, turn: Turn[Conversation]) -> None:
         conversation = turn.session.state
-        if not conversation.messages:
+        if len(conversation.messages) < 2:
             await turn.say("There is nothing to summarise yet.")
             return
-        model = open_model(self._settings, turn.provider(MODELS))
-        try:
-            await compact(turn.session, model, self._name(turn.session), conversation)
-        except ModelError as error:
-            raise RequestError.internal(str(error), reason=error.trouble) from error
-        finally:
-            await model.close()
+        async with self._model(turn) as (model, hidden):
+            try:
+                await compact(turn.session, model, self._name(turn.session), conversation)
+            except ModelError as error:
+                raise told(error, hidden) from error
         await turn.say("The conversation so far was replaced by a summary.")
 
     async def clear(self, turn: Turn[Conversation]) -> None:

@@ -30,16 +30,7 @@ async def compact(session: Session[Conversation], model: Model, name: str, conve
     earlier = conversation.messages[:-1] if is_prompt else conversation.messages
     before = f"The conversation so far, in short:\n{conversation.summary}" if conversation.summary else ""
     async with session.compaction() as compaction:
-        question = Question(
-            model=name,
-            system=f"You are a coding agent.\n\n{before}",
-            messages=[*earlier, Message("user", [Text(WISH)])]
-            if earlier[-1].role == "assistant"
-            else [
-                *earlier[:-1],
-                Message("user", [*earlier[-1].parts, Text(WISH)]),
-            ],
-        )
+        question = Question(model=name, system=f"You are a coding agent.\n\n{before}", messages=_with_wish(earlier))
         summary = ""
         async with aclosing(model.answer(question)) as events:
             async for event in events:
@@ -52,3 +43,11 @@ async def compact(session: Session[Conversation], model: Model, name: str, conve
         if is_prompt:
             conversation.messages.append(latest)
         await session.save()
+
+
+def _with_wish(messages: list[Message]) -> list[Message]:
+    """The messages and the wish; no two messages of the user stand side by side."""
+    last = messages[-1]
+    if last.role == "assistant":
+        return [*messages, Message("user", [Text(WISH)])]
+    return [*messages[:-1], Message("user", [*last.parts, Text(WISH)])]

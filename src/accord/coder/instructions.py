@@ -32,10 +32,8 @@ PLANNING = "You are in plan mode: only read, then answer with a plan. Change not
 
 def instructions(session: Session[Conversation], mode: Mode) -> str:
     """The system prompt of a turn."""
-    own = session.system_prompt
-    parts = [HOW]
-    if own is not None:
-        parts = [own.text] if own.mode == "override" else [HOW, own.text]
+    asked = session.system_prompt
+    parts = [HOW if asked is None else asked.applied_to(HOW)]
     parts.append(f"Folder: {session.cwd}\nSystem: {platform.system()} {platform.machine()}\nDate: {date.today()}")  # noqa: DTZ011
     if mode.only_reads:
         parts.append(PLANNING)

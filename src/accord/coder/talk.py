@@ -67,6 +67,8 @@ class Talk:
         except asyncio.CancelledError:
             conversation.close_calls(CANCELLED)
             raise
+        except ModelError as error:
+            raise told(error, self._hidden) from error
         finally:
             self._turn.tokens(self._total.input, self._total.output, thought=self._total.thought)
 
@@ -141,8 +143,6 @@ class Talk:
         except asyncio.CancelledError:
             conversation.add("assistant", Text("".join(part.text for part in said if isinstance(part, Text)) or "..."))
             raise
-        except ModelError as error:
-            raise RequestError.internal(self._hidden(str(error)), reason=error.trouble) from error
         raise RequestError.internal("the model gave no answer")
 
     async def _count(self, turn: Turn[Conversation], conversation: Conversation, usage: Usage) -> None:
@@ -161,3 +161,8 @@ class Talk:
 def _effort(turn: Turn[Conversation]) -> str | None:
     chosen = turn.session.config[EFFORT]
     return chosen if isinstance(chosen, str) and chosen != DEFAULT_EFFORT else None
+
+
+def told(error: ModelError, hidden: Callable[[str], str]) -> RequestError:
+    """What the client reads of an error of the model; `hidden` masks secrets in it."""
+    return RequestError.internal(hidden(str(error)), reason=error.trouble)

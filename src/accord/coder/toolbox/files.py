@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import mimetypes
-from pathlib import Path
 from typing import Annotated
 
 from msgspec import Meta, Struct
 
 from accord.coder.conversation import Image
 from accord.coder.toolbox.definition import REFUSED, Given, ToolDefinition, ToolUse
+from accord.coder.toolbox.places import place
 from accord.errors import PeerError
 
 MOST_LINES = 2000
@@ -41,8 +41,8 @@ class Replacing(Struct):
 
 
 async def read(use: ToolUse, asked: Reading) -> Given:
-    place = f" from line {asked.line}" if asked.line > 1 else ""
-    async with use.turn.tool(f"Read {asked.path}{place}", kind="read", locations=[asked.path]):
+    since = f" from line {asked.line}" if asked.line > 1 else ""
+    async with use.turn.tool(f"Read {asked.path}{since}", kind="read", locations=[asked.path]):
         kind = mimetypes.guess_type(asked.path)[0]
         if kind in PICTURES:
             return _picture(use, asked.path, kind)
@@ -51,9 +51,7 @@ async def read(use: ToolUse, asked: Reading) -> Given:
 
 
 def _picture(use: ToolUse, path: str, kind: str) -> Given:
-    file = Path(use.turn.session.resolve(path)).resolve()
-    if not any(file.is_relative_to(root) for root in use.turn.session.roots.folders):
-        return Given(f"{path} is outside of the session's folders", failed=True)
+    file = place(use, path)
     if file.stat().st_size > LARGEST_PICTURE:
         return Given(f"{path} is larger than {LARGEST_PICTURE} bytes", failed=True)
     return Given(f"The picture {path}:", images=[Image(base64.b64encode(file.read_bytes()).decode(), kind)])

@@ -14,6 +14,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from accord.coder.toolbox.definition import Given, ToolDefinition, ToolUse
+from accord.coder.toolbox.places import place
 
 MOST_RESULTS = 300
 LARGEST_OUTPUT = 64 * 1024
@@ -38,13 +39,9 @@ class Searching(Struct):
     files: Annotated[str, Meta(description="Only in files with such names, such as '*.py'.")] = "*"
 
 
-class OutsideFolders(Exception):
-    """The model wants to look outside of the session's folders."""
-
-
 async def list_files(use: ToolUse, asked: Listing) -> Given:
     async with use.turn.tool(f"List {asked.pattern} in {asked.folder}", kind="search") as tool:
-        folder = _folder(use, asked.folder)
+        folder = place(use, asked.folder)
         if program := shutil.which("rg"):
             names = await _output([program, "--files", "--hidden", "--glob", "!.git", "--sort", "path"], folder)
         else:
@@ -56,7 +53,7 @@ async def list_files(use: ToolUse, asked: Listing) -> Given:
 
 async def search(use: ToolUse, asked: Searching) -> Given:
     async with use.turn.tool(f"Search for {asked.pattern}", kind="search") as tool:
-        folder = _folder(use, asked.folder)
+        folder = place(use, asked.folder)
         if program := shutil.which("rg"):
             options = ["--line-number", "--no-heading", "--color=never", "--hidden", "--glob=!.git", "--sort=path"]
             options += [f"--max-columns={LONGEST_LINE}", f"--glob={asked.files}", f"--regexp={asked.pattern}"]
@@ -70,13 +67,6 @@ async def search(use: ToolUse, asked: Searching) -> Given:
         found = [line.removeprefix("./") for line in found]
         await tool.text(_told(found, "lines"))
         return Given(_told(found, "lines"))
-
-
-def _folder(use: ToolUse, named: str) -> Path:
-    folder = Path(use.turn.session.resolve(named)).resolve()
-    if not any(folder.is_relative_to(root) for root in use.turn.session.roots.folders):
-        raise OutsideFolders(f"{named} is outside of the session's folders")
-    return folder
 
 
 async def _output(command: list[str], folder: Path) -> str:
