@@ -9,11 +9,12 @@ import pytest
 
 from accord import v1
 from accord.cli.appearance import ASCII, UNICODE, Appearance, appearance
-from accord.cli.pictures import MOST_BYTES, drawn, placeholder
+from accord.cli.pictures import MOST_BYTES, drawn
 from accord.cli.rows import rows_of
 from accord.cli.usage import usage_lines
 from accord.cli.work import Line, Span, Work
 from accord.cli.wrapping import Wrapped
+from accord.placeholders import placeholder
 from accord.printable import columns
 from accord.services.console.changes import COMPARED, FileChange
 

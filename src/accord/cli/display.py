@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 
 from accord.cli import printing
 from accord.cli.output import Output
-from accord.cli.pictures import drawn, placeholder
+from accord.cli.pictures import drawn
 from accord.cli.rows import rows_of
 from accord.cli.spinner import Spinner
 from accord.cli.streams import Streams, width
@@ -25,6 +25,7 @@ from accord.cli.usage import usage_lines
 from accord.cli.view import Opened, View
 from accord.cli.work import Line, Span, Work, said_of, thought_of
 from accord.cli.wrapping import Wrapped
+from accord.placeholders import placeholder
 from accord.printable import Printable, label, printable
 from accord.schema import v1
 from accord.text import whole_part

@@ -1,4 +1,4 @@
-"""Images in a terminal: as a placeholder in words, or by the terminal's own protocol. PURE.
+"""Images in a terminal, by the terminal's own protocol. PURE.
 
 An image comes from an agent and goes into an escape sequence. So its base64 is decoded and encoded again, its type is
 read from its own first bytes, and a size that would fill the screen or the terminal's memory gets the placeholder.
@@ -7,12 +7,10 @@ read from its own first bytes, and a size that would fill the screen or the term
 from __future__ import annotations
 
 import base64
-import binascii
 import math
-from typing import NamedTuple
 
 from accord.cli.appearance import Pictures
-from accord.printable import label
+from accord.placeholders import from_base64, png_size
 from accord.schema import v1
 
 MOST_BYTES = 4 * 1024 * 1024
@@ -26,41 +24,13 @@ CHUNK = 4096
 """Characters of base64 in one sequence of the kitty protocol, which allows no more."""
 
 
-class _Size(NamedTuple):
-    width: int
-    height: int
-
-
-def placeholder(block: v1.ContentBlock) -> str:
-    """What a block that is not text holds, in words.
-
-    >>> placeholder(v1.ImageContent.from_bytes(b"not a picture", "image/png"))
-    '[image: image/png, 13 bytes]'
-    """
-    match block:
-        case v1.ImageContent(data=data, mime_type=kind):
-            size = _png_size(_decoded(data[:64]) or b"")
-            pixels = "" if size is None else f", {size.width} x {size.height}"
-            return f"[image: {label(kind, 40)}{pixels}, {_bytes(data)}]"
-        case v1.AudioContent(data=data, mime_type=kind):
-            return f"[audio: {label(kind, 40)}, {_bytes(data)}]"
-        case v1.ResourceLink(name=name, uri=uri):
-            return f"[link: {label(name, 60)} {label(uri, 200)}]"
-        case v1.EmbeddedResource(resource=v1.TextResourceContents(uri=uri, text=text)):
-            return f"[file: {label(uri, 200)}, {len(text):,} characters]"
-        case v1.EmbeddedResource(resource=v1.BlobResourceContents(uri=uri, blob=blob)):
-            return f"[file: {label(uri, 200)}, {_bytes(blob)}]"
-        case _:
-            return "[content of an unknown type]"
-
-
 def drawn(image: v1.ImageContent, protocol: Pictures, columns: int) -> str | None:
     """The sequence that shows an image in at most so many columns; None if only the placeholder will do.
 
     Only PNG is drawn: its size can be read without decoding it.
     """
-    data = _decoded(image.data) if len(image.data) <= MOST_BYTES else None
-    size = None if data is None else _png_size(data)
+    data = from_base64(image.data) if len(image.data) <= MOST_BYTES else None
+    size = None if data is None else png_size(data)
     if data is None or size is None or not 0 < max(size) <= MOST_PIXELS or min(size) == 0:
         return None
     wide = min(columns, math.ceil(size.width / CELL[0]))
@@ -85,20 +55,3 @@ def _kitty(text: str, wide: int, high: int) -> str:
 def _iterm2(text: str, size: int, wide: int, high: int) -> str:
     keys = f"inline=1;size={size};width={wide};height={high};preserveAspectRatio=1"
     return f"\x1b]1337;File={keys}:{text}\x07"
-
-
-def _png_size(data: bytes) -> _Size | None:
-    if data[:8] != b"\x89PNG\r\n\x1a\n" or data[12:16] != b"IHDR" or len(data) < 24:
-        return None
-    return _Size(int.from_bytes(data[16:20]), int.from_bytes(data[20:24]))
-
-
-def _decoded(text: str) -> bytes | None:
-    try:
-        return base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError):
-        return None
-
-
-def _bytes(text: str) -> str:
-    return f"{len(text) * 3 // 4 - text[-2:].count('='):,} bytes"

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from accord.cli.appearance import Style, Symbols
-from accord.cli.pictures import placeholder
+from accord.placeholders import placeholder
 from accord.printable import label, printable
 from accord.schema import v1
 from accord.schema.base import Unknown

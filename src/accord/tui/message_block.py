@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from textual.strip import Strip
 
+from accord.placeholders import placeholder
 from accord.printable import label, printable
 from accord.schema import v1
 from accord.state import Entry, Message
 from accord.tui.block import Block, Look
 from accord.tui.markdown import GrowingMarkdown
-from accord.tui.pictures import Picture, described
+from accord.tui.pictures import Picture
 from accord.tui.rows import Paragraph, Row, all_rows, plain, rows_of
 
 THOUGHT_ROWS = 1
@@ -103,7 +104,7 @@ class PromptBlock(Block):
             line._replace(first=rest if number else first, rest=rest, fill="user") for number, line in enumerate(text)
         ]
         shown += [
-            Paragraph([(described(block), "dim user")], rest, rest, fill="user")
+            Paragraph([(placeholder(block), "dim user")], rest, rest, fill="user")
             for block in self._message.content
             if not isinstance(block, v1.TextContent)
         ]

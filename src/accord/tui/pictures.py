@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,34 +11,15 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
-from accord.printable import label
+from accord.placeholders import from_base64, placeholder
 from accord.schema import v1
 from accord.tui.block import Look
-from accord.tui.png import Bitmap, decoded, size_of
+from accord.tui.png import Bitmap, decoded
 from accord.tui.rows import Paragraph, rows_of
 
 MOST_BYTES = 8 * 1024 * 1024
 COLUMNS, ROWS = 60, 16
 """The largest size of an image in the transcript."""
-
-
-def described(block: v1.ContentBlock | object) -> str:
-    """What a block that is not text holds, in words."""
-    match block:
-        case v1.ImageContent(data=data, mime_type=kind):
-            size = size_of(_bytes(data[:64]) or b"")
-            pixels = "" if size is None else f", {size[0]} x {size[1]}"
-            return f"[image: {label(kind, 40)}{pixels}, {_length(data):,} bytes]"
-        case v1.AudioContent(data=data, mime_type=kind):
-            return f"[audio: {label(kind, 40)}, {_length(data):,} bytes]"
-        case v1.ResourceLink(name=name, uri=uri):
-            return f"[link: {label(name, 60)} {label(uri, 200)}]"
-        case v1.EmbeddedResource(resource=v1.TextResourceContents(uri=uri, text=text)):
-            return f"[file: {label(uri, 200)}, {len(text):,} characters]"
-        case v1.EmbeddedResource(resource=v1.BlobResourceContents(uri=uri, blob=blob)):
-            return f"[file: {label(uri, 200)}, {_length(blob):,} bytes]"
-        case _:
-            return "[content of an unknown type]"
 
 
 @dataclass(frozen=True)
@@ -55,7 +34,7 @@ class Picture:
 
     def strips(self, look: Look) -> list[Strip]:
         """The image in half blocks, after a line of words; the words alone where it cannot be drawn."""
-        words = Paragraph([(described(self.block), "dim")], ((" ", ""),), ((" ", ""),))
+        words = Paragraph([(placeholder(self.block), "dim")], ((" ", ""),), ((" ", ""),))
         shown = look.palette.strips([(row, "") for row in rows_of(words, look.width)], look.width)
         if isinstance(self.block, v1.ImageContent) and look.palette.is_coloured and not look.is_ascii:
             bitmap = _bitmap(self.block.data)
@@ -89,16 +68,5 @@ def _cell(upper: Sequence[int], lower: Sequence[int]) -> Style:
 
 @lru_cache(maxsize=8)
 def _bitmap(data: str) -> Bitmap | None:
-    content = _bytes(data) if len(data) <= MOST_BYTES else None
+    content = from_base64(data) if len(data) <= MOST_BYTES else None
     return None if content is None else decoded(content)
-
-
-def _bytes(text: str) -> bytes | None:
-    try:
-        return base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
-    except (binascii.Error, ValueError):
-        return None
-
-
-def _length(text: str) -> int:
-    return len(text) * 3 // 4 - text[-2:].count("=")

@@ -10,10 +10,11 @@ import zlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from accord.placeholders import png_size
+
 MOST_PIXELS = 4_000_000
 """Of an image that is drawn."""
 
-_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 """Values of each pixel, by the colour type."""
 
@@ -45,16 +46,9 @@ class Bitmap(NamedTuple):
         return (values[0], values[1], values[2])
 
 
-def size_of(data: bytes) -> tuple[int, int] | None:
-    """The width and height of a PNG; None for other data."""
-    if data[:8] != _SIGNATURE or data[12:16] != b"IHDR" or len(data) < 24:
-        return None
-    return int.from_bytes(data[16:20]), int.from_bytes(data[20:24])
-
-
 def decoded(data: bytes) -> Bitmap | None:
     """The image; None if it is not a PNG that can be drawn: 8 bits a channel, not interlaced, not too large."""
-    size = size_of(data)
+    size = png_size(data)
     if size is None or len(data) < 33 or not 0 < size[0] * size[1] <= MOST_PIXELS:
         return None
     depth, kind, interlaced = data[24], data[25], data[28]

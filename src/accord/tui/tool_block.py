@@ -9,6 +9,7 @@ from typing import Any
 
 from textual.strip import Strip
 
+from accord.placeholders import placeholder
 from accord.printable import label
 from accord.schema import v1
 from accord.schema.base import Unknown
@@ -18,7 +19,7 @@ from accord.tui.ansi import last_lines, output_lines
 from accord.tui.block import Block, Look, ShownTerminal
 from accord.tui.diffs import DiffLine, counts, diff_lines, side_by_side, unified
 from accord.tui.highlight import highlighted_line, language_of
-from accord.tui.pictures import Picture, described
+from accord.tui.pictures import Picture
 from accord.tui.rows import Paragraph, Row, Span, all_rows, plain
 
 FOLDED_DIFF, FOLDED_TEXT, FOLDED_TERMINAL, FOLDED_FAILURE = 12, 3, 6, 8
@@ -100,7 +101,7 @@ class ToolBlock(Block):
                 case v1.Content(content=v1.ImageContent()):
                     pass
                 case v1.Content(content=content):
-                    shown.append(Paragraph([(described(content), "dim")]).under(_BLANK))
+                    shown.append(Paragraph([(placeholder(content), "dim")]).under(_BLANK))
                 case Unknown(tag=tag):
                     shown.append(Paragraph([(f"[content of an unknown type: {label(tag, 60)}]", "dim")]).under(_BLANK))
                 case _:  # a diff of version 2, whose classes are loaded with its first update
