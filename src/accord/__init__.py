@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from accord.agent.providers import Provider as Provider
     from accord.agent.remote_client import RemoteClient as RemoteClient
     from accord.agent.remote_terminal import CommandResult as CommandResult, RemoteTerminal as RemoteTerminal
+    from accord.agent.sent_message import SentMessage as SentMessage
     from accord.agent.session import Session as Session
     from accord.agent.suggestions.mirror import MirroredDocument as MirroredDocument
     from accord.agent.suggestions.request import SuggestionRequest as SuggestionRequest
@@ -156,6 +157,7 @@ _HOMES = {
     "Restarted": "client.supervision",
     "RunningCompaction": "agent.compaction",
     "Service": "services.service",
+    "SentMessage": "agent.sent_message",
     "Session": "agent.session",
     "Spans": "spans",
     "PostgresStore": "store.postgres.store",
