@@ -15,6 +15,7 @@ from accord.check.agent.link import Gone, Over, Unanswered
 from accord.check.agent.scenarios import SCENARIOS, Scenario
 from accord.check.agent.settings import NOTES, Settings
 from accord.check.catalogue import CHECKS
+from accord.check.client.checks import ACTIVE_OF_CLIENT
 from accord.check.conversation import object_of
 from accord.check.report.report import Report, outcomes_of
 from accord.errors import ConnectionClosed
@@ -96,7 +97,7 @@ async def _run(lab: Lab, scenario: Scenario) -> None:
 
 
 def _report(subject: str, lab: Lab, settings: Settings) -> Report:
-    agents = [check for check in CHECKS.values() if check.of != "client"]
+    agents = [check for check in CHECKS.values() if check.of != "client" and check.id not in ACTIVE_OF_CLIENT]
     found = [finding for finding in lab.findings if finding.side == "agent"]
     reasons = dict(lab.reasons)
     if not settings.prompting:
