@@ -90,6 +90,11 @@ _OTHERS: tuple[Probe, ...] = (
         lambda it: it.update("tool_call", toolCallId="check-bare", title="Something"),
     ),
     Probe(
+        "lint.client.takes-updates",
+        "the end of a tool call",
+        lambda it: it.update("tool_call_update", toolCallId="check-bare", status="failed"),
+    ),
+    Probe(
         "message.id.null-is-absent",
         "a chunk whose messageId is null",
         lambda it: it.update("agent_message_chunk", messageId=None, content={"type": "text", "text": "No id. "}),

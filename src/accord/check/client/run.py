@@ -14,8 +14,7 @@ from pathlib import Path
 
 from accord.check.agent.link import Gone, Over, Unanswered
 from accord.check.agent.recording import Recording
-from accord.check.catalogue import CHECKS
-from accord.check.client.checks import ACTIVE_OF_CLIENT
+from accord.check.catalogue import CHECKS_OF_CLIENTS
 from accord.check.client.door import door
 from accord.check.client.played import Played
 from accord.check.client.program import PLACE, Program
@@ -230,14 +229,8 @@ def _judge_end(played: Played, *, has_ended: bool) -> None:
 
 def report_of(subject: str, run: Run) -> Report:
     """The report on a client."""
-    checks = [check for check in CHECKS.values() if check.of in ("client", "both", "transport")]
-    judged = [check for check in checks if not check.active or check.id in ACTIVE_OF_CLIENT or _is_seen(check.id, run)]
     found = [finding for finding in run.findings if finding.side == "client"]
-    report = Report(subject, outcomes_of(judged, ("client",), run.seen, found, run.reasons), peer=run.peer)
+    report = Report(subject, outcomes_of(CHECKS_OF_CLIENTS, ("client",), run.seen, found, run.reasons), peer=run.peer)
     report.problems, report.profile = run.problems, run.settings.profile
     report.version = 1 if run.peer or run.seen else None
     return report
-
-
-def _is_seen(name: str, run: Run) -> bool:
-    return (name, "client") in run.seen

@@ -52,7 +52,8 @@ async def usual(played: Played, stage: Stage) -> None:
     await permitted(played)
     await questioned(played)
     await _lent(played, stage)
-    played.say("The checks are done.")
+    sent = played.say("The checks are done.")
+    await played.alive("lint.client.stays-in-turn", "the last message of the turn", sent)
     await _finished(played)
 
 
