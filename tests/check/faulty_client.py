@@ -32,6 +32,8 @@ sending = threading.Lock()
 asked: dict[int, threading.Event] = {}
 results: dict[int, Any] = {}
 terminals: dict[str, Terminal] = {}
+counted: list[str] = []
+"""The kinds of the updates so far."""
 question: list[Any] = []
 """The permission request whose answer the user thinks about."""
 
@@ -121,6 +123,9 @@ def opened(result: Any) -> None:
 def updated(params: Any) -> None:
     fields = params["update"]
     kind = fields["sessionUpdate"]
+    counted.append(kind)
+    if len(counted) > 1_500:
+        dies_of("has a small queue")
     if kind == "plan":
         dies_of("dies of a plan")
     if kind == "tool_call" and "kind" not in fields:
@@ -277,13 +282,20 @@ METHODS = {
 }
 
 
+def unknown() -> None:
+    raise Refused(-32000 if FAULT == "refuses with another code" else -32601, "Method not found")
+
+
 def serve(message: dict[str, Any]) -> None:
     method, number = message["method"], message["id"]
     try:
         if method not in METHODS:
-            if FAULT == ("answers nothing custom" if method.startswith("_") else "answers nothing unknown"):
+            is_custom = method.startswith("_")
+            if FAULT == "answers nothing custom" and is_custom:
                 return
-            raise Refused(-32000 if FAULT == "refuses with another code" else -32601, "Method not found")
+            if FAULT == "answers nothing unknown" and not is_custom:
+                return
+            unknown()
         result = METHODS[method](message.get("params") or {}, number)
     except Refused as refused:
         send(id=number, error={"code": refused.code, "message": str(refused)})

@@ -71,6 +71,7 @@ MUTANTS = {
     "dies of odd categories": Mutant("odd category", {"config.category.unknown-accepted"}),
     "is impatient": Mutant("late", {"~lint.client.waits"}),
     "has small lines": Mutant("large", {"~lint.client.takes-large-messages"}),
+    "has a small queue": Mutant("large", {"~lint.client.takes-many-updates"}),
     "dies of noise": Mutant("garbage", {"~lint.client.survives-noise"}),
     "is silent about what is no message": Mutant("garbage", {"~jsonrpc.error.invalid-request"}),
     "allows what was cancelled": Mutant("cancelled", {"prompt.cancel.permissions-cancelled"}),

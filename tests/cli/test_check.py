@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from accord.trace import TraceFile
-from tests.check.healthy import healthy, put
+from tests.check.healthy import healthy, put, without
 
 FAULTY = Path(__file__).parents[1] / "check" / "faulty_agent.py"
 
@@ -141,3 +141,20 @@ def test_a_scratch_home_and_variables_reach_the_agent(user):
     agent = (sys.executable, "where.py")
     done = user.accord("check", "agent", "--home", "scratch", "--env", "MARK=here", "--", *agent)
     assert re.search(r"/accord-check-home-\S+ here", done.stdout)
+
+
+def test_a_trace_that_begins_after_the_handshake_is_not_judged(user, trace):
+    done = user.accord("check", "trace", trace(without("initialize", "initialize/answer")))
+    assert done.returncode == 3
+    assert "wire.jsonl is not judged: the trace begins after the handshake" in done.stdout
+
+
+def test_the_rest_of_a_file_is_judged_beside_a_conversation_that_begins_late(user, trace):
+    late = (user.folder / trace(without("initialize", "initialize/answer"))).read_bytes()
+    whole = (user.folder / trace(BROKEN)).read_bytes()
+    (user.folder / "both.jsonl").write_bytes(whole + late)
+    done = user.accord("check", "trace", "both.jsonl")
+    assert done.returncode == 1
+    assert "conversation 2 is not judged: the trace begins after the handshake" in done.stdout
+    report = json.loads(user.accord("check", "trace", "both.jsonl", "--json").stdout)
+    assert len(report["remarks"]) == 1

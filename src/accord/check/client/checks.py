@@ -60,6 +60,16 @@ def _lints() -> tuple[Check, ...]:
             active=True,
         ),
         lint(
+            "client.takes-many-updates",
+            "takes thousands of updates at once",
+            "floods",
+            page=_STDIO,
+            of="client",
+            level="SHOULD",
+            fix="stop reading while your queue is full, and close nothing",
+            active=True,
+        ),
+        lint(
             "client.survives-noise",
             "goes on after a line that is no message",
             "bad lines",

@@ -137,7 +137,7 @@ async def large(played: Played, _: Stage) -> None:
         await played.alive("lint.client.takes-large-messages", f"a message of {size:,} bytes", sent)
     for _number in range(2_000):
         played.say(".")
-    await played.alive("lint.client.takes-large-messages", "2,000 updates at once")
+    await played.alive("lint.client.takes-many-updates", "2,000 updates at once")
     await _finished(played)
 
 
@@ -209,7 +209,9 @@ async def _reaches_prompt(played: Played, name: str, what: str) -> None:
             ended = played.end.detail if played.end is not None else "the client sent no prompt"
             played.judged(name, f"{ended} after {what}", played.last)
         raise
-    played.judged(name, None, played.last)
+    is_ours = played.session in played.agent.sessions
+    wrong = None if is_ours else f"after {what} the client prompts in {played.session!r}, a session that it was not given"
+    played.judged(name, wrong, played.last)
 
 
 def _answered(played: Played) -> bool:

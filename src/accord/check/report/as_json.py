@@ -27,6 +27,7 @@ def as_json(report: Report) -> dict[str, Any]:
         "exitCode": report.exit_code,
         "summary": {status: report.count(status) for status in _STATUSES},
         "checks": [_outcome(outcome) for outcome in report.outcomes],
+        "remarks": report.remarks,
         "stale": report.stale,
         "problems": report.problems,
         "trace": report.trace,

@@ -54,6 +54,8 @@ class Report:
     """Why the checks could not judge; empty if they could."""
     problems: list[str] = field(default_factory=list[str])
     """Faults of the checks themselves."""
+    remarks: list[str] = field(default_factory=list[str])
+    """What else is worth knowing about the run: what was not judged, for instance."""
     stale: list[str] = field(default_factory=list[str])
     """Expected failures that passed."""
     trace: str = ""

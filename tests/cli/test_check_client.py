@@ -1,0 +1,74 @@
+"""`accord check client`: clients judged from the command line, with our agent as theirs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+FAULTY = Path(__file__).parents[1] / "check" / "faulty_client.py"
+CLIENT = [sys.executable, str(FAULTY), "{agent}"]
+
+
+def test_a_client_without_a_fault_is_conformant_and_leaves_nothing_behind(user):
+    done = user.accord("check", "client", "--profile", "smoke", "--", *CLIENT)
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.splitlines()[-1].startswith("conformant")
+    assert "faulty 1, version 1, profile smoke" in " ".join(done.stdout.split())
+    assert list(user.folder.iterdir()) == []
+
+
+def test_a_fault_of_a_client_ends_with_exit_code_1_and_names_lines_of_the_trace(user):
+    done = user.accord(
+        "check", "client", "--profile", "smoke", "--trace", "run.jsonl", "--json", "--", *CLIENT, "follows links"
+    )
+    assert done.returncode == 1
+    [found] = [it for check in json.loads(done.stdout)["checks"] for it in check["findings"]]
+    assert found["id"] == "files.escape-proof"
+    lines = (user.folder / "run.jsonl").read_text().splitlines()
+    assert "accord-check-link.txt" in lines[found["lines"][0] - 1]
+    assert user.accord("check", "trace", "run.jsonl", "--of", "client").returncode == 0
+
+
+def test_a_failure_that_is_expected_lets_the_run_pass(user):
+    user.write("accord-check.toml", '[expect]\n"files.escape-proof" = "links are followed on purpose"\n')
+    arguments = ("--profile", "smoke", "--expect", "accord-check.toml", "--junit", "junit.xml")
+    done = user.accord("check", "client", *arguments, "--", *CLIENT, "follows links")
+    assert done.returncode == 0, done.stdout
+    assert "files.escape-proof" in (user.folder / "junit.xml").read_text()
+
+
+def test_a_client_s_program_is_found_from_the_current_folder(user):
+    (user.folder / "mine.py").write_text(FAULTY.read_text())
+    done = user.accord("check", "client", "--profile", "smoke", "--", sys.executable, "./mine.py", "{agent}")
+    assert done.returncode == 0, done.stdout
+
+
+def test_variables_name_the_agent_and_the_scenario(user):
+    script = 'test -n "$MINE" && exec "$PYTHON" "$CLIENT" "$ACCORD_CHECK_AGENT"'
+    given = [f"--env=PYTHON={sys.executable}", f"--env=CLIENT={FAULTY}", "--env=MINE=1"]
+    done = user.accord("check", "client", "--profile", "smoke", *given, "--", "sh", "-c", script)
+    assert done.returncode == 0, done.stdout
+
+
+def test_a_client_that_never_starts_the_agent_cannot_be_judged(user):
+    done = user.accord("check", "client", "--", "sh", "-c", "echo no agent is configured")
+    assert done.returncode == 3
+    said = " ".join(done.stdout.split())
+    assert "blocked: the client did not start the agent (exit code 0)" in said
+    assert "its last line: no agent is configured" in said
+
+
+def test_a_command_is_needed(user):
+    done = user.accord("check", "client")
+    assert done.returncode == 2
+    assert "give the client's command after --" in done.stderr
+
+
+def test_a_run_in_the_client_s_own_folder_makes_no_file(user):
+    done = user.accord("check", "client", "--profile", "smoke", "--cwd", ".", "--json", "--", *CLIENT)
+    by_id = {check["id"]: check for check in json.loads(done.stdout)["checks"]}
+    assert by_id["files.write.creates"]["status"] == "not exercised"
+    assert "outside of the scratch folder" in by_id["files.write.creates"]["detail"]
+    assert list(user.folder.iterdir()) == []
+    assert user.accord("check", "client", "--cwd", "missing", "--", *CLIENT).returncode == 2
