@@ -24,12 +24,12 @@ PROMPT = {
 
 def main(name: str, agent: str) -> None:
     """Become the client."""
-    script = {"folder": str(Path.cwd()), "known": {}, "steps": [INITIALIZE, NEW, PROMPT]}
+    script: dict[str, object] = {"folder": str(Path.cwd()), "known": {}, "steps": [INITIALIZE, NEW, PROMPT]}
     with tempfile.NamedTemporaryFile("w", suffix=".json", delete=False) as file:
         json.dump(script, file)
     client = [*command(SDKS[name], "client"), file.name, "--", agent]
     os.environ.update(SDKS[name].environment)
-    os.execvp(client[0], client)  # noqa: S606
+    os.execvp(client[0], client)
 
 
 if __name__ == "__main__":

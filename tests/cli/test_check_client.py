@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
 import sys
 from pathlib import Path
+
+import pytest
+
+import accord
 
 FAULTY = Path(__file__).parents[1] / "check" / "faulty_client.py"
 CLIENT = [sys.executable, str(FAULTY), "{agent}"]
@@ -72,3 +78,54 @@ def test_a_run_in_the_client_s_own_folder_makes_no_file(user):
     assert "outside of the scratch folder" in by_id["files.write.creates"]["detail"]
     assert list(user.folder.iterdir()) == []
     assert user.accord("check", "client", "--cwd", "missing", "--", *CLIENT).returncode == 2
+
+
+@pytest.fixture
+def served(user):
+    """`accord check client --serve`: its process, the agent's command and the folder to work in."""
+    words = [sys.executable, "-m", "accord", "check", "client", "--serve", "--json"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(words, cwd=user.folder, env=user.environment, text=True, **pipes) as process:
+        try:
+            agent, work = [process.stderr.readline().split(":", 1)[1].strip() for _ in range(2)]
+            yield process, agent, Path(work)
+        finally:
+            process.kill()
+
+
+def report_of(process):
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    report = json.loads(out)
+    return report, {check["id"]: check for check in report["checks"]}
+
+
+def test_a_client_that_is_started_by_hand_plays_a_scenario_with_each_start(served):
+    process, agent, work = served
+    for fault in ("", "needs capabilities"):  # the second start plays the agent that declares nothing
+        subprocess.run([sys.executable, FAULTY, agent, fault], check=False, cwd=work, timeout=60)
+    report, checks = report_of(process)
+    assert (process.returncode, report["problems"]) == (0, [])
+    assert checks["terminal.create.as-told"]["status"] == "pass"
+    assert checks["files.write.creates"]["status"] == "pass"
+    assert checks["capabilities.client-any-combination"]["status"] == "warn"
+
+
+def test_each_prompt_of_one_connection_plays_a_scenario(served):
+    process, agent, work = served
+    with accord.sync.connect([agent]) as remote:
+        session = remote.new_session(work)
+        for prompt in ("hello", "/check garbage", "go on"):
+            assert session.prompt(prompt).outcome().stop_reason == "end_turn"
+    report, checks = report_of(process)
+    assert report["verdict"] == "conformant", report
+    assert checks["update.unknown-ignored"]["status"] == "pass"
+    assert checks["lint.client.survives-noise"]["status"] == "pass"
+    assert checks["lint.client.takes-large-messages"]["status"] == "pass"
+
+
+def test_checks_that_no_client_has_come_to_are_blocked(served):
+    process, _, _ = served
+    report, _ = report_of(process)
+    assert (process.returncode, report["verdict"]) == (3, "blocked")
+    assert report["reason"] == "no client started the agent"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import os
+import asyncio
 import shlex
+import signal
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +24,7 @@ examples:
   accord check client -- my-client --agent {agent} "hello"
   accord check client -- accord run --allow all "hello" -- {agent}
   accord check client --profile smoke -- npx acpx --agent {agent} exec hello
+  accord check client --serve                     for an editor: prints the agent's command, and waits
   accord check client --junit junit.xml --expect accord-check.toml -- ./run-my-client {agent}
 
 The client is started once for each scenario, about ten times, and each start must send a prompt. {agent} stands for
@@ -31,7 +34,7 @@ client does not do is `not exercised`: neither right nor wrong."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "accord check client [options] -- COMMAND..."
+    parser.usage = "accord check client [options] (-- COMMAND... | --serve)"
     parser.epilog = EPILOG
     group = parser.add_argument_group("the scenarios")
     group.add_argument(
@@ -39,6 +42,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         choices=("smoke", "default"),
         default="default",
         help="smoke: three starts of the client; default: all",
+    )
+    group.add_argument(
+        "--serve",
+        action="store_true",
+        help="print the agent's command, and wait for a client that you start by hand; Ctrl-C prints the report",
     )
     group.add_argument("--cwd", metavar="FOLDER", help="run the client here; then the checks make no files")
     group.add_argument(
@@ -54,11 +62,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     from accord.running import run as run_loop
 
-    if not options.agent:
-        raise WrongUsage("give the client's command after --, with {agent} where it names the agent")
+    if options.serve == bool(options.agent):
+        raise WrongUsage("give the client's command after --, with {agent} where it names the agent, or give --serve")
     with tempfile.TemporaryDirectory(prefix="accord-check-home-") as home:
-        report = run_loop(_checked(options, _settings(options, home)))
-    report.subject = shlex.join(options.agent)
+        settings = _settings(options, home)
+        report = run_loop(_served(options, settings) if options.serve else _checked(options, settings))
+    report.subject = shlex.join(options.agent) or report.subject
     return check_output.give(report, options)
 
 
@@ -78,6 +87,34 @@ def _settings(options: argparse.Namespace, home: str) -> ClientSettings:
 
 async def _checked(options: argparse.Namespace, settings: ClientSettings) -> Report:
     from accord.check.client.run import check_client
+
+    file = _trace_file(options)
+    return _tidied(options, await check_client(options.agent, settings, trace=file, progress=_progress(options)))
+
+
+async def _served(options: argparse.Namespace, settings: ClientSettings) -> Report:
+    from dataclasses import replace
+
+    from accord.check.client.by_hand import BY_HAND, check_by_hand
+
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    by_hand = replace(BY_HAND, profile=settings.profile, answer_within=settings.answer_within)
+    file = _trace_file(options)
+    return _tidied(options, await check_by_hand(by_hand, stop, _announce, trace=file, progress=printing.complain))
+
+
+def _announce(agent: Path, work: Path) -> None:
+    printing.complain(f"the agent's command:   {agent}")
+    printing.complain(f"a folder to work in:   {work}")
+    printing.complain(
+        "Give your client this agent, open the folder, and send any prompt: each plays the next scenario."
+    )
+    printing.complain("Allow what is asked. Ctrl-C ends the checks, and prints the report.")
+
+
+def _progress(options: argparse.Namespace) -> Callable[[str], None]:
     from accord.cli.streams import streams
 
     aside = streams().aside
@@ -86,9 +123,17 @@ async def _checked(options: argparse.Namespace, settings: ClientSettings) -> Rep
         if aside.is_terminal and not options.json:
             printing.complain(f"checking: {shows}")
 
-    file = options.trace if options.trace is not None else somewhere()
-    report = await check_client(options.agent, settings, trace=file, progress=tell)
+    return tell
+
+
+def _trace_file(options: argparse.Namespace) -> str:
+    given: str | None = options.trace
+    return somewhere() if given is None else given
+
+
+def _tidied(options: argparse.Namespace, report: Report) -> Report:
+    """The report, without a trace file of ours in which there is nothing to look up."""
     if options.trace is None and report.verdict == "conformant" and not report.findings:
-        os.unlink(file)  # noqa: PTH108
+        Path(report.trace).unlink()
         report.trace = ""
     return report

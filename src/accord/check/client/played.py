@@ -13,7 +13,7 @@ from accord.check.catalogue import CHECKS
 from accord.check.client.part import Agent, Part
 from accord.check.client.relayed import Relayed
 from accord.check.client.settings import ClientSettings
-from accord.check.conversation import Exchange, Frame, object_of
+from accord.check.conversation import Exchange, Frame, object_of, objects
 
 ALIVE = "_accord.check/alive"
 """A request that no client knows: its answer, an error as a rule, shows that the client goes on."""
@@ -105,8 +105,14 @@ class Played(Wire):
 
     def finish(self, reason: str = "end_turn") -> None:
         """End the turn."""
-        if self.turn is not None:
+        if self.turn is not None and self.turn.answered is None:
             self.send({"id": self.turn.id, "result": {"stopReason": reason}})
+
+    @property
+    def text(self) -> str:
+        """The text of the prompt."""
+        blocks = objects(self.turn.params.get("prompt")) if self.turn is not None else ()
+        return "".join(str(block.get("text", "")) for block in blocks)
 
     # Probes
 

@@ -169,7 +169,7 @@ class _Performance:
         if self._scenario.ends:
             if has_ended:
                 await asyncio.sleep(0.2 if played.end is None else 0)
-            _judge_end(played, has_ended=has_ended)
+            judge_end(played, has_ended=has_ended)
         else:
             name = "lint.client.ends-after-agent"
             wrong = f"the client still ran {settings.end_within:g} s after the end of the agent"
@@ -184,29 +184,30 @@ class _Performance:
         self._arrived.set()
 
     async def _play(self, played: Played) -> None:
-        """Play one start of the agent. What the client does wrong is a finding."""
         interrupt = self._program.interrupt if self._program is not None else None
-        try:
-            await played.open()
-            await self._scenario.play(played, Stage(self._work, interrupt))
-        except Over:
-            played.finish()
-        except Unanswered as error:
-            played.judged("lint.client.answers", str(error), error.exchange.frame)
-            played.finish()
-        except Gone as error:
-            if played.turn is not None:
-                problem = f"{error} before its prompt was answered"
-                played.judged("lint.client.stays-in-turn", problem, played.last)
-        except asyncio.CancelledError:
-            raise
-        except Exception as error:  # a fault of the checks is not one of the client
-            place = traceback.extract_tb(error.__traceback__)[-1]
-            where = f"{Path(place.filename).name}, line {place.lineno}"
-            self._run.problems.append(
-                f"in the scenario {self._scenario.name!r}: {type(error).__name__}: {error} ({where})"
-            )
-            played.finish()
+        await played.open()
+        await play(self._run, self._scenario, played, Stage(self._work, interrupt))
+
+
+async def play(run: Run, scenario: Scenario, played: Played, stage: Stage) -> None:
+    """Play a scenario on one start of the agent. What the client does wrong is a finding."""
+    try:
+        await scenario.play(played, stage)
+    except Over:
+        played.finish()
+    except Unanswered as error:
+        played.judged("lint.client.answers", str(error), error.exchange.frame)
+        played.finish()
+    except Gone as error:
+        if played.turn is not None:
+            played.judged("lint.client.stays-in-turn", f"{error} before its prompt was answered", played.last)
+    except asyncio.CancelledError:
+        raise
+    except Exception as error:  # a fault of the checks is not one of the client
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(place.filename).name}, line {place.lineno}"
+        run.problems.append(f"in the scenario {scenario.name!r}: {type(error).__name__}: {error} ({where})")
+        played.finish()
 
 
 def from_here(words: Sequence[str]) -> list[str]:
@@ -214,7 +215,7 @@ def from_here(words: Sequence[str]) -> list[str]:
     return [str(Path(word).absolute()) if os.sep in word and Path(word).exists() else word for word in words]
 
 
-def _judge_end(played: Played, *, has_ended: bool) -> None:
+def judge_end(played: Played, *, has_ended: bool) -> None:
     """Judge that a client which has ended by itself has closed the agent's standard input."""
     name = "stdio.client-closes-stdin"
     if not has_ended:

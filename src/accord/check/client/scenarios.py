@@ -210,7 +210,7 @@ async def _reaches_prompt(played: Played, name: str, what: str) -> None:
             played.judged(name, f"{ended} after {what}", played.last)
         raise
     is_ours = played.session in played.agent.sessions
-    wrong = None if is_ours else f"after {what} the client prompts in {played.session!r}, a session that it was not given"
+    wrong = None if is_ours else f"after {what} the client prompts in {played.session!r}, which it was not given"
     played.judged(name, wrong, played.last)
 
 
