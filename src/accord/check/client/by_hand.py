@@ -17,9 +17,10 @@ from accord.check.agent.link import Gone
 from accord.check.client.door import door
 from accord.check.client.part import Part
 from accord.check.client.played import Played
+from accord.check.client.plays import Stage
 from accord.check.client.relayed import Relayed
 from accord.check.client.run import Progress, Run, judge_end, play, report_of
-from accord.check.client.scenarios import SCENARIOS, Scenario, Stage
+from accord.check.client.scenarios import SCENARIOS, Scenario
 from accord.check.client.settings import ClientSettings
 from accord.check.report.report import Report
 

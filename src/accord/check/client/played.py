@@ -14,6 +14,7 @@ from accord.check.client.part import Agent, Part
 from accord.check.client.relayed import Relayed
 from accord.check.client.settings import ClientSettings
 from accord.check.conversation import Exchange, Frame, object_of, objects
+from accord.trace import Direction
 
 ALIVE = "_accord.check/alive"
 """A request that no client knows: its answer, an error as a rule, shows that the client goes on."""
@@ -31,6 +32,10 @@ class Played(Wire):
         """The prompt whose turn a scenario plays."""
         self.reasons: dict[str, str] = {}
         """Why a check was not exercised."""
+        self.asked: list[Frame] = []
+        """The requests and notifications of the client."""
+        self.replies: dict[Any, Frame] = {}
+        """The answers of the client, by their ids; also those to what was no request."""
         self.agent = Agent(part, self._prompted)
         self._late = settings.late if part.late else 0.0
         self._answers_custom = True
@@ -151,6 +156,15 @@ class Played(Wire):
             self.turn = exchange
         else:  # a scenario plays one turn; the others are short
             self.send({"id": exchange.id, "result": {"stopReason": "end_turn"}})
+
+    def _seen(self, direction: Direction, data: bytes) -> Frame:
+        frame = super()._seen(direction, data)
+        members = frame.members
+        if direction == "in" and "method" in members:
+            self.asked.append(frame)
+        elif direction == "in" and isinstance(given := members.get("id"), str | int | None):
+            self.replies[given] = frame
+        return frame
 
     def _serve(self, exchange: Exchange) -> None:
         if self._late and exchange.method in ("initialize", "session/new"):

@@ -60,9 +60,10 @@ class Program:
         return lines[-1][:200] if lines else ""
 
     def interrupt(self) -> None:
-        """Send SIGINT, as Ctrl-C does."""
-        with suppress(ProcessLookupError):
-            self._process.send_signal(signal.SIGINT)
+        """Send SIGINT to all processes of the client, as a terminal does for Ctrl-C."""
+        if self._process.returncode is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGINT)
 
     async def ended(self, within: float) -> bool:
         """Wait until it has ended; returns whether it did."""

@@ -9,6 +9,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,9 +18,10 @@ from accord.check.agent.recording import Recording
 from accord.check.catalogue import CHECKS_OF_CLIENTS
 from accord.check.client.door import door
 from accord.check.client.played import Played
+from accord.check.client.plays import Stage
 from accord.check.client.program import PLACE, Program
 from accord.check.client.relayed import Relayed
-from accord.check.client.scenarios import SCENARIOS, Scenario, Stage
+from accord.check.client.scenarios import SCENARIOS, Scenario
 from accord.check.client.settings import ClientSettings
 from accord.check.finding import Finding, Side
 from accord.check.judged_trace import peer_of
@@ -28,6 +30,10 @@ from accord.errors import ConnectionClosed
 
 Progress = Callable[[str], None]
 """Is told which scenario begins."""
+
+
+LAST_WORDS = 3.0
+"""Seconds in which a client that has ended may leave its agent, by a process of its own."""
 
 
 class Blocked(Exception):
@@ -168,7 +174,8 @@ class _Performance:
         played = self._played[-1]
         if self._scenario.ends:
             if has_ended:
-                await asyncio.sleep(0.2 if played.end is None else 0)
+                with suppress(TimeoutError, Gone):  # the end of the agent's input may still be on its way
+                    await played.until(lambda: False, min(settings.end_within, LAST_WORDS))
             judge_end(played, has_ended=has_ended)
         else:
             name = "lint.client.ends-after-agent"

@@ -26,7 +26,7 @@ class ClientSettings:
     """Seconds for the answer to a request that needs no user."""
     asks_within: float = 5.0
     """Seconds for the answer to a question that a user may be asked: a permission or a form."""
-    end_within: float = 5.0
+    end_within: float = 10.0
     """Seconds that the client has to end after its turn, or after the agent is gone."""
     late: float = 1.5
     """Seconds by which the agent's answers are late, in the scenario about that."""
