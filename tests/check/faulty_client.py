@@ -194,6 +194,8 @@ def read(params: Any, _: Any) -> Any:
 
 
 def write(params: Any, _: Any) -> Any:
+    if FAULT == "refuses in red":
+        raise Refused(-32603, "\x1b[31mno\x1b[0m")
     if FAULT != "writes nothing":
         inside(params["path"]).write_text(params["content"])
     return {}

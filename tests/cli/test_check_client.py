@@ -57,6 +57,13 @@ def test_variables_name_the_agent_and_the_scenario(user):
     assert done.returncode == 0, done.stdout
 
 
+def test_what_a_client_says_is_printed_without_its_control_characters(user):
+    done = user.accord("check", "client", "--profile", "smoke", "-v", "--", *CLIENT, "refuses in red")
+    [line] = [line for line in done.stdout.splitlines() if "files.write.creates" in line]
+    assert "the client refused fs/write_text_file: -32603" in line
+    assert "\x1b" not in done.stdout
+
+
 def test_a_client_that_never_starts_the_agent_cannot_be_judged(user):
     done = user.accord("check", "client", "--", "sh", "-c", "echo no agent is configured")
     assert done.returncode == 3

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import shlex
 import signal
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -62,6 +63,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     from accord.running import run as run_loop
 
+    if sys.platform == "win32":
+        raise WrongUsage("accord check client needs Unix sockets, which Python does not have on Windows")
     if options.serve == bool(options.agent):
         raise WrongUsage("give the client's command after --, with {agent} where it names the agent, or give --serve")
     with tempfile.TemporaryDirectory(prefix="accord-check-home-") as home:

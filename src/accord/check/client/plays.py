@@ -148,6 +148,8 @@ async def cancelled(played: Played, stage: Stage) -> None:
     played.say("Press Ctrl-C, or cancel this turn in another way. ")
     await played.alive("lint.client.takes-updates", "a message")
     question = asks_permission(played, "check-cancelled", "Something to cancel")
+    # A question that crosses the cancel on its way is not open when the client cancels.
+    await played.alive("lint.client.takes-updates", "a question")
     if stage.interrupt is not None:
         stage.interrupt()
     session = played.judge.conversation.sessions.get(played.session or "")

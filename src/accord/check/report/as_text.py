@@ -100,7 +100,7 @@ def _listed(report: Report, paint: Paint, width: int) -> Iterator[str]:
 
 
 def _one_line(outcome: Outcome, width: int) -> str:
-    text = f"{outcome.check.id}  {outcome.side}: {outcome.detail}"
+    text = printable(f"{outcome.check.id}  {outcome.side}: {outcome.detail}")
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
