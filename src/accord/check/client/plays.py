@@ -150,6 +150,8 @@ async def cancelled(played: Played, stage: Stage) -> None:
     question = asks_permission(played, "check-cancelled", "Something to cancel")
     # A question that crosses the cancel on its way is not open when the client cancels.
     await played.alive("lint.client.takes-updates", "a question")
+    with suppress(Unanswered):  # a client that answers without its user does so now
+        await played.answer(question, played.settings.quiet)
     if stage.interrupt is not None:
         stage.interrupt()
     session = played.judge.conversation.sessions.get(played.session or "")
