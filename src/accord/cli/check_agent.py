@@ -42,9 +42,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("the scenarios")
     group.add_argument(
         "--profile",
-        choices=("smoke", "default"),
+        choices=("smoke", "default", "full", "fixture"),
         default="default",
-        help="smoke: no prompt, a few seconds; default: about ten prompts",
+        help="smoke: no prompt, a few seconds; default: about ten prompts; full: all that the agent offers, about "
+        "forty prompts; fixture: full, for an agent that follows the script of the checks",
     )
     group.add_argument("--prompts", metavar="FILE", help="the texts of the prompts (TOML)")
     group.add_argument("--auth", metavar="METHOD", help="log in by this method first")
@@ -64,8 +65,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     from accord.running import run as run_loop
 
-    if protocol.versions(options) != (1,):
-        raise WrongUsage("accord check agent speaks version 1 of the protocol; give --protocol 1")
     chosen = target.chosen(options)
     settings = _settings(options, is_demo=chosen.is_demo or chosen.settings.words[-2:] == ["accord", "demo"])
     with tempfile.TemporaryDirectory(prefix="accord-check-home-") as home:
@@ -120,6 +119,7 @@ def _settings(options: argparse.Namespace, *, is_demo: bool) -> Settings:
         profile=options.profile,
         prompts=prompts,
         auth_method=options.auth,
+        versions=tuple(sorted(protocol.versions(options))),
         allow_delete=options.allow_delete,
         **given,
     )

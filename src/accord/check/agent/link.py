@@ -11,7 +11,8 @@ import msgspec
 
 from accord.check.agent.lender import Lender, Refused
 from accord.check.agent.recording import Recording
-from accord.check.conversation import Exchange, Frame, key_of, object_of, read
+from accord.check.agent.turn import State, Turn
+from accord.check.conversation import MISSING, Exchange, Frame, key_of, object_of, read
 from accord.check.judge import Judge
 from accord.jsonrpc.frames import Oversized
 from accord.trace import Direction, TraceEvent
@@ -29,9 +30,10 @@ class Over(Exception):
 class Unanswered(Exception):
     """The agent did not answer in time."""
 
-    def __init__(self, exchange: Exchange, within: float) -> None:
-        super().__init__(f"{exchange.method} had no answer within {within:g} s")
-        self.exchange = exchange
+    def __init__(self, asked: Exchange | Turn, within: float) -> None:
+        what = "had no answer" if isinstance(asked, Exchange) else "had no end"
+        super().__init__(f"{asked.method} {what} within {within:g} s")
+        self.frame = asked.frame
 
 
 class Link:
@@ -52,6 +54,7 @@ class Link:
         self._changed = asyncio.Event()
         self._next_id = 100
         self._told: dict[str, set[str]] = {}
+        self._states: dict[str, list[State]] = {}
         recording.begin(transport.name)
 
     @property
@@ -62,6 +65,10 @@ class Link:
     def told(self, session: str) -> set[str]:
         """The kinds of update that the agent has sent for a session."""
         return self._told.get(session, set())
+
+    def states(self, session: str) -> list[State]:
+        """The states that the agent has told of a session, in version 2; the list grows as they come."""
+        return self._states.setdefault(session, [])
 
     def forget(self, session: str) -> None:
         """Forget which kinds of update came for a session."""
@@ -109,16 +116,24 @@ class Link:
             raise Unanswered(exchange, seconds) from None
         return exchange
 
+    async def finish(self, turn: Turn, within: float) -> Turn:
+        """Wait for the end of a turn. Raises Unanswered, or Gone if the agent ends the connection."""
+        try:
+            await self.until(lambda: turn.is_over, within)
+        except TimeoutError:
+            raise Unanswered(turn, within) from None
+        return turn
+
     async def ask(self, method: str, params: Any = None, within: float | None = None) -> Exchange:
         """Send a request, and wait for its answer."""
         return await self.answer(self.call(method, params), within)
 
-    async def while_open(self, exchange: Exchange, happened: Callable[[], bool], within: float) -> None:
-        """Wait until this is so, or the request is answered. Raises Unanswered if neither happens in time, or Gone."""
+    async def while_open(self, turn: Turn, happened: Callable[[], bool], within: float) -> None:
+        """Wait until this is so, or the turn is over. Raises Unanswered if neither happens in time, or Gone."""
         try:
-            await self.until(lambda: exchange.answered is not None or happened(), within)
+            await self.until(lambda: turn.is_over or happened(), within)
         except TimeoutError:
-            raise Unanswered(exchange, within) from None
+            raise Unanswered(turn, within) from None
 
     async def until(self, happened: Callable[[], bool], within: float) -> None:
         """Wait until this is so. Raises TimeoutError, or Gone if the agent ends the connection before it."""
@@ -149,8 +164,7 @@ class Link:
                 continue
             seen = self._seen("in", bytes(frame))
             params = object_of(seen.members.get("params"))
-            kind = object_of(params.get("update")).get("sessionUpdate")
-            self._told.setdefault(str(params.get("sessionId")), set()).add(str(kind))
+            self._note(seen, str(params.get("sessionId")), object_of(params.get("update")))
             if isinstance(seen.members.get("method"), str) and "id" in seen.members:
                 exchange = self.judge.conversation.open["agent"].get(key_of(seen.members["id"]))
                 if exchange is not None and exchange.frame.number == seen.number:
@@ -172,6 +186,13 @@ class Link:
         """Answer the permission requests that wait."""
         for exchange, result in self.lender.settle():
             self.send({"id": exchange.id, "result": result})
+
+    def _note(self, seen: Frame, session: str, update: dict[str, Any]) -> None:
+        kind, state, reason = update.get("sessionUpdate"), update.get("state"), update.get("stopReason")
+        self._told.setdefault(session, set()).add(str(kind))
+        if kind == "state_update" and isinstance(state, str):
+            reason = reason if isinstance(reason, str) else None
+            self.states(session).append(State(seen, state, reason, update.get("error", MISSING)))
 
     def _serve(self, exchange: Exchange) -> None:
         try:

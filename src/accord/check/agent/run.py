@@ -6,11 +6,11 @@ import asyncio
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from accord.check.agent.lab import Blocked, Lab
+from accord.check.agent.lab import Blocked, Lab, OtherVersion
 from accord.check.agent.link import Gone, Over, Unanswered
 from accord.check.agent.scenarios import SCENARIOS, Scenario
 from accord.check.agent.settings import NOTES, Settings
@@ -42,13 +42,17 @@ async def check_agent(
     with ExitStack() as stack:
         lab = Lab(dial, settings, _scratch(stack))
         blocked, problems = "", list[str]()
-        for scenario in SCENARIOS:
-            if settings.profile not in scenario.profiles or (only and scenario.name not in only):
+        for scenario, version in _planned(settings, only):
+            if version in lab.unspoken:
                 continue
+            if version not in (0, lab.version):
+                lab.speak(version)
             if progress is not None:
-                progress(scenario.shows)
+                progress(f"{scenario.shows} (version {version})" if version == 2 else scenario.shows)
             try:
                 await _run(lab, scenario)
+            except OtherVersion as reason:
+                lab.unspoken[version] = str(reason)
             except Blocked as reason:
                 blocked = blocked or str(reason)
                 if not lab.peer:
@@ -62,6 +66,9 @@ async def check_agent(
                 place = traceback.extract_tb(error.__traceback__)[-1]
                 where = f"{Path(place.filename).name}, line {place.lineno}"
                 problems.append(f"in the scenario {scenario.name!r}: {type(error).__name__}: {error} ({where})")
+        lab.end()
+    if not lab.spoken and lab.unspoken:
+        blocked = blocked or "; ".join(lab.unspoken.values())
     report = _report(subject, lab, settings)
     report.blocked, report.problems = blocked, problems
     report.seconds = time.monotonic() - began
@@ -69,6 +76,15 @@ async def check_agent(
         lab.recording.write(trace)
         report.trace = str(trace)
     return report
+
+
+def _planned(settings: Settings, only: Sequence[str]) -> Iterator[tuple[Scenario, int]]:
+    """The scenarios of a run, each with its version; 0 for one that belongs to none."""
+    for version in (*settings.versions, 0):
+        for scenario in SCENARIOS:
+            is_chosen = settings.profile in scenario.profiles and (not only or scenario.name in only)
+            if is_chosen and version in scenario.versions:
+                yield scenario, version
 
 
 def _scratch(stack: ExitStack) -> Path:
@@ -88,7 +104,7 @@ async def _run(lab: Lab, scenario: Scenario) -> None:
     except Unanswered as error:
         if not lab.peer:
             raise Blocked(f"it does not speak the protocol: {error}") from None
-        lab.judge("lint.request.answered", str(error), error.exchange.frame)
+        lab.judge("lint.request.answered", str(error), error.frame)
     except Gone as error:
         if not lab.peer:
             raise Blocked(f"it ended before it had answered initialize: {error}") from None
@@ -103,11 +119,11 @@ def _report(subject: str, lab: Lab, settings: Settings) -> Report:
         for check in agents:
             reasons.setdefault(check.id, f"no {check.seen} to judge: the profile smoke sends no prompts")
     info = object_of(lab.peer.get("agentInfo")) or object_of(lab.peer.get("info"))
-    version = lab.peer.get("protocolVersion")
     return Report(
         subject,
         outcomes_of(agents, ("agent",), lab.seen, found, reasons),
         peer=" ".join(str(part) for part in (info.get("title") or info.get("name"), info.get("version")) if part),
-        version=version if isinstance(version, int) else None,
+        version=lab.spoken[0] if lab.spoken else None,
+        versions=tuple(sorted(lab.spoken)),
         profile=settings.profile,
     )

@@ -9,8 +9,12 @@ from typing import Any, Literal, cast
 
 from accord.errors import ConfigurationError
 
-Profile = Literal["smoke", "default"]
-"""`smoke` sends no prompt; `default` sends about ten."""
+Profile = Literal["smoke", "default", "full", "fixture"]
+"""How much is asked.
+
+`smoke` sends no prompt. `default` sends about ten. `full` sends about thirty, and asks for all that the agent offers.
+`fixture` is `full` for an agent that follows the script of the checks: everything must be exercised then.
+"""
 
 NOTES = "notes.txt"
 """A file in the session's folder that prompts may name."""
@@ -47,6 +51,8 @@ class Settings:
     prompts: Prompts = field(default_factory=Prompts)
     auth_method: str | None = None
     """The method to log in with before the first session."""
+    versions: tuple[int, ...] = (1,)
+    """The versions of the protocol to judge; of several, those that the agent speaks."""
     allow_delete: bool = False
     """Whether sessions that the checks have made may be deleted."""
     start_within: float = 60.0

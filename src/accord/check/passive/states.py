@@ -34,6 +34,8 @@ class _Work:
     begun_by: Frame | None = None
     """The user's message that was inserted while nothing ran, until the work on it is reported."""
     cancelled: Frame | None = None
+    """The cancel that the running work has not ended by yet."""
+    last_cancel: Frame | None = None
     echoed: set[str] = field(default_factory=set[str])
     """The ids of the user's messages that were seen in updates."""
     receipts: dict[str, tuple[Exchange, bool]] = field(default_factory=dict[str, tuple[Exchange, bool]])
@@ -161,7 +163,7 @@ class States(Observer):
         work = self._work(told.session_id)
         session = self.conversation.session_of(told)
         if work.is_active or work.begun_by is not None or (session is not None and session.turns):
-            work.cancelled = told.frame
+            work.cancelled = work.last_cancel = told.frame
 
     def answer(self, exchange: Exchange) -> None:
         session_id, frame = exchange.session_id, exchange.answered
@@ -209,7 +211,7 @@ class States(Observer):
                     wrong = f"no user_message has the id {given!r} of the prompt's answer"
                     place = exchange.answered or exchange.frame
                     problem = None if given in work.echoed else wrong
-                    self.judge("lint.prompt.echoed", problem, exchange.frame, place, session=session_id)
+                    self.judge("lint.prompt.echoed", problem, exchange.frame, place, session=session_id, same="no echo")
 
     def _work(self, session_id: str) -> _Work:
         return self._works.setdefault(session_id, _Work())
@@ -222,7 +224,7 @@ class States(Observer):
             self.saw("lint.prompt.taken-while-busy", "agent")
 
     def _refused(self, exchange: Exchange, frame: Frame, work: _Work) -> None:
-        code, cancelled = object_of(exchange.error).get("code"), work.cancelled
+        code, cancelled = object_of(exchange.error).get("code"), work.last_cancel
         if cancelled is not None and exchange.frame.number < cancelled.number:
             wrong = None if code == CANCELLED else f"a prompt that waited at session/cancel was answered with {code}"
             self.judge("lint.prompt.held-cancelled", wrong, cancelled, frame, session=exchange.session_id)

@@ -20,6 +20,7 @@ def as_json(report: Report) -> dict[str, Any]:
         "subject": report.subject,
         "peer": report.peer,
         "protocolVersion": report.version,
+        "protocolVersions": list(report.versions or ([report.version] if report.version else [])),
         "profile": report.profile,
         "seconds": round(report.seconds, 3),
         "verdict": report.verdict,

@@ -51,7 +51,7 @@ def as_text(report: Report, paint: Paint = plain, *, width: int = 100, verbose: 
 
 def heading(report: Report) -> str:
     """What was judged, in one line."""
-    parts = [report.subject, report.peer, f"version {report.version}" if report.version else ""]
+    parts = [report.subject, report.peer, report.spoken]
     parts.append(f"profile {report.profile}" if report.profile else "")
     return printable(", ".join(part for part in parts if part))
 

@@ -47,7 +47,9 @@ class Report:
     peer: str = ""
     """The name and version of the judged side, as it says them."""
     version: int | None = None
-    """The version of the protocol that was spoken."""
+    """The version of the protocol that was spoken; the first of several."""
+    versions: tuple[int, ...] = ()
+    """All versions that were spoken, if more than one may have been."""
     profile: str = ""
     seconds: float = 0.0
     blocked: str = ""
@@ -60,6 +62,12 @@ class Report:
     """The file that holds the conversation, if it was kept."""
     strict: bool = False
     """Whether warnings count as failures."""
+
+    @property
+    def spoken(self) -> str:
+        """The versions that were spoken, in words; empty if there is none to tell."""
+        versions = self.versions or ((self.version,) if self.version else ())
+        return f"version{'s' if len(versions) > 1 else ''} {' and '.join(map(str, versions))}" if versions else ""
 
     @property
     def findings(self) -> list[Finding]:
