@@ -48,15 +48,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
     if _command(config):
-        from accord.check.catalogue import CHECKS
+        from accord.check.catalogue import CHECKS_OF_AGENTS
 
-        for check in CHECKS.values():
-            if check.of != "client":
-                item: CheckItem = CheckItem.from_parent(  # pyright: ignore[reportUnknownMemberType]
-                    session, name=f"acp::{check.id}", check=check.id
-                )
-                item.add_marker(pytest.mark.acp(check.id))
-                items.append(item)
+        for check in CHECKS_OF_AGENTS:
+            item: CheckItem = CheckItem.from_parent(  # pyright: ignore[reportUnknownMemberType]
+                session, name=f"acp::{check.id}", check=check.id
+            )
+            item.add_marker(pytest.mark.acp(check.id))
+            items.append(item)
 
 
 class CheckItem(pytest.Item):

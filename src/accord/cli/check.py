@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
-from accord.cli import check_agent, check_output, printing
+from accord.cli import check_agent, check_client, check_output, printing
 from accord.cli.command import CliCommand, add_commands
 from accord.cli.endings import ENDED_WELL, WRONG_USAGE, WrongUsage
 from accord.suggestions import nearest
@@ -18,6 +18,7 @@ EPILOG = """\
 examples:
   accord check agent -- my-agent --acp           start an agent, and judge what it does
   accord check agent --profile smoke my-agent    without a prompt, in a few seconds
+  accord check client -- my-client {agent}       start a client with our agent, and judge what it does
   accord check trace wire.jsonl                  judge both sides of a recorded trace
   accord check list                              the checks, with their clauses
   accord check explain tool.id-unique            one check in full
@@ -125,6 +126,9 @@ def _explained(check: Check) -> list[str]:
 COMMANDS = {
     "agent": CliCommand(
         "Judge an agent: start it, and drive it through scenarios.", check_agent.arguments, check_agent.run
+    ),
+    "client": CliCommand(
+        "Judge a client: be the agent that it starts, in each scenario.", check_client.arguments, check_client.run
     ),
     "trace": CliCommand("Judge a recorded trace, both sides at once.", _trace_arguments, _trace),
     "list": CliCommand("List the checks.", _list_arguments, _list),

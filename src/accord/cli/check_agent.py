@@ -55,7 +55,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--env", action="append", default=[], metavar="NAME=VALUE", help="set a variable for the agent")
     group.add_argument(
-        "--timeout", type=_seconds, metavar="SECONDS", help="for an answer (30); a turn has four times that"
+        "--timeout", type=seconds, metavar="SECONDS", help="for an answer (30); a turn has four times that"
     )
     group.add_argument("--trace", metavar="FILE", help="keep the conversations in this file")
     check_output.arguments(parser)
@@ -68,11 +68,11 @@ def run(options: argparse.Namespace) -> int:
     chosen = target.chosen(options)
     settings = _settings(options, is_demo=chosen.is_demo or chosen.settings.words[-2:] == ["accord", "demo"])
     with tempfile.TemporaryDirectory(prefix="accord-check-home-") as home:
-        environment = _environment(options, home)
-        if environment:
+        variables = environment(options, home)
+        if variables:
             if chosen.settings.url is not None:
                 raise WrongUsage("--env and --home are for an agent that is a command, and this one has a URL")
-            chosen.settings = _with_environment(chosen.settings, environment)
+            chosen.settings = _with_environment(chosen.settings, variables)
         report = run_loop(_checked(options, chosen, settings))
     return check_output.give(report, options)
 
@@ -89,7 +89,7 @@ async def _checked(options: argparse.Namespace, chosen: target.ChosenAgent, sett
 
     where = chosen.target()
     keeps = options.trace is not None
-    file = options.trace if keeps else _somewhere()
+    file = options.trace if keeps else somewhere()
     try:
         report = await check_agent(mask_urls(where.name), where.dial, settings, trace=file, progress=tell)
     finally:
@@ -100,7 +100,7 @@ async def _checked(options: argparse.Namespace, chosen: target.ChosenAgent, sett
     return report
 
 
-def _somewhere() -> str:
+def somewhere() -> str:
     """A file for the conversations; it is kept only if there is something to look up in it."""
     number, path = tempfile.mkstemp(prefix="accord-check-", suffix=".jsonl")
     os.close(number)
@@ -125,7 +125,7 @@ def _settings(options: argparse.Namespace, *, is_demo: bool) -> Settings:
     )
 
 
-def _environment(options: argparse.Namespace, home: str) -> dict[str, str]:
+def environment(options: argparse.Namespace, home: str) -> dict[str, str]:
     made = {"HOME": home, "XDG_CONFIG_HOME": f"{home}/.config"} if options.home == "scratch" else {}
     for given in options.env:
         name, equals, value = given.partition("=")
@@ -141,7 +141,7 @@ def _with_environment(settings: AgentSettings, environment: dict[str, str]) -> A
     return msgspec.structs.replace(settings, env={**settings.env, **environment})
 
 
-def _seconds(word: str) -> float:
+def seconds(word: str) -> float:
     try:
         seconds = float(word)
     except ValueError:

@@ -14,7 +14,7 @@ from accord.check.agent.lab import Blocked, Lab, OtherVersion
 from accord.check.agent.link import Gone, Over, Unanswered
 from accord.check.agent.scenarios import SCENARIOS, Scenario
 from accord.check.agent.settings import NOTES, Settings
-from accord.check.catalogue import CHECKS
+from accord.check.catalogue import CHECKS_OF_AGENTS
 from accord.check.conversation import object_of
 from accord.check.report.report import Report, outcomes_of
 from accord.errors import ConnectionClosed
@@ -112,16 +112,15 @@ async def _run(lab: Lab, scenario: Scenario) -> None:
 
 
 def _report(subject: str, lab: Lab, settings: Settings) -> Report:
-    agents = [check for check in CHECKS.values() if check.of != "client"]
     found = [finding for finding in lab.findings if finding.side == "agent"]
     reasons = dict(lab.reasons)
     if not settings.prompting:
-        for check in agents:
+        for check in CHECKS_OF_AGENTS:
             reasons.setdefault(check.id, f"no {check.seen} to judge: the profile smoke sends no prompts")
     info = object_of(lab.peer.get("agentInfo")) or object_of(lab.peer.get("info"))
     return Report(
         subject,
-        outcomes_of(agents, ("agent",), lab.seen, found, reasons),
+        outcomes_of(CHECKS_OF_AGENTS, ("agent",), lab.seen, found, reasons),
         peer=" ".join(str(part) for part in (info.get("title") or info.get("name"), info.get("version")) if part),
         version=lab.spoken[0] if lab.spoken else None,
         versions=tuple(sorted(lab.spoken)),
