@@ -17,6 +17,7 @@ from accord.check.judged_trace import report_on_trace
 from accord.check.report.report import Report
 from accord.client.target import CommandTarget
 from tests.check.test_mutants_of_an_agent import MUTANTS as FIRST, found
+from tests.check.test_raw_http import FAULTS
 
 AGENT = Path(__file__).with_name("faulty_v2_agent.py")
 PATIENT = Settings(
@@ -106,5 +107,5 @@ async def test_of_two_versions_those_are_judged_that_the_agent_speaks():
 
 def test_every_active_check_that_fails_or_warns_has_a_mutant():
     both = [*FIRST.values(), *MUTANTS.values()]
-    shown = {name.removeprefix("~") for mutant in both for name in mutant.found}
+    shown = {name.removeprefix("~") for mutant in both for name in mutant.found} | set().union(*FAULTS.values())
     assert {name for name, check in ACTIVE.items() if check.severity != "note"} - shown == set()

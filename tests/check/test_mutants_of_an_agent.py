@@ -33,6 +33,9 @@ def hasty(**changes: float) -> Settings:
     return replace(PATIENT, **changes)  # type: ignore[arg-type]
 
 
+FULLY = replace(PATIENT, profile="full")
+"""Settings that ask for all that an agent offers."""
+
 LISTENING = hasty(quiet=1.0)
 """Settings under which what comes late is heard on a busy machine, too."""
 
@@ -82,6 +85,13 @@ MUTANTS = {
     "goes not on after a load": Mutant("healthy", {"session.load.goes-on"}),
     "loads what is not there": Mutant("healthy", {"~lint.load.unknown-refused"}),
     "deletes once": Mutant("healthy", {"~session.delete.idempotent"}),
+    "serves one session": Mutant("two sessions", {"lint.sessions.independent"}, FULLY),
+    "serves one client": Mutant("second client", {"~lint.second-client"}, FULLY),
+    "resumes into nothing": Mutant("opened again", {"session.resume.ready-when-answered"}, FULLY),
+    "forks into nothing": Mutant("opened again", {"lint.fork.goes-on"}, FULLY),
+    "forgets the source of a fork": Mutant("opened again", {"session.fork.leaves-source"}, FULLY),
+    "takes no servers": Mutant("MCP server", {"mcp.stdio-supported"}, FULLY),
+    "starts servers without arguments": Mutant("MCP server", {"mcp.launched-as-told"}, FULLY),
 }
 """By fault: the scenario that shows it, and what is found; `~` warns."""
 
@@ -128,11 +138,12 @@ def test_an_agent_with_one_fault_is_told_exactly_that(reports: dict[str, Report]
 
 
 async def test_an_agent_without_a_fault_passes_every_scenario():
-    report = await judged("")
+    report = await judged("", FULLY)
     assert (report.verdict, report.problems) == ("conformant", [])
     assert found(report) == {"?lint.load.after-restart"}
     exercised = {outcome.check.id for outcome in report.outcomes if outcome.status != "not exercised"}
-    assert set(ACTIVE) - ONLY_IN_VERSION_2 <= exercised
+    over_http = {name for name in ACTIVE if name.startswith(("http.", "lint.http."))}
+    assert set(ACTIVE) - ONLY_IN_VERSION_2 - over_http <= exercised
 
 
 async def test_an_agent_that_asks_for_a_login_is_blocked_and_has_no_faults():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import os
 import tempfile
 from typing import TYPE_CHECKING
@@ -67,6 +68,10 @@ def run(options: argparse.Namespace) -> int:
 
     chosen = target.chosen(options)
     settings = _settings(options, is_demo=chosen.is_demo or chosen.settings.words[-2:] == ["accord", "demo"])
+    if chosen.settings.url is not None:
+        remote = chosen.remote
+        headers = remote.headers | ({"Authorization": f"Bearer {remote.token}"} if remote.token else {})
+        settings = dataclasses.replace(settings, url=chosen.settings.url, headers=headers, tls=remote.tls)
     with tempfile.TemporaryDirectory(prefix="accord-check-home-") as home:
         variables = environment(options, home)
         if variables:

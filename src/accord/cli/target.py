@@ -31,7 +31,8 @@ class ChosenAgent:
         self.settings = settings
         self.is_demo = is_demo
         """Whether the built-in agent is used because the user named no agent."""
-        self._remote = remote
+        self.remote = remote
+        """What it is reached with, if it has a URL."""
 
     @property
     def words(self) -> list[str]:
@@ -48,7 +49,7 @@ class ChosenAgent:
         """
         from accord.configuration.resolving import target_of
 
-        remote = self._remote
+        remote = self.remote
         return target_of(self.settings, token=remote.token, headers=remote.headers, tls=remote.tls, on_stderr=on_stderr)
 
 

@@ -130,7 +130,7 @@ async def _closed(lab: Lab, link: Link, session: str) -> None:
     await link.quiet(lab.settings.quiet, most=1.0)
     was_over = turn.is_over
     closing = await link.ask("session/close", {"sessionId": session})
-    await link.finish(turn, lab.settings.answer_within)
+    await link.turn_end(turn, lab.settings.answer_within)
     if was_over or (turn.answered is not None and turn.answered.number < closing.frame.number):
         lab.skip(name, "the turn ended before the session was closed")
         return

@@ -152,7 +152,7 @@ class Lab:
 
     async def prompt(self, link: Link, session: str, *texts: str, more: list[dict[str, Any]] | None = None) -> Turn:
         """Send a prompt, and wait for the end of its turn."""
-        return await link.finish(self.begin(link, session, *texts, more=more), self.settings.turn_within)
+        return await link.turn_end(self.begin(link, session, *texts, more=more), self.settings.turn_within)
 
     def begin(self, link: Link, session: str, *texts: str, more: list[dict[str, Any]] | None = None) -> Turn:
         """Send a prompt."""

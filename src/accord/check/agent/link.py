@@ -134,7 +134,7 @@ class Wire:
             raise Unanswered(exchange, seconds) from None
         return exchange
 
-    async def finish(self, turn: Turn, within: float) -> Turn:
+    async def turn_end(self, turn: Turn, within: float) -> Turn:
         """Wait for the end of a turn. Raises Unanswered, or Gone if the agent ends the connection."""
         try:
             await self.until(lambda: turn.is_over, within)

@@ -6,14 +6,17 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import NamedTuple
 
+from accord.check.agent import full
 from accord.check.agent.healthy import healthy
 from accord.check.agent.lab import Lab
 from accord.check.agent.link import Gone, Link, Over
+from accord.check.agent.remote import raw_http
 from accord.check.agent.second import second_version
 from accord.check.agent.settings import Profile
 from accord.check.conversation import object_of
 
 PROMPTING: tuple[Profile, ...] = ("default", "full", "fixture")
+FULL: tuple[Profile, ...] = ("full", "fixture")
 
 
 class Scenario(NamedTuple):
@@ -96,6 +99,14 @@ SCENARIOS = (
     Scenario("healthy", "sessions, lists, turns, cancelling, the end", healthy),
     Scenario("bare", "a client without capabilities", bare),
     Scenario("version 2", "what version 2 refuses", second_version, versions=(2,)),
+    Scenario("two sessions", "two sessions at work at once", full.two_sessions, FULL),
+    Scenario("opened again", "sessions that are resumed and forked", full.opened_again, FULL),
+    Scenario("MCP server", "a session with an MCP server", full.lent_server, FULL),
+    Scenario("open question", "a turn that is cancelled while it asks", full.cancelled_question, FULL),
+    Scenario("at once", "a turn that is cancelled at once", full.cancelled_at_once, FULL),
+    Scenario("second client", "two clients at once", full.second_client, FULL),
+    Scenario("many requests", "a thousand requests at once", full.many_requests, FULL),
+    Scenario("raw HTTP", "requests over raw HTTP", raw_http, FULL, versions=(1,)),
     Scenario("latest", "a version that does not exist yet", latest, versions=(0,)),
     Scenario("garbage", "input that is no message", garbage),
     Scenario("restarted", "a session after a restart", restarted, PROMPTING),

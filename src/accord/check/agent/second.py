@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from accord.check.agent.lab import Lab
@@ -46,11 +47,11 @@ def _not_invalid_params(exchange: Exchange) -> str | None:
 async def _two_prompts(lab: Lab, link: Link, session: str) -> None:
     """A prompt while another is at work: it waits or is inserted, and a cancel ends both."""
     first = lab.begin(link, session, lab.settings.prompts.slow)
-    await link.while_open(first, lambda: first.exchange.answered is not None, lab.settings.turn_within)
-    await link.quiet(lab.settings.quiet, most=1.0)
+    with suppress(TimeoutError):  # an agent that never says so is told that elsewhere
+        await link.until(lambda: any(it.state == "running" for it in link.states(session)), lab.settings.stops_within)
     second = lab.begin(link, session, lab.settings.prompts.plain)
     await link.quiet(lab.settings.quiet, most=1.0)
     link.tell("session/cancel", {"sessionId": session})
-    await link.finish(first, lab.settings.turn_within)
-    await link.finish(second, lab.settings.turn_within)
+    await link.turn_end(first, lab.settings.turn_within)
+    await link.turn_end(second, lab.settings.turn_within)
     await link.quiet(lab.settings.quiet)

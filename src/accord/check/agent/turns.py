@@ -32,7 +32,7 @@ async def edited_turn(lab: Lab, link: Link, session: str) -> None:
     await link.quiet(lab.settings.quiet, most=2.0)  # a tool that does not wait shows itself now
     link.lender.permit = "reject"
     link.settle()
-    await link.finish(turn, lab.settings.turn_within)
+    await link.turn_end(turn, lab.settings.turn_within)
     link.lender.permit = "allow"
     await link.quiet(lab.settings.quiet)
 
@@ -48,7 +48,7 @@ async def cancelled_turn(lab: Lab, link: Link, session: str) -> None:
         return
     cancel = link.tell("session/cancel", {"sessionId": session})
     try:
-        await link.finish(turn, lab.settings.turn_within)
+        await link.turn_end(turn, lab.settings.turn_within)
     except Unanswered:
         lab.judge(name, "the cancelled prompt was never answered", cancel)
         raise
