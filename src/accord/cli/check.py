@@ -22,6 +22,7 @@ examples:
   accord check trace wire.jsonl                  judge both sides of a recorded trace
   accord check list                              the checks, with their clauses
   accord check explain tool.id-unique            one check in full
+  accord check pages requirements                a page for each requirement and check
 
 Exit codes: 0 conformant, 1 not conformant, 2 wrong usage, 3 could not be judged (it did not start, it asks for a login,
 or the checks themselves failed), 130 interrupted."""
@@ -123,6 +124,21 @@ def _explained(check: Check) -> list[str]:
     return [check.id, *(f"  {name + ':':<11}{value}" for name, value in rows if value)]
 
 
+def _pages_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", metavar="FOLDER", help="where the pages are written; it is made if needed")
+
+
+def _pages(options: argparse.Namespace) -> int:
+    from accord.check.pages import write_pages
+
+    try:
+        count = write_pages(options.folder)
+    except OSError as error:
+        raise WrongUsage(f"cannot write {options.folder}: {error.strerror}") from error
+    printing.say(f"{count} pages, and README.md with the list of them, in {options.folder}")
+    return ENDED_WELL
+
+
 COMMANDS = {
     "agent": CliCommand(
         "Judge an agent: start it, and drive it through scenarios.", check_agent.arguments, check_agent.run
@@ -132,5 +148,6 @@ COMMANDS = {
     ),
     "trace": CliCommand("Judge a recorded trace, both sides at once.", _trace_arguments, _trace),
     "list": CliCommand("List the checks.", _list_arguments, _list),
+    "pages": CliCommand("Write a page for each requirement and check.", _pages_arguments, _pages),
     "explain": CliCommand("Explain a check: its clause, its page, and what to do.", _explain_arguments, _explain),
 }
