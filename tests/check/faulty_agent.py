@@ -216,9 +216,9 @@ def prompt(params: dict[str, Any]) -> Any:
     if FAULT == "reads files unasked" and not capabilities.get("fs"):
         ask("fs/read_text_file", {"sessionId": name, "path": f"{session.cwd}/notes.txt"})
     session.history.append(("user", texts[0]))
-    if texts[0] == "slow":
+    if texts[0] in ("slow", "check slow"):
         return slow(name, session)
-    if texts[0] == "edit":
+    if texts[0] in ("edit", "check edit"):
         edit(name)
     say(name, "Done.")
     session.history.append(("agent", "Done."))

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import pytest
 
-from accord.check.agent.checks import ACTIVE
+from accord.check.agent.checks import ACTIVE, SECOND_VERSION
 from accord.check.agent.run import check_agent
-from accord.check.agent.settings import Prompts, Settings
+from accord.check.agent.settings import FIXTURE, Prompts, Settings
 from accord.check.judged_trace import report_on_trace
 from accord.check.report.report import Report
 from accord.client.target import CommandTarget
@@ -95,13 +95,6 @@ MUTANTS = {
 }
 """By fault: the scenario that shows it, and what is found; `~` warns."""
 
-ONLY_IN_VERSION_2 = {
-    "lint.prompt.empty-refused",
-    "lint.resume.unknown-cursor",
-    "lint.tool.cancel-unknown",
-    "lint.close.unknown-succeeds",
-}
-
 MARKS = {"fail": "", "warn": "~", "note": "?"}
 
 
@@ -143,7 +136,20 @@ async def test_an_agent_without_a_fault_passes_every_scenario():
     assert found(report) == {"?lint.load.after-restart"}
     exercised = {outcome.check.id for outcome in report.outcomes if outcome.status != "not exercised"}
     over_http = {name for name in ACTIVE if name.startswith(("http.", "lint.http."))}
-    assert set(ACTIVE) - ONLY_IN_VERSION_2 - over_http <= exercised
+    assert set(ACTIVE) - SECOND_VERSION - over_http <= exercised
+
+
+async def test_a_fixture_that_lets_everything_be_judged_is_conformant():
+    report = await judged("", replace(PATIENT, profile="fixture", prompts=FIXTURE))
+    assert (report.demanded, report.verdict) == ([], "conformant")
+
+
+async def test_a_fixture_that_leaves_a_check_without_anything_to_judge_is_not_conformant():
+    report = await judged("", replace(PATIENT, profile="fixture", prompts=FIXTURE), "bare")
+    assert report.count("fail") == 0
+    assert report.verdict == "not conformant"
+    assert {"session.load.goes-on", "mcp.launched-as-told"} <= set(report.demanded)
+    assert "were not exercised" in report.reason
 
 
 async def test_an_agent_that_asks_for_a_login_is_blocked_and_has_no_faults():

@@ -46,7 +46,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         choices=("smoke", "default", "full", "fixture"),
         default="default",
         help="smoke: no prompt, a few seconds; default: about ten prompts; full: all that the agent offers, about "
-        "forty prompts; fixture: full, for an agent that follows the script of the checks",
+        "thirty prompts; fixture: full, for an agent that follows the script of the checks",
     )
     group.add_argument("--prompts", metavar="FILE", help="the texts of the prompts (TOML)")
     group.add_argument("--auth", metavar="METHOD", help="log in by this method first")
@@ -113,10 +113,11 @@ def somewhere() -> str:
 
 
 def _settings(options: argparse.Namespace, *, is_demo: bool) -> Settings:
-    from accord.check.agent.settings import DEMO, Prompts, Settings, read_prompts
+    from accord.check.agent.settings import DEMO, FIXTURE, Prompts, Settings, read_prompts
 
     try:
-        prompts = read_prompts(options.prompts) if options.prompts else DEMO if is_demo else Prompts()
+        usual = FIXTURE if options.profile == "fixture" else DEMO if is_demo else Prompts()
+        prompts = read_prompts(options.prompts) if options.prompts else usual
     except ConfigurationError as error:
         raise WrongUsage(str(error)) from error
     given = {} if options.timeout is None else {"answer_within": options.timeout, "turn_within": 4 * options.timeout}

@@ -230,3 +230,14 @@ ACTIVE = {
     )
 }
 """Every active check by its id."""
+
+FIRST_VERSION = {"mode.set.any-time"}
+"""The active checks that only version 1 can show."""
+
+SECOND_VERSION = {
+    "lint.prompt.empty-refused",
+    "lint.resume.unknown-cursor",
+    "lint.tool.cancel-unknown",
+    "lint.close.unknown-succeeds",
+}
+"""The active checks that only version 2 can show."""

@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from accord.check.agent.checks import ACTIVE, FIRST_VERSION, SECOND_VERSION
 from accord.check.agent.lab import Blocked, Lab, OtherVersion
 from accord.check.agent.link import Gone, Over, Unanswered
 from accord.check.agent.scenarios import SCENARIOS, Scenario
 from accord.check.agent.settings import NOTES, Settings
 from accord.check.catalogue import CHECKS_OF_AGENTS
 from accord.check.conversation import object_of
-from accord.check.report.report import Report, outcomes_of
+from accord.check.report.report import Outcome, Report, outcomes_of
 from accord.errors import ConnectionClosed
 from accord.transports.base import Transport
 
@@ -118,11 +119,24 @@ def _report(subject: str, lab: Lab, settings: Settings) -> Report:
         for check in CHECKS_OF_AGENTS:
             reasons.setdefault(check.id, f"no {check.seen} to judge: the profile smoke sends no prompts")
     info = object_of(lab.peer.get("agentInfo")) or object_of(lab.peer.get("info"))
+    outcomes = outcomes_of(CHECKS_OF_AGENTS, ("agent",), lab.seen, found, reasons)
     return Report(
         subject,
-        outcomes_of(CHECKS_OF_AGENTS, ("agent",), lab.seen, found, reasons),
+        outcomes,
+        demanded=_demanded(outcomes, lab) if settings.profile == "fixture" and lab.spoken else [],
         peer=" ".join(str(part) for part in (info.get("title") or info.get("name"), info.get("version")) if part),
         version=lab.spoken[0] if lab.spoken else None,
         versions=tuple(sorted(lab.spoken)),
         profile=settings.profile,
     )
+
+
+def _demanded(outcomes: list[Outcome], lab: Lab) -> list[str]:
+    """The active checks of a fixture that were not exercised: all but those of another version, and of HTTP."""
+    over_http = {name for name in ACTIVE if name.startswith(("http.", "lint.http."))}
+    left_out = set[str]() if lab.settings.url else over_http
+    left_out |= FIRST_VERSION if 1 not in lab.spoken else set()
+    left_out |= SECOND_VERSION if 2 not in lab.spoken else set()
+    left_out |= set() if lab.settings.allow_delete else {"session.delete.idempotent"}
+    idle = [outcome.check for outcome in outcomes if outcome.status == "not exercised" and outcome.check.active]
+    return [check.id for check in idle if check.id not in left_out]

@@ -48,6 +48,15 @@ DEMO = Prompts(
 """The prompts for `accord demo`, whose commands show every feature."""
 
 
+FIXTURE = Prompts(plain="check plain", slow="check slow", edit="check edit", mcp="check mcp")
+"""The script of the profile fixture.
+
+`check plain` is answered with some words. `check slow` says something at once, and works until it is cancelled. `check
+edit` reports a tool call, asks for permission, and completes the call if it is allowed. `check mcp` starts the MCP
+servers of the session, if they have not been started.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The settings of a run."""

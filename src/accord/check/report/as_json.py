@@ -29,6 +29,7 @@ def as_json(report: Report) -> dict[str, Any]:
         "summary": {status: report.count(status) for status in _STATUSES},
         "checks": [_outcome(outcome) for outcome in report.outcomes],
         "stale": report.stale,
+        "demanded": report.demanded,
         "problems": report.problems,
         "trace": report.trace,
     }

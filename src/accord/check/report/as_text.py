@@ -42,6 +42,8 @@ def as_text(report: Report, paint: Paint = plain, *, width: int = 100, verbose: 
         yield f"{side}: {_counts(report, side)}"
     for problem in report.problems:
         yield paint("bad", f"the checks themselves failed: {printable(problem)}")
+    for name in report.demanded:
+        yield paint("bad", f"{name} was not exercised: a fixture must give it something to judge")
     for name in report.stale:
         yield paint("bad", f"{name} passes: remove it from the expected failures")
     if report.trace:

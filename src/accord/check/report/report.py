@@ -58,6 +58,8 @@ class Report:
     """Faults of the checks themselves."""
     stale: list[str] = field(default_factory=list[str])
     """Expected failures that passed."""
+    demanded: list[str] = field(default_factory=list[str])
+    """Checks that had to be exercised, and were not."""
     trace: str = ""
     """The file that holds the conversation, if it was kept."""
     strict: bool = False
@@ -89,7 +91,7 @@ class Report:
     def verdict(self) -> Verdict:
         if self.problems:
             return "error"
-        if self.count("fail") or self.stale or (self.strict and self.count("warn")):
+        if self.count("fail") or self.stale or self.demanded or (self.strict and self.count("warn")):
             return "not conformant"
         return "blocked" if self.blocked else "conformant"
 
@@ -108,6 +110,7 @@ class Report:
             _counted(self.count("fail"), "check fails", "checks fail"),
             _counted(self.count("warn"), "warning", "warnings"),
             _counted(len(self.stale), "expected failure passes", "expected failures pass"),
+            _counted(len(self.demanded), "check was not exercised", "checks were not exercised"),
             _counted(self.count("expected"), "expected failure", "expected failures"),
         ]
         return ", ".join(part for part in parts if part)
