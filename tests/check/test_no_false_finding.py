@@ -44,7 +44,7 @@ async def _all_judged() -> dict[str, Report]:
     async def one(name: str) -> tuple[str, Report]:
         arguments, prompts, _ = AGENTS[name]
         target = CommandTarget([sys.executable, *arguments], cwd=ROOT)
-        settings = Settings(prompts=prompts, versions=VERSIONS.get(name, (1,)), quiet=0.2)
+        settings = Settings("full", prompts, versions=VERSIONS.get(name, (1,)), quiet=0.2)
         return name, await check_agent(name, target.dial, settings)
 
     return dict(await asyncio.gather(*(one(name) for name in AGENTS)))

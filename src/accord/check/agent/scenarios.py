@@ -120,10 +120,12 @@ async def _bad_frame(lab: Lab, link: Link, name: str, data: bytes) -> None:
     sent = link.send_raw(data)
     with suppress(TimeoutError, Gone):
         await link.until(lambda: link.last is not sent, lab.settings.quiet)
-    if link.end is not None:
-        lab.judge("lint.survives-bad-input", f"the agent ended after {data.decode()}", sent)
-        raise Over
     last = link.last
+    try:  # a process may need a while to end
+        await link.ask("_accord.check/alive", {})
+    except Gone:
+        lab.judge("lint.survives-bad-input", f"the agent ended after {data.decode()}", sent)
+        raise Over from None
     said = object_of(last.members.get("error")).get("code") if last is not None and last.by == "agent" else None
     if last is sent:
         lab.judge(name, f"{data.decode()} had no answer", sent)
