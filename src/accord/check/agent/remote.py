@@ -121,6 +121,7 @@ async def _ask(lab: Lab, method: str, message: Any, headers: dict[str, str] | No
 def _send(lab: Lab, method: str, body: bytes | None, headers: dict[str, str]) -> _Reply:
     address = urlsplit(lab.settings.url or "")
     within = lab.settings.answer_within
+    connection: http.client.HTTPConnection
     if address.scheme == "https":
         trusted = lab.settings.tls or ssl.create_default_context()
         connection = http.client.HTTPSConnection(address.netloc, timeout=within, context=trusted)
