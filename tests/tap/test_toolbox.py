@@ -29,7 +29,7 @@ def test_show_takes_filters_and_the_newest_kept_trace(accord, state):
     write(traces_folder() / "a.jsonl")
     assert accord("show", "kind:agent_message_chunk", "--all").stdout.count("agent_message_chunk") == 2
     assert accord("show", "a.js", "status:error").stdout.count("\n") == 1
-    assert accord("show", "kind:notification", "--", "-kind:tool_call", "-look").stdout.count("\n") == 2
+    assert accord("show", "kind:notification", "--", "-kind:tool_call", "-look").stdout.count("\n") == 1
 
 
 def test_show_turns_the_arrows_where_the_agent_recorded(accord, tmp_path):

@@ -17,12 +17,13 @@ from typing import Any
 from accord.errors import AccordError, DecodeError
 from accord.inspector.index import OPENS, POLL, PROMPT, TraceIndex
 from accord.inspector.lines import ANSWER, ERROR, NOTIFICATION, REQUEST
-from accord.inspector.meaning import describe, items, members, short
 from accord.inspector.rows import LARGE, message_of
 from accord.inspector.turns import SETTINGS, Turn
+from accord.inspector.wording import describe, short
 from accord.schema import v1
 from accord.schema.codec import convert, plain
 from accord.state import Message, SessionState, ToolCallState
+from accord.trace.meaning import body_of, items_of
 
 EVERY = 5_000
 """Messages between two copies of the folded state of a long turn."""
@@ -98,7 +99,7 @@ class FoldedTurn:
             return
         message = message_of(self._index, row, most=LARGE * 64)
         method = self._index.methods[columns.method[row]]
-        params = members(message.get("params"))
+        params = body_of(message.get("params"))
         if kind == NOTIFICATION:
             if columns.update[row]:
                 self._add_update(row, params)
@@ -111,7 +112,7 @@ class FoldedTurn:
 
     def _add_update(self, row: int, params: dict[str, Any]) -> None:
         before = len(self._state)
-        update = members(params.get("update"))
+        update = body_of(params.get("update"))
         try:
             self._state.add(_read_update(params, self._version))
         except AccordError as error:
@@ -159,13 +160,13 @@ class FoldedTurn:
         if kind == "permission":
             item.data["options"] = [
                 {
-                    "id": short(members(option).get("optionId")),
-                    "name": short(members(option).get("name")),
-                    "kind": short(members(option).get("kind")),
+                    "id": short(body_of(option).get("optionId")),
+                    "name": short(body_of(option).get("name")),
+                    "kind": short(body_of(option).get("kind")),
                 }
-                for option in items(params.get("options"))[:50]
+                for option in items_of(params.get("options"))[:50]
             ]
-            item.data["tool"] = short(members(params.get("toolCall")).get("toolCallId"))
+            item.data["tool"] = short(body_of(params.get("toolCall")).get("toolCallId"))
             self._add_told_call(row, params)
         self._append(item)
         self._by_request[row] = item
@@ -174,7 +175,7 @@ class FoldedTurn:
         """Fold what a permission request says of its tool call."""
         before = len(self._state)
         try:
-            call = convert(members(params.get("toolCall")), v1.ToolCallUpdate)
+            call = convert(body_of(params.get("toolCall")), v1.ToolCallUpdate)
             self._state.add(call)
         except AccordError:
             return
@@ -196,17 +197,17 @@ class FoldedTurn:
         item = self._by_request.get(self._index.columns.pair[row])
         detail = describe(method, "", message, is_answer=True)[1]
         if method == PROMPT:
-            stop = members(message.get("result")).get("stopReason")
+            stop = body_of(message.get("result")).get("stopReason")
             if self._version == 1 or is_error:
                 self._state.end_turn()
             if stop == "cancelled":
                 self._state.cancel_unfinished()
             if stop or is_error:
-                usage = members(members(message.get("result")).get("usage"))
+                usage = body_of(body_of(message.get("result")).get("usage"))
                 self._append(Item("error" if is_error else "end", row, data={"detail": detail, "usage": usage}))
         elif item is not None:
             item.touch(row)
-            outcome = members(members(message.get("result")).get("outcome"))
+            outcome = body_of(body_of(message.get("result")).get("outcome"))
             item.data["answer"] = detail
             item.data["chosen"] = short(outcome.get("optionId"))
             item.data["failed"] = is_error
@@ -288,11 +289,11 @@ def settings_at(index: TraceIndex, session: int, end: int) -> dict[str, Any]:
     state = SessionState()
     opening = max((row for row in rows.openings if row < end), default=None)
     if opening is not None:
-        _open(state, members(message_of(index, opening).get("result")))
+        _open(state, body_of(message_of(index, opening).get("result")))
     version = index.version
     for row in sorted(row for update in SETTINGS if (row := rows.setting_before(update, end)) is not None):
         try:
-            state.add(_read_update(members(message_of(index, row).get("params")), version))
+            state.add(_read_update(body_of(message_of(index, row).get("params")), version))
         except AccordError:
             continue
     return {
@@ -324,7 +325,7 @@ def cut(value: Any) -> Any:
     if isinstance(value, str):
         return value if len(value) <= MOST_TEXT else f"{value[:MOST_TEXT]}… ({len(value):,} characters)"
     if isinstance(value, dict):
-        return {name: cut(member) for name, member in members(value).items()}
+        return {name: cut(member) for name, member in body_of(value).items()}
     if isinstance(value, list | tuple):
-        return [cut(member) for member in items(list(value))]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        return [cut(member) for member in items_of(list(value))]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
     return value

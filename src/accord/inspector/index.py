@@ -228,6 +228,10 @@ class TraceIndex:
             left_of = {name: left for name, left in left_of.items() if name not in free}
         return found
 
+    def is_towards_agent(self, direction: str) -> bool:
+        """Whether a direction is the one towards the agent: agent, client, or in and out as the recording has them."""
+        return (direction == "in") is self._in_is_to_agent if direction in ("in", "out") else direction == "agent"
+
     def _session_of_answer(self, line: Line, method: str, request: int) -> str:
         """The session of an answer; one that opens a session gives its request the session, too."""
         columns = self.columns

@@ -18,10 +18,10 @@ from accord.errors import AccordError
 from accord.inspector.conversation import Folds
 from accord.inspector.findings import TraceFindings
 from accord.inspector.index import TraceIndex
-from accord.inspector.query import Query
 from accord.inspector.reader import TraceReader
 from accord.inspector.search import Search
 from accord.tap import KeptTrace, kept_traces
+from accord.trace.query import Term
 
 LOOK_EVERY = 0.1
 """Seconds between two looks at a trace that may grow."""
@@ -96,7 +96,7 @@ class OpenTrace:
         while not self.index.header and self.problem is None and self.index.is_behind:
             await self.changed(LOOK_EVERY)
 
-    def search(self, key: str, query: Query) -> Search:
+    def search(self, key: str, query: tuple[Term, ...]) -> Search:
         """The search with this key, begun if it is new."""
         if key not in self._searches:
             self._searches[key] = Search(self.index, query, self.findings)
