@@ -141,7 +141,21 @@ def test_the_figures_say_where_the_time_of_a_turn_went():
     assert first.first_update == pytest.approx(0.5)
     assert (first.longest_silence, first.user, first.client) == pytest.approx((5.0, 5.0, 0.1))
     assert second.ended is None
-    assert [it.method for it in found.unanswered] == ["session/prompt"]
+    (open_one,) = found.unanswered
+    assert (open_one.method, open_one.asked_by, open_one.waits_for) == ("session/prompt", "client", "agent")
+    assert (open_one.number, open_one.since, open_one.waited) == pytest.approx((19, 9.0, 0.5))
     assert (found.errors, found.stderr, found.sessions) == (1, 1, ["s1", "s9"])
     assert found.methods["session/prompt"].percentile(50) == pytest.approx(6.5)
     assert found.methods["agent_message_chunk"].messages == 2
+
+
+def test_an_open_request_in_an_agents_trace_was_asked_by_the_other_side():
+    asked = [
+        TraceEvent(1.0, "in", request(1, "session/prompt")),
+        TraceEvent(3.0, "out", request(1, "fs/read_text_file")),
+    ]
+    found = figures(entries(asked), "agent").unanswered
+    assert [(it.method, it.asked_by, it.waits_for, it.waited) for it in found] == [
+        ("session/prompt", "client", "agent", 2.0),
+        ("fs/read_text_file", "agent", "client", 0.0),
+    ]

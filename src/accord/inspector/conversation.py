@@ -16,7 +16,7 @@ from typing import Any
 
 from accord.errors import AccordError, DecodeError
 from accord.inspector.index import OPENS, POLL, PROMPT, TraceIndex
-from accord.inspector.lines import ANSWER, ERROR, NOTIFICATION, REQUEST
+from accord.inspector.lines import ANSWER, ERROR, LONGEST_NAME, NOTIFICATION, REQUEST
 from accord.inspector.rows import LARGE, message_of
 from accord.inspector.turns import SETTINGS, Turn
 from accord.inspector.wording import describe, short
@@ -66,6 +66,7 @@ class FoldedTurn:
     def __init__(self, index: TraceIndex, session: int, first: int) -> None:
         self._index = index
         self._session = session
+        self._first = first
         self._version = index.version
         self._state = SessionState()
         self._items: list[Item] = []
@@ -113,6 +114,7 @@ class FoldedTurn:
     def _add_update(self, row: int, params: dict[str, Any]) -> None:
         before = len(self._state)
         update = body_of(params.get("update"))
+        self._begin_earlier(update.get("toolCallId"))
         try:
             self._state.add(_read_update(params, self._version))
         except AccordError as error:
@@ -126,7 +128,7 @@ class FoldedTurn:
         speaker = kind.removesuffix("_chunk")
         named = (speaker, str(update.get("messageId") or ""))
         if len(self._state) > before:
-            item = Item("entry", row, before)
+            item = Item("entry", row, before, self._beginning(tool, update.get("messageId")))
             self._append(item)
             if isinstance(tool, str):
                 self._by_tool[tool] = item
@@ -148,6 +150,27 @@ class FoldedTurn:
                     },
                 )
             )
+
+    def _begin_earlier(self, tool: object) -> None:
+        """Fold the beginning of a tool call of an earlier turn: its later updates leave out its title."""
+        row = (
+            self._beginning(tool, None).get("beganAt") if isinstance(tool, str) and tool not in self._by_tool else None
+        )
+        if row is not None:
+            try:
+                self._state.add(_read_update(body_of(message_of(self._index, row).get("params")), self._version))
+            except AccordError:
+                return
+
+    def _beginning(self, tool: object, message: object) -> dict[str, Any]:
+        """Where an entry began, if that was in an earlier turn: what is shown here is a change of it."""
+        index, named = self._index, tool if isinstance(tool, str) else message
+        began = index.tool_calls if isinstance(tool, str) else index.messages
+        row = began.get((self._session, named[:LONGEST_NAME])) if isinstance(named, str) else None
+        if row is None or row >= self._first:
+            return {}
+        turn = index.sessions[self._session].turn_at(row)
+        return {"beganAt": row, "beganIn": None if turn is None else turn.number}
 
     def _add_request(self, row: int, method: str, message: dict[str, Any], params: dict[str, Any]) -> None:
         if method == PROMPT:

@@ -121,6 +121,7 @@ class OpenTrace:
             "sessions": len(index.sessions) - 1,
             "errors": len(index.columns.errors),
             "findings": len(self.findings),
+            "open": index.open_requests,
             "end": index.columns.time[-1] if len(index) else 0.0,
             "read": read,
             "size": size,

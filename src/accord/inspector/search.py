@@ -102,8 +102,7 @@ class Search:
             bound = bound_of(key, value)
             return lambda row: bound.holds(columns.size(row))
         if key == "has":
-            flagged = set(self._findings.rows if self._findings else ())
-            return lambda row: row in flagged
+            return (self._findings or TraceFindings(index)).shows
         number = int(value)
         return lambda row: (turn := index.turn_of(row)) is not None and turn.number == number
 

@@ -78,8 +78,8 @@ export class Detail {
   findings(message) {
     return (message.findings ?? []).map((it) => el("section", { class: "fault" },
       el("div", {}, badge(it.severity), ` ${it.side}: ${it.message}`, it.count > 1 && ` (×${whole(it.count)})`),
-      el("div", { class: "category-quiet" }, it.clause, it.fix && ` — ${it.fix}`),
-      el("a", { href: it.url, rel: "noopener noreferrer", target: "_blank" }, it.id)));
+      el("div", { class: "category-quiet" }, [it.clause, it.fix].filter(Boolean).join(" — ")),
+      it.url && el("a", { href: it.url, rel: "noopener noreferrer", target: "_blank" }, it.id)));
   }
 
   body(message) {

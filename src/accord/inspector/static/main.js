@@ -42,7 +42,7 @@ function drawStatus(problem = null) {
   if (!status) return;
   const share = status.size ? Math.floor((status.read / status.size) * 100) : 100;
   const parts = [
-    plural(status.count, "message"), plural(status.sessions, "session"), plural(status.turns, "turn"), `${whole(status.errors)} errors and notes`, status.findings > 0 && plural(status.findings, "finding"),
+    plural(status.count, "message"), plural(status.sessions, "session"), plural(status.turns, "turn"), `${whole(status.errors)} errors and notes`, status.findings > 0 && plural(status.findings, "finding"), status.open > 0 && plural(status.open, "open request"),
     clock(status.end - (summary?.begin ?? 0)), bytes(status.size), share < 100 && `${share} % read`,
   ];
   byId("status").replaceChildren(...parts.filter(Boolean).map((part) => el("span", {}, part)), (problem || status.problem) ? el("span", { class: "problem" }, problem?.message ?? status.problem) : "");
