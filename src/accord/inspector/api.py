@@ -11,6 +11,7 @@
 | `/spans?turn` | the spans of one turn, and where its time went |
 | `/conversation?row&session` | the turn at a message, folded up to it |
 | `/strip?bins&from&to&view` | counts over the time |
+| `/latency` | how long the answers of each method took, and when |
 | `/search?q` | starts or continues a search: its key, and how many it has found |
 
 `export` asks the same questions and stores the answers.
@@ -27,6 +28,7 @@ from typing import Any
 from accord.errors import AccordError
 from accord.inspector.conversation import Folds, settings_at
 from accord.inspector.index import PROMPT, TraceIndex
+from accord.inspector.latency import latencies
 from accord.inspector.library import Library, OpenTrace, UnknownTrace
 from accord.inspector.rows import detail_of, message_of, row_of, rows_of_runs
 from accord.inspector.search import Search, marks
@@ -229,6 +231,10 @@ def _found(trace: OpenTrace, key: str) -> Search:
     return search
 
 
+def _latency(trace: OpenTrace, _: Params) -> Any:
+    return latencies(trace.index)
+
+
 QUESTIONS = {
     "": _summary,
     "rows": _rows,
@@ -239,5 +245,6 @@ QUESTIONS = {
     "spans": _spans,
     "conversation": _conversation,
     "strip": _strip,
+    "latency": _latency,
 }
 """What can be asked about a trace, beside searches."""

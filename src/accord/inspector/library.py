@@ -37,6 +37,25 @@ class UnknownTrace(AccordError):
     """A trace that the inspector does not show."""
 
 
+def status_of(index: TraceIndex, findings: TraceFindings, generation: int = 0) -> dict[str, Any]:
+    """How far a trace is read, and what it has."""
+    read, size = index.progress
+    return {
+        "generation": generation,
+        "count": len(index),
+        "runs": len(index.columns.runs),
+        "turns": len(index.turns),
+        "sessions": len(index.sessions) - 1,
+        "errors": len(index.columns.errors),
+        "findings": len(findings),
+        "open": index.open_requests,
+        "end": index.columns.time[-1] if len(index) else 0.0,
+        "read": read,
+        "size": size,
+        "problem": index.problem,
+    }
+
+
 class OpenTrace:
     """A trace whose index grows with its file."""
 
@@ -111,22 +130,8 @@ class OpenTrace:
 
     def status(self) -> dict[str, Any]:
         """How far the trace is read, and what it has."""
-        index = self.index
-        read, size = index.progress
-        return {
-            "generation": self.generation,
-            "count": len(index),
-            "runs": len(index.columns.runs),
-            "turns": len(index.turns),
-            "sessions": len(index.sessions) - 1,
-            "errors": len(index.columns.errors),
-            "findings": len(self.findings),
-            "open": index.open_requests,
-            "end": index.columns.time[-1] if len(index) else 0.0,
-            "read": read,
-            "size": size,
-            "problem": self.problem or index.problem,
-        }
+        found = status_of(self.index, self.findings, self.generation)
+        return {**found, "problem": self.problem or found["problem"]}
 
     async def close(self) -> None:
         """Stop following the file, and close it."""
