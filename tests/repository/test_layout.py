@@ -50,7 +50,7 @@ accord.engine.incoming
 accord.engine.interceptors
 accord.engine.handlers
 accord.testing
-accord.placeholders accord.sizes accord.own_files accord.tap
+accord.placeholders accord.sizes accord.own_files accord.tap accord.metrics
 accord.text accord.documents
 accord.state
 accord.store accord.services

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import functools
 import logging
+import re
 import shutil
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
@@ -99,6 +100,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         default="text",
         help="the form of the log on standard error (default: %(default)s)",
     )
+    parser.add_argument(
+        "--metrics",
+        nargs="?",
+        const="/metrics",
+        metavar="PATH",
+        help="give figures for Prometheus at this path (default: %(const)s), to everyone who may use the server",
+    )
     parser.add_argument("--verbose", action="store_true", help="log more about connections")
     parser.add_argument(
         "--reload", action="store_true", help="for a Python file: end the connections when a file beside it changes"
@@ -147,6 +155,8 @@ def run(options: argparse.Namespace) -> int:
         grace=grace,
         on_ready=_say_where,
     )
+    if options.metrics is not None:
+        serving = _measured(options.metrics, serving)
     words = [] if settings is None else settings.words
     with recording.recorded(options, "accord serve", role="agent", peer="clients", agent=words) as trace:
         if trace is not None:
@@ -155,6 +165,19 @@ def run(options: argparse.Namespace) -> int:
             hosted = RecordedHost(hosted, trace)
         asyncio.run(serving(hosted) if watched is None else _reloading(hosted, watched, serving))
     return ENDED_WELL
+
+
+def _measured(
+    path: str, serving: Callable[[Hosted], Coroutine[Any, Any, None]]
+) -> Callable[[Hosted], Coroutine[Any, Any, None]]:
+    """Serve with figures at a path."""
+    from accord.http.server.measured_host import MeasuredHost
+    from accord.metrics import ServerMetrics
+
+    if not re.fullmatch(r"(/[\w.~-]+)+", path) or path in ("/acp", "/healthz"):
+        raise WrongUsage(f"--metrics must be a path such as /metrics, other than /acp and /healthz, got {path!r}")
+    metrics = ServerMetrics(path=path)
+    return lambda hosted: serving(MeasuredHost(hosted, metrics))
 
 
 async def _reloading(hosted: Hosted, folder: Path, serving: Callable[[Hosted], Coroutine[Any, Any, None]]) -> None:

@@ -41,6 +41,7 @@ from accord.transports.closing import first_of
 
 if TYPE_CHECKING:
     from accord.http.server.websocket import ServerSocket
+    from accord.metrics import ServerMetrics
 
 LOOK_EVERY = 5.0
 """Seconds between two checks for unused connections."""
@@ -175,6 +176,10 @@ class App:
             if path_of(scope) == "/healthz":
                 await self._tell_health(responder)
                 return
+            if (metrics := self.host.metrics) is not None and path_of(scope) == metrics.path:
+                record.user = self._access.owner(headers)
+                await self._tell_metrics(metrics, responder)
+                return
             self._check_path(scope)
             if cors.is_preflight(scope["method"], headers):
                 self._access.check_sender(headers)
@@ -200,6 +205,8 @@ class App:
             body.release()
             record.received = body.size
             record.end()
+            if self.host.metrics is not None:
+                self.host.metrics.note_request(record.status)
 
     async def _tell_health(self, responder: Responder) -> None:
         if responder.record.method not in ("GET", "HEAD"):
@@ -207,6 +214,11 @@ class App:
         if self._closed:
             raise Refusal(503, "the server is shutting down")
         await responder.respond(200, b"ok")
+
+    async def _tell_metrics(self, metrics: ServerMetrics, responder: Responder) -> None:
+        if responder.record.method not in ("GET", "HEAD"):
+            raise Refusal(405, "method not allowed; use GET or HEAD")
+        await responder.respond(200, metrics.text().encode(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     def _check_path(self, scope: Scope) -> None:
         if path_of(scope).rstrip("/") != self.path.rstrip("/"):
@@ -282,6 +294,8 @@ class App:
         except Refusal as refusal:
             record.status = refusal.status
             record.end()
+            if self.host.metrics is not None:
+                self.host.metrics.note_request(record.status)
             await _refuse_socket(scope, send, refusal)
             return
         accepted = {"type": "websocket.accept", "headers": header_pairs((CONNECTION_ID, record.connection))}

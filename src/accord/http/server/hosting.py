@@ -15,6 +15,7 @@ from accord.transports.relay import relay
 
 if TYPE_CHECKING:
     from accord.agent.agent import Agent
+    from accord.metrics import ServerMetrics
 
 TOKEN = "ACCORD_TOKEN"
 """The variable that holds this server's token. Agents are started without it."""
@@ -29,6 +30,8 @@ class Host(ABC):
     name: str
     starts_processes = False
     """Whether each connection starts a process, so that limits on processes apply."""
+    metrics: ServerMetrics | None = None
+    """What counts this host's connections; the server gives the figures at its path."""
 
     @abstractmethod
     async def serve(self, transport: Transport, owner: str) -> End | None:
