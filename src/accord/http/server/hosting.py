@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from accord.running import OWNER
+from accord.tap.recorded import RecordedTransport
 from accord.transports.base import End, Transport
 from accord.transports.process import ProcessTransport
 from accord.transports.relay import relay
@@ -68,8 +69,16 @@ class CommandHost(Host):
         self._env = {TOKEN: None, **(env or {})}
 
     async def serve(self, transport: Transport, owner: str) -> End | None:
-        process = ProcessTransport(self._command, cwd=self._cwd, env={**self._env, OWNER: owner or None})
+        recorded = transport if isinstance(transport, RecordedTransport) else None
+        process = ProcessTransport(
+            self._command,
+            cwd=self._cwd,
+            env={**self._env, OWNER: owner or None},
+            on_stderr=None if recorded is None else recorded.on_stderr,
+        )
         first, end = await relay(transport, process)
+        if recorded is not None and first is process and end.exit_code is not None:
+            recorded.on_exit(end.exit_code)
         return end if first is process else None
 
 
