@@ -144,7 +144,7 @@ def run(options: argparse.Namespace) -> int:
     watched = _watched(settings) if options.reload else None
     _log(options.log_format, verbose=options.verbose)
     _allow_files(2 * limits.sockets)
-    serving = functools.partial(
+    serving: Callable[[Hosted], Coroutine[Any, Any, None]] = functools.partial(
         serve,
         host=options.host,
         port=port,

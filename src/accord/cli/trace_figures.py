@@ -76,8 +76,8 @@ def _print(found: TraceFigures) -> None:
         printing.say("FIRST: until an update. SILENCE: the longest. USER, CLIENT: questions to them.")
     if found.unanswered:
         printing.say("")
-        head = ("WITHOUT AN ANSWER", "ASKED BY", "WAITS FOR", "ASKED AT", "OPEN FOR", "MESSAGE")
-        print_table(head, [_open_row(it) for it in found.unanswered[:MOST_OPEN]])
+        heads = ("WITHOUT AN ANSWER", "ASKED BY", "WAITS FOR", "ASKED AT", "OPEN FOR", "MESSAGE")
+        print_table(heads, [_open_row(it) for it in found.unanswered[:MOST_OPEN]])
         if len(found.unanswered) > MOST_OPEN:
             printing.say(f"and {len(found.unanswered) - MOST_OPEN:,} more")
 

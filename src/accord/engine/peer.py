@@ -213,7 +213,8 @@ class Peer:
         if self.spans is None:
             raw = await self._call(way, request, timeout, idle_timeout)
         else:
-            return await self._request_in_span(way, request, timeout, idle_timeout)
+            in_span: ResultT = await self._request_in_span(way, request, timeout, idle_timeout)
+            return in_span
         result: ResultT = way.read_keeping(raw) if self.keep_unknown else way.read(raw)
         return result
 
