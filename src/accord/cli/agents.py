@@ -12,6 +12,7 @@ from accord.cli import (
     agents_installing,
     agents_publishing,
     agents_registry,
+    agents_verifying,
     printing,
 )
 from accord.cli.command import CliCommand, add_commands
@@ -255,9 +256,9 @@ COMMANDS = {
         "For authors: build a registry's files.", agents_publishing.build_arguments, agents_publishing.build
     ),
     "verify": CliCommand(
-        "For authors: install and ask an agent as the registry does.",
-        agents_publishing.verify_arguments,
-        agents_publishing.verify,
+        "For authors: install an agent, ask it as the registry does, and check it.",
+        agents_verifying.verify_arguments,
+        agents_verifying.verify,
     ),
     "new": CliCommand(
         "For authors: write an entry, an icon and a job.", agents_publishing.new_arguments, agents_publishing.new

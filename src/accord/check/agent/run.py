@@ -30,10 +30,11 @@ async def check_agent(
     settings: Settings,
     *,
     only: Sequence[str] = (),
+    also: Sequence[Scenario] = (),
     trace: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Report:
-    """Run the scenarios of a profile against an agent; with `only`, those of these names.
+    """Run the scenarios of a profile against an agent; with `only`, those of these names; `also` adds scenarios.
 
     `dial` gives a transport for each start. Sessions work in a scratch folder, which is removed at the end. `trace` is
     the file for all conversations; it is written in any case.
@@ -42,7 +43,7 @@ async def check_agent(
     with ExitStack() as stack:
         lab = Lab(dial, settings, _scratch(stack))
         blocked, problems = "", list[str]()
-        for scenario in SCENARIOS:
+        for scenario in (*SCENARIOS, *also):
             if settings.profile not in scenario.profiles or (only and scenario.name not in only):
                 continue
             if progress is not None:
