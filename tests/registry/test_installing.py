@@ -3,11 +3,13 @@
 import errno
 import json
 import os
+import re
 import shutil
 import stat
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -267,7 +269,7 @@ def test_the_same_version_with_other_content_is_refused_until_it_is_forgotten(re
 
 def test_a_checksum_can_be_required(registry, put_in):
     registry.add_archive("a", {"a": PROGRAM}, "./a", with_hash=False)
-    with pytest.raises(InstallError, match="a has no checksum in the registry"):
+    with pytest.raises(InstallError, match=r"the registry has no checksum of a\.tar\.gz, and one is required; nothing"):
         put_in("a", require_hash=True)
     registry.add_archive("b", {"b": PROGRAM}, "./b")
     assert put_in("b", require_hash=True).integrity.startswith("sha256:")
@@ -395,6 +397,40 @@ def test_a_package_name_that_npm_or_pypi_cannot_have_is_refused(registry, put_in
         put_in("h")
 
 
+@NPM
+def test_a_package_with_unexpected_content_never_runs_its_scripts(registry, put_in, here):
+    ran = here / "ran"
+    scripts = {"postinstall": f"node -e \"require('fs').writeFileSync('{ran}', '')\""}
+    registry.add_npm_package("helper", "1.0.0", {"run.js": NODE_PROGRAM}, "run.js", scripts=scripts)
+    registry.add_entry("h", {"npx": {"package": "helper@1.0.0"}})
+    lock = agreed.LockedAgent("h", "1.0.0", "npx", {agreed.ANY: "sha512-other"})
+    with pytest.raises(RegistryError, match=r"h 1.0.0 is not what the lock file has"):
+        put_in("h", locked=lock)
+    agreed.agree("h", "1.0.0", agreed.ANY, "npx", "sha512-other")
+    with pytest.raises(RegistryError, match=r"h 1.0.0 has changed since it was first installed here"):
+        put_in("h")
+    assert not ran.exists()
+    agreed.forget("h")
+    put_in("h")
+    assert ran.exists()
+
+
+@NPM
+def test_a_package_of_npm_without_a_checksum_is_refused_before_npm_installs_anything(registry, put_in):
+    registry.add_npm_package("tool", "1.0.0", {"a.js": ""}, None)
+    registry.add_npm_package("helper", "1.0.0", {"run.js": NODE_PROGRAM}, "run.js", dependencies={"tool": "1.0.0"})
+    registry.add_entry("h", {"npx": {"package": "helper@1.0.0"}})
+    whole = registry.answers["/npm/tool"]
+    about = json.loads(whole.body)
+    about["versions"]["1.0.0"]["dist"] = {"tarball": about["versions"]["1.0.0"]["dist"]["tarball"]}
+    registry.answers["/npm/tool"] = replace(whole, body=json.dumps(about).encode())
+    with pytest.raises(InstallError, match="npm's registry has no checksum of tool, and one is required"):
+        put_in("h", require_hash=True)
+    assert not [path for path, _ in registry.requests if path.endswith(".tgz")]
+    registry.answers["/npm/tool"] = whole
+    assert put_in("h", require_hash=True).integrity.startswith("sha512-")
+
+
 # PyPI
 
 
@@ -439,6 +475,32 @@ def test_uv_and_pip_agree_on_the_content_of_a_package(registry, put_in, here, mo
         first = put_in("p")
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     assert put_in("p", again=True).integrity == first.integrity
+
+
+def test_a_package_of_pypi_without_a_checksum_is_refused_before_uv_installs_anything(registry, put_in, monkeypatch):
+    if (folder := uv()) is None:
+        pytest.skip("uv is not installed")
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    registry.add_python_package("tool", "1.0.0", {"tool.py": ""}, {})
+    registry.add_python_package("py-h", "0.3.0", {"py_h.py": PYTHON_PROGRAM}, {"py-h": "py_h:main"}, ("tool",))
+    registry.add_entry("p", {"uvx": {"package": "py-h==0.3.0", "args": ["-x"]}}, "0.3.0")
+    whole = registry.answers["/simple/tool/"]
+    registry.answers["/simple/tool/"] = replace(whole, body=re.sub(rb"#sha256=\w+", b"", whole.body))
+    with pytest.raises(InstallError, match="the package index has no checksum of tool, and one is required"):
+        put_in("p", require_hash=True)
+    assert left("p") == []
+    registry.answers["/simple/tool/"] = whole
+    agent = put_in("p", require_hash=True)
+    assert output_of(agent) == "started -x\n"
+    assert put_in("p", again=True).integrity == agent.integrity
+
+
+def test_without_uv_no_package_of_pypi_has_a_checksum_that_is_known(registry, put_in, monkeypatch):
+    registry.add_entry("p", {"uvx": {"package": "py-h==0.3.0"}}, "0.3.0")
+    monkeypatch.setenv("PATH", "/nonexistent")
+    with pytest.raises(InstallError, match=r"--require-hash needs uv for a package of PyPI.*install uv"):
+        put_in("p", require_hash=True)
+    assert not [path for path, _ in registry.requests if path.startswith("/simple")]
 
 
 def test_the_words_of_pip_or_uv_are_kept_when_it_fails(registry, put_in, python_installer):
