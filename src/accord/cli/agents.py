@@ -51,11 +51,16 @@ list` prints their paths. You may edit both:
   command = ["gemini", "--acp"]   or url = "https://...", or registry = "gemini"
   description = "Gemini CLI"
   cwd = "..."                     the folder that the program is started in
-  env = { GEMINI_MODEL = "flash" }
+  env = { GEMINI_MODEL = "flash", GEMINI_API_KEY = "keyring:gemini" }
+  env_file = "gemini.env"         more variables, NAME=VALUE on each line
+  clean_env = true                it sees few of your variables; see accord run
   mode = "plan"                   defaults of accord run
   config = { fast = true }
   allow = "reads"
   token_file, headers, ca         for a URL
+
+The value keyring:NAME of a variable is a secret of the system's keyring. Store
+it there with: keyring set accord NAME
 
 The variable ACCORD_CONFIG names another file as your own. A project's file
 names programs that run as you: before its first use, and after each change of
