@@ -63,7 +63,7 @@ def install_npm(
         progress.note(f"{package.name} asks for Node.js {old[1]}; yours may be too old for it")
     about = _json(folder / "node_modules" / package.name / "package.json")
     name = chosen_program(package.name, source.cmd, package.short, _programs(about, package))
-    program = folder / "node_modules" / ".bin" / (f"{name}.cmd" if os.name == "nt" else name)
+    program = folder / "node_modules" / ".bin" / program_file(name, is_windows=os.name == "nt")
     if package.version is not None and _VERSION.fullmatch(package.version) and version != package.version:
         progress.note(f"npm does not allow {package.name} {package.version} here yet; {version} was installed instead")
     return Built([str(program)], integrity, version)
@@ -81,6 +81,11 @@ def _planned(npm: str, package: PackageName, folder: Path, progress: Progress, *
             raise
         # A range with a hyphen, because `<` in one with `<=` would be read by cmd.exe.
         return run_tool([*words, f"{package.name}@0.0.0 - {package.version}"], folder, progress)
+
+
+def program_file(name: str, *, is_windows: bool) -> str:
+    """The file that starts a program of npm. Windows starts no script, so npm writes one of its own for it there."""
+    return f"{name}.cmd" if is_windows else name
 
 
 def _programs(about: dict[str, Any], package: PackageName) -> list[str]:
