@@ -125,7 +125,7 @@ def _installed_row(agent: InstalledAgent, listed: dict[str, str]) -> tuple[str, 
 
     new = listed.get(agent.id, agent.version)
     more = f"; {new} is available" if is_newer(new, agent.listed or agent.version) else ""
-    state = "found" if agent.is_whole else "not found"
+    state = "installed" if agent.is_whole else "not found"
     return agent.id, "registry", state, f"{agent.name} {agent.version} from {in_words(agent.kind)}{more}"
 
 

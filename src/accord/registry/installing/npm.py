@@ -65,7 +65,8 @@ def install_npm(
     name = chosen_program(package.name, source.cmd, package.short, _programs(about, package))
     program = folder / "node_modules" / ".bin" / program_file(name, is_windows=os.name == "nt")
     if package.version is not None and _VERSION.fullmatch(package.version) and version != package.version:
-        progress.note(f"npm does not allow {package.name} {package.version} here yet; {version} was installed instead")
+        why = "it is not published, or too new for your settings of npm"
+        progress.note(f"npm does not offer {package.name} {package.version} here ({why}); {version} was installed")
     return Built([str(program)], integrity, version)
 
 
