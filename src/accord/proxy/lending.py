@@ -128,7 +128,9 @@ class ProxyLending:
         fields = cast("dict[str, Any]", codec.loads(codec.encode(request)))
         listed = cast("list[Any]", fields.get("mcpServers") or [])
         _check_name(server, listed)
-        return codec.convert({**fields, "mcpServers": [*listed, self._described_now(server, version)]}, type(request))
+        described = self._described_now(server, version)
+        made: RequestT = codec.convert({**fields, "mcpServers": [*listed, described]}, type(request))
+        return made
 
     def _description(self, server: ToolServer, version: int) -> Any:
         if server.name not in self._described:
