@@ -97,10 +97,11 @@ accord.connecting
 accord.proxy
 accord.opening accord.extensions
 accord.sync accord.check
+accord.inspector
+accord.pictures
 accord.tui
 accord.demo accord.coder
 accord.pytest_plugin
-accord.inspector
 accord.cli
 accord.__main__
 """.split("\n")

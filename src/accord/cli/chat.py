@@ -14,6 +14,7 @@ from accord.cli.endings import WrongUsage
 from accord.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from accord.pictures.asking import Graphics
     from accord.tui.app import ChatOptions
     from accord.tui.connection import AgentChoice
 
@@ -139,6 +140,7 @@ def _options(options: argparse.Namespace, folder: Path) -> ChatOptions:
         settings = read_settings()
     except ConfigurationError as error:
         raise WrongUsage(str(error)) from error
+    graphics, typed = _graphics(settings.images)
     connection = ConnectionOptions(
         remembers=settings.remember,
         allow=options.allow or "ask",
@@ -161,4 +163,19 @@ def _options(options: argparse.Namespace, folder: Path) -> ChatOptions:
         bell=settings.bell,
         is_ascii="utf" not in (sys.stdout.encoding or "").lower(),
         is_coloured=not os.environ.get("NO_COLOR"),
+        graphics=graphics,
+        typed=typed,
     )
+
+
+def _graphics(images: str) -> tuple[Graphics, str]:
+    """How the terminal shows images, and what the user typed while it was asked."""
+    from accord.pictures.asking import NO_GRAPHICS, Graphics, ask_terminal, may_be_asked
+
+    if images in ("kitty", "iterm2", "sixel"):
+        return Graphics(images), ""
+    if images == "blocks" or os.environ.get("NO_COLOR") or not may_be_asked(os.environ):
+        return NO_GRAPHICS, ""
+    with suppress(OSError):
+        return ask_terminal(sys.stdin.fileno(), sys.stdout.fileno())
+    return NO_GRAPHICS, ""

@@ -23,6 +23,7 @@ from textual.timer import Timer
 
 from accord.configuration import last_sessions
 from accord.errors import AccordError
+from accord.pictures.asking import Graphics
 from accord.schema import v1
 from accord.tui import bars, keeping, keys, slash
 from accord.tui.completion import NOTHING, Completions, FileList, completions
@@ -34,6 +35,7 @@ from accord.tui.folder_files import files_of
 from accord.tui.line_widget import Lines
 from accord.tui.palette import palette_of
 from accord.tui.pickers import Entry, Picker
+from accord.tui.pictures import forget_sent_images
 from accord.tui.question_bar import QuestionBar
 from accord.tui.rows import Paragraph, Row, Span
 from accord.tui.transcript import Transcript
@@ -71,6 +73,10 @@ class ChatOptions:
     """Whether the bell rings when an agent asks or ends a turn while the user looks elsewhere."""
     is_ascii: bool = False
     is_coloured: bool = True
+    graphics: Graphics = field(default_factory=Graphics)
+    """How the terminal shows images."""
+    typed: str = ""
+    """What the user typed before the screen was there."""
     keeps: bool = True
     """Whether drafts and prompts are kept between runs."""
 
@@ -134,6 +140,7 @@ class ChatShell(App[int]):
         for action, key in self.options.keys.items():
             self.bind(key, f"do('{action}')")
         self.theme_changed_signal.subscribe(self, lambda _: self._take_theme())
+        self.app_resume_signal.subscribe(self, self._draw_images_again)  # pyright: ignore[reportUnknownMemberType]
         self._take_theme()
         self.editor.focus()
         if self._choice is None:
@@ -173,6 +180,12 @@ class ChatShell(App[int]):
         """The transcript in front."""
         return None if self.front is None else self.transcript_of(self.front)
 
+    def _draw_images_again(self, _: object) -> None:
+        """Send images again after another program had the terminal, which may have lost them."""
+        forget_sent_images()
+        for transcript in self.screen_stack[0].query(Transcript):
+            transcript.theme_changed()
+
     def _take_theme(self) -> None:
         palette = palette_of(self.screen_stack[0])
         for lines in self.screen_stack[0].query(Lines):
@@ -197,11 +210,13 @@ class ChatShell(App[int]):
         """Show a conversation; `opens` opens its session too."""
         self.conversations.append(conversation)
         conversation.on_change(self.mark)
-        transcript = Transcript(conversation, is_ascii=self.options.is_ascii)
+        transcript = Transcript(conversation, is_ascii=self.options.is_ascii, graphics=self.options.graphics)
         self.screen_stack[0].query_one("#conversations").mount(transcript)
         self.show(conversation)
         if self.options.keeps and not conversation.draft:
             self.set_draft(conversation, keeping.draft(self.place_of(conversation)))
+        if first and self.options.typed:
+            self.set_draft(conversation, f"{conversation.draft}{self.options.typed}")
         if opens:
             self.work_on(self._open(conversation, first=first, session_id=session_id))
         if conversation.folder not in self._paths:

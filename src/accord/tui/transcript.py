@@ -27,10 +27,12 @@ from textual.selection import Selection
 from textual.strip import Strip
 from textual.timer import Timer
 
-from accord.state import Entry, SessionState
+from accord.pictures.asking import NO_GRAPHICS, Graphics
+from accord.state import Entry
 from accord.tui.block import Block, Look
 from accord.tui.entries import block_of, is_same_kind
 from accord.tui.palette import Palette, palette_of
+from accord.tui.picture_strip import PictureStrip
 
 if TYPE_CHECKING:
     from accord.tui.conversation import Conversation
@@ -39,7 +41,6 @@ FRAME = 1 / 20
 """Seconds between two flushes at least."""
 SHARE = 3
 """How many times as long as a flush takes the next one waits."""
-EMPTY = SessionState()
 
 
 class Transcript(ScrollView, can_focus=False):
@@ -52,14 +53,14 @@ class Transcript(ScrollView, can_focus=False):
     class Moved(Event):
         """The block cursor has moved."""
 
-    def __init__(self, conversation: Conversation, *, is_ascii: bool = False) -> None:
+    def __init__(self, conversation: Conversation, *, is_ascii: bool = False, graphics: Graphics = NO_GRAPHICS) -> None:
         super().__init__()
         self.conversation = conversation
         self.flushes = 0
         """How often changes were drawn."""
         self.drawn = 0
         """How many blocks were drawn."""
-        self._look = Look(Palette({}), 80, is_ascii=is_ascii)
+        self._look = Look(Palette({}), 80, is_ascii=is_ascii, graphics=graphics)
         self._blocks: list[Block] = []
         self._starts: list[int] = [0]
         """The first row of each block, and at the end the number of all rows."""
@@ -249,22 +250,33 @@ class Transcript(ScrollView, can_focus=False):
 
     # Drawing
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        strips = super().render_lines(crop)
+        if crop.x == 0:
+            for place, y in enumerate(crop.line_range):
+                strip = self._strip_at(y + round(self.scroll_y))
+                if isinstance(strip, PictureStrip):  # Textual's own steps keep the cells only
+                    strips[place] = strip.over(strips[place])
+        return strips
+
     def render_line(self, y: int) -> Strip:
         row = y + round(self.scroll_y)
-        base = self._look.palette.base
-        width = self.size.width
-        if row >= self._starts[-1]:
-            return Strip.blank(width, base)
-        place = bisect_right(self._starts, row) - 1
-        strips = self._blocks[place].strips
-        line = row - self._starts[place]
-        if line >= len(strips):
-            return Strip.blank(width, base)
-        strip = strips[line]
+        strip = self._strip_at(row)
+        if strip is None:
+            return Strip.blank(self.size.width, self._look.palette.base)
         selection = self.text_selection
         if selection is not None and (span := selection.get_span(row)) is not None:
             strip = _selected(strip, span, self.screen.get_component_rich_style("screen--selection"))
         return strip.apply_offsets(0, row)
+
+    def _strip_at(self, row: int) -> Strip | None:
+        """The strip of a row of the conversation; None where there is none."""
+        if row >= self._starts[-1]:
+            return None
+        place = bisect_right(self._starts, row) - 1
+        strips = self._blocks[place].strips
+        line = row - self._starts[place]
+        return strips[line] if line < len(strips) else None
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         lines: list[str] = []
