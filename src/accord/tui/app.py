@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from accord.tui.agent_actions import AgentActions
 from accord.tui.chat_actions import ChatActions
+from accord.tui.chat_options import ChatOptions
 from accord.tui.reading_actions import ReadingActions
 from accord.tui.session_actions import SessionActions
-from accord.tui.shell import ChatOptions
 from accord.tui.writing_actions import WritingActions
 
 __all__ = ["ChatApp", "ChatOptions"]

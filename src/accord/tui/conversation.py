@@ -16,19 +16,17 @@ from accord.client.pending_turn import Outcome
 from accord.client.remote_session import RemoteSession
 from accord.client.reply import Reply
 from accord.errors import AUTH_REQUIRED, AccordError, PeerError
-from accord.extensions import DisplayTerminals, can_steer, steer
-from accord.schema import v1
+from accord.extensions import can_steer, steer
 from accord.services.terminals.terminal import Terminal
 from accord.state import SessionState
 from accord.tui.block import Block, NoteBlock, ShownTerminal
 from accord.tui.connection import AgentConnection
 from accord.tui.errors import explained
 from accord.tui.questions import Question
-from accord.tui.terminals import of_display, of_lent, of_version_2
+from accord.tui.terminals import ConversationTerminals
 
 STOP_WITHIN = 10.0
 """Seconds that the agent has to end a turn that the user stops twice; then it is restarted."""
-KEPT_TERMINALS = 64
 
 Status = Literal["starting", "login", "failed", "idle", "busy", "asks", "closed"]
 
@@ -65,9 +63,7 @@ class Conversation:
         self._observers: list[Callable[[], object]] = []
         self._turns: asyncio.Task[None] | None = None
         self._reply: Reply | None = None
-        self._terminals: dict[str, Terminal] = {}
-        self._changed_terminals: set[str] = set()
-        self._display = DisplayTerminals()
+        self._terminals = ConversationTerminals()
         self._notices = 0
         connection.conversations.append(self)
 
@@ -89,10 +85,7 @@ class Conversation:
             observer()
 
     def _updated(self, update: object) -> None:
-        for terminal_id in self._display.add(update):
-            self._changed_terminals.add(terminal_id)
-        if self.state.terminals and isinstance(changed := getattr(update, "terminal_id", None), str):
-            self._changed_terminals.add(changed)
+        self._terminals.updated(update, self.state)
         if len(self.state.notices) > self._notices:
             self._show_notices()
         self.tell()
@@ -279,33 +272,20 @@ class Conversation:
 
     def add_terminal(self, terminal: Terminal) -> None:
         """Show the output of a command that runs here for the agent."""
-        self._terminals[terminal.id] = terminal
-        for old in list(self._terminals)[:-KEPT_TERMINALS]:
-            del self._terminals[old]
+        self._terminals.add(terminal)
 
     def terminal_changed(self, terminal_id: str) -> None:
         """Note that a terminal has more output, or has ended."""
-        self._changed_terminals.add(terminal_id)
+        self._terminals.mark(terminal_id)
         self.tell()
 
     def take_changed_terminals(self) -> Sequence[str]:
         """The terminals that have changed since the last call."""
-        changed, self._changed_terminals = list(self._changed_terminals), set()
-        return changed
+        return self._terminals.take_changed()
 
     def terminal(self, terminal_id: str) -> ShownTerminal | None:
         """A terminal as it stands, whoever runs it."""
-        if (lent := self._terminals.get(terminal_id)) is not None:
-            return of_lent(lent)
-        if (display := self._display.get(terminal_id)) is not None:
-            return of_display(display)
-        told = self.state.terminals.get(v1.TerminalId(terminal_id))
-        return None if told is None else of_version_2(told)
-
-    @property
-    def running_terminals(self) -> list[Terminal]:
-        """The commands that run here for the agent now."""
-        return [it for it in self._terminals.values() if it.exit_status is None]
+        return self._terminals.find(terminal_id, self.state)
 
     # The end
 
