@@ -110,6 +110,14 @@ def _made(name: str, agent: target.ChosenAgent) -> AgentChoice:
     )
 
 
+def _of_registry(name: str) -> AgentChoice:
+    """An agent of the registry that is installed."""
+    from accord.cli import remote_options
+    from accord.configuration.resolving import resolve
+
+    return _made(name, target.ChosenAgent(resolve(f"registry:{name}"), remote_options.RemoteOptions()))
+
+
 def _known(options: argparse.Namespace) -> list[AgentChoice]:
     """The agents that have names and may be started, the default first; and the built-in one."""
     from accord.cli import remote_options
@@ -150,6 +158,7 @@ def _options(options: argparse.Namespace, folder: Path) -> ChatOptions:
     return ChatOptions(
         folder,
         agents=_known(options),
+        find_agent=_of_registry,
         prompt=options.prompt,
         session_id=options.session,
         continues=options.continues,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,6 +18,8 @@ class ChatOptions:
     folder: Path
     agents: Sequence[AgentChoice] = ()
     """The agents that the user may choose from."""
+    find_agent: Callable[[str], AgentChoice] | None = None
+    """Finds an agent of the registry by its id; None if only `agents` are offered."""
     prompt: str | None = None
     """What is sent first."""
     session_id: str | None = None

@@ -19,6 +19,7 @@ from accord.errors import AUTH_REQUIRED, AccordError, PeerError
 from accord.extensions import can_steer, steer
 from accord.services.terminals.terminal import Terminal
 from accord.state import SessionState
+from accord.tui.attachments import sent_as
 from accord.tui.block import Block, NoteBlock, ShownTerminal
 from accord.tui.connection import AgentConnection
 from accord.tui.errors import explained
@@ -39,6 +40,14 @@ class Note(NamedTuple):
     block: Block
 
 
+class Prompt(NamedTuple):
+    """A prompt that waits to be sent."""
+
+    text: str
+    files: tuple[Path, ...] = ()
+    """The files that go with it."""
+
+
 class Conversation:
     """One session of the chat."""
 
@@ -51,12 +60,16 @@ class Conversation:
         """What the chat itself says, and the questions, in order."""
         self.questions: list[Question] = []
         """The open questions, the oldest first."""
-        self.queue: list[str] = []
+        self.queue: list[Prompt] = []
         """Prompts that wait for the end of the turn."""
+        self.attached: list[Path] = []
+        """The files that go with the next prompt."""
         self.error: AccordError | None = None
         """Why the session could not be opened."""
         self.draft = ""
         """What stands in the editor while another conversation is in front."""
+        self.returned = ""
+        """Queued prompts that go back to the editor, because the turn before them failed."""
         self.busy_since: float | None = None
         self.last: Outcome | None = None
         """How the latest turn ended."""
@@ -166,7 +179,8 @@ class Conversation:
 
     def submit(self, text: str) -> bool:
         """Send a prompt, or queue it while the agent works; returns whether it was sent at once."""
-        self.queue.append(text)
+        self.queue.append(Prompt(text, tuple(self.attached)))
+        self.attached.clear()
         waits = self.is_busy or self.session is None
         self.tell()
         self._next()
@@ -174,9 +188,20 @@ class Conversation:
 
     def unqueue(self) -> str | None:
         """Take the newest prompt out of the queue, to change it."""
-        text = self.queue.pop() if self.queue else None
+        prompt = self.queue.pop() if self.queue else None
+        if prompt is not None:
+            self.attached[:0] = prompt.files
         self.tell()
-        return text
+        return None if prompt is None else prompt.text
+
+    def attach(self, path: Path) -> None:
+        """Send a file with the next prompt."""
+        if path not in self.attached:
+            self.attached.append(path)
+        remote = self.connection.remote
+        if remote is not None and (said := sent_as(path, remote.capabilities.prompt)):
+            self.note(f"{path.name}: {said}", "", "warning")
+        self.tell()
 
     def _next(self) -> None:
         if self.session is not None and self.queue and self._turns is None:
@@ -190,10 +215,10 @@ class Conversation:
             self._turns = None
             self.tell()
 
-    async def _turn(self, session: RemoteSession, text: str) -> None:
+    async def _turn(self, session: RemoteSession, prompt: Prompt) -> None:
         self.busy_since = asyncio.get_running_loop().time()
         try:
-            reply = self._reply = session.prompt(text, mentions=True)
+            reply = self._reply = session.prompt(prompt.text, *prompt.files, mentions=True)
             self.tell()
             outcome = self.last = await reply
             if (said := _ENDINGS.get(outcome.stop_reason)) is not None:
@@ -201,7 +226,7 @@ class Conversation:
             elif outcome.stop_reason not in ("end_turn", "unknown"):
                 self.note(f"The turn ended: {outcome.stop_reason}", "", "warning")
         except AccordError as error:
-            self._failed(error, text)
+            self._failed(error, prompt)
         except ValueError as error:
             self.note("The prompt could not be sent.", str(error), "bad", "✗")
         finally:
@@ -209,16 +234,17 @@ class Conversation:
             self.busy_since = None
             self.tell()
 
-    def _failed(self, error: AccordError, text: str) -> None:
+    def _failed(self, error: AccordError, prompt: Prompt) -> None:
         if isinstance(error, PeerError) and error.code == AUTH_REQUIRED:
-            self.queue.insert(0, text)  # it is sent again after the login
+            self.queue.insert(0, prompt)  # it is sent again after the login
             self.error = error
         else:
             waiting, self.queue[:] = list(self.queue), []
             title, about = explained(error, self.connection)
             self.note(title, about, "bad", "✗")
             if waiting:
-                self.draft = "\n\n".join([*waiting, *([self.draft] if self.draft else [])])
+                self.returned = "\n\n".join(it.text for it in waiting)
+                self.attached += [path for it in waiting for path in it.files]
 
     async def stop(self) -> None:
         """Ask the agent to stop; the second time it is restarted if it does not."""
@@ -286,6 +312,14 @@ class Conversation:
     def terminal(self, terminal_id: str) -> ShownTerminal | None:
         """A terminal as it stands, whoever runs it."""
         return self._terminals.find(terminal_id, self.state)
+
+    async def kill_commands(self, terminal_ids: Sequence[str]) -> None:
+        """End those of these commands that run here for the agent."""
+        running = [it for it in self._terminals.running if it.id in terminal_ids]
+        if not running:
+            raise ValueError("no command of this block runs here; what an agent runs itself, only esc stops")
+        for terminal in running:
+            await terminal.kill()
 
     # The end
 

@@ -37,7 +37,7 @@ class ChatScreen(App[int]):
     CSS = """
     Screen { layers: base over; background: $background; }
     #conversations { height: 1fr; }
-    #tabs, #work, #queue, #plan, #question, #list { height: auto; }
+    #tabs, #work, #attached, #goal, #plan, #question, #list { height: auto; }
     #list { max-height: 8; }
     #foot { height: 1; }
     #top { height: 1; }
@@ -69,6 +69,8 @@ class ChatScreen(App[int]):
         self._reported: dict[Conversation, object] = {}
         """The errors of conversations that were shown."""
         self._was_busy: set[Conversation] = set()
+        self._inspected: dict[AgentConnection, str] = {}
+        """The URLs of the inspectors that run, by what they show."""
 
     # The screen
 
@@ -76,10 +78,12 @@ class ChatScreen(App[int]):
         yield Lines(id="top")
         yield Lines(id="tabs")
         yield Container(id="conversations")
+        yield Lines(id="goal")
         yield Lines(id="plan")
         yield Lines(id="work")
         yield QuestionBar()
         yield Lines(id="list")
+        yield Lines(id="attached")
         with Container(id="editor-box"):
             yield Editor(self.complete, keeping.prompts() if self.options.keeps else ())
         yield Lines(id="foot")
@@ -156,6 +160,11 @@ class ChatScreen(App[int]):
         screen.query_one("#top", Lines).show_row(bars.top(conversation, width))
         many = len(self.conversations) > 1
         screen.query_one("#tabs", Lines).show_row(bars.tabs(self.conversations, conversation, width) if many else None)
+        screen.query_one("#goal", Lines).show_row(bars.goal(conversation.state))
+        screen.query_one("#attached", Lines).show_row(bars.attached(conversation.attached))
+        if conversation.returned:
+            self.editor.set_text("\n\n".join(it for it in (conversation.returned, self.editor.text) if it))
+            conversation.returned = ""
         screen.query_one("#plan", Lines).show(bars.plan(conversation.state, is_open=self.plan_open))
         now = asyncio.get_running_loop().time()
         screen.query_one("#work", Lines).show_row(bars.work(conversation, now))

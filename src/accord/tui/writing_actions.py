@@ -13,12 +13,14 @@ from textual import events, on
 
 from accord.printable import label
 from accord.tui import keeping, slash
+from accord.tui.attachments import clipboard_image, is_image
 from accord.tui.completion import NOTHING, Completions, FileList, completions
 from accord.tui.editor import Editor
 from accord.tui.line_widget import Lines
 from accord.tui.pickers import Entry, Picker
 from accord.tui.question_bar import QuestionBar
 from accord.tui.shell import ChatShell
+from accord.tui.tool_block import ToolBlock
 from accord.tui.transcript import Transcript
 
 SAVE = 1.0
@@ -54,12 +56,40 @@ class WritingActions(ChatShell):
             path.unlink(missing_ok=True)
 
     def action_unqueue(self) -> None:
-        """Take the newest queued prompt back into the editor; without one, clear the line."""
+        """Take the last attached file away, or the newest queued prompt back; without any, clear the line."""
+        if self.front is not None and self.front.attached:
+            self.front.attached.pop()
+            self.mark()
+            return
         text = self.front.unqueue() if self.front is not None and self.front.queue else None
         if text is None:
             self.editor.action_delete_to_start_of_line()
         else:
             self.editor.set_text("\n".join(it for it in (text, self.editor.text) if it))
+
+    def action_image(self, file: str = "") -> None:
+        """Attach a file to the next prompt; without a name, the image of the clipboard."""
+        conversation = self.in_front
+        path = (conversation.folder / Path(file.strip("'\"")).expanduser()) if file else clipboard_image()
+        if not path.is_file():
+            raise ValueError(f"there is no file {path}; write its path after the command: /image FILE")
+        conversation.attach(path)
+
+    def action_paste_image(self) -> None:
+        """Attach the image of the clipboard to the next prompt."""
+        self.run_command("image")
+
+    @on(Editor.Dropped)
+    def _on_dropped(self, event: Editor.Dropped) -> None:
+        conversation = self.front
+        if conversation is None:
+            return
+        if is_image(event.path):
+            conversation.attach(event.path)
+            return
+        inside = event.path.is_relative_to(conversation.folder)
+        name = str(event.path.relative_to(conversation.folder)) if inside else str(event.path)
+        self.editor.insert((f'@"{name}" ' if " " in name else f"@{name} ") if inside else name)
 
     def action_clear_or_quit(self) -> None:
         """Copy what is selected; else clear the editor; else quit the second time."""
@@ -165,6 +195,8 @@ class WritingActions(ChatShell):
             transcript.toggle_block(block)
         elif event.key in ("up", "down"):
             transcript.move_cursor(-1 if event.key == "up" else 1)
+        elif event.key == "k" and isinstance(block, ToolBlock):
+            self.work_on(self.in_front.kill_commands(block.terminal_ids))
         elif event.key == "y":
             self.copy_to_clipboard(block.copied())
             self.notify("Copied", timeout=2)
