@@ -78,7 +78,13 @@ async def test_the_mcp_servers_are_listed_with_what_became_of_them(chat):
         v1.McpServerStdio("files", "serve-files", ["--all"], []),
         v1.McpServerHttp("far", "https://user:secret@example.org/mcp", []),
     ]
-    agent = accord.Agent("local", capabilities=lambda it: msgspec.structs.replace(it, mcp_capabilities=v1.McpCapabilities()))
+    neither = v1.McpCapabilities()
+    agent = accord.Agent("local", capabilities=lambda it: msgspec.structs.replace(it, mcp_capabilities=neither))
+
+    @agent.on_prompt
+    async def reply(turn: accord.Turn) -> None:
+        await turn.say("yes")
+
     async with chat(agent, servers=servers, opens=False) as it:
         await eventually(lambda: it.front.connection.remote is not None)
         await it.send("/mcp ")

@@ -120,10 +120,14 @@ class WritingActions(ChatShell):
 
     @on(Editor.Completing)
     def _on_completing(self) -> None:
+        if not self.screen_stack:
+            return
         self.screen_stack[0].query_one("#list", Lines).show(self._list())
 
     @on(Editor.Edited)
     def _on_edited(self) -> None:
+        if not self.screen_stack:  # the chat is ending
+            return
         self.quit_asked = False
         if self.front is not None:
             self.front.draft = self.editor.text
