@@ -84,6 +84,12 @@ def _is_able() -> bool:
     return is_terminal and os.environ.get("TERM", "dumb") not in ("", "dumb", "unknown")
 
 
+def _is_ascii() -> bool:
+    """Whether the terminal does not use UTF-8. With LANG=C or LC_ALL=C, Python itself writes UTF-8 all the same."""
+    locale = os.environ.get("LC_ALL") or os.environ.get("LANG") or ""
+    return locale in ("C", "POSIX") or "utf" not in (sys.stdout.encoding or "").lower()
+
+
 def _choice(options: argparse.Namespace) -> AgentChoice | None:
     """The agent that the command line names; None if the user is to choose."""
     agent = target.chosen(options)
@@ -170,7 +176,7 @@ def _options(options: argparse.Namespace, folder: Path) -> ChatOptions:
         theme=options.theme or settings.theme,
         keys=settings.keys,
         bell=settings.bell,
-        is_ascii="utf" not in (sys.stdout.encoding or "").lower(),
+        is_ascii=_is_ascii(),
         is_coloured=not os.environ.get("NO_COLOR"),
         graphics=graphics,
         typed=typed,

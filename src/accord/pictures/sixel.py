@@ -51,7 +51,7 @@ def _counted(rows: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:
 def _in_cube(rows: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:
     shades = [round(it * 255 / (SIDE - 1)) for it in range(SIDE)]
     colours = [bytes((red, green, blue)) for red in shades for green in shades for blue in shades]
-    nearest = [min(range(SIDE), key=lambda it, value=value: abs(shades[it] - value)) for value in range(256)]
+    nearest = [round(value * (SIDE - 1) / 255) for value in range(256)]
     red, green, blue = (bytes(factor * it for it in nearest) for factor in (SIDE * SIDE, SIDE, 1))
     numbers = [
         bytes(

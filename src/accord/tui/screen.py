@@ -15,6 +15,7 @@ from textual.containers import Container
 from textual.timer import Timer
 
 from accord.tui import bars, keeping, keys
+from accord.tui.ascii_filter import AsciiFilter
 from accord.tui.chat_options import ChatOptions
 from accord.tui.completion import NOTHING, Completions, FileList
 from accord.tui.connection import AgentChoice, AgentConnection
@@ -49,6 +50,8 @@ class ChatScreen(App[int]):
 
     def __init__(self, choice: AgentChoice | None, options: ChatOptions) -> None:
         super().__init__()
+        if options.is_ascii:
+            self._filters.append(AsciiFilter())
         self.options = options
         self.conversations: list[Conversation] = []
         """The open conversations, in the order of their tabs."""
