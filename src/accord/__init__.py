@@ -59,6 +59,7 @@ if TYPE_CHECKING:
         StoreError as StoreError,
         Timeout as Timeout,
     )
+    from accord.hosts.hosts import Hosts as Hosts
     from accord.mcp.over_acp.tool_server import ToolServer as ToolServer, tools as tools
     from accord.opening import open as open  # noqa: A004
     from accord.proxy.chain import Chain as Chain, chain as chain
@@ -158,6 +159,7 @@ _HOMES = {
     "Service": "services.service",
     "Session": "agent.session",
     "Spans": "spans",
+    "Hosts": "hosts.hosts",
     "PostgresStore": "store.postgres.store",
     "SqliteStore": "store.sqlite",
     "Statistics": "engine.limits",

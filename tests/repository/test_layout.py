@@ -91,6 +91,7 @@ accord.agent.connection
 accord.agent.agent
 accord.client
 accord.http accord.connection_block
+accord.hosts
 accord.agent_file accord.registry
 accord.configuration
 accord.connecting
