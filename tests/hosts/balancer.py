@@ -1,6 +1,7 @@
 """A load balancer without stickiness: each request goes to the next server."""
 
 import asyncio
+from contextlib import suppress
 
 CLOSE = b"connection: close\r\n"
 
@@ -18,6 +19,7 @@ class Balancer:
         """How many requests each server got."""
         self._turn = 0
         self._tasks = set()
+        self._writers = set()
 
     async def __aenter__(self):
         self._listening = await asyncio.start_server(self._serve, "127.0.0.1", 0)
@@ -27,8 +29,8 @@ class Balancer:
 
     async def __aexit__(self, *_):
         self._listening.close()
-        for task in self._tasks:
-            task.cancel()
+        for writer in list(self._writers):
+            writer.transport.abort()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def remove(self, url):
@@ -45,6 +47,7 @@ class Balancer:
         try:
             head = await reader.readuntil(b"\r\n\r\n")
             there, back = await self._open()
+            self._writers |= {writer, back}
             line, rest = head.split(b"\r\n", 1)
             back.write(line + b"\r\n" + (b"" if b"websocket" in rest.lower() else CLOSE) + rest)
             passing = [asyncio.ensure_future(it) for it in (_pass(reader, back), _pass(there, writer))]
@@ -52,10 +55,13 @@ class Balancer:
             await asyncio.wait([passing[1]])
             passing[0].cancel()
             back.close()
+            self._writers -= {writer, back}
         except (OSError, asyncio.IncompleteReadError):
             pass
         finally:
             writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
 
     async def _open(self):
         for _ in range(len(self.servers)):
@@ -83,5 +89,5 @@ async def _pass(reader, writer):
     except OSError:
         pass
     finally:
-        if not writer.is_closing() and writer.can_write_eof():
+        with suppress(OSError):
             writer.write_eof()

@@ -108,7 +108,8 @@ class HostGroup:
 
     async def drain(self) -> None:
         """Tell the other hosts that this one opens no more connections."""
-        await within(GOODBYE, self.membership.set_state("draining"))
+        if not self._has_left:
+            await within(GOODBYE, self.membership.set_state("draining"))
 
     async def leave(self) -> None:
         """End the streams that pass through this host, and tell the others that it has gone; idempotent."""

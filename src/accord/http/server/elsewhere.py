@@ -74,7 +74,7 @@ class Elsewhere(Protocol):
         ...
 
     async def drain(self) -> None:
-        """Tell the other hosts that this one opens no more connections."""
+        """Tell the other hosts that this one opens no more connections; does nothing after `leave`."""
         ...
 
     async def leave(self) -> None:

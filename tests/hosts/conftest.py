@@ -1,0 +1,22 @@
+"""Hosts as processes, over a directory in SQLite and in PostgreSQL."""
+
+import pytest
+
+from tests.hosts.hosting import KEY, HostProcesses
+from tests.store.conftest import postgres, schema  # noqa: F401 - fixtures
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def directory(request, tmp_path):
+    """Where the hosts are listed, and their sessions kept: the arguments for a host process."""
+    if request.param == "sqlite":
+        return {"directory": str(tmp_path / "hosts.sqlite3"), "store": str(tmp_path / "sessions.sqlite3")}
+    url, named = request.getfixturevalue("postgres").url, request.getfixturevalue("schema")
+    return {"directory": url, "store": url, "schema": named, "key": KEY}
+
+
+@pytest.fixture
+async def hosts(directory):
+    """Three hosts, and a balancer in front that sends each request to the next."""
+    async with HostProcesses(directory, 3) as running:
+        yield running
