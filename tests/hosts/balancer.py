@@ -4,6 +4,7 @@ import asyncio
 from contextlib import suppress
 
 CLOSE = b"connection: close\r\n"
+ANSWER = b"HTTP/1.1 %b\r\ncontent-length: 0\r\nretry-after: 0\r\nconnection: close\r\n\r\n"
 
 
 class Balancer:
@@ -17,6 +18,10 @@ class Balancer:
         self.servers = [(url, *_address(url)) for url in urls]
         self.taken = dict.fromkeys(urls, 0)
         """How many requests each server got."""
+        self.refusals = 0
+        """How many of the next POSTs are answered with 503."""
+        self.losses = 0
+        """How many of the next POSTs are passed on and answered with 502, in place of the server's answer."""
         self._turn = 0
         self._tasks = set()
         self._writers = set()
@@ -46,10 +51,22 @@ class Balancer:
         task.add_done_callback(self._tasks.discard)
         try:
             head = await reader.readuntil(b"\r\n\r\n")
+            if head.startswith(b"POST") and self.refusals:
+                self.refusals -= 1
+                await reader.readexactly(_length(head))
+                writer.write(ANSWER % b"503 Service Unavailable")
+                return
             there, back = await self._open()
             self._writers |= {writer, back}
             line, rest = head.split(b"\r\n", 1)
             back.write(line + b"\r\n" + (b"" if b"websocket" in rest.lower() else CLOSE) + rest)
+            if head.startswith(b"POST") and self.losses:
+                self.losses -= 1
+                back.write(await reader.readexactly(_length(head)))
+                await there.read()
+                back.close()
+                writer.write(ANSWER % b"502 Bad Gateway")
+                return
             passing = [asyncio.ensure_future(it) for it in (_pass(reader, back), _pass(there, writer))]
             # What the server sends ends the exchange; what the client sends may end before.
             await asyncio.wait([passing[1]])
@@ -74,6 +91,12 @@ class Balancer:
             self.taken[url] += 1
             return opened
         raise ConnectionError("no server answers")
+
+
+def _length(head):
+    """The length of the body after this head."""
+    fields = dict(line.split(b": ", 1) for line in head.lower().split(b"\r\n")[1:-2])
+    return int(fields[b"content-length"])
 
 
 def _address(url):

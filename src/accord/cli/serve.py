@@ -175,7 +175,7 @@ def _in_processes(
         options,
         functools.partial(_served, functools.partial(serving, hosted)),
         lambda listening: url_of(scheme, options.host, listening),
-        lambda url: printing.say(f"Serving {_one_line(host_of(hosted).name)} at {url}, with {count} processes"),
+        lambda url: printing.say(f"Serving {_one_line(host_of(hosted).name)} with {count} processes at {url}"),
     )
 
 

@@ -63,7 +63,8 @@ def signed(hop: Hop, key: bytes, method: str, headers: Mapping[str, str]) -> str
 def verified(value: str, keys: Sequence[bytes], me: str, now: float, method: str, headers: Mapping[str, str]) -> Hop:
     """The hop that this value signs; raises BadHop. `now` is the time in seconds."""
     words, _, mac = value.rpartition(" ")
-    if not any(hmac.compare_digest(_mac(words, key, method, headers).encode(), mac.encode()) for key in keys):
+    given = mac.encode("utf-8", "replace")
+    if not any(hmac.compare_digest(_mac(words, key, method, headers).encode(), given) for key in keys):
         raise BadHop(403, "not signed with the key of these hosts")
     hop = _read(words)
     if hop.receiver != me:

@@ -10,7 +10,7 @@ import signal
 import socket
 import ssl
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -128,17 +128,15 @@ async def serving(
     listening = listening or listening_socket(host, port)
     server = Server(app, url_of("http" if certificate is None else "https", host, listening, app.path))
     listener = listener_of(app, listening, tls)
-    async with _alone() if hosts is None else hosts.joined(app):
+    async with AsyncExitStack() as stack:
+        stack.callback(listening.close)  # if the other hosts cannot be joined
+        if hosts is not None:
+            await stack.enter_async_context(hosts.joined(app))
         await listener.start()
         try:
             yield server
         finally:
             await to_the_end(asyncio.create_task(_end(app, listener)))
-
-
-@asynccontextmanager
-async def _alone() -> AsyncGenerator[None]:
-    yield
 
 
 async def _end(app: App, listener: Listener) -> None:
