@@ -6,7 +6,16 @@ from tests.hosts.hosting import KEY, HostProcesses
 from tests.store.conftest import postgres, schema  # noqa: F401 - fixtures
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+def pytest_generate_tests(metafunc):
+    if "directory" in metafunc.fixturenames:
+        # Three processes cost a second of a core to start. So an ordinary run has each test over one directory.
+        ordinary = {"test_deaths": ["postgres"], "test_directory": ["sqlite", "postgres"]}
+        chosen = ordinary.get(metafunc.module.__name__.rpartition(".")[2], ["sqlite"])
+        both = [pytest.param(it, marks=() if it in chosen else pytest.mark.links) for it in ("sqlite", "postgres")]
+        metafunc.parametrize("directory", both, indirect=True)
+
+
+@pytest.fixture
 def directory(request, tmp_path):
     """Where the hosts are listed, and their sessions kept: the arguments for a host process."""
     if request.param == "sqlite":

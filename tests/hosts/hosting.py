@@ -80,8 +80,7 @@ class HostProcesses:
     async def __aenter__(self):
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self._end)
-            for _ in range(self.count):
-                await self.add()
+            await asyncio.gather(*(self.add() for _ in range(self.count)))
             self.balancer = await stack.enter_async_context(Balancer([host.url for host in self.all]))
             await self.know_each_other()
             self._stack = stack.pop_all()
