@@ -37,11 +37,21 @@ class HostProcess:
     @classmethod
     async def start(cls, settings):
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "tests.hosts.host_process", json.dumps(settings)), stdout=subprocess.PIPE
+            *(sys.executable, "-m", "tests.hosts.host_process", json.dumps(settings)),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
         )
         async with asyncio.timeout(DEADLINE):
             line = (await process.stdout.readline()).decode()
         return cls(process, *line.split())
+
+    async def said(self, text, times=1):
+        """Wait until its log has said this so many times."""
+        async with asyncio.timeout(DEADLINE):
+            while times:
+                line = (await self.process.stderr.readline()).decode()
+                assert line, "the host has ended"
+                times -= text in line
 
     async def end(self, number=signal.SIGKILL):
         if self.process.returncode is None:

@@ -1,4 +1,4 @@
-"""One `connect` for every test, over every link (memory, stdio, WebSocket, HTTP/1.1, HTTP/2 and hosts), in both versions.
+"""One `connect` for every test, over every link (memory, stdio, WebSocket, HTTP/1.1, HTTP/2, hosts), in both versions.
 
 | | the other side | memory | stdio | WebSocket, HTTP |
 |---|---|---|---|---|
