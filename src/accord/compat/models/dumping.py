@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 def names_of(model: Any) -> Iterable[str]:
     """The names of all fields of a model, and of other members that it keeps."""
-    known = fields_of(model)
-    return [*known, *(name for name in vars(model) if name not in known and not name.startswith("_"))]
+    known, given = fields_of(model), cast("dict[str, Any]", vars(model))
+    return [*known, *(name for name in given if name not in known and not name.startswith("_"))]
 
 
 def dump(
