@@ -1,4 +1,4 @@
-"""Real agents of the official Python SDK on our engine: `python -m accord.compat.acp` gives them our modules as `acp`."""
+"""Real agents of the official Python SDK on our engine: `python -m accord.compat.acp` gives them our modules."""
 
 from __future__ import annotations
 
