@@ -1,4 +1,4 @@
-"""The official Python SDK's own examples and tests on `accord.compat.acp`: fetched by name, changed in their imports only.
+"""The official Python SDK's own examples and tests on `accord.compat.acp`, with other imports and no other change.
 
 python -m interop.compat          runs its tests, and prints what passes and what does not
 """
@@ -29,8 +29,8 @@ _PYDANTIC = re.compile(r"^from pydantic import BaseModel$", re.MULTILINE)
 
 PRIVATE = "it calls or replaces private methods of the SDK's Connection, which our engine does not have"
 PYDANTIC = (
-    "it asks isinstance(model, pydantic.BaseModel): our models are not pydantic's; the test passes when BaseModel comes "
-    "from accord.compat.acp.schema, too"
+    "it asks isinstance(model, pydantic.BaseModel): our models are not pydantic's; "
+    "the test passes when BaseModel comes from accord.compat.acp.schema, too"
 )
 OVER_HTTP = "acp.http and acp.ws are not offered: use accord.connect(url) and accord.http"
 

@@ -1,6 +1,5 @@
 """The official Python SDK's own tests and examples run on our engine, with their imports changed and nothing else."""
 
-import os
 import re
 import subprocess
 import sys
@@ -37,6 +36,7 @@ def answered(folder, *command, said="hello\n"):
     """What a program prints that is told this at its console."""
     done = subprocess.run(
         [sys.executable, *command],
+        check=False,
         cwd=folder / "examples",
         env=environment(folder),
         input=said,
@@ -66,5 +66,5 @@ def test_its_client_for_gemini_holds_a_turn_with_an_agent_that_takes_gemini_s_pl
     folder = copy_of(tmp_path)
     gemini = folder / "gemini"
     gemini.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{folder / "examples" / "echo_agent.py"}"\n')
-    os.chmod(gemini, 0o755)
+    gemini.chmod(0o755)
     assert "hello" in answered(folder, "gemini.py", "--gemini", str(gemini), "--yolo", said="hello\n:exit\n")

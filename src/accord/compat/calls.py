@@ -66,7 +66,9 @@ AGENT_CALLS = (
 """What an agent handles. `set_session_model` is of earlier releases, whose agents still have it."""
 
 CLIENT_CALLS = (
-    CallRow("write_text_file", "fs/write_text_file", ("WriteTextFileRequest",), "WriteTextFileResponse"),
+    CallRow(
+        "write_text_file", "fs/write_text_file", ("WriteTextFileRequest",), "WriteTextFileResponse", may_be_none=True
+    ),
     CallRow("read_text_file", "fs/read_text_file", ("ReadTextFileRequest",), "ReadTextFileResponse"),
     CallRow(
         "request_permission", "session/request_permission", ("RequestPermissionRequest",), "RequestPermissionResponse"
