@@ -6,6 +6,7 @@ from pathlib import Path
 import acp.schema as official
 import pydantic
 import pytest
+
 from accord.compat.acp import schema as ours
 from accord.compat.models import ValidationError
 

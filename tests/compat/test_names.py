@@ -7,6 +7,7 @@ import sys
 
 import acp
 import pytest
+
 from accord.compat import acp as ours
 
 MODULES = ["core", "helpers", "interfaces", "exceptions", "meta", "stdio", "transports", "connection", "contrib"]

@@ -5,7 +5,10 @@ import sys
 
 import pytest
 
-PRINTS = "import acp, acp.schema, acp.contrib, sys\nprint(acp.__name__, acp.schema.TextContentBlock.__module__, sys.argv[1:])\n"
+PRINTS = """\
+import acp, acp.schema, acp.contrib, sys
+print(acp.__name__, acp.schema.TextContentBlock.__module__, sys.argv[1:])
+"""
 
 
 def run(*arguments, cwd):

@@ -5,9 +5,10 @@ import importlib
 import sys
 from pathlib import Path
 
-import accord
 import acp
 import pytest
+
+import accord
 from accord.compat import acp as ours
 
 AGENT = str(Path(__file__).with_name("sdk_agent.py"))
