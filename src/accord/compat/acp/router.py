@@ -139,10 +139,13 @@ class MessageRouter:
 
 def choice_of(row: CallRow) -> Callable[[Any], Any]:
     """A function that gives the model of these params."""
+    models = [model_named(name) for name in row.params]
+    if len(models) == 1:
+        return lambda _: models[0]
 
     def choose(params: Any) -> Any:
-        is_second = len(row.params) > 1 and isinstance(params, dict) and cast("Any", params).get("type") == "boolean"
-        return model_named(row.params[1 if is_second else 0])
+        is_boolean = isinstance(params, dict) and cast("Any", params).get("type") == "boolean"
+        return models[1 if is_boolean else 0]
 
     return choose
 

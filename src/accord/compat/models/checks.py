@@ -185,7 +185,7 @@ def _tagged(node: hints.Tagged, home: Home) -> Check:
         taker = takers.get(type(value))
         if taker is not None:
             return value
-        if not isinstance(value, Mapping):
+        if value.__class__ is not dict and not isinstance(value, Mapping):
             return _first_of([*takers.values(), *([other.model_take] if other else [])])(value)
         given = cast("Mapping[str, Any]", value)
         tag = given.get(node.tag_field, given.get(tag_name))

@@ -92,15 +92,13 @@ def fields_of(model: Any) -> dict[str, Field]:
 
 def json_form(value: Any) -> Any:
     """What to write for an object that JSON has no form for: a model without what was not given, or is None."""
-    if is_model(value):
-        if is_root(value):
+    plan = getattr(type(value), "__plan_made__", None)
+    if plan is not None:
+        if plan.is_root:
             return value.root
-        fields = fields_of(value)
-        return {
-            fields[name].alias if name in fields else name: each
-            for name, each in cast("dict[str, Any]", vars(value)).items()
-            if each is not None
-        }
+        aliases: dict[str, str] = plan.aliases
+        given: dict[str, Any] = value.__dict__
+        return {aliases.get(name, name): each for name, each in given.items() if each is not None}
     if hasattr(value, "model_dump"):  # a model of pydantic's, in a field that takes any value
         return value.model_dump(mode="json")
     if isinstance(value, PurePath) or hasattr(value, "unicode_string"):

@@ -18,7 +18,17 @@ _PLAIN = (str, int, float, bool, type(None))
 class Field:
     """One field of a model: what pydantic's `FieldInfo` tells of it, and how its values are read."""
 
-    __slots__ = ("_check", "_default", "_salvages", "alias", "annotation", "description", "name", "required")
+    __slots__ = (
+        "_check",
+        "_default",
+        "_salvages",
+        "alias",
+        "annotation",
+        "description",
+        "is_plain",
+        "name",
+        "required",
+    )
 
     def __init__(
         self,
@@ -44,6 +54,8 @@ class Field:
         self._check = check
         self._default = default
         self._salvages = salvages
+        self.is_plain = not required and isinstance(self.default, _PLAIN)
+        """Whether the default is a value that cannot be changed."""
 
     def is_required(self) -> bool:
         """Whether a model cannot be made without it."""

@@ -24,13 +24,15 @@ from accord.compat.models.invalid import Misfit, Place, ValidationError, kind
 class _Plan:
     """What a model has learned of its fields."""
 
-    __slots__ = ("by_key", "fields", "required", "tags")
+    __slots__ = ("aliases", "by_key", "fields", "is_root", "required", "tags")
 
     def __init__(self, fields: list[Field], tags: dict[str, str]) -> None:
         self.fields = {field.name: field for field in fields}
         self.by_key = {key: field for field in fields for key in (field.alias, field.name)}
         self.required = frozenset(field.name for field in fields if field.required) - tags.keys()
         self.tags = tags
+        self.aliases = {field.name: field.alias for field in fields}
+        self.is_root = list(self.fields) == ["root"]
 
 
 class _Fields:
@@ -67,11 +69,16 @@ class BaseModel:
     @classmethod
     def model_plan(cls) -> _Plan:
         """The fields as tables, made when they are first needed."""
-        made: _Plan | None = cls.__dict__.get("__plan_made__")
+        made = cls.__plan_made__
         if made is None:
-            made = _Plan(*cls.model_learn())
-            cls.__plan_made__ = made
+            made = cls.__plan_made__ = _Plan(*cls.model_learn())
+            for field in made.fields.values():
+                if field.is_plain:
+                    setattr(cls, field.name, field.default)  # reading it costs no more than any attribute
         return made
+
+    def __init_subclass__(cls) -> None:
+        cls.__plan_made__ = None
 
     @classmethod
     def model_name_of(cls, alias: str) -> str:
@@ -87,20 +94,20 @@ class BaseModel:
         if isinstance(value, cls):
             # The field's own type decides what is sent: a variant's tag does not belong to a field without one.
             return cls._of({key: each for key, each in vars(value).items() if key in cls.model_plan().fields})
-        if isinstance(value, Mapping):
+        if value.__class__ is dict or isinstance(value, Mapping):
             return cls._of(cls._read(cast("Mapping[str, Any]", value)))
         raise Misfit(f"must be {cls.__name__} or an object, got {kind(value)}")
 
     @classmethod
     def _of(cls, values: dict[str, Any]) -> Self:
         self = cls.__new__(cls)
-        self.__dict__.update(values)
+        object.__setattr__(self, "__dict__", values)
         return self
 
     @classmethod
     def _read(cls, data: Mapping[str, Any]) -> dict[str, Any]:
-        plan = cls.model_plan()
-        values: dict[str, Any] = dict(plan.tags)
+        plan = cls.__plan_made__ or cls.model_plan()
+        values: dict[str, Any] = plan.tags.copy()
         problems: list[tuple[Place, str]] | None = None
         for key, value in data.items():
             field = plan.by_key.get(key)
