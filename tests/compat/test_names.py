@@ -1,14 +1,18 @@
 """The names: every public name of the official SDK is here, with the same parameters."""
 
+import ast
 import importlib
 import inspect
 import subprocess
 import sys
+from pathlib import Path
 
 import acp
 import pytest
 
 from accord.compat import acp as ours
+from accord.compat.acp import schema
+from accord.compat.acp.listing import NAMES
 
 MODULES = ["core", "helpers", "interfaces", "exceptions", "meta", "stdio", "transports", "connection", "contrib"]
 OLDER = {"AgentSideConnection": "run_agent", "ClientSideConnection": "connect_to_agent"}
@@ -71,3 +75,22 @@ def test_the_import_needs_neither_pydantic_nor_asyncio_s_subprocesses():
     code = "import sys, accord.compat.acp as acp; acp.text_block('x'); print('pydantic' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+def test_type_checkers_see_every_name():
+    tree = ast.parse(Path(ours.__file__).read_text())
+    blocks = [node for node in tree.body if isinstance(node, ast.If)]
+    seen = {
+        alias.name: node.module.removeprefix("accord.compat.acp.")
+        for block in blocks
+        for node in block.body
+        for alias in node.names
+    }
+    assert seen == NAMES
+
+
+def test_a_model_with_more_fields_is_refused_where_it_is_made():
+    annotations = {"__annotations__": {"mood": str}}
+    with pytest.raises(TypeError, match="Chunk adds 'mood': a model cannot get more fields; use field_meta"):
+        type("Chunk", (schema.AgentMessageChunk,), annotations)
+    assert type("Chunk", (schema.AgentMessageChunk,), {})(content=ours.text_block("x")).content.text == "x"

@@ -111,11 +111,12 @@ async def test_our_own_client_takes_such_an_agent_through_a_turn(tmp_path):
 
 
 async def test_requests_fail_when_the_agent_ends():
-    async with ours.spawn_agent_process(Client(ours), sys.executable, AGENT, "ours") as (connection, process):
+    client = Client(ours)
+    async with ours.spawn_agent_process(client, sys.executable, AGENT, "ours") as (connection, process):
         await connection.initialize(protocol_version=1)
         opened = await connection.new_session(cwd="/", mcp_servers=[])
         turn = asyncio.create_task(connection.prompt(session_id=opened.session_id, prompt=[ours.text_block("wait")]))
-        await asyncio.sleep(0)
+        await client.thinks.wait()
         process.kill()
         with pytest.raises(ConnectionError, match="Connection closed"):
             await turn

@@ -6,8 +6,6 @@ import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any, Self
 
 import msgspec
@@ -17,6 +15,7 @@ from accord.compat.acp.meta import AGENT_METHODS, CLIENT_METHODS
 from accord.compat.message_transport import Messages, MessageTransport
 from accord.compat.models import ValidationError
 from accord.compat.models.dumping import encode
+from accord.compat.observing import Observers, StreamDirection, StreamEvent, StreamObserver
 from accord.compat.streams import StreamTransport
 from accord.engine.connection import Connection as Engine
 from accord.engine.receiving import Role
@@ -25,7 +24,6 @@ from accord.errors import INTERNAL_ERROR, INVALID_PARAMS, ConnectionClosed, Peer
 from accord.jsonrpc import messages
 from accord.schema import codec
 from accord.tasks import is_awaitable
-from accord.trace import OUT, TraceEvent
 from accord.transports.base import End, Transport
 
 __all__ = ["Connection", "JsonValue", "MethodHandler", "StreamDirection", "StreamEvent", "StreamObserver"]
@@ -42,24 +40,6 @@ PATIENT = AGENT_METHODS["session_prompt"]
 KNOWN = frozenset({*AGENT_METHODS.values(), *CLIENT_METHODS.values()})
 """Methods whose routes are kept. A peer can invent any number of others."""
 CLOSED = "Connection closed"
-
-
-class StreamDirection(StrEnum):
-    """The direction of a message, as this side sees it."""
-
-    INCOMING = "incoming"
-    OUTGOING = "outgoing"
-
-
-@dataclass(frozen=True, slots=True)
-class StreamEvent:
-    """A message on the wire, for an observer."""
-
-    direction: StreamDirection
-    message: dict[str, Any]
-
-
-StreamObserver = Callable[[StreamEvent], Awaitable[None] | None]
 
 
 class _Engine(Engine):
@@ -97,7 +77,7 @@ class Connection:
         routes.other_call = self._call_route
         routes.other_tell = self._tell_route
         self._engine = _Engine(self._transport, routes, role=role)
-        self._observing: set[asyncio.Future[None]] = set()
+        self._observers = Observers(self._engine)
         self._main: asyncio.Task[End] | None = None
         for observer in observers or ():
             self.add_observer(observer)
@@ -123,8 +103,7 @@ class Connection:
         await self._engine.close()
         if self._main is not None and not self._main.done() and self._main is not asyncio.current_task():
             self._main.cancel()
-        for task in list(self._observing):
-            task.cancel()
+        self._observers.cancel()
 
     async def __aenter__(self) -> Self:
         return self
@@ -134,27 +113,7 @@ class Connection:
 
     def add_observer(self, observer: StreamObserver) -> None:
         """Call this function with every message from now on."""
-
-        def observe(event: TraceEvent) -> None:
-            if event.frame is None:
-                return
-            direction = StreamDirection.OUTGOING if event.direction == OUT else StreamDirection.INCOMING
-            try:
-                message = codec.loads(event.frame)
-            except ValueError:
-                return  # not JSON: the official SDK shows nothing of it either
-            result = observer(StreamEvent(direction, message))
-            if result is not None and is_awaitable(result):
-                task = asyncio.ensure_future(result)
-                self._observing.add(task)
-                task.add_done_callback(self._observed)
-
-        self._engine.observe(observe)
-
-    def _observed(self, task: asyncio.Future[None]) -> None:
-        self._observing.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("an observer of the connection failed", exc_info=error)
+        self._observers.add(observer)
 
     # Sending
 

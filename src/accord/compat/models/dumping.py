@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 if TYPE_CHECKING:
-    from accord.compat.models.fields import Field
+    from accord.compat.models.fields import Field, Plan
 
 
 def names_of(model: Any) -> Iterable[str]:
@@ -92,11 +92,11 @@ def fields_of(model: Any) -> dict[str, Field]:
 
 def json_form(value: Any) -> Any:
     """What to write for an object that JSON has no form for: a model without what was not given, or is None."""
-    plan = getattr(type(value), "__plan_made__", None)
+    plan: Plan | None = getattr(cast("Any", type(value)), "__plan_made__", None)
     if plan is not None:
         if plan.is_root:
             return value.root
-        aliases: dict[str, str] = plan.aliases
+        aliases = plan.aliases
         given: dict[str, Any] = value.__dict__
         return {aliases.get(name, name): each for name, each in given.items() if each is not None}
     if hasattr(value, "model_dump"):  # a model of pydantic's, in a field that takes any value

@@ -78,6 +78,20 @@ class Field:
             raise
 
 
+class Plan:
+    """What a model has learned of its fields."""
+
+    __slots__ = ("aliases", "by_key", "fields", "is_root", "required", "tags")
+
+    def __init__(self, fields: list[Field], tags: dict[str, str]) -> None:
+        self.fields = {field.name: field for field in fields}
+        self.by_key = {key: field for field in fields for key in (field.alias, field.name)}
+        self.required = frozenset(field.name for field in fields if field.required) - tags.keys()
+        self.tags = tags
+        self.aliases = {field.name: field.alias for field in fields}
+        self.is_root = list(self.fields) == ["root"]
+
+
 def field_of(field: hints.Field, home: Home, *, empty: bool = False) -> Field:
     """The field of a model, from that of our type. An empty list is the default only if `empty` says so, else None."""
     is_meta = field.name == _META

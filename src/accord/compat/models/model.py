@@ -10,29 +10,16 @@ A model learns its fields when it is first used. A program names many models and
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Self, cast
 
 import msgspec
 
 from accord.compat.models import dumping
-from accord.compat.models.fields import Field
+from accord.compat.models.fields import Field, Plan
 from accord.compat.models.foreign import pydantic_schema
 from accord.compat.models.invalid import Misfit, Place, ValidationError, kind
-
-
-class _Plan:
-    """What a model has learned of its fields."""
-
-    __slots__ = ("aliases", "by_key", "fields", "is_root", "required", "tags")
-
-    def __init__(self, fields: list[Field], tags: dict[str, str]) -> None:
-        self.fields = {field.name: field for field in fields}
-        self.by_key = {key: field for field in fields for key in (field.alias, field.name)}
-        self.required = frozenset(field.name for field in fields if field.required) - tags.keys()
-        self.tags = tags
-        self.aliases = {field.name: field.alias for field in fields}
-        self.is_root = list(self.fields) == ["root"]
 
 
 class _Fields:
@@ -49,7 +36,7 @@ class BaseModel:
 
     model_fields: ClassVar[Any] = _Fields()
     model_config: ClassVar[dict[str, Any]] = {"populate_by_name": True}
-    __plan_made__: ClassVar[_Plan | None] = None
+    __plan_made__: ClassVar[Plan | None] = None
     model_keeps_others: ClassVar[bool] = False
     """Whether it keeps members that it does not know."""
 
@@ -67,17 +54,20 @@ class BaseModel:
         return [], {}
 
     @classmethod
-    def model_plan(cls) -> _Plan:
+    def model_plan(cls) -> Plan:
         """The fields as tables, made when they are first needed."""
         made = cls.__plan_made__
         if made is None:
-            made = cls.__plan_made__ = _Plan(*cls.model_learn())
+            made = cls.__plan_made__ = Plan(*cls.model_learn())
             for field in made.fields.values():
                 if field.is_plain:
                     setattr(cls, field.name, field.default)  # reading it costs no more than any attribute
         return made
 
     def __init_subclass__(cls) -> None:
+        added = [name for name, hint in inspect.get_annotations(cls).items() if "ClassVar" not in str(hint)]
+        if added:
+            raise TypeError(f"{cls.__name__} adds {added[0]!r}: a model cannot get more fields; use field_meta")
         cls.__plan_made__ = None
 
     @classmethod
