@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from accord.loading import on_first_use
 
 if TYPE_CHECKING:
-    from accord import http as http, sync as sync
+    from accord import adapters as adapters, http as http, sync as sync
     from accord.agent.agent import Agent as Agent
     from accord.agent.compaction import RunningCompaction as RunningCompaction
     from accord.agent.elicitation import Elicited as Elicited, ElicitedUrl as ElicitedUrl
@@ -180,6 +180,7 @@ _HOMES = {
     "Turn": "agent.turn",
     "TurnPlan": "agent.plan",
     "Unknown": "schema.base",
+    "adapters": "adapters:",
     "ask": "sync.asking",
     "chain": "proxy.chain",
     "connect": "connecting",

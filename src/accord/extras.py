@@ -30,6 +30,7 @@ PACKAGES: Mapping[str, str] = {
     "rich": "cli",
     "textual": "cli",
     "uvloop": "uvloop",
+    "pydantic_ai": "pydantic-ai",
 }
 """The packages that Accord imports, and the extra that installs each."""
 

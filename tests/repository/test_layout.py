@@ -99,6 +99,7 @@ accord.opening accord.extensions
 accord.sync accord.check
 accord.tui
 accord.demo accord.coder
+accord.adapters
 accord.pytest_plugin
 accord.inspector
 accord.cli

@@ -42,6 +42,7 @@ FOR = {
     "otel": "spans of OpenTelemetry",
     "patterns": "patterns in forms",
     "postgres": "sessions in PostgreSQL",
+    "pydantic-ai": "agents of Pydantic AI",
     "uvloop": "a faster event loop",
 }
 
