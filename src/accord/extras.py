@@ -31,6 +31,10 @@ PACKAGES: Mapping[str, str] = {
     "textual": "cli",
     "uvloop": "uvloop",
     "pydantic_ai": "pydantic-ai",
+    "langchain_core": "langgraph",
+    "langgraph": "langgraph",
+    "agents": "openai-agents",
+    "llama_index": "llama-index",
 }
 """The packages that Accord imports, and the extra that installs each."""
 

@@ -12,6 +12,9 @@ from tests.adapters.script import Script
 FRAMEWORKS = {
     "chat": "openai",
     "pydantic_ai": "pydantic_ai",
+    "langgraph": "langgraph",
+    "openai_agents": "agents",
+    "llama_index": "llama_index.core",
 }
 """The adapters, and the package that each needs."""
 

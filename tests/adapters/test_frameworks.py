@@ -9,6 +9,8 @@ from accord import v1
 from accord.state import Message
 from tests.adapters.script import READ, TODOS, WRITTEN, Call, Say, Think, Wait
 
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # frameworks warn of their own code
+
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n picture").decode()
 
 CONVERSATION = [

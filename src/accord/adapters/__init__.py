@@ -13,6 +13,9 @@ from accord.loading import on_first_use
 if TYPE_CHECKING:
     from accord.adapters import (
         chat as chat,
+        langgraph as langgraph,
+        llama_index as llama_index,
+        openai_agents as openai_agents,
         pydantic_ai as pydantic_ai,
     )
     from accord.adapters.serving import current_turn as current_turn
@@ -20,6 +23,9 @@ if TYPE_CHECKING:
 _HOMES = {
     "chat": "chat:",
     "current_turn": "serving",
+    "langgraph": "langgraph:",
+    "llama_index": "llama_index:",
+    "openai_agents": "openai_agents:",
     "pydantic_ai": "pydantic_ai:",
 }
 

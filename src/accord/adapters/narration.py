@@ -32,13 +32,23 @@ class Shown(Struct, frozen=True, kw_only=True):
     """How many tokens the model's context holds."""
 
 
+class OpenCall(Struct):
+    """A tool call that has no result yet."""
+
+    tool: Tool
+    name: str
+    arguments: Json
+    is_asked: bool = False
+    """Whether the user was asked about it."""
+
+
 class Narration:
     """The work on one prompt as the client sees it: text, thoughts, tool calls, questions, plans and usage."""
 
     def __init__(self, turn: Turn[Any], shown: Shown) -> None:
         self.turn = turn
         self._shown = shown
-        self._open: dict[str, Tool] = {}
+        self._open: dict[str, OpenCall] = {}
         self._input = 0
         self._output = 0
         self._thought: int | None = None
@@ -58,17 +68,19 @@ class Narration:
         given = json_of(arguments)
         if entries := plan_in(name, given):
             await self.turn.plan(*entries)
-        if tool := self._open.get(call_id):
-            await tool.raw_input(given)
+        if call := self._open.get(call_id):
+            call.arguments = given
+            await call.tool.raw_input(given)
             return
         tool = self.turn.tool(name, name=name, kind=self._shown.kinds.get(name, "other"), raw_input=given)
-        self._open[call_id] = await tool.__aenter__()
+        self._open[call_id] = OpenCall(await tool.__aenter__(), name, given)
 
     async def tool_ends(self, call_id: str, output: object, *, failed: bool = False) -> str:
         """A tool call has its result; returns it as text. A call that is not open is known to the client already."""
         simple = plain(output)
         text = simple if isinstance(simple, str) else json.dumps(simple, ensure_ascii=False)
-        if (tool := self._open.pop(call_id, None)) is not None:
+        if (call := self._open.pop(call_id, None)) is not None:
+            tool = call.tool
             if text:
                 await tool.text(text)
             await tool.raw_output(simple)
@@ -77,11 +89,25 @@ class Narration:
             await tool.__aexit__(None, None, None)
         return text
 
-    async def ask(self, call_id: str, name: str, arguments: object = None) -> bool:
+    async def ask(self, call_id: str, name: str = "", arguments: object = None) -> bool:
         """Ask the user whether this tool call may run; False marks it as failed."""
         if call_id not in self._open:
-            await self.tool_begins(call_id, name, arguments)
-        return bool(await self._open[call_id].ask())
+            await self.tool_begins(call_id, name or call_id, arguments)
+        call = self._open[call_id]
+        call.is_asked = True
+        return bool(await call.tool.ask())
+
+    @property
+    def only_open_call(self) -> str | None:
+        """The id of the tool call that is open, if it is the only one."""
+        return next(iter(self._open)) if len(self._open) == 1 else None
+
+    def open_call(self, name: str, arguments: Json) -> str | None:
+        """The id of an open tool call with this name and these arguments, about which the user was not asked yet."""
+        for call_id, call in self._open.items():
+            if (call.name, call.arguments, call.is_asked) == (name, arguments, False):
+                return call_id
+        return None
 
     async def used(self, read: int, written: int, *, thought: int | None = None, cost: float | None = None) -> None:
         """A model has answered a request: it has read and written so many tokens. `cost` is that of the session."""
@@ -99,7 +125,7 @@ class Narration:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         while self._open:
-            _, tool = self._open.popitem()
+            tool = self._open.popitem()[1].tool
             if kind is None:
                 await tool.fail("This tool call got no result.")
             await tool.__aexit__(kind, error, trace)
