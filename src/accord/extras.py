@@ -34,6 +34,7 @@ PACKAGES: Mapping[str, str] = {
     "langchain_core": "langgraph",
     "langgraph": "langgraph",
     "agents": "openai-agents",
+    "claude_agent_sdk": "claude-agent-sdk",
     "llama_index": "llama-index",
 }
 """The packages that Accord imports, and the extra that installs each."""

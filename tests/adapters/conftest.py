@@ -15,6 +15,7 @@ FRAMEWORKS = {
     "langgraph": "langgraph",
     "openai_agents": "agents",
     "llama_index": "llama_index.core",
+    "claude_agent_sdk": "claude_agent_sdk",
 }
 """The adapters, and the package that each needs."""
 

@@ -13,6 +13,7 @@ from accord.loading import on_first_use
 if TYPE_CHECKING:
     from accord.adapters import (
         chat as chat,
+        claude_agent_sdk as claude_agent_sdk,
         langgraph as langgraph,
         llama_index as llama_index,
         openai_agents as openai_agents,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "chat": "chat:",
+    "claude_agent_sdk": "claude_agent_sdk:",
     "current_turn": "serving",
     "langgraph": "langgraph:",
     "llama_index": "llama_index:",

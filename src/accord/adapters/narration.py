@@ -52,6 +52,8 @@ class Narration:
         self._input = 0
         self._output = 0
         self._thought: int | None = None
+        self._latest = 0
+        """Tokens of the latest request and its answer."""
 
     async def say(self, text: str) -> None:
         """The model says more."""
@@ -109,14 +111,19 @@ class Narration:
                 return call_id
         return None
 
-    async def used(self, read: int, written: int, *, thought: int | None = None, cost: float | None = None) -> None:
-        """A model has answered a request: it has read and written so many tokens. `cost` is that of the session."""
+    async def used(self, read: int, written: int, *, thought: int | None = None) -> None:
+        """A model has answered a request: it has read and written so many tokens."""
         self._input += read
         self._output += written
+        self._latest = read + written
         if thought is not None:
             self._thought = (self._thought or 0) + thought
         self.turn.tokens(self._input, self._output, thought=self._thought)
-        await self.turn.usage(read + written, self._shown.context, cost)
+        await self.turn.usage(self._latest, self._shown.context)
+
+    async def costs(self, dollars: float) -> None:
+        """What the session has cost so far."""
+        await self.turn.usage(self._latest, self._shown.context, dollars)
 
     async def __aenter__(self) -> Self:
         return self

@@ -36,6 +36,7 @@ MODULES = {
 """The modules of each extra."""
 FOR = {
     "agent": "accord agent",
+    "claude-agent-sdk": "agents of the Claude Agent SDK",
     "cli": "accord chat",
     "http": "agents behind URLs, accord serve, accord bridge",
     "langgraph": "agents of LangGraph",
