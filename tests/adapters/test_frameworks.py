@@ -151,7 +151,7 @@ async def test_images_and_embedded_files_reach_the_model(opened, script):
         await session.prompt(["Look", v1.ImageContent(PNG, "image/png"), text, blob])
     assert "Buy milk" in script.asked[0]
     assert "file:///notes.txt" in script.asked[0]
-    assert script.asked[0].replace("\\u002b", "+").count(PNG) == 2
+    assert script.asked[0].translate(str.maketrans("-_", "+/")).count(PNG) == 2  # some write base64 for URLs
 
 
 async def test_an_image_that_is_not_base64_is_told_to_the_model_as_unreadable(opened, script):
