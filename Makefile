@@ -3,6 +3,7 @@
 #   make test      run the tests
 #   make test-links   what passes between two sides, over every link: memory, stdio, WebSocket, HTTP/1.1 and HTTP/2
 #   make check     formatting, lint and types
+#   make test-adapters   agents of five frameworks, in an environment of their own (500 MB)
 #   make interop   the same protocol with other people's implementations (Node, Go, Rust where they are installed)
 #   make interop-rust     Rust's conductor and its examples of version 2 (ten minutes to build, once)
 #   make interop-agents   real agents, with a model that is made of rules and no network
@@ -17,7 +18,7 @@ BIN := $(VENV)/bin
 JOBS ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-links check interop interop-rust interop-agents bench load attack torture clean
+.PHONY: help demo test test-links test-adapters check interop interop-rust interop-agents bench load attack torture clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -40,7 +41,12 @@ test: $(VENV)/.test
 	$(BIN)/python -m pytest -n $(JOBS)
 
 test-links: $(VENV)/.test
-	$(BIN)/python -m pytest -n $(JOBS) -m links tests/interaction
+	$(BIN)/python -m pytest -n $(JOBS) -m links tests/interaction tests/hosts
+
+test-adapters:
+	@test -x .venv-adapters/bin/python || $(PYTHON) -m venv .venv-adapters
+	@.venv-adapters/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/adapters.txt -e ".[http,mcp]"
+	.venv-adapters/bin/python -m pytest -rs tests/adapters
 
 check: $(VENV)/.check
 	$(BIN)/ruff format --check .

@@ -5,12 +5,12 @@ import json
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
-from pathlib import Path
 
 from benchmarks.build import Built, build_all
 from benchmarks.chart import chart
 from benchmarks.matrix import draw, matrix
 from benchmarks.measure import MEASURES
+from benchmarks.options import add_options, chosen_options
 from benchmarks.peers import DEFAULT_LOOP, OURS, PEERS, UVLOOP
 from benchmarks.record import RECORDED, load, merge, regressions, save
 from benchmarks.report import table
@@ -34,19 +34,9 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--peer", action="append", choices=PEERS, help="compare with this one only; may be repeated")
     parser.add_argument("--only", action="append", choices=MEASURES, help="measure this only; may be repeated")
     parser.add_argument("--loop", action="append", choices=(DEFAULT_LOOP, UVLOOP), help="one event loop only")
-    parser.add_argument("--pairs", type=int, help="how many pairs of runs (5, or 2 with --quick)")
-    parser.add_argument("--quick", action="store_true", help="stream, read and conc, two short pairs, one event loop")
     parser.add_argument("--matrix", action="store_true", help="instead: every client against every agent")
-    parser.add_argument("--json", action="store_true", help="print the results as JSON")
-    parser.add_argument("--chart", type=Path, metavar="PATH", help="draw the results to an SVG file")
-    parser.add_argument("--record", action="store_true", help=f"keep the results in {RECORDED.name}")
-    parser.add_argument("--compare", type=Path, metavar="PATH", help="complain when a ratio fell below a recorded one")
-    chosen = parser.parse_args(given)
-    if chosen.pairs is not None and chosen.pairs < 1:
-        parser.error("--pairs takes a number from 1 up")
-    if chosen.compare and not chosen.compare.is_file():
-        parser.error(f"there is no {chosen.compare}")
-    return chosen
+    add_options(parser, "stream, read and conc, two short pairs, one event loop")
+    return chosen_options(parser, given)
 
 
 def measured(chosen: argparse.Namespace, ours: Built, peers: Sequence[Built]) -> tuple[list[Result], bool]:

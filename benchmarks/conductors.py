@@ -11,15 +11,14 @@ import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from interop.peers import CONDUCTOR
 
 from benchmarks.__main__ import kept, say
 from benchmarks.build import Built, build_all
 from benchmarks.measure import Measure
+from benchmarks.options import add_options, chosen_options
 from benchmarks.peers import DEFAULT_LOOP, FLOOR, OURS, Tokens, fill
-from benchmarks.record import RECORDED
 from benchmarks.report import table
 from benchmarks.results import Result
 from benchmarks.versus import OursFailed, Scope, Warmed, versus
@@ -58,17 +57,8 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.conductors", description=__doc__)
     parser.add_argument("--only", action="append", choices=("stream", "read", "conc"), help="measure this only")
     parser.add_argument("--proxies", action="append", type=int, choices=PROXIES, help="this many proxies only")
-    parser.add_argument("--pairs", type=int, help="how many pairs of runs (5, or 2 with --quick)")
-    parser.add_argument("--quick", action="store_true", help="two short pairs")
-    parser.add_argument("--json", action="store_true", help="print the results as JSON")
-    parser.add_argument("--record", action="store_true", help=f"keep the results in {RECORDED.name}")
-    parser.add_argument("--compare", type=Path, metavar="PATH", help="complain when a ratio fell below a recorded one")
-    chosen = parser.parse_args(given, argparse.Namespace(chart=None, ours=OURS.name))
-    if chosen.pairs is not None and chosen.pairs < 1:
-        parser.error("--pairs takes a number from 1 up")
-    if chosen.compare and not chosen.compare.is_file():
-        parser.error(f"there is no {chosen.compare}")
-    return chosen
+    add_options(parser)
+    return chosen_options(parser, given)
 
 
 def main(given: Sequence[str] | None = None) -> int:

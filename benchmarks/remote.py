@@ -9,13 +9,12 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from benchmarks.__main__ import kept, say
 from benchmarks.build import build_all
 from benchmarks.measure import Measure
+from benchmarks.options import add_options, chosen_options
 from benchmarks.peers import DEFAULT_LOOP, OURS, TYPESCRIPT, UVLOOP, Peer
-from benchmarks.record import RECORDED
 from benchmarks.report import table
 from benchmarks.results import Result
 from benchmarks.versus import OursFailed, Scope, Warmed, versus
@@ -64,17 +63,8 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--only", action="append", choices=("turns", "stream"), help="measure this only")
     parser.add_argument("--way", action="append", choices=WAYS, help="go this way only; may be repeated")
     parser.add_argument("--loop", default=DEFAULT_LOOP, choices=(DEFAULT_LOOP, UVLOOP), help="our event loop")
-    parser.add_argument("--pairs", type=int, help="how many pairs of runs (5, or 2 with --quick)")
-    parser.add_argument("--quick", action="store_true", help="two short pairs")
-    parser.add_argument("--json", action="store_true", help="print the results as JSON")
-    parser.add_argument("--record", action="store_true", help=f"keep the results in {RECORDED.name}")
-    parser.add_argument("--compare", type=Path, metavar="PATH", help="complain when a ratio fell below a recorded one")
-    chosen = parser.parse_args(given, argparse.Namespace(chart=None, ours=OURS.name))
-    if chosen.pairs is not None and chosen.pairs < 1:
-        parser.error("--pairs takes a number from 1 up")
-    if chosen.compare and not chosen.compare.is_file():
-        parser.error(f"there is no {chosen.compare}")
-    return chosen
+    add_options(parser)
+    return chosen_options(parser, given)
 
 
 def main(given: Sequence[str] | None = None) -> int:

@@ -62,6 +62,7 @@ def record(chosen: list[str], only: str | None, *, with_agents: bool) -> None:
             keep(Results(clients={client.name: client.run(only)}))
     if with_agents:
         keep(Results(agents=asyncio.run(conversations(chosen))))
+        keep(Results(agents_in_version_2=asyncio.run(conversations(chosen, 2))))
 
 
 def keep(fresh: Results) -> None:
@@ -72,6 +73,7 @@ def keep(fresh: Results) -> None:
         found = results.clients.get(client.name, {}) | fresh.clients.get(client.name, {})
         results.clients[client.name] = {it: found[it] for it in client.sentences() if it in found}
     results.agents |= fresh.agents
+    results.agents_in_version_2 |= fresh.agents_in_version_2
     results.write()
     table.write(results)
 
@@ -88,20 +90,21 @@ def outcomes(pair: Pair, only: str | None) -> dict[str, str]:
     return found
 
 
-async def conversations(chosen: list[str]) -> dict[str, dict[str, str]]:
+async def conversations(chosen: list[str], version: int = 1) -> dict[str, dict[str, str]]:
     from interop.conversation import converse
     from interop.model.server import ModelServer
-    from interop.real_agents import AGENTS, cache_folder
+    from interop.real_agents import AGENTS, SECOND_VERSION, cache_folder
 
     found: dict[str, dict[str, str]] = {}
     for name, agent in AGENTS.items():
-        if chosen and name not in chosen:
+        if (chosen and name not in chosen) or (version == 2 and name not in SECOND_VERSION):
             continue
         with tempfile.TemporaryDirectory() as folder, ModelServer() as model:
             try:
-                found[name] = await converse(agent, model, Path(folder))
-                places = {folder: "/home/me", str(cache_folder()): "/opt", model.url: "MODEL"}
-                recordings.keep(name, Path(folder), places)
+                found[name] = await converse(agent, model, Path(folder), version)
+                if version == 1:
+                    places = {folder: "/home/me", str(cache_folder()): "/opt", model.url: "MODEL"}
+                    recordings.keep(name, Path(folder), places)
             except Unavailable as missing:
                 say(f"left out: {missing}")
                 continue

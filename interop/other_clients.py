@@ -1,4 +1,7 @@
-"""Clients that nobody here wrote, with our agents. What was shown of each is its tests, whose names are sentences."""
+"""Programs of others with ours, beside the pairs of SDKs: clients, conductors, bridges and agents.
+
+What was shown of each is its tests, whose names are sentences.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +21,12 @@ PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 
 @dataclass(frozen=True)
 class OtherClient:
-    """A program that drives agents."""
+    """A program of others, or a few of a kind, and what was shown of it."""
 
     name: str
     title: str
     agents: str
-    """Those of ours that it is tried with."""
+    """What it is tried with."""
     found: tuple[str, ...] = ()
     """What it does that the protocol does not say."""
 
@@ -33,7 +36,9 @@ class OtherClient:
 
     def sentences(self) -> list[str]:
         """What its tests show, in their order."""
-        return [sentence(name) for name in re.findall(r"^def test_(\w+)", self.tests.read_text(), re.MULTILINE)]
+        return [
+            sentence(name) for name in re.findall(r"^(?:async )?def test_(\w+)", self.tests.read_text(), re.MULTILINE)
+        ]
 
     def run(self, only: str | None) -> dict[str, str]:
         """How each of them went, or only one; one that has several cases has to pass with all."""
@@ -45,7 +50,7 @@ class OtherClient:
                 "-m",
                 "pytest",
                 "-m",
-                "interop",
+                "interop or rust or agents",
                 *chosen,
                 f"--junitxml={report}",
                 str(self.tests),
@@ -83,4 +88,44 @@ TOAD = OtherClient(
         "it shows only `data.details` of an error, and reports an error during a turn as a failure to start",
     ),
 )
-OTHER_CLIENTS = (ACPX, TOAD)
+CONDUCTORS = OtherClient(
+    "conductors",
+    "The Rust SDK's conductor 5.0.0, its proxies and its bridge",
+    "our conductor, proxies, clients and agents, in both versions of the protocol",
+)
+MCP_OVER_ACP = OtherClient(
+    "mcp_over_acp",
+    "MCP over ACP of the TypeScript SDK 2.4.0",
+    "our clients, proxies and agents: its provider, its caller and its HTTP bridge",
+)
+LENT_TOOLS = OtherClient(
+    "lent_tools",
+    "Tools of ours, called by real agents",
+    "gemini-cli, codex-acp, qwen-code, claude-agent-acp and opencode-ai, which reach them over our bridge, "
+    "without a network",
+)
+HTTP_BRIDGE = OtherClient(
+    "http_bridge",
+    "Our HTTP bridge, with MCP clients of others",
+    "the official SDKs of MCP, behind an agent that takes MCP servers over HTTP only",
+)
+VERSION_2_RUST = OtherClient(
+    "second_version_rust",
+    "Version 2 with the Rust SDK 5.0.0, both ways",
+    "our client with its agent, and its two clients with our agents",
+)
+VERSION_2_TYPESCRIPT = OtherClient(
+    "second_version_agents",
+    "Version 2 with the TypeScript SDK 2.4.0",
+    "our agent with its client",
+)
+OTHER_CLIENTS = (
+    ACPX,
+    TOAD,
+    CONDUCTORS,
+    MCP_OVER_ACP,
+    LENT_TOOLS,
+    HTTP_BRIDGE,
+    VERSION_2_RUST,
+    VERSION_2_TYPESCRIPT,
+)

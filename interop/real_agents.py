@@ -193,6 +193,9 @@ DEEPAGENTS = RealAgent(
 )
 AGENTS = {it.name: it for it in (CLAUDE, CODEX, GEMINI, OPENCODE, QWEN, HERMES, PYDANTIC, DEEPAGENTS)}
 
+SECOND_VERSION = (CLAUDE.name, CODEX.name)
+"""The agents that speak version 2."""
+
 NODE = ("node@22.23.3",)
 """Some want a newer Node than most machines have: they get it from npm."""
 

@@ -17,6 +17,7 @@ class Results:
     pairs: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
     clients: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
     agents: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
+    agents_in_version_2: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
 
     @classmethod
     def read(cls) -> Self:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from interop.conversation import NOT_OFFERED, PARTS, PASSED
+from interop.conversation import NOT_OFFERED, PARTS, PASSED, parts_of
 from interop.other_clients import OTHER_CLIENTS, SKIPPED
 from interop.outcomes import THEIR_FAULT, UNSUPPORTED, declared, rows
 from interop.pairs import PAIRS, Pair
 from interop.peers import THEIRS
-from interop.real_agents import AGENTS, Lack
+from interop.real_agents import AGENTS, SECOND_VERSION, Lack
 from interop.results import Results
 from interop.script import behaviours
 
@@ -111,6 +111,11 @@ def _agents(results: Results) -> Iterator[str]:
     for name, agent in AGENTS.items():
         parts = results.agents.get(name, {})
         yield _row(name, [agent.version, *(_part(parts, agent.lacks, part) for part in PARTS)])
+    yield from ("", "The same in version 2 of the protocol, with prompts that are held while a turn runs:", "")
+    yield from (_row("agent", ["version", *parts_of(2)]), _row("---", ["---"] * (len(parts_of(2)) + 1)))
+    for name in SECOND_VERSION:
+        parts, agent = results.agents_in_version_2.get(name, {}), AGENTS[name]
+        yield _row(name, [agent.version, *(_part(parts, agent.lacks, part) for part in parts_of(2))])
     yield ""
 
 

@@ -30,7 +30,18 @@ class Known(NamedTuple):
     """What has to change, and where."""
 
 
-KNOWN: tuple[Known, ...] = ()
+COMPAT = "docs/from-the-official-sdk.md"
+AS_WRITTEN = "nothing: programs of that SDK leave out what they do not use, and the page shows such programs"
+MODELS = "a generated accord/compat/acp/schema.pyi: the models are made at run time"
+
+KNOWN: tuple[Known, ...] = (
+    Known(COMPAT, "reportIncompatibleMethodOverride", "in an incompatible manner", AS_WRITTEN),
+    Known(COMPAT, "reportAbstractUsage", "Cannot instantiate abstract class", AS_WRITTEN),
+    Known(COMPAT, "reportUnknownMemberType", "is unknown", MODELS),
+    Known(COMPAT, "reportUnknownVariableType", "is unknown", MODELS),
+    Known(COMPAT, "reportUnknownArgumentType", "Argument type is unknown", MODELS),
+    Known(COMPAT, "reportAttributeAccessIssue", "is unknown", "stubs of the methods that `with_calls` adds"),
+)
 
 
 class Problem(NamedTuple):

@@ -61,7 +61,12 @@ TOPICS = (
         ("host", "services"),
     ),
     Topic("stores", "Stores", "Where an agent keeps its sessions.", ("store",)),
-    Topic("http", "HTTP and WebSocket", "`accord.http`: serving agents, and reaching them (extra `http`).", ("http",)),
+    Topic(
+        "http",
+        "HTTP and WebSocket",
+        "`accord.http`: serving agents, and reaching them (extra `http`).",
+        ("http", "hosts"),
+    ),
     Topic("errors", "Errors", "Every exception that Accord raises on purpose.", ("errors",)),
     Topic("watching", "Traces and spans", "What records the wire.", ("trace", "spans")),
     Topic("testing", "Testing", "`accord.testing`: tools for tests of agents and clients.", ("testing",)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 
-from interop.model.replies import Asked, Json, Piece, Words, data, fresh, text_of
+from interop.model.replies import Asked, Json, Piece, Thinking, ToolCall, Words, data, fresh, text_of
 
 
 def asked_of(body: Json) -> Asked:
@@ -23,6 +23,8 @@ def stream(body: Json, pieces: Iterable[Piece]) -> Iterator[str]:
     for piece in pieces:
         if isinstance(piece, Words):
             delta: Json = {"role": "assistant", "content": piece.text}
+        elif isinstance(piece, Thinking):
+            delta = {"role": "assistant", "reasoning_content": piece.text}
         else:
             reason = "tool_calls"
             called = {"name": piece.name, "arguments": json.dumps(piece.arguments)}
@@ -52,7 +54,7 @@ def whole(body: Json, pieces: Iterable[Piece]) -> Json:
     for piece in pieces:
         if isinstance(piece, Words):
             message["content"] += piece.text
-        else:
+        elif isinstance(piece, ToolCall):
             called = {"name": piece.name, "arguments": json.dumps(piece.arguments)}
             message["tool_calls"] = [{"id": fresh("call"), "type": "function", "function": called}]
     reason = "tool_calls" if "tool_calls" in message else "stop"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 
-from interop.model.replies import Asked, Json, Piece, Words, event, fresh
+from interop.model.replies import Asked, Json, Piece, Thinking, ToolCall, Words, event, fresh
 
 
 def asked_of(body: Json) -> Asked:
@@ -24,24 +24,40 @@ def asked_of(body: Json) -> Asked:
 
 def stream(body: Json, pieces: Iterable[Piece]) -> Iterator[str]:
     yield event("message_start", {"message": {**head(body), "content": [], "stop_reason": None}})
-    reason, open_text = "end_turn", False
+    reason, index, kind = "end_turn", -1, ""
     for piece in pieces:
-        if isinstance(piece, Words):
-            if not open_text:
-                yield event("content_block_start", {"index": 0, "content_block": {"type": "text", "text": ""}})
-                open_text = True
-            yield event("content_block_delta", {"index": 0, "delta": {"type": "text_delta", "text": piece.text}})
-            continue
-        reason = "tool_use"
-        block: Json = {"type": "tool_use", "id": fresh("toolu"), "name": piece.name, "input": {}}
-        yield event("content_block_start", {"index": 0, "content_block": block})
-        partial = {"type": "input_json_delta", "partial_json": json.dumps(piece.arguments)}
-        yield event("content_block_delta", {"index": 0, "delta": partial})
-    yield event("content_block_stop", {"index": 0})
+        if not isinstance(piece, Words | Thinking) or kind != type(piece).__name__:
+            if index >= 0:
+                yield event("content_block_stop", {"index": index})
+            index, kind = index + 1, type(piece).__name__
+            yield event("content_block_start", {"index": index, "content_block": begun(piece)})
+        if isinstance(piece, ToolCall):
+            reason = "tool_use"
+        yield event("content_block_delta", {"index": index, "delta": delta(piece)})
+    if index >= 0:
+        yield event("content_block_stop", {"index": index})
     yield event(
         "message_delta", {"delta": {"stop_reason": reason, "stop_sequence": None}, "usage": {"output_tokens": 5}}
     )
     yield event("message_stop", {})
+
+
+def begun(piece: Piece) -> Json:
+    """A content block as it begins."""
+    if isinstance(piece, Words):
+        return {"type": "text", "text": ""}
+    if isinstance(piece, Thinking):
+        return {"type": "thinking", "thinking": "", "signature": ""}
+    return {"type": "tool_use", "id": fresh("toolu"), "name": piece.name, "input": {}}
+
+
+def delta(piece: Piece) -> Json:
+    """What a piece adds to its content block."""
+    if isinstance(piece, Words):
+        return {"type": "text_delta", "text": piece.text}
+    if isinstance(piece, Thinking):
+        return {"type": "thinking_delta", "thinking": piece.text}
+    return {"type": "input_json_delta", "partial_json": json.dumps(piece.arguments)}
 
 
 def head(body: Json) -> Json:

@@ -38,7 +38,14 @@ class ToolCall:
     """What a tool that takes text instead of JSON gets."""
 
 
-Piece = Words | ToolCall
+@dataclass(frozen=True)
+class Thinking:
+    """A piece of what the model thinks; chat completions can send it."""
+
+    text: str
+
+
+Piece = Words | ToolCall | Thinking
 
 
 @dataclass

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from accord.loading import on_first_use
 
 if TYPE_CHECKING:
-    from accord import http as http, sync as sync
+    from accord import adapters as adapters, http as http, sync as sync
     from accord.agent.agent import Agent as Agent
     from accord.agent.compaction import RunningCompaction as RunningCompaction
     from accord.agent.elicitation import Elicited as Elicited, ElicitedUrl as ElicitedUrl
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from accord.agent.providers import Provider as Provider
     from accord.agent.remote_client import RemoteClient as RemoteClient
     from accord.agent.remote_terminal import CommandResult as CommandResult, RemoteTerminal as RemoteTerminal
+    from accord.agent.sent_message import SentMessage as SentMessage
     from accord.agent.session import Session as Session
     from accord.agent.suggestions.mirror import MirroredDocument as MirroredDocument
     from accord.agent.suggestions.request import SuggestionRequest as SuggestionRequest
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
         StoreError as StoreError,
         Timeout as Timeout,
     )
+    from accord.hosts.hosts import Hosts as Hosts
     from accord.mcp.over_acp.tool_server import ToolServer as ToolServer, tools as tools
     from accord.opening import open as open  # noqa: A004
     from accord.proxy.chain import Chain as Chain, chain as chain
@@ -156,8 +158,10 @@ _HOMES = {
     "Restarted": "client.supervision",
     "RunningCompaction": "agent.compaction",
     "Service": "services.service",
+    "SentMessage": "agent.sent_message",
     "Session": "agent.session",
     "Spans": "spans",
+    "Hosts": "hosts.hosts",
     "PostgresStore": "store.postgres.store",
     "SqliteStore": "store.sqlite",
     "Statistics": "engine.limits",
@@ -180,6 +184,7 @@ _HOMES = {
     "Turn": "agent.turn",
     "TurnPlan": "agent.plan",
     "Unknown": "schema.base",
+    "adapters": "adapters:",
     "ask": "sync.asking",
     "chain": "proxy.chain",
     "connect": "connecting",

@@ -30,6 +30,12 @@ PACKAGES: Mapping[str, str] = {
     "rich": "cli",
     "textual": "cli",
     "uvloop": "uvloop",
+    "pydantic_ai": "pydantic-ai",
+    "langchain_core": "langgraph",
+    "langgraph": "langgraph",
+    "agents": "openai-agents",
+    "claude_agent_sdk": "claude-agent-sdk",
+    "llama_index": "llama-index",
 }
 """The packages that Accord imports, and the extra that installs each."""
 

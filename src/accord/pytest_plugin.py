@@ -1,18 +1,16 @@
 """A plugin for pytest: conformance of your own agent and of recorded conversations, as tests.
 
-    pytest_plugins = ["accord.pytest_plugin"]        # in conftest.py, or: pytest -p accord.pytest_plugin
-
-It is not loaded by itself, so that it costs nothing in other test runs. With `--acp-agent "COMMAND"`, or `acp_agent` in
-the configuration, each check of an agent becomes a test; what was not exercised is skipped. The fixture
-`assert_conformant` judges a trace of your own tests.
+pytest loads it by itself, from the entry points of this distribution; it imports nothing of Accord, and does nothing,
+until one of its fixtures or options is used. With `--acp-agent "COMMAND"`, or `acp_agent` in the configuration, each
+check of an agent becomes a test; what was not exercised is skipped. The fixture `assert_conformant` judges a trace of
+your own tests, and `acp_client` is a client of the agent, whose conversation is judged when the test is over.
 """
 
 from __future__ import annotations
 
-import asyncio
 import shlex
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +19,7 @@ import pytest
 if TYPE_CHECKING:
     from accord.check.agent.settings import Profile
     from accord.check.report.report import Outcome, Report
+    from accord.sync import RemoteAgent
     from accord.trace import TraceEvent
 
 AssertConformant = Callable[..., None]
@@ -43,20 +42,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "acp(id): a check of the Agent Client Protocol, by its id")
+    config.addinivalue_line("markers", "acp(id, level): a check of the Agent Client Protocol, with its id and level")
 
 
 def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
     if _command(config):
-        from accord.check.catalogue import CHECKS
+        from accord.check.catalogue import CHECKS_OF_AGENTS
 
-        for check in CHECKS.values():
-            if check.of != "client":
-                item: CheckItem = CheckItem.from_parent(  # pyright: ignore[reportUnknownMemberType]
-                    session, name=f"acp::{check.id}", check=check.id
-                )
-                item.add_marker(pytest.mark.acp(check.id))
-                items.append(item)
+        for check in CHECKS_OF_AGENTS:
+            item: CheckItem = CheckItem.from_parent(  # pyright: ignore[reportUnknownMemberType]
+                session, name=f"acp::{check.id}", check=check.id
+            )
+            item.add_marker(pytest.mark.acp(check.id, id=check.id, level=check.level))
+            items.append(item)
 
 
 class CheckItem(pytest.Item):
@@ -92,6 +90,18 @@ def acp_agent(request: pytest.FixtureRequest) -> list[str]:
 
 
 @pytest.fixture
+def acp_client(acp_agent: list[str], tmp_path: Path) -> Iterator[RemoteAgent]:
+    """A client that is connected to the agent of `--acp-agent`; the agent's side is judged when the test is over."""
+    import accord
+
+    target = acp_agent[0] if acp_agent[0].partition("://")[1] else acp_agent
+    recorded = tmp_path / "acp-client.jsonl"
+    with accord.sync.connect(target, trace=recorded) as remote:
+        yield remote
+    _assert_conformant(recorded, of="agent")
+
+
+@pytest.fixture
 def assert_conformant() -> AssertConformant:
     """Judges a trace, and fails with what is wrong: `assert_conformant("wire.jsonl", of="agent", strict=True)`."""
     return _assert_conformant
@@ -102,12 +112,13 @@ def _assert_conformant(
 ) -> None:
     """Fail unless a trace file, or these events, break no clause; `ignore` has the ids of checks that may fail."""
     from accord.check import judge
-    from accord.check.traces import conversations
+    from accord.check.traces import BEGINS_LATE, Conversed, begins_late, conversations
 
-    if isinstance(recorded, str | Path):
-        found = [finding for one in conversations(recorded) for finding in judge(one.events, one.client)]
-    else:
-        found = judge(recorded)
+    given = conversations(recorded) if isinstance(recorded, str | Path) else [Conversed(events=list(recorded))]
+    whole = [one for one in given if not begins_late(one)]
+    if given and not whole:
+        pytest.skip(f"not judged: {BEGINS_LATE}")
+    found = [finding for one in whole for finding in judge(one.events, one.client)]
     ignored = set(ignore)
     wrong = ("fail", "warn") if strict else ("fail",)
     said = [
@@ -126,6 +137,8 @@ def _command(config: pytest.Config) -> str:
 
 def _report(config: pytest.Config) -> Report:
     if _REPORT not in config.stash:
+        import asyncio
+
         from accord.check.agent.run import check_agent
         from accord.check.agent.settings import Settings
         from accord.configuration.resolving import resolve_command, target_of

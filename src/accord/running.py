@@ -22,6 +22,9 @@ T = TypeVar("T")
 OWNER = "ACCORD_OWNER"
 """The variable that tells an agent's program who owns its sessions, where a server runs it for many users."""
 
+STORE = "ACCORD_STORE"
+"""The variable that tells an agent's program where to keep sessions, unless its author says it: a path or a URL."""
+
 UNWRITABLE = 5
 """The exit code of a program whose output cannot be written."""
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import traceback
 from collections.abc import Awaitable, Callable, Generator
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -27,6 +27,12 @@ LONGEST_TEXT = 1_000
 """Characters of an error's text that a span records."""
 LONGEST_STACK = 16_000
 """Characters of an error's stack that a span records: the end, where it was raised."""
+
+
+class SpanEnd(Protocol):
+    """Ends the span of a request with its answer or its error, and with the session's usage if it is known."""
+
+    def __call__(self, result: Any, usage: Any = None) -> None: ...
 
 
 class Spans:
@@ -42,20 +48,30 @@ class Spans:
         self._tracer = tracer or trace.get_tracer("accord")
 
     @contextlib.contextmanager
-    def asking(self, request: Any, role: str) -> Generator[Any]:
-        """A span around a request of ours; gives the request with the span's context in its `_meta`."""
-        with self._current(request.__method__, kind=self._trace.SpanKind.CLIENT, attributes=_attributes(request, role)):
-            yield self._carrying(request, None)
+    def asking(self, request: Any, role: str) -> Generator[tuple[Any, Callable[[Any], None]]]:
+        """A span around a request of ours.
 
-    def sending(self, request: Any, role: str) -> tuple[Any, Callable[[BaseException | None], None]]:
-        """A span for a request whose answer is handled later: the request, and a function that ends the span."""
+        Gives the request with the span's context in its `_meta`, and a function to call with the answer.
+        """
+        attributes = _attributes(request, role)
+        with self._current(request.__method__, kind=self._trace.SpanKind.CLIENT, attributes=attributes) as span:
+            yield self._carrying(request, None), lambda answer: span.set_attributes(_attributes_of_answer(answer))
+
+    def sending(self, request: Any, role: str) -> tuple[Any, SpanEnd]:
+        """A span for a request whose answer is handled later: the request, and a function that ends the span.
+
+        The function takes the answer or the error, and the last `UsageUpdate` of the session, if there is one.
+        """
         span = self._tracer.start_span(
             request.__method__, kind=self._trace.SpanKind.CLIENT, attributes=_attributes(request, role)
         )
 
-        def end(error: BaseException | None) -> None:
-            if error is not None:
-                self._record(span, error)
+        def end(result: Any, usage: Any = None) -> None:
+            if isinstance(result, BaseException):
+                self._record(span, result)
+            else:
+                span.set_attributes(_attributes_of_answer(result))
+            span.set_attributes(_attributes_of_usage(usage))
             span.end()
 
         return self._carrying(request, self._trace.set_span_in_context(span)), end
@@ -127,12 +143,21 @@ def _attributes(request: Any, role: str) -> dict[str, str]:
     return attributes
 
 
-def _attributes_of_answer(answer: Any) -> dict[str, str | int]:
+def _attributes_of_answer(answer: Any) -> dict[str, Any]:
     """How a turn ended and what it used, as far as the answer says so."""
-    usage = getattr(answer, "usage", None)
+    reason, usage = getattr(answer, "stop_reason", None), getattr(answer, "usage", None)
+    known = {genai.STOP_REASON: reason, genai.FINISH_REASONS: [reason] if isinstance(reason, str) else None}
+    known |= {name: getattr(usage, member, None) for member, name in genai.USAGE.items()}
+    return {name: value for name, value in known.items() if isinstance(value, str | int | list)}
+
+
+def _attributes_of_usage(usage: Any) -> dict[str, Any]:
+    """What the session has used in all: its context, and its cost."""
+    cost = getattr(usage, "cost", None)
     known = {
-        genai.STOP_REASON: getattr(answer, "stop_reason", None),
-        genai.INPUT_TOKENS: getattr(usage, "input_tokens", None),
-        genai.OUTPUT_TOKENS: getattr(usage, "output_tokens", None),
+        genai.CONTEXT_USED: getattr(usage, "used", None),
+        genai.CONTEXT_SIZE: getattr(usage, "size", None),
+        genai.COST: getattr(cost, "amount", None),
+        genai.CURRENCY: getattr(cost, "currency", None),
     }
-    return {name: value for name, value in known.items() if isinstance(value, str | int)}
+    return {name: value for name, value in known.items() if isinstance(value, str | int | float)}

@@ -65,7 +65,7 @@ async def main():
             await store.create(StoredSession(id="s", cwd="/project"))
         for version, updates in ((2, of_version_2), (1, of_version_1), (2, of_version_2)):
             record = Record(store, await store.take("s"), version)
-            show(await record.keep_prompt([v1.TextContent("go")], "A title"))
+            show(record.frame((await record.keep_prompt([v1.TextContent("go")], "A title"))[-1]))
             for update in updates(record):
                 show(record.keep_now(update) or await record.keep(update))
 

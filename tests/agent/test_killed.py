@@ -2,90 +2,50 @@
 
 import asyncio
 import json
-import os
 import random
 import signal
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from accord import ConnectionClosed, Handlers, Peer, ProcessTransport, SqliteStore, Unknown, memory_pair, v1
+from accord import Handlers, Peer, SqliteStore, Unknown, memory_pair, v1
 from accord.agent.record import Record
 from accord.schema import codec, v2
-from accord.state import SessionState
 from accord.testing import ScriptedPeer
+from tests.agent.witness import CWD, DEADLINE, Known, Witness, folded, must_hold
 
-AGENT = Path(__file__).with_name("mortal_agent.py")
-RECORDER = AGENT.with_name("mortal_recorder.py")
-DEADLINE = 60.0
-CWD = "/project"
-KEPT = 3
-"""Sessions, at most: the oldest is deleted."""
+RECORDER = Path(__file__).with_name("mortal_recorder.py")
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL on Windows")
 
 
-class Known:
-    """What the client knows of a session."""
+class FirstWitness(Witness):
+    """A client of version 1."""
 
-    def __init__(self):
-        self.updates = []
-        """All that it was told, in order, but what is told anew each time."""
-        self.answered = 0
-        self.mode = None
-        """The last that it was told of; None while it cannot know."""
+    UPDATES = v1.SessionNotification
 
+    async def greet(self):
+        await self.peer.initialize(v1.InitializeRequest(1), timeout=DEADLINE)
 
-class Witness:
-    """A client that remembers across the lives of its agent, and compares."""
-
-    def __init__(self, file):
-        self.file = file
-        self.known: dict[str, Known] = {}
-        self.deleted = set()
-        self.seen = 0
-
-    async def live(self, *, step=0, frames=0):
-        """One life of the agent: it dies before a step of its own, or when the client has got so many frames."""
-        self.seen = 0
-        transport = ProcessTransport([sys.executable, str(AGENT), str(self.file), str(step)])
-
-        def heard(notification):
-            self.hear(notification)
-            self.seen += 1
-            if self.seen == frames:
-                os.kill(transport.pid, signal.SIGKILL)
-
-        handlers = Handlers()
-        handlers.on(v1.SessionNotification)(heard)
-        with suppress(ConnectionClosed):
-            async with Peer(transport, handlers, role="client", unstable=True) as self.peer:
-                await self.peer.initialize(v1.InitializeRequest(1), timeout=DEADLINE)
-                await self.compare()
-                await self.work()
-                return True
-        return False
-
-    def hear(self, notification):
+    def take(self, notification):
         if not isinstance(notification.update, v1.AvailableCommandsUpdate | v1.UserMessageChunk):
-            self.heard.setdefault(notification.session_id, []).append(notification.update)
+            self.told.setdefault(notification.session_id, []).append(notification.update)
 
     async def ask(self, request):
-        self.heard = {}
+        self.told = {}
         if isinstance(request, v1.LoadSessionRequest):
             return await self.load(request)
         try:
             return await self.peer.request(request, timeout=DEADLINE)
         finally:
-            for session_id, updates in self.heard.items():
+            for session_id, updates in self.told.items():
                 self.known.setdefault(session_id, Known()).updates += updates
 
     async def load(self, request):
         """Load a session and compare. A replay that death cuts short may lack what comes last, the title."""
         answer = await self.peer.request(request, timeout=DEADLINE)
-        known, replayed = self.known[request.session_id], self.heard.get(request.session_id, [])
+        known, replayed = self.known[request.session_id], self.told.get(request.session_id, [])
         must_hold(folded(replayed), folded(known.updates))
         known.updates = list(replayed)
         return answer
@@ -97,14 +57,14 @@ class Witness:
         assert listed.keys() >= self.known.keys()
         for session_id, known in list(self.known.items()):
             answer = await self.ask(v1.LoadSessionRequest(session_id, CWD, []))
-            replayed = self.heard.get(session_id, [])
+            replayed = self.told.get(session_id, [])
             assert {it.status for it in final_calls(replayed)} <= {"completed", "failed"}
             if known.mode is not None:
                 assert answer.modes.current_mode_id == known.mode
             known.mode = answer.modes.current_mode_id
 
     async def work(self):
-        await self.delete_old_ones()
+        await self.delete_old_ones(v1.DeleteSessionRequest)
         session_id = (await self.ask(v1.NewSessionRequest(CWD, []))).session_id
         known = self.known.setdefault(session_id, Known())
         await self.prompt(session_id, "first words")
@@ -117,39 +77,14 @@ class Witness:
         await self.prompt(fork, "in the fork")
         await self.ask(v1.CloseSessionRequest(fork))
 
-    async def delete_old_ones(self):
-        while len(self.known) > KEPT:
-            oldest = next(iter(self.known))
-            del self.known[oldest]  # if the agent dies now, nobody knows whether it is there
-            await self.ask(v1.DeleteSessionRequest(oldest))
-            self.deleted.add(oldest)
-
     async def prompt(self, session_id, text):
         known = self.known[session_id]
         known.mode = None
         await self.ask(v1.PromptRequest.of(session_id, text))
-        known.answered += 1
-        said = [it.content.text for it in self.heard[session_id] if isinstance(it, v1.AgentMessageChunk)]
-        assert int(said[0]) >= known.answered
+        known.finished += 1
+        said = [it.content.text for it in self.told[session_id] if isinstance(it, v1.AgentMessageChunk)]
+        assert int(said[0]) >= known.finished
         assert " ".join(said[1:]) == text
-
-
-def folded(updates):
-    """What these updates amount to."""
-    state = SessionState()
-    state.add_all(updates)
-    return state
-
-
-def must_hold(replayed, known):
-    """Everything that is known is in the replay, in order; the replay may go on where the client saw no more."""
-    assert len(replayed.timeline) >= len(known.timeline)
-    for entry, before in zip(replayed.timeline, known.timeline, strict=False):
-        assert type(entry) is type(before)
-        assert entry.id == before.id
-        assert entry.text.startswith(before.text)
-    if known.title is not None:
-        assert replayed.title == known.title
 
 
 def final_calls(updates):
@@ -160,7 +95,7 @@ def final_calls(updates):
 
 @pytest.fixture
 def witness(tmp_path):
-    return Witness(tmp_path / "sessions.sqlite3")
+    return FirstWitness(tmp_path / "sessions.sqlite3")
 
 
 async def test_an_agent_killed_before_a_statement_of_its_store(witness):

@@ -118,8 +118,8 @@ async def test_states_notices_and_commands_are_not_kept_but_why_work_has_ended_i
 
 async def test_a_prompt_of_version_2_is_one_message_and_a_title_of_version_2_is_the_session_s(store):
     record = await opened(store, 2)
-    frame = await record.keep_prompt([v1.TextContent("Look"), v2.TextContent("here")], "Look")
-    assert json.loads(frame)["params"]["update"] == {"sessionUpdate": "session_info_update", "title": "Look"}
+    [_, title] = await record.keep_prompt([v1.TextContent("Look"), v2.TextContent("here")], "Look")
+    assert json.loads(title) == {"sessionUpdate": "session_info_update", "title": "Look"}
     [echo] = record.prompt_updates([v1.TextContent("Look"), v2.TextContent("here")])
     assert echo == v2.UserMessage.of(v2.MessageId(record.id_for("user")), "Look", "here")
     assert [version for version, _ in await kept(store)] == [2, 2]

@@ -8,8 +8,10 @@ from __future__ import annotations
 import json
 import os
 import queue
+import subprocess
 import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 FAULT = sys.argv[1] if len(sys.argv) > 1 else ""
@@ -37,6 +39,10 @@ class Session:
         self.was_cancelled = False
         self.is_closed = False
         self.was_loaded = False
+        self.is_dead = False
+        self.is_working = False
+        self.prompts = 0
+        """Prompts that have no answer yet."""
 
 
 class Refused(Exception):
@@ -77,7 +83,7 @@ def initialize(params: dict[str, Any]) -> Any:
         "protocolVersion": asked if FAULT == "echoes any version" else 1,
         "agentCapabilities": {
             "loadSession": True,
-            "sessionCapabilities": {"list": {}, "close": {}, "delete": {}},
+            "sessionCapabilities": {name: {} for name in ("list", "close", "delete", "resume", "fork")},
         },
         "agentInfo": {"name": "faulty", "version": "1"},
         "authMethods": [],
@@ -91,9 +97,44 @@ def new(params: dict[str, Any]) -> Any:
         raise Refused(-32603, "no session")
     if FAULT == "is disturbed by _meta" and params.get("_meta"):
         raise Refused(-32602, "unknown _meta")
+    if params.get("mcpServers"):
+        start(params["mcpServers"][0])
     name = f"s{len(sessions)}"
     sessions[name] = Session(params["cwd"])
     return {"sessionId": name, "modes": MODES, "configOptions": [OPTION]}
+
+
+def start(server: dict[str, Any]) -> None:
+    """Start an MCP server, and shake hands with it."""
+    if FAULT == "takes no servers":
+        raise Refused(-32603, "no MCP here")
+    env = dict(os.environ) | {each["name"]: each["value"] for each in server["env"]}
+    args = server["args"][:2] if FAULT == "starts servers without arguments" else server["args"]
+    process = subprocess.Popen(
+        [server["command"], *args], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}}
+    process.stdin.write(json.dumps(asked) + "\n")
+    process.stdin.flush()
+    process.stdout.readline()
+    process.stdin.close()
+    process.wait()
+
+
+def resume(params: dict[str, Any]) -> Any:
+    session = find(params)
+    session.is_closed, session.is_dead = False, FAULT == "resumes into nothing"
+    return {}
+
+
+def fork(params: dict[str, Any]) -> Any:
+    source, name = find(params), f"s{len(sessions)}"
+    sessions[name] = Session(params["cwd"])
+    sessions[name].is_dead = FAULT == "forks into nothing"
+    source.is_dead = FAULT == "forgets the source of a fork"
+    return {"sessionId": name}
 
 
 def load(params: dict[str, Any]) -> Any:
@@ -152,6 +193,15 @@ def set_option(params: dict[str, Any]) -> Any:
 def prompt(params: dict[str, Any]) -> Any:
     session, name = find(params), params["sessionId"]
     texts = [block["text"] for block in params["prompt"] if block["type"] == "text"]
+    if session.is_dead:
+        raise Refused(-32603, "no such session any more")
+    if FAULT == "serves one session" and any(other.is_working for other in sessions.values()):
+        raise Refused(-32603, "busy")
+    if FAULT == "serves one client":
+        lock = Path(session.cwd) / "lock"
+        if lock.exists() and lock.read_text() != str(os.getpid()):
+            raise Refused(-32603, "another client is served")
+        lock.write_text(str(os.getpid()))
     if FAULT == "dies in a turn":
         os._exit(7)
     if FAULT == "takes no links" and len(texts) < len(params["prompt"]):
@@ -166,9 +216,9 @@ def prompt(params: dict[str, Any]) -> Any:
     if FAULT == "reads files unasked" and not capabilities.get("fs"):
         ask("fs/read_text_file", {"sessionId": name, "path": f"{session.cwd}/notes.txt"})
     session.history.append(("user", texts[0]))
-    if texts[0] == "slow":
+    if texts[0] in ("slow", "check slow"):
         return slow(name, session)
-    if texts[0] == "edit":
+    if texts[0] in ("edit", "check edit"):
         edit(name)
     say(name, "Done.")
     session.history.append(("agent", "Done."))
@@ -176,7 +226,7 @@ def prompt(params: dict[str, Any]) -> Any:
 
 
 def slow(name: str, session: Session) -> Any:
-    session.cancelled.clear()
+    session.is_working = True
     say(name, "I begin.")
     session.history.append(("agent", "I begin."))
     patience = 2.0 if FAULT == "lets work go on after a close" else 60.0
@@ -190,7 +240,7 @@ def slow(name: str, session: Session) -> Any:
         if FAULT == "fails when it is cancelled":
             raise Refused(-32603, "aborted")
         is_deaf = is_deaf or FAULT == "ends a cancelled turn as done"
-    session.was_cancelled = True
+    session.was_cancelled, session.is_working = True, False
     return {"stopReason": "end_turn" if is_deaf else "cancelled"}
 
 
@@ -220,6 +270,8 @@ METHODS = {
     "initialize": initialize,
     "session/new": new,
     "session/load": load,
+    "session/resume": resume,
+    "session/fork": fork,
     "session/list": listed,
     "session/close": close,
     "session/delete": delete,
@@ -244,6 +296,10 @@ def serve(message: dict[str, Any]) -> None:
                 return
             unknown(method)
         result = METHODS[method](message.get("params") or {})
+        if method == "session/prompt":
+            prompted = find(message["params"])
+            prompted.prompts -= 1
+            prompted.cancelled.clear()
         send(id=str(number) if FAULT == "answers under another id" else number, result=result)
     except Refused as refused:
         send(id=number, error={"code": refused.code, "message": str(refused)})
@@ -255,7 +311,8 @@ def told(message: dict[str, Any]) -> None:
     method = message["method"]
     session = sessions.get(message.get("params", {}).get("sessionId", ""))
     if method == "session/cancel" and session is not None:
-        session.cancelled.set()
+        if session.prompts:
+            session.cancelled.set()
     elif FAULT == "answers notifications" and method not in KNOWN:
         send(id=None, error={"code": -32601, "message": "Method not found"})
     elif (FAULT == "dies of an unknown notification" and method.startswith("_")) or (
@@ -283,6 +340,8 @@ def received(line: bytes) -> None:
     elif "id" not in message:
         told(message)
     elif message["method"] == "session/prompt":
+        if message["params"]["sessionId"] in sessions:
+            sessions[message["params"]["sessionId"]].prompts += 1
         threading.Thread(target=serve, args=(message,), daemon=True).start()
     else:
         serve(message)

@@ -10,10 +10,11 @@ import pytest
 from accord.check import Finding, judge
 from accord.check.passive.catalogue import PASSIVE
 from tests.check.healthy import healthy
-from tests.check.trace_mutants import handshake, lent, sessions, turns, types, wire
-from tests.check.trace_mutants.table import MUTANTS
+from tests.check.healthy_v2 import healthy_v2
+from tests.check.trace_mutants import handshake, lent, second, sessions, turns, types, wire
+from tests.check.trace_mutants.table import MUTANTS, MUTANTS_V2
 
-LOADED = (handshake, lent, sessions, turns, types, wire)
+LOADED = (handshake, lent, second, sessions, turns, types, wire)
 
 MARKS = {"fail": "", "warn": "~", "note": "?"}
 
@@ -26,6 +27,10 @@ def test_nothing_is_found_in_a_healthy_conversation():
     assert judge(healthy().events()) == []
 
 
+def test_nothing_is_found_in_a_healthy_conversation_of_version_2():
+    assert judge(healthy_v2().events()) == []
+
+
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_fault_is_found_under_its_own_name_and_nothing_else_is(name: str):
     mutation, expected = MUTANTS[name]
@@ -35,6 +40,15 @@ def test_a_fault_is_found_under_its_own_name_and_nothing_else_is(name: str):
     assert {named(finding) for finding in found} == expected, "\n".join(str(finding) for finding in found)
 
 
+@pytest.mark.parametrize("name", MUTANTS_V2)
+def test_a_fault_of_version_2_is_found_under_its_own_name_and_nothing_else_is(name: str):
+    mutation, expected = MUTANTS_V2[name]
+    talk = healthy_v2()
+    mutation(talk)
+    found = judge(talk.events())
+    assert {named(finding) for finding in found} == expected, "\n".join(str(finding) for finding in found)
+
+
 def test_every_check_that_fails_or_warns_has_a_mutant():
-    shown = {finding.split()[1] for _, found in MUTANTS.values() for finding in found}
+    shown = {finding.split()[1] for _, found in [*MUTANTS.values(), *MUTANTS_V2.values()] for finding in found}
     assert {name for name, check in PASSIVE.items() if check.severity != "note"} - shown == set()

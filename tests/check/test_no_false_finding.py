@@ -21,6 +21,7 @@ MEMORY_ONLY = ("note", "lint.load.after-restart", "session-setup: its store is i
 
 AGENTS: dict[str, tuple[list[str], Prompts, list[tuple[str, str, str]]]] = {
     "demo": (["-m", "accord", "demo"], DEMO, [MEMORY_ONLY]),
+    "demo in version 2": (["-m", "accord", "demo"], DEMO, [MEMORY_ONLY]),
     "echo": (["examples/echo_agent.py"], Prompts(), [MEMORY_ONLY]),
     "lasting": (["examples/lasting_agent.py"], Prompts(), []),
     "low level": (
@@ -35,12 +36,16 @@ AGENTS: dict[str, tuple[list[str], Prompts, list[tuple[str, str, str]]]] = {
 }
 """By name: the arguments of Python, the prompts, and the reviewed findings."""
 
+VERSIONS = {"demo in version 2": (2,), "both versions": (1, 2)}
+"""The versions that are judged; of the others only the first."""
+
 
 async def _all_judged() -> dict[str, Report]:
     async def one(name: str) -> tuple[str, Report]:
         arguments, prompts, _ = AGENTS[name]
         target = CommandTarget([sys.executable, *arguments], cwd=ROOT)
-        return name, await check_agent(name, target.dial, Settings(prompts=prompts, quiet=0.2))
+        settings = Settings("full", prompts, versions=VERSIONS.get(name, (1,)), quiet=0.2)
+        return name, await check_agent(name, target.dial, settings)
 
     return dict(await asyncio.gather(*(one(name) for name in AGENTS)))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from accord.trace import TraceFile
-from tests.check.healthy import healthy, put
+from tests.check.healthy import healthy, put, without
 
 FAULTY = Path(__file__).with_name("faulty_agent.py")
 
@@ -20,7 +20,7 @@ def run(tmp_path):
 
     def run(text, *arguments):
         (tmp_path / "test_mine.py").write_text(text)
-        command = [sys.executable, "-m", "pytest", "-p", "accord.pytest_plugin", "-p", "no:cacheprovider", "-rA"]
+        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rA"]
         done = subprocess.run(
             [*command, *arguments], check=False, capture_output=True, text=True, cwd=tmp_path, timeout=100
         )
@@ -77,6 +77,58 @@ def test_an_agent_that_cannot_be_judged_fails_every_check(run):
     said = run("", "--acp-agent", "no-such-agent")
     assert "the agent could not be judged: cannot start no-such-agent" in said
     assert " passed" not in said
+
+
+CLIENT = """
+def test_mine(acp_client, tmp_path):
+    session = acp_client.new_session(tmp_path)
+    assert session.prompt("hello").text == "Done."
+"""
+
+
+def test_a_test_talks_to_the_agent_and_its_conversation_is_judged(run):
+    only = ("-k", "test_mine", "--acp-agent")
+    said = run(CLIENT, *only, f"{sys.executable} {FAULTY}")
+    assert " passed" in said
+    assert " error" not in said
+    said = run(CLIENT, *only, f"{sys.executable} {FAULTY} 'greets on stdout'")
+    assert "1 passed" in said
+    assert "ERROR test_mine.py::test_mine - Failed: agent stdio.stdout-only-messages" in said
+
+
+def test_checks_are_chosen_by_their_level_and_by_their_id(run):
+    agent = f"{sys.executable} {FAULTY}"
+    said = run("", "--acp-agent", agent, "-m", "acp(level='SHOULD')")
+    assert "acp::initialize.agent-states-info" in said
+    assert "acp::wire.utf-8" not in said
+    said = run("", "--acp-agent", agent, "-m", "acp(id='wire.utf-8')")
+    assert "1 passed" in said
+
+
+def test_a_trace_that_begins_after_the_handshake_is_skipped(run, tmp_path):
+    written(tmp_path / "wire.jsonl", without("initialize", "initialize/answer"))
+    said = run(ASSERTING.format(""))
+    assert "1 skipped" in said
+    assert "not judged: the trace begins after the handshake" in said
+
+
+IMPORTS = """
+import sys
+
+def test_mine():
+    loaded = sorted(name for name in sys.modules if name.startswith("accord"))
+    assert loaded == ["accord", "accord.loading", "accord.pytest_plugin"]
+"""
+
+
+def test_the_plugin_is_loaded_by_itself_and_imports_nothing_of_accord_until_it_is_used(run):
+    assert "1 passed" in run(IMPORTS)
+
+
+def test_a_project_that_still_names_the_plugin_gets_it_once(run, tmp_path):
+    (tmp_path / "conftest.py").write_text('pytest_plugins = ["accord.pytest_plugin"]\n')
+    written(tmp_path / "wire.jsonl")
+    assert "1 passed" in run(ASSERTING.format(""))
 
 
 def test_without_an_agent_nothing_is_added(run):

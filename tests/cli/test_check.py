@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from accord.trace import TraceFile
-from tests.check.healthy import healthy, put
+from tests.check.healthy import healthy, put, without
 
 FAULTY = Path(__file__).parents[1] / "check" / "faulty_agent.py"
 
@@ -123,7 +123,6 @@ def test_an_agent_that_does_not_start_could_not_be_judged(user):
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (("--protocol", "2"), "speaks version 1"),
         (("--timeout", "0"), "from 0 to 86,400"),
         (("--env", "NAME"), "NAME=VALUE"),
         (("--prompts", "missing.toml"), "cannot read missing.toml"),
@@ -141,3 +140,36 @@ def test_a_scratch_home_and_variables_reach_the_agent(user):
     agent = (sys.executable, "where.py")
     done = user.accord("check", "agent", "--home", "scratch", "--env", "MARK=here", "--", *agent)
     assert re.search(r"/accord-check-home-\S+ here", done.stdout)
+
+
+def test_a_trace_that_begins_after_the_handshake_is_not_judged(user, trace):
+    done = user.accord("check", "trace", trace(without("initialize", "initialize/answer")))
+    assert done.returncode == 3
+    assert "wire.jsonl is not judged: the trace begins after the handshake" in done.stdout
+
+
+def test_the_rest_of_a_file_is_judged_beside_a_conversation_that_begins_late(user, trace):
+    late = (user.folder / trace(without("initialize", "initialize/answer"))).read_bytes()
+    whole = (user.folder / trace(BROKEN)).read_bytes()
+    (user.folder / "both.jsonl").write_bytes(whole + late)
+    done = user.accord("check", "trace", "both.jsonl")
+    assert done.returncode == 1
+    assert "conversation 2 is not judged: the trace begins after the handshake" in done.stdout
+    report = json.loads(user.accord("check", "trace", "both.jsonl", "--json").stdout)
+    assert len(report["remarks"]) == 1
+
+
+def test_a_revision_without_a_frozen_set_is_refused_before_anything_runs(user):
+    error = user.refused("check", "agent", "--requirements", "2025-11", "--", sys.executable, str(FAULTY))
+    assert "no requirements are frozen as '2025-11'; there are 2026-11" in error
+
+
+def test_an_agent_of_both_versions_is_judged_in_both(user):
+    agent = FAULTY.parents[2] / "interop" / "agents" / "both_versions.py"
+    arguments = ("--profile", "smoke", "--protocol", "auto", "--json", "--", sys.executable, str(agent))
+    assert json.loads(user.said("check", "agent", *arguments))["protocolVersions"] == [1, 2]
+
+
+def test_the_pages_of_all_requirements_are_written(user):
+    assert "README.md" in user.said("check", "pages", "requirements")
+    assert (user.folder / "requirements" / "tool.id-unique.md").exists()

@@ -114,3 +114,35 @@ async def test_a_client_with_spans_sends_their_context_and_records_each_request(
     assert set(spans) == {"initialize", "session/new", "session/prompt"}
     ids = [format(spans[name].context.span_id, "016x") for name in ("session/new", "session/prompt")]
     assert [parent.split("-")[2] for parent in sent] == ids
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_the_client_s_span_of_a_turn_has_its_end_its_tokens_and_the_cost(version: int) -> None:
+    pytest.importorskip("opentelemetry.sdk", reason="needs pip install opentelemetry-sdk")
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    exporter, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    agent = accord.Agent("costly", unstable=True)
+
+    @agent.on_prompt
+    async def work(turn: accord.Turn) -> None:
+        await turn.say("first")
+        await turn.usage(900, 1_000, cost=0.25)
+        turn.tokens(7, 3, thought=2)
+        await turn.say("last")
+
+    spans = accord.Spans(provider.get_tracer("test"))
+    async with accord.connect(agent, spans=spans, versions=[version], unstable=True) as remote:
+        await (await remote.new_session("/")).prompt("go")
+    (span,) = [it for it in exporter.get_finished_spans() if it.name == "session/prompt" and it.kind.name == "CLIENT"]
+    attributes = span.attributes
+    assert attributes is not None
+    assert attributes["acp.stop_reason"] == "end_turn"
+    assert attributes["gen_ai.response.finish_reasons"] == ("end_turn",)
+    usage = [attributes[f"gen_ai.usage.{kind}_tokens"] for kind in ("input", "output", "reasoning.output")]
+    assert usage == [7, 3, 2]
+    assert (attributes["acp.session.cost"], attributes["acp.session.currency"]) == (0.25, "USD")
+    assert (attributes["acp.context.used"], attributes["acp.context.size"]) == (900, 1_000)

@@ -71,6 +71,24 @@ async def test_the_first_frame_goes_at_once_and_what_follows_in_the_same_turn_go
     assert wire.writes == [[b"1"], [b"2", b"3"]]
 
 
+async def test_what_is_collected_goes_together_at_the_end_of_the_turn_of_the_loop(outbox, wire):
+    outbox.collect()
+    outbox.put(b"1")
+    outbox.answer(b"2")
+    outbox.put(b"3")
+    assert wire.writes == []
+    await settle()
+    assert wire.writes == [[b"1", b"2", b"3"]]
+    outbox.put(b"4")
+    assert wire.writes[1:] == [[b"4"]]
+
+
+async def test_a_large_frame_does_not_wait_for_the_end_of_what_is_collected(outbox, wire):
+    outbox.collect()
+    outbox.put(b"x" * FLUSH_AT)
+    assert len(wire.frames) == 1
+
+
 async def test_each_turn_has_its_first_frame(outbox, wire):
     outbox.put(b"1")
     await settle()

@@ -131,3 +131,22 @@ def test_the_time_of_a_turn_is_shared_out(recording, indexed):
     assert found["longestSilence"] == [pytest.approx(2.0), 8]
     assert [span[0] for span in found["spans"]] == ["thought", "tool", "user", "client", "text"]
     assert found["prompt"] == "Change the notes"
+
+
+def test_a_change_of_an_earlier_turn_says_what_it_changes_and_where_that_began(recording, indexed):
+    recording.opening(version=2)
+    recording.prompt(2, "First")
+    began = recording.update("s1", "agent_message", messageId="m1", content=[{"type": "text", "text": "Draft"}])
+    call = recording.update("s1", "tool_call_update", toolCallId="c1", title="Build", status="in_progress")
+    recording.update("s1", "state_update", state="idle", stopReason="end_turn")
+    recording.prompt(3, "Second")
+    recording.update("s1", "agent_message", messageId="m1", content=[{"type": "text", "text": "Final"}])
+    recording.update("s1", "tool_call_update", toolCallId="c1", status="completed")
+    last = recording.update("s1", "agent_message", messageId="m2", content=[{"type": "text", "text": "New"}])
+    index = indexed(recording)
+    message, tool, new = items(index, last)[1:]
+    first = index.turn_of(began).number
+    assert (summary(message), message["beganAt"], message["beganIn"]) == (("agent", "Final"), began, first)
+    assert (tool["call"]["title"], tool["call"]["status"], tool["beganAt"]) == ("Build", "completed", call)
+    assert "beganAt" not in new
+    assert summary(items(index, call)[1]) == ("agent", "Draft")

@@ -42,3 +42,28 @@ def test_a_trace_of_several_connections_is_not_judged(tmp_path, indexed, link):
     recording = Recording(tmp_path / "serve.jsonl", role="agent")
     recording.request("in", 1, "initialize", {}, link=link)
     assert len(judged(indexed(recording))) == 0
+
+
+def test_an_open_request_says_who_waits_for_whom_and_how_long(recording, indexed):
+    recording.opening()
+    prompt = recording.prompt(2, "Hello")
+    permission = recording.request("in", 9, "session/request_permission", {"sessionId": "s1", "options": []})
+    recording.line("in", after=4.0, stderr="still here")
+    findings = judged(indexed(recording))
+    (shown,) = [it for it in findings.plain(permission) if it["id"] == "open request"]
+    assert shown["message"].startswith(
+        "session/request_permission of the agent has no answer of the client: open for 4.0 s"
+    )
+    assert (shown["severity"], shown["side"]) == ("note", "client")
+    assert "waits for its user" in shown["fix"]
+    assert findings.plain(prompt)[-1]["side"] == "agent"
+    assert findings.shows(prompt)
+
+
+def test_an_answered_request_is_not_open(recording, indexed):
+    recording.opening()
+    recording.turn(2)
+    findings = judged(indexed(recording))
+    assert [
+        row for row in range(len(indexed(recording))) if any(it["id"] == "open request" for it in findings.plain(row))
+    ] == []

@@ -8,10 +8,10 @@ import pytest
 from accord.inspector.api import conversation_at
 from accord.inspector.conversation import Folds, settings_at
 from accord.inspector.lines import BROKEN
-from accord.inspector.query import read_query
 from accord.inspector.rows import Fields, detail_of, row_of, rows_of_runs
 from accord.inspector.search import Search
 from accord.schema.codec import encode
+from accord.trace.query import read_query
 from tests.inspector.test_page import has, is_quiet
 
 SCRIPT = (

@@ -156,7 +156,7 @@ def test_a_search_shows_what_it_finds(page):
     page.press("/")
     page.type("dur:x")
     page.until("document.querySelector('#search output').classList.contains('bad')")
-    assert "dur must be like" in page.text("#search output")
+    assert "dur: must be like" in page.text("#search output")
     page.press("Escape")
     page.until("document.querySelectorAll('.message').length > 10")
     assert [text for text in page.problems() if "400" not in text] == []

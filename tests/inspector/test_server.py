@@ -78,7 +78,7 @@ async def test_every_answer_has_the_strict_policy(url, trace):
         ("/frame?row=99", 404, "the trace has 17 messages; 99 is not among them"),
         ("/spans?turn=9", 404, "the trace has 2 turns; 9 is not among them"),
         ("/rows?from=0&view=q123", 404, "this search is not kept any more"),
-        ("/search?q=dur:x", 400, "dur must be like"),
+        ("/search?q=dur:x", 400, "dur: must be like"),
         ("/strip?from=x", 400, "'from' must be a number of seconds"),
         ("/nothing", 404, "no such question"),
     ],

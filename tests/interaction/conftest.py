@@ -1,4 +1,4 @@
-"""One `connect` for every test, over every link (memory, stdio, WebSocket, HTTP/1.1 and HTTP/2) and in both versions.
+"""One `connect` for every test, over every link (memory, stdio, WebSocket, HTTP/1.1, HTTP/2, hosts), in both versions.
 
 | | the other side | memory | stdio | WebSocket, HTTP |
 |---|---|---|---|---|
@@ -34,6 +34,7 @@ import pytest
 from accord.client.negotiation import Offer, negotiate
 from accord.engine.handlers import Handlers
 from accord.engine.peer import Peer
+from accord.hosts.hosts import Hosts
 from accord.http import HttpTransport, serving
 from accord.http.headers import session_of
 from accord.http.server.hosting import Host
@@ -53,9 +54,9 @@ HERE = Path(__file__).parent
 DEADLINE = float(os.environ.get("ACCORD_TEST_DEADLINE", "30"))
 """Seconds until a wait for something that should happen is a failure; generous, as machines are shared."""
 
-WAYS = ("memory", "stdio", "websocket", "http1", "http2")
-REMOTE = frozenset({"websocket", "http1", "http2"})
-"""Through a server of ours on the loopback."""
+WAYS = ("memory", "stdio", "websocket", "http1", "http2", "hosts")
+REMOTE = frozenset({"websocket", "http1", "http2", "hosts"})
+"""Through a server of ours on the loopback; `hosts` are two, of which one forwards every request to the other."""
 
 NEEDS = {
     "a process": {"stdio"},
@@ -325,6 +326,8 @@ class Connect:
     @property
     def a_lot(self):
         """Text of which a hundred do not fit into what a link takes when nobody reads: sockets have large buffers."""
+        if self.over == "hosts":
+            return "x" * 250_000  # two hops have two sockets
         return "x" * (100_000 if self.over in REMOTE else 5_000)
 
     def has(self, what):
@@ -393,7 +396,7 @@ class Connect:
                     arrived.set_result(transport)
                     await gone.wait()
 
-            async with serving(Door()) as server:
+            async with self._served(Door()) as server:
                 try:
                     yield self._way_to(server, options), arrived
                 finally:
@@ -433,8 +436,22 @@ class Connect:
                 async with Peer(transport, handlers, **options_of("agent", **options)) as peer:
                     await peer.connection.closed()
 
-        async with serving(Play()) as server:
+        async with self._served(Play()) as server:
             yield self._way_to(server, transport), backstage
+
+    @asynccontextmanager
+    async def _served(self, host):
+        """A server of this host, or one that forwards everything to it."""
+        async with AsyncExitStack() as stack:
+            if self.over != "hosts":
+                yield await stack.enter_async_context(serving(host))
+                return
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="accord-"))
+            # A lease so long that no clock of a test reaches its end.
+            for weight in (1, 0):
+                hosts = Hosts(Path(folder) / "hosts.sqlite3", weight=weight, lease=1_000_000)
+                server = await stack.enter_async_context(serving(host, hosts=hosts))
+            yield server
 
     def _way_to(self, server, options):
         if self.over == "websocket":

@@ -401,8 +401,9 @@ async def test_a_turn_s_span_names_its_conversation_how_it_ended_and_what_it_use
     for attributes in (served, asked):
         assert attributes["gen_ai.operation.name"] == "invoke_agent"
         assert attributes["gen_ai.conversation.id"] == "s"
-    assert served["acp.stop_reason"] == "max_tokens"
-    assert (served["gen_ai.usage.input_tokens"], served["gen_ai.usage.output_tokens"]) == (7, 3)
+        assert attributes["acp.stop_reason"] == "max_tokens"
+        assert attributes["gen_ai.response.finish_reasons"] == ("max_tokens",)
+        assert (attributes["gen_ai.usage.input_tokens"], attributes["gen_ai.usage.output_tokens"]) == (7, 3)
 
 
 async def test_a_failure_is_a_failed_span_on_both_sides(exported):

@@ -55,7 +55,7 @@ def talk(request, tmp_path):
         (home / name).write_text(json.dumps(content))
     with ModelServer() as model:
         variables = environment(agent, model.url, home) | VARIABLES.get(agent.name, {})
-        yield Conversation(command(agent, home), agent, work, variables), model
+        yield Conversation(command(agent, home), agent, work, variables, 1), model
 
 
 async def ask_for(tool, talk, model, servers=()):

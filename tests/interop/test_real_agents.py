@@ -4,13 +4,9 @@ import pytest
 from benchmarks.build import Unavailable
 from interop.conversation import NOT_OFFERED, PASSED, converse, parts_of
 from interop.model.server import ModelServer
-from interop.real_agents import AGENTS, installed
+from interop.real_agents import AGENTS, SECOND_VERSION, installed
 
 pytestmark = [pytest.mark.agents, pytest.mark.timeout(900)]
-
-
-SECOND_VERSION = ("claude-agent-acp", "codex-acp")
-"""The agents that speak version 2."""
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,10 @@
 """The page of the suite is what its last run made of it, and nothing in it is left unexplained."""
 
-from interop.conversation import NOT_OFFERED, PARTS, PASSED
+from interop.conversation import NOT_OFFERED, PARTS, PASSED, parts_of
 from interop.other_clients import OTHER_CLIENTS
 from interop.outcomes import complaint, rows
 from interop.pairs import PAIRS
-from interop.real_agents import AGENTS
+from interop.real_agents import AGENTS, SECOND_VERSION
 from interop.reproductions import FAULTS, faults
 from interop.results import Results
 from interop.script import Outcome
@@ -33,6 +33,15 @@ def test_every_real_agent_got_through_its_conversation():
     for name, parts in Results.read().agents.items():
         wrong = {part for part, how in parts.items() if how not in (PASSED, NOT_OFFERED)}
         assert wrong == AGENTS[name].lacks.keys() & set(PARTS), name
+
+
+def test_every_real_agent_of_version_2_got_through_its_conversation():
+    results = Results.read().agents_in_version_2
+    assert results.keys() == set(SECOND_VERSION)
+    for name, parts in results.items():
+        assert parts.keys() == set(parts_of(2))
+        wrong = {part for part, how in parts.items() if how not in (PASSED, NOT_OFFERED)}
+        assert wrong == AGENTS[name].lacks.keys() & set(parts), name
 
 
 def test_every_fault_of_theirs_has_a_reproduction():

@@ -253,6 +253,77 @@ async def test_handlers_of_the_proxy_see_the_request_with_its_servers():
     assert seen == ["sums"]
 
 
+# Servers of one session
+
+
+def lending_by_folder():
+    """A proxy whose tool knows the folder of its session."""
+    proxy = accord.Proxy("folders")
+
+    @proxy.from_client(v1.NewSessionRequest)
+    def lend(request, hop):
+        def where() -> str:
+            "The session's folder."
+            return request.cwd
+
+        return hop.with_server(request, accord.tools(where, name="folder"))
+
+    return proxy
+
+
+async def test_a_server_of_one_session_is_not_that_of_another(caller):
+    async with accord.connect(accord.chain(lending_by_folder(), caller)) as remote:
+        first, second = await remote.new_session("/"), await remote.new_session("/tmp")
+        assert (await first.prompt("list")).text == "folder/where"
+        assert (await second.prompt("folder/where")).text == "/tmp"
+        assert (await first.prompt("folder/where")).text == "/"
+
+
+async def test_a_server_of_one_session_stands_beside_those_of_all(caller):
+    proxy = lending_by_folder()
+    proxy.tools(add)
+    async with accord.connect(accord.chain(proxy, caller)) as remote:
+        session = await remote.new_session("/")
+        assert (await session.prompt("list")).text == "folder/where folders/add"
+        assert (await session.prompt("folders/add left=1 right=2")).text == "3"
+
+
+async def test_a_server_of_one_session_may_not_have_a_name_that_the_client_uses():
+    async with accord.connect(accord.chain(lending_by_folder(), native())) as remote:
+        with pytest.raises(accord.PeerError, match="lends an MCP server 'folder' already"):
+            await remote.new_session("/", mcp_servers=[accord.tools(add, name="folder")])
+
+
+async def test_only_a_request_that_opens_a_session_takes_a_server(caplog):
+    proxy = accord.Proxy("wrong")
+
+    @proxy.from_client(v1.PromptRequest)
+    def lend(request, hop):
+        return hop.with_server(request, accord.tools(add))
+
+    async with accord.connect(accord.chain(proxy, native())) as remote:
+        session = await remote.new_session("/")
+        with pytest.raises(accord.PeerError):
+            await session.prompt("list")
+    assert "hop.with_server() takes a request that opens a session" in caplog.text
+
+
+@pytest.mark.parametrize("way", ["memory"])  # the proxy is one of this program
+async def test_what_the_client_sent_stays_beside_a_server_of_one_session(line):
+    await line.open(lending_by_folder(), line.component())
+    asked = line.client.call("initialize", {"protocolVersion": 1})
+    agent = await line.agent.there()
+    agent.answer(await agent.expect("initialize"), opened(acp=True))
+    await line.client.expect_result(asked)
+    theirs = {"type": "new", "name": "odd", "more": [1]}
+    line.client.call("session/new", {"cwd": "/", "mcpServers": [theirs], "own": True})
+    params = (await agent.expect("session/new"))["params"]
+    assert params["own"] is True
+    assert params["mcpServers"][0] == theirs
+    assert [it["name"] for it in params["mcpServers"]] == ["odd", "folder"]
+    assert params["mcpServers"][1]["type"] == "acp"
+
+
 # With scripts: what is on the wire
 
 

@@ -81,7 +81,7 @@ def test_the_whole_life_of_an_installed_agent(user, registry):
     assert "Installed Demo 1.0.0" in installed.stdout
     assert "Downloading " in installed.stderr
     assert "is installed already" in user.said("agents", "install", "demo")
-    assert lines(user.said("agents"))[1][:3] == ["demo", "registry", "found"]
+    assert lines(user.said("agents"))[1][:3] == ["demo", "registry", "installed"]
     assert "Everything is up to date." in user.said("agents", "update", "--refresh")
     registry.add_archive("demo", {"demo": DEMO}, "./demo", version="1.10.0")
     checked = user.accord("agents", "update", "--check", "--refresh")

@@ -3,11 +3,13 @@
 import errno
 import json
 import os
+import re
 import shutil
 import stat
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -25,6 +27,9 @@ PROGRAM = "#!/bin/sh\necho started\n"
 NPM = pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")
 NODE_PROGRAM = "#!/usr/bin/env node\nconsole.log('started', ...process.argv.slice(2))\n"
 PYTHON_PROGRAM = "import sys\n\ndef main():\n    print('started', *sys.argv[1:])\n"
+OTHER = (
+    "npm does not offer helper 1.2.0 here (it is not published, or too new for your settings of npm); {} was installed"
+)
 
 
 def output_of(agent):
@@ -267,7 +272,7 @@ def test_the_same_version_with_other_content_is_refused_until_it_is_forgotten(re
 
 def test_a_checksum_can_be_required(registry, put_in):
     registry.add_archive("a", {"a": PROGRAM}, "./a", with_hash=False)
-    with pytest.raises(InstallError, match="a has no checksum in the registry"):
+    with pytest.raises(InstallError, match=r"the registry has no checksum of a\.tar\.gz, and one is required; nothing"):
         put_in("a", require_hash=True)
     registry.add_archive("b", {"b": PROGRAM}, "./b")
     assert put_in("b", require_hash=True).integrity.startswith("sha256:")
@@ -334,7 +339,7 @@ def test_a_version_that_npm_does_not_have_yet_is_replaced_by_the_newest_below_it
     registry.add_entry("h", {"npx": {"package": "helper@1.2.0"}}, "1.2.0")
     agent = put_in("h")
     assert (agent.version, agent.listed) == ("1.1.0", "1.2.0")
-    assert told.notes == ["npm does not allow helper 1.2.0 here yet; 1.1.0 was installed instead"]
+    assert told.notes == [OTHER.format("1.1.0")]
     assert put_in("h") == agent
 
 
@@ -350,7 +355,7 @@ def test_a_version_that_the_user_s_npm_finds_too_new_is_replaced(registry, put_i
     (here / "npmrc").write_text("min-release-age=7\n")
     monkeypatch.setenv("npm_config_userconfig", str(here / "npmrc"))
     assert put_in("h").version == "1.0.0"
-    assert told.notes == ["npm does not allow helper 1.2.0 here yet; 1.0.0 was installed instead"]
+    assert told.notes == [OTHER.format("1.0.0")]
 
 
 @NPM
@@ -393,6 +398,40 @@ def test_a_package_name_that_npm_or_pypi_cannot_have_is_refused(registry, put_in
     registry.add_entry("h", {kind: {"package": package}})
     with pytest.raises(InstallError, match=r"a package that (npm|PyPI) cannot have"):
         put_in("h")
+
+
+@NPM
+def test_a_package_with_unexpected_content_never_runs_its_scripts(registry, put_in, here):
+    ran = here / "ran"
+    scripts = {"postinstall": f"node -e \"require('fs').writeFileSync('{ran}', '')\""}
+    registry.add_npm_package("helper", "1.0.0", {"run.js": NODE_PROGRAM}, "run.js", scripts=scripts)
+    registry.add_entry("h", {"npx": {"package": "helper@1.0.0"}})
+    lock = agreed.LockedAgent("h", "1.0.0", "npx", {agreed.ANY: "sha512-other"})
+    with pytest.raises(RegistryError, match=r"h 1.0.0 is not what the lock file has"):
+        put_in("h", locked=lock)
+    agreed.agree("h", "1.0.0", agreed.ANY, "npx", "sha512-other")
+    with pytest.raises(RegistryError, match=r"h 1.0.0 has changed since it was first installed here"):
+        put_in("h")
+    assert not ran.exists()
+    agreed.forget("h")
+    put_in("h")
+    assert ran.exists()
+
+
+@NPM
+def test_a_package_of_npm_without_a_checksum_is_refused_before_npm_installs_anything(registry, put_in):
+    registry.add_npm_package("tool", "1.0.0", {"a.js": ""}, None)
+    registry.add_npm_package("helper", "1.0.0", {"run.js": NODE_PROGRAM}, "run.js", dependencies={"tool": "1.0.0"})
+    registry.add_entry("h", {"npx": {"package": "helper@1.0.0"}})
+    whole = registry.answers["/npm/tool"]
+    about = json.loads(whole.body)
+    about["versions"]["1.0.0"]["dist"] = {"tarball": about["versions"]["1.0.0"]["dist"]["tarball"]}
+    registry.answers["/npm/tool"] = replace(whole, body=json.dumps(about).encode())
+    with pytest.raises(InstallError, match="npm's registry has no checksum of tool, and one is required"):
+        put_in("h", require_hash=True)
+    assert not [path for path, _ in registry.requests if path.endswith(".tgz")]
+    registry.answers["/npm/tool"] = whole
+    assert put_in("h", require_hash=True).integrity.startswith("sha512-")
 
 
 # PyPI
@@ -439,6 +478,32 @@ def test_uv_and_pip_agree_on_the_content_of_a_package(registry, put_in, here, mo
         first = put_in("p")
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     assert put_in("p", again=True).integrity == first.integrity
+
+
+def test_a_package_of_pypi_without_a_checksum_is_refused_before_uv_installs_anything(registry, put_in, monkeypatch):
+    if (folder := uv()) is None:
+        pytest.skip("uv is not installed")
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    registry.add_python_package("tool", "1.0.0", {"tool.py": ""}, {})
+    registry.add_python_package("py-h", "0.3.0", {"py_h.py": PYTHON_PROGRAM}, {"py-h": "py_h:main"}, ("tool",))
+    registry.add_entry("p", {"uvx": {"package": "py-h==0.3.0", "args": ["-x"]}}, "0.3.0")
+    whole = registry.answers["/simple/tool/"]
+    registry.answers["/simple/tool/"] = replace(whole, body=re.sub(rb"#sha256=\w+", b"", whole.body))
+    with pytest.raises(InstallError, match="the package index has no checksum of tool, and one is required"):
+        put_in("p", require_hash=True)
+    assert left("p") == []
+    registry.answers["/simple/tool/"] = whole
+    agent = put_in("p", require_hash=True)
+    assert output_of(agent) == "started -x\n"
+    assert put_in("p", again=True).integrity == agent.integrity
+
+
+def test_without_uv_no_package_of_pypi_has_a_checksum_that_is_known(registry, put_in, monkeypatch):
+    registry.add_entry("p", {"uvx": {"package": "py-h==0.3.0"}}, "0.3.0")
+    monkeypatch.setenv("PATH", "/nonexistent")
+    with pytest.raises(InstallError, match=r"--require-hash needs uv for a package of PyPI.*install uv"):
+        put_in("p", require_hash=True)
+    assert not [path for path, _ in registry.requests if path.startswith("/simple")]
 
 
 def test_the_words_of_pip_or_uv_are_kept_when_it_fails(registry, put_in, python_installer):

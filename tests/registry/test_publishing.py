@@ -284,12 +284,12 @@ def test_verify_says_why_the_registry_would_refuse_an_agent(user, registry, body
 def test_verify_asks_an_agent_in_a_home_of_its_own_and_removes_it(user, registry):
     home = "import os; open(os.environ['HOME'] + '/mark', 'x'); assert 'ACCORD_REGISTRY' not in os.environ"
     registry.add_archive("a", {"a": AGENT.replace("BODY", f"{home}\n{ANSWER.replace('METHODS', LOGIN)}")}, "./a")
-    said = user.said("agents", "verify", "a")
+    said = user.said("agents", "verify", "a", "--no-check")
     assert said.startswith("a 1.0.0 as binary: answered after ")
     assert "login: key (agent)" in said
     assert not (user.home / "mark").exists()
     assert "No agent has a name yet" in user.said("agents")
-    [result] = json.loads(user.said("agents", "verify", "a", "--json"))
+    [result] = json.loads(user.said("agents", "verify", "a", "--json", "--no-check"))
     assert result["methods"] == ["key (agent)"]
 
 
@@ -310,4 +310,55 @@ def test_verify_takes_the_folder_of_an_entry(user, registry):
             "distribution": {"binary": {this_platform().key: target["binary"][this_platform().key]}},
         },
     )
-    assert "login: key (terminal)" in user.said("agents", "verify", "mine")
+    assert "login: key (terminal)" in user.said("agents", "verify", "mine", "--no-check")
+
+
+WHOLE_AGENT = f"""#!{sys.executable}
+import accord
+agent = accord.Agent("whole")
+@agent.login("key", "Key")
+def log_in(): ...
+@agent.on_login_check
+def is_logged_in():
+    return True
+@agent.on_prompt
+async def reply(turn):
+    await turn.say("hello")
+agent.run()
+"""
+
+
+def test_verify_checks_the_behaviour_of_an_agent_without_a_prompt(user, registry):
+    registry.add_archive("a", {"a": WHOLE_AGENT}, "./a")
+    said = user.said("agents", "verify", "a")
+    assert "login: key (agent)" in said
+    assert said.splitlines()[-1].startswith("  conformant")
+    [result] = json.loads(user.said("agents", "verify", "a", "--json"))
+    passed = {it["id"] for it in result["check"]["checks"] if it["status"] == "pass"}
+    assert {"lint.initialize.succeeds", "session.agent-baseline", "lint.ends-at-end-of-input"} <= passed
+    assert "prompt.content.agent-takes-text" not in passed
+
+
+STRANGE_LOGIN = """
+for line in sys.stdin:
+    request = json.loads(line)
+    at = request["params"].get("clientCapabilities", {}).get("auth", {}).get("terminal")
+    ways = [{"id": "key", "name": "Key"}] + ([{"id": "t", "name": "T", "type": "terminal", "command": "x"}] * bool(at))
+    result = {"protocolVersion": 1, "agentCapabilities": {}, "authMethods": ways}
+    print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}), flush=True)
+"""
+
+
+def test_verify_reports_a_wrong_terminal_login_in_the_words_of_the_checker(user, registry):
+    program = f"#!{sys.executable}\nimport json, sys\n{STRANGE_LOGIN}"
+    registry.add_archive("a", {"a": program}, "./a")
+    done = user.accord("agents", "verify", "a")
+    assert done.returncode == 1
+    assert "FAIL  auth.terminal.no-command  agent MUST" in done.stdout
+    assert "the auth method 't' has a command" in done.stdout
+    assert user.accord("agents", "verify", "a", "--no-check").returncode == 0
+
+
+def test_verify_is_not_failed_by_an_agent_that_asks_for_its_login(user, registry):
+    registry.add_archive("a", {"a": WHOLE_AGENT.replace("return True", "return False")}, "./a")
+    assert "blocked: the agent asks for a login before a session" in user.said("agents", "verify", "a")

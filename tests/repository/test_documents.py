@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```python(?P<options>[^\n]*)\n(?P<code>.*?)^```", re.MULTILINE | re.DOTALL)
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
-FOLLOWED = {"docs/moving.md", "docs/quickstart.md"}
+FOLLOWED = {"docs/from-the-official-sdk.md", "docs/moving.md", "docs/quickstart.md"}
 """Pages whose blocks belong together: another test runs them, in the order of the page or with each other."""
 
 

@@ -14,10 +14,22 @@ from accord import extras
 
 ROOT = Path(__file__).parents[2]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-DISTRIBUTIONS = {"google-re2": "re2", "markdown-it-py": "markdown_it", "opentelemetry-api": "opentelemetry"}
+DISTRIBUTIONS = {
+    "claude-agent-sdk": "claude_agent_sdk",
+    "google-re2": "re2",
+    "llama-index-core": "llama_index",
+    "markdown-it-py": "markdown_it",
+    "openai-agents": "agents",
+    "opentelemetry-api": "opentelemetry",
+    "pydantic-ai-slim": "pydantic_ai",
+}
 """Distributions whose package has another name."""
-PARTS = {"mcp_types": "mcp", "pydantic": "mcp", "anyio": "mcp", "uvicorn": "mcp"}
+PARTS = {"mcp_types": "mcp", "pydantic": "mcp", "anyio": "mcp", "uvicorn": "mcp", "langchain_core": "langgraph"}
 """Packages that come with another one."""
+
+
+FRAMEWORKS = {"claude-agent-sdk", "langgraph", "llama-index", "openai-agents", "pydantic-ai"}
+"""Extras of frameworks, whose needs conflict with those of other extras."""
 
 
 def required(extra):
@@ -55,8 +67,8 @@ def test_an_extra_installs_nothing_that_is_not_imported(extra):
     )
 
 
-def test_all_stands_for_every_extra():
-    assert EXTRAS["all"] == [f"accord[{','.join(sorted(set(EXTRAS) - {'all'}))}]"]
+def test_all_stands_for_every_extra_but_the_frameworks():
+    assert EXTRAS["all"] == [f"accord[{','.join(sorted(set(EXTRAS) - {'all'} - FRAMEWORKS))}]"]
 
 
 USES = {

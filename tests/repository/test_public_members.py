@@ -32,17 +32,18 @@ MEMBERS = {
     "RemoteTerminal": "id is_released output wait kill run_out",
     "Turn": """
         text prompt command arguments meta answer_meta context session client cwd
-        say think say_as_user end_message notice send plan plan_document tool subagent ask elicit elicit_url usage
-        tokens provider start prompts files
+        say think say_as_user message end_message notice send plan plan_document tool subagent ask elicit elicit_url
+        usage tokens provider start prompts files
     """,
     "Subagent": """
         text prompt command arguments meta answer_meta context session client cwd
-        say think say_as_user end_message notice send plan plan_document tool subagent ask elicit elicit_url usage
-        tokens provider start prompts files
+        say think say_as_user message end_message notice send plan plan_document tool subagent ask elicit elicit_url
+        usage tokens provider start prompts files
         id title was_cancelled retitle instruct report
     """,
     "TurnPlan": "id entries start done mark add step send remove",
     "PlanDocument": "id replace remove",
+    "SentMessage": "id replace clear",
     "RunningCompaction": "id status is_shown summary fail",
     "Tool": """
         id title kind status text content diff terminal clear locations raw_input raw_output retitle ask elicit
@@ -66,6 +67,7 @@ async def objects():
             found.update(Config=session.config, Modes=session.modes, Models=session.models)
             found.update(Commands=session.commands, RunningCompaction=session.compaction())
             found.update(TurnPlan=await turn.plan("Look"), PlanDocument=await turn.plan_document("# Look"))
+            found.update(SentMessage=await turn.message("Look"))
         async with turn.subagent("Look") as subagent:
             found.update(Subagent=subagent)
 

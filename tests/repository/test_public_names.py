@@ -19,7 +19,7 @@ ConfigurationError load_mcp_servers Client Outcome PermissionQuestion RemoteAgen
 Restarted ask connect open sync tools ToolServer CommandResult Decision Elicited ElicitedUrl Login RemoteTerminal Tool
 TurnPlan http MirroredDocument SuggestionRequest Endpoint Provider Subagent RemoteSubagent RunningCompaction
 PlanDocument OpenDocument StaleSuggestion Suggestion Suggestions Chain chain Hop Proxy
-PostgresStore
+PostgresStore SentMessage Hosts adapters
 """.split()
 
 EXTRAS = {
@@ -37,6 +37,7 @@ EXTRAS = {
     "uvloop",
     "typer",
     "pydantic",
+    "pydantic_ai",
 }
 
 

@@ -93,3 +93,74 @@ async def test_a_file_that_cannot_hold_a_trace_is_refused_at_the_start(tmp_path,
     _, errors = await process.communicate()
     assert process.returncode == 2
     assert b"--trace: cannot record in link: it is a symbolic link; name the file itself" in errors
+
+
+TALKATIVE = """
+import sys
+import accord
+
+print("loading the model", file=sys.stderr, flush=True)
+agent = accord.Agent("talkative")
+
+@agent.on_prompt
+async def answer(turn):
+    print(f"working on {turn.text}", file=sys.stderr, flush=True)
+    await turn.say("done")
+
+agent.run()
+"""
+
+
+async def test_serve_records_what_the_agents_write_to_standard_error_and_how_they_ended(tmp_path):
+    (tmp_path / "talkative.py").write_text(TALKATIVE)
+    async with served(tmp_path, "--trace", "wire.jsonl", "--", sys.executable, "talkative.py") as url:
+        await converse(url, tmp_path)
+    lines = [(it.stderr, it.link, it.direction) for it in trace.read(tmp_path / "wire.jsonl") if it.stderr]
+    assert ("loading the model", 1, "out") in lines
+    assert ("working on hello", 1, "out") in lines
+
+
+async def test_serve_records_how_an_agent_ended_by_itself(tmp_path):
+    async with served(tmp_path, "--trace", "wire.jsonl", "--", sys.executable, "-c", "raise SystemExit(7)") as url:
+        with pytest.raises(accord.AccordError):
+            await converse(url, tmp_path)
+        await eventually(lambda: any(it.process for it in trace.read(tmp_path / "wire.jsonl")))
+    (ended,) = [it.process for it in trace.read(tmp_path / "wire.jsonl") if it.process]
+    assert ended == {"event": "exited", "code": 7}
+
+
+async def test_a_trace_has_several_files_when_it_is_large_and_the_oldest_are_removed(tmp_path):
+    limits = ("--trace-max-size", "2K", "--trace-keep", "6K")
+    async with served(tmp_path, "--trace", "wire.jsonl", *limits) as url:
+        for _ in range(6):
+            await converse(url, tmp_path)
+        (tap,) = live_taps()
+    parts = sorted(tmp_path.glob("wire*.jsonl"), key=lambda path: trace.read_header(path).part)
+    assert 1 < len(parts) <= 4
+    assert tap.trace == str(parts[-1])
+    numbers = [trace.read_header(path).part for path in parts]
+    assert numbers == list(range(numbers[-1] - len(parts) + 1, numbers[-1] + 1))
+    assert numbers[0] > 1
+    assert not (tmp_path / "wire.jsonl").exists()
+
+
+async def test_a_trace_whose_name_ends_with_gz_is_compressed(tmp_path):
+    async with served(tmp_path, "--trace", "wire.jsonl.gz", "--trace-max-size", "2K") as url:
+        await converse(url, tmp_path)
+    assert {path.suffix for path in tmp_path.glob("wire*")} == {".gz"}
+    assert methods(tmp_path / "wire.jsonl.gz")[0] == ("in", "request", "initialize", 1)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--trace-max-size", "0"], b"--trace-max-size must be a positive number of bytes"),
+        (["--trace-max-size", "4K", "--trace-keep", "2K"], b"--trace-keep must be at least --trace-max-size"),
+    ],
+)
+async def test_a_wrong_limit_of_a_trace_is_refused(tmp_path, words, says):
+    process = await asyncio.create_subprocess_exec(
+        *ACCORD, "serve", "--port", "0", "--trace", "w", *words, cwd=tmp_path, stderr=asyncio.subprocess.PIPE
+    )
+    _, errors = await process.communicate()
+    assert (process.returncode, says in errors) == (2, True)

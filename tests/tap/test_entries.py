@@ -43,8 +43,8 @@ MEANINGS = {
     "a prompt": (request(1, "session/prompt", prompt=[{"type": "text", "text": "Hi"}]), "Hi"),
     "a chunk": (chunk("Hello"), "Hello"),
     "an image": (update("s", "agent_message_chunk", content={"type": "image", "data": "x"}), "[image]"),
-    "a tool call": (update("s", "tool_call", kind="edit", title="Edit x", status="pending"), "edit Edit x pending"),
-    "a plan": (update("s", "plan", entries=[{"content": "Look", "status": "completed"}]), "1/1: Look"),
+    "a tool call": (update("s", "tool_call", kind="edit", title="Edit x", status="pending"), "edit Edit x → pending"),
+    "a plan": (update("s", "plan", entries=[{"content": "Look", "status": "completed"}]), "1 of 1 steps"),
     "a state of version 2": (update("s", "state_update", state="idle", stopReason="end_turn"), "idle end_turn"),
     "a mode": (update("s", "current_mode_update", currentModeId="plan"), "plan"),
     "a file": (request(1, "fs/read_text_file", path="/a.py"), "/a.py"),
@@ -62,7 +62,7 @@ def test_a_message_has_a_meaning_in_words(content, text):
 
 def test_a_change_of_a_tool_call_is_shown_with_the_call_s_title():
     texts = [entry.text for entry in entries(events()) if entry.update == "tool_call_update"]
-    assert texts == ["Edit main.py completed"]
+    assert texts == ["Edit main.py → completed"]
 
 
 HOSTILE = {
@@ -89,7 +89,10 @@ FILTERS = {
     "": list(range(1, 21)),
     "method:prompt": [6, 16, 19],
     "method:prompt kind:request": [6, 19],
-    "kind:tool_call": [9],
+    "kind:tool_call": [9, 14],
+    "kind:tool_call -kind:update": [9],
+    "dir:agent kind:request": [2, 4, 6, 17, 19],
+    "turn": [16],
     "kind:agent_message_chunk look": [8],
     "session:s9": [17, 18],
     "dir:out -kind:request": [11, 13],
@@ -117,9 +120,10 @@ def test_a_filter_lets_these_messages_pass(text, expected):
     ("text", "says"),
     [
         ("methd:x", "unknown filter methd:; did you mean method?"),
-        ("dur:soon", "dur: must be a time such as >2s or <100ms, got 'soon'"),
-        ("dir:up", "dir: must be in or out, got 'up'"),
+        ("dur:soon", "dur: must be like dur:>2s or dur:<10ms, got 'soon'"),
+        ("dir:up", "dir: must be agent, client, in or out, got 'up'"),
         ("tool:", "tool: needs a value, such as tool:edit"),
+        ("turn:3", "turn: is a filter of the page"),
         ("http://x", 'quote it: "http://x"'),
     ],
 )
@@ -137,7 +141,21 @@ def test_the_figures_say_where_the_time_of_a_turn_went():
     assert first.first_update == pytest.approx(0.5)
     assert (first.longest_silence, first.user, first.client) == pytest.approx((5.0, 5.0, 0.1))
     assert second.ended is None
-    assert [it.method for it in found.unanswered] == ["session/prompt"]
+    (open_one,) = found.unanswered
+    assert (open_one.method, open_one.asked_by, open_one.waits_for) == ("session/prompt", "client", "agent")
+    assert (open_one.number, open_one.since, open_one.waited) == pytest.approx((19, 9.0, 0.5))
     assert (found.errors, found.stderr, found.sessions) == (1, 1, ["s1", "s9"])
     assert found.methods["session/prompt"].percentile(50) == pytest.approx(6.5)
     assert found.methods["agent_message_chunk"].messages == 2
+
+
+def test_an_open_request_in_an_agents_trace_was_asked_by_the_other_side():
+    asked = [
+        TraceEvent(1.0, "in", request(1, "session/prompt")),
+        TraceEvent(3.0, "out", request(1, "fs/read_text_file")),
+    ]
+    found = figures(entries(asked), "agent").unanswered
+    assert [(it.method, it.asked_by, it.waits_for, it.waited) for it in found] == [
+        ("session/prompt", "client", "agent", 2.0),
+        ("fs/read_text_file", "agent", "client", 0.0),
+    ]

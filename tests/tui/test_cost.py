@@ -1,7 +1,7 @@
 """What drawing costs, counted: flushes, drawn blocks, and the work for text that grows."""
 
 import accord
-from accord.tui import markdown as markdown_module
+from accord.tui import markdown_blocks
 from accord.tui.markdown import GrowingMarkdown
 from tests.waiting import eventually
 
@@ -69,14 +69,14 @@ async def test_only_what_is_in_sight_is_drawn_of_a_long_session(chat):
 def parsed_characters(monkeypatch, chunk, count):
     """How many characters the parser of Markdown sees while a text grows by these chunks."""
     seen = 0
-    parse = markdown_module._parser().parse
+    parse = markdown_blocks.parser().parse
 
     def counting(text):
         nonlocal seen
         seen += len(text)
         return parse(text)
 
-    monkeypatch.setattr(markdown_module._parser(), "parse", counting)
+    monkeypatch.setattr(markdown_blocks.parser(), "parse", counting)
     growing, text = GrowingMarkdown(), "```python\n" if chunk.startswith("    ") else ""
     for _ in range(count):
         text += chunk

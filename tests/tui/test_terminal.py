@@ -17,7 +17,7 @@ SIZES = [(80, 24), (200, 50)]
 class Terminal:
     """A terminal in which `accord chat` runs."""
 
-    def __init__(self, folder, size, *arguments, term="xterm-256color"):
+    def __init__(self, folder, size, *arguments, term="xterm-256color", **more):
         self._server = f"accord-{uuid.uuid4().hex}"
         self._size = size
         project, state = folder / "project", folder / "state"
@@ -25,6 +25,7 @@ class Terminal:
         (project / "README.md").write_text("# Hi\n")
         self.project = project
         variables = [f"TERM={term}", f"XDG_STATE_HOME={state}", f"XDG_CONFIG_HOME={folder / 'config'}"]
+        variables += [f"{name}={value}" for name, value in more.items()]
         command = ["env", *variables, sys.executable, "-m", "accord", "chat", *arguments]
         width, height = size
         self.tmux("-f", "/dev/null", "new-session", "-d", "-s", "chat", "-x", str(width), "-y", str(height), *command)
@@ -111,6 +112,48 @@ def test_a_large_text_can_be_pasted(terminal):
     it.sees("line 4999")
     it.press("Enter")
     it.sees("❯ line 0 of what is pasted", "4,988 more lines", "working")
+
+
+@pytest.mark.parametrize(("size", "term"), [((80, 24), "vt100"), ((200, 50), "xterm")])
+def test_a_terminal_without_utf_8_and_true_colours_gets_plain_signs(terminal, size, term):
+    it = terminal(size, term=term, LC_ALL="C", COLORTERM="")
+    it.sees("Accord demo", "enter send")
+    it.send("/edit README.md")
+    it.sees("? read README.md", "y Allow")
+    it.press("y")
+    it.sees("? Edit README.md", "+ And once more.", "y Allow")
+    assert it.screen().isascii()
+    it.press("f1")
+    it.sees("Keys", "esc closes")
+    assert it.screen().isascii()
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_second_session_gets_a_tab_and_sessions_are_listed(terminal, size):
+    it = terminal(size)
+    it.sees("Accord demo")
+    it.send("hello")
+    it.sees("I am Accord's built-in agent")
+    it.press("C-n")
+    it.sees("1 Accord demo", "2 Accord demo")
+    it.press("C-s")
+    it.sees("Sessions", "type to filter")
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_reports_of_the_chat_fit_into_the_screen(terminal, size):
+    it = terminal(size)
+    it.sees("Accord demo")
+    for command, said in (
+        ("/permissions", "Nothing was allowed always"),
+        ("/mcp", "start the chat with --mcp FILE"),
+        ("/accord:usage", "Usage"),
+        ("/about", "protocol: version"),
+    ):
+        it.send(f"{command} ")
+        it.sees(said)
+    it.press("C-x")
+    it.sees("Messages on the wire", "initialize")
 
 
 def test_a_terminal_that_is_dumb_gets_a_dialogue_line_by_line(terminal):

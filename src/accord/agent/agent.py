@@ -47,7 +47,7 @@ from accord.engine.context import Context
 from accord.engine.handlers import MessageT, RawHandlerT, Registrar
 from accord.engine.interceptors import Interception
 from accord.engine.limits import Limits
-from accord.running import OWNER, Unwritable, explain_at_a_terminal, run_until_the_end
+from accord.running import OWNER, STORE, Unwritable, explain_at_a_terminal, run_until_the_end
 from accord.schema import v1
 from accord.services.files.files import Files
 from accord.services.local import LocalHost
@@ -78,8 +78,9 @@ class Agent(Generic[StateT]):
     `accepts` names what prompts may hold besides text and links: `image`, `audio`, `embedded`. With `local`, files and
     terminals that a client does not lend are those of the machine that the agent runs on. `second_prompt` says
     what becomes of a prompt in a session that works on one. `remember` says how far a user's "always" reaches.
-    `store` keeps the sessions: in memory (None or `:memory:`), in a `Store`, in a file, by its path, or in
-    PostgreSQL, by its URL. `state` is the class of `session.state`, which is made without arguments, and kept with
+    `store` keeps the sessions: in memory (`:memory:`), in a `Store`, in a file, by its path, or in PostgreSQL, by its
+    URL. None is what the variable `ACCORD_STORE` says, which `accord serve --store` sets, else memory.
+    `state` is the class of `session.state`, which is made without arguments, and kept with
     the session: `Agent(state=Notes)` is an `Agent[Notes]`, and its functions may take a `Turn[Notes]` and a
     `Session[Notes]`.
     `capabilities` changes what is declared, which otherwise follows from what is registered. `unstable` lets out what
@@ -439,7 +440,9 @@ def _versions(versions: Sequence[Version]) -> tuple[Version, ...]:
 
 
 def _store(store: Store | str | Path | None) -> Store:
-    if store is None or store == IN_MEMORY:
+    if store is None:
+        store = os.environ.get(STORE) or IN_MEMORY
+    if store == IN_MEMORY:
         return MemoryStore()
     if isinstance(store, Store):
         return store

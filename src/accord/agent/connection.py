@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Callable
 from typing import TYPE_CHECKING, cast
 
 from accord.agent.auth_status import AuthStatus
@@ -229,13 +228,14 @@ class AgentConnection:
         running = RunningTurn(session, context, place)
         turn = Turn(running, request)
         context.on_cancel(place.cancel)
-        place.when_taken(functools.partial(self._add_to_turn, session, context, turn, insertion))
+        place.when_taken(functools.partial(self._add_to_turn, session, turn, insertion))
         place.when_overdue(functools.partial(self._answer_without, running, turn, insertion))
-        inserted = None if insertion is None else functools.partial(insertion.happens, running, turn, place)
         try:
             with place:
                 if await place.comes():
-                    place.stop_reason = await self._work(running, turn, inserted)
+                    if insertion is not None:
+                        insertion.begins(running, turn, place)
+                    place.stop_reason = await self._work(running, turn, insertion)
             if place.joins is not None and insertion is None:
                 place.stop_reason = await place.ended()
         except StoreError as error:
@@ -250,18 +250,15 @@ class AgentConnection:
         usage = running.spent if self._agent.unstable else None
         return v1.PromptResponse(cast("StopReason", stop_reason), usage, meta=turn.answer_meta or None)
 
-    async def _add_to_turn(
-        self, session: OpenSession, context: Context, turn: Turn, insertion: Insertion | None
-    ) -> AddedPrompt:
+    async def _add_to_turn(self, session: OpenSession, turn: Turn, insertion: Insertion | None) -> AddedPrompt:
         """Make a prompt part of the turn that takes it."""
-        inserted = None if insertion is None else functools.partial(insertion.joins, session, context)
-        await session.begin_turn(turn.prompt, inserted)
+        await session.begin_turn(turn.prompt, insertion)
         return AddedPrompt(turn.prompt, turn.meta)
 
-    async def _work(self, running: RunningTurn, turn: Turn, inserted: Callable[[str], None] | None = None) -> str:
+    async def _work(self, running: RunningTurn, turn: Turn, insertion: Insertion | None = None) -> str:
         session = running.session
         running.endpoints = self._providers.current
-        await session.begin_turn(turn.prompt, inserted)
+        await session.begin_turn(turn.prompt, insertion)
         try:
             try:
                 async with running.tasks:

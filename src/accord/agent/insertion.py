@@ -26,25 +26,32 @@ from accord.schema import v2
 class Insertion:
     """One prompt's way into the conversation, and the end of its work."""
 
-    def __init__(self, prompt: Sequence[v2.ContentBlock], *, unstable: bool) -> None:
+    def __init__(self, prompt: Sequence[v2.ContentBlock], context: Context, *, unstable: bool) -> None:
+        self.prompt = prompt
+        """What the user says, as it came."""
         self.receipt: v2.PromptResponse | None = None
         """The answer, once there is one."""
         self.store_error: StoreError | None = None
         """What the store refused while the work went on."""
-        self._prompt = prompt
+        self._context = context
         self._unstable = unstable
+        self._work: tuple[RunningTurn, Turn, QueuedPrompt] | None = None
+        """The work that the prompt begins; None if it joins a turn that runs, which tells of its own end."""
         self._is_over = False
 
-    def happens(self, running: RunningTurn, turn: Turn, place: QueuedPrompt, message_id: str) -> None:
-        """The prompt is kept: echo it, answer it, and tell of the end of its work when that comes."""
-        self.joins(running.session, running.context, message_id)
-        place.at_end(lambda error: self._ended(running, turn, place.stop_reason, error))
+    def begins(self, running: RunningTurn, turn: Turn, place: QueuedPrompt) -> None:
+        """The prompt is going to begin this work."""
+        self._work = running, turn, place
 
-    def joins(self, session: OpenSession, context: Context, message_id: str) -> None:
-        """The prompt is kept, as part of a turn that runs: echo and answer it; the turn tells of its own end."""
-        session.updates.report(session.updates.voice.echo(message_id, self._prompt))
+    def kept(self, session: OpenSession, message_id: str, echo: bytes) -> None:
+        """The prompt is kept: echo it, answer it, and tell of the end of its work when that comes."""
+        session.updates.collect()
+        session.updates.report_encoded(echo)
         self.receipt = v2.PromptResponse(v2.MessageId(message_id))
-        context.answer(self.receipt)
+        self._context.answer(self.receipt)
+        if self._work is not None:
+            running, turn, place = self._work
+            place.at_end(lambda error: self._ended(running, turn, place.stop_reason, error))
 
     def is_overdue(self, running: RunningTurn, turn: Turn) -> None:
         """The work was cancelled and does not end: the session is idle without it."""

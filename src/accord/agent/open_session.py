@@ -9,7 +9,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -68,6 +68,15 @@ class SessionSurroundings(msgspec.Struct, frozen=True, kw_only=True):
     """What a client's system prompt may do to the agent's own."""
     work: Callable[[OpenSession], AbstractAsyncContextManager[Any]]
     """Begins work without a prompt."""
+
+
+class InsertedPrompt(Protocol):
+    """A prompt of version 2 on its way into the conversation."""
+
+    prompt: Sequence[v2.ContentBlock]
+
+    def kept(self, session: OpenSession, message_id: str, echo: bytes) -> None:
+        """It is kept under this id; `echo` is the update that was kept."""
 
 
 class OpenSession:
@@ -188,17 +197,17 @@ class OpenSession:
         if frame is not None:
             self.updates.tell(frame)
 
-    async def begin_turn(self, prompt: Sequence[v1.ContentBlock], on_kept: Callable[[str], None] | None = None) -> None:
+    async def begin_turn(self, prompt: Sequence[v1.ContentBlock], insertion: InsertedPrompt | None = None) -> None:
         """The user says something. The first text without a command is the title, in a store that the author chose.
 
-        `on_kept` is called with the message's id once the message is kept.
+        In version 2, `insertion` has the prompt as it came, and learns that it is kept.
         """
         wants_title = self.record.title is None and self._titles_itself and not called_by(prompt, self.face.commands)
         self._prompt_title = title_of(text_of(prompt)) if wants_title else None
-        frame = await self.record.keep_prompt(prompt, self._prompt_title)
-        if on_kept is not None:
-            on_kept(self.record.id_for("user"))
-        if frame is not None and self.updates.tell(frame):
+        kept = await self.record.keep_prompt(prompt if insertion is None else insertion.prompt, self._prompt_title)
+        if insertion is not None:
+            insertion.kept(self, self.record.id_for("user"), kept[0])
+        if self._prompt_title is not None and self.updates.tell(self.record.frame(kept[-1])):
             await self.updates.breathe()
         self.activity.working()
         if self._mcp is not None:

@@ -61,6 +61,10 @@ class Record:
         self._state = stored.state
         self._append = store.appending(stored)
         self._apart = classes_apart(version)
+        if version == 2:
+            from accord.agent.replay_v2 import message_of_user  # loads the types of version 2
+
+            self._message_of_user = message_of_user
         self._name = secrets.token_hex(4)
         """What tells the prompts of this opening from those of earlier ones."""
         self._prompts = 0
@@ -93,8 +97,8 @@ class Record:
         self._append(encoded if self.version == 1 else marked(encoded, self.version))
         return b"%b%b}}" % (self._head, encoded)
 
-    async def keep_prompt(self, prompt: Sequence[Any], title: str | None = None) -> bytes | None:
-        """Keep what the user says, and the title that it gives the session; the frame that tells of the title.
+    async def keep_prompt(self, prompt: Sequence[Any], title: str | None = None) -> list[bytes]:
+        """Keep what the user says, and the title that it gives the session; what was kept, in this order.
 
         The message has the id `id_for("user")`. What is kept of it are the `prompt_updates`.
         """
@@ -102,11 +106,11 @@ class Record:
         updates = [encoded_update(update) for update in self.prompt_updates(prompt)]
         if title is None:
             await self._write(updates, Changes())  # the user's words are activity at this very moment
-            return None
-        named = v1.SessionInfoUpdate(title)  # the same JSON in both versions
-        updates.append(encoded_update(named))
-        await self._write(updates, self._changes(named))
-        return self.frame(updates[-1])
+        else:
+            named = v1.SessionInfoUpdate(title)  # the same JSON in both versions
+            updates.append(encoded_update(named))
+            await self._write(updates, self._changes(named))
+        return updates
 
     def _changes(self, update: Any) -> Changes:
         """What a session info update changes beside the updates."""
@@ -123,10 +127,7 @@ class Record:
         message_id = v1.MessageId(self.id_for("user"))
         if self.version == 1:
             return [v1.UserMessageChunk(block, message_id) for block in prompt]
-        from accord.agent.replay_v2 import blocks
-        from accord.schema import v2
-
-        return [v2.UserMessage(message_id, blocks(prompt))]
+        return [self._message_of_user(message_id, prompt)]
 
     def id_for(self, what: str) -> str:
         """The id of something of the latest prompt: the same for the same, and no other's in the session."""

@@ -31,6 +31,8 @@ from accord.schema.conversion import to_v2
 from accord.state import Compaction, Message, SessionMessageState, SessionState, Subagent, ToolCallState
 from accord.state.terminals import TerminalState
 
+_BLOCKS = (v2.TextContent, v2.ImageContent, v2.AudioContent, v2.ResourceLink, v2.EmbeddedResource)
+
 _WHOLE = {"user": v2.UserMessage, "agent": v2.AgentMessage, "thought": v2.AgentThought}
 _CHUNKS = {"user": v2.UserMessageChunk, "agent": v2.AgentMessageChunk, "thought": v2.AgentThoughtChunk}
 
@@ -48,6 +50,11 @@ def whole_message(told: Message) -> Iterator[Any]:
     yield _WHOLE[told.speaker](_id(told), blocks(told.content), meta=told.meta)
 
 
+def message_of_user(message_id: str, prompt: Sequence[Any]) -> v2.UserMessage:
+    """What the user says, as one message."""
+    return v2.UserMessage(v2.MessageId(message_id), blocks(prompt))
+
+
 def _id(told: Message) -> v2.MessageId:
     assert told.id is not None
     return told.id
@@ -55,6 +62,8 @@ def _id(told: Message) -> v2.MessageId:
 
 def block(value: Any) -> v2.ContentBlock | None:
     """This block in version 2; None if it has no valid form there."""
+    if value.__class__ in _BLOCKS:
+        return cast("v2.ContentBlock", value)
     if isinstance(value, v1.TextContent) and value.annotations is None:
         return v2.TextContent(value.text, meta=value.meta)
     try:

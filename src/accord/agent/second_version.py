@@ -173,7 +173,7 @@ class SecondVersion:
     # Work
 
     async def _prompt(self, request: v2.PromptRequest, context: Context) -> v2.PromptResponse:
-        insertion = Insertion(request.prompt, unstable=self._agent.unstable)
+        insertion = Insertion(request.prompt, context, unstable=self._agent.unstable)
         await self._work_on(prompt_in_version_1(request), context, insertion)
         if insertion.receipt is None:
             raise RequestError.cancelled()

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     # Only type checkers need the default; `typing` has it from 3.13 on, and typing_extensions is no dependency.
     from typing_extensions import TypeVar as TypeVarWithDefault
 
+    from accord.agent.turn import Turn
     from accord.schema import v2
 
     StateT = TypeVarWithDefault("StateT", default=Any)
@@ -241,7 +242,7 @@ class Session(Generic[StateT]):
             raise wrong_type("session.start()", "a coroutine, such as watch(session)", work)
         return self._parts.background.start(work)
 
-    def work(self) -> AbstractAsyncContextManager[Any]:
+    def work(self) -> AbstractAsyncContextManager[Turn[StateT]]:
         """Begin to work without a prompt: a context manager that gives a `Turn` whose prompt is empty.
 
         >>> async def report(session):

@@ -18,6 +18,7 @@ from accord.agent.plan import PlanDocument, TurnPlan
 from accord.agent.plans import PlanChange
 from accord.agent.remote_client import RemoteClient
 from accord.agent.running_turn import RunningTurn
+from accord.agent.sent_message import SentMessage, message_blocks
 from accord.agent.session import Session, StateT
 from accord.agent.subagent import Introduction, RunningSubagent, way_out_for
 from accord.agent.tool import CommandParts, Location, Tool, ToolSurroundings
@@ -124,6 +125,19 @@ class Turn(Elicits, Generic[StateT]):
             self._begin_message(voice.agent_chunk)
         # Not an `async def` of its own: a model's answer is thousands of these.
         return self._running.send(voice.agent_chunk(block, self._message_id))
+
+    async def message(self, *content: str | v1.ContentBlock) -> SentMessage:
+        """Say this as a message of its own; what is returned replaces it or takes it back.
+
+        >>> async def work(turn):
+        ...     message = await turn.message("Searching ...")
+        ...     await message.replace("Found 3 places.")
+        """
+        self.end_message()
+        blocks = message_blocks("turn.message()", content)
+        message = SentMessage(self._running.send, self._voice, lambda: self._running.new_id("m"))
+        await message.replace(*blocks)
+        return message
 
     async def think(self, content: str | v1.ContentBlock) -> None:
         """Think aloud."""

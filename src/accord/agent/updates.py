@@ -10,7 +10,6 @@ What is sent for an update, the session's voice says: it speaks the version of t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -67,8 +66,18 @@ class SessionUpdates:
 
     def report(self, update: Any) -> None:
         """Tell the client what the session does or has; this is not part of the conversation, and not kept."""
-        with suppress(ConnectionClosed):  # work that ends with the link has no client to tell
-            self.tell(self._record.frame(encoded_update(update)))
+        self.report_encoded(encoded_update(update))
+
+    def report_encoded(self, update: bytes) -> None:
+        """`report` for an update that is JSON already."""
+        try:  # noqa: SIM105 - `suppress` costs more than what it surrounds
+            self.tell(self._record.frame(update))
+        except ConnectionClosed:
+            pass  # work that ends with the link has no client to tell
+
+    def collect(self) -> None:
+        """Send what this turn of the loop has to send in one piece, at its end."""
+        self._peer.connection.collect()
 
     def tell(self, frame: bytes) -> bool:
         """Tell the client of an update that is kept already; True if the sender should `breathe`."""

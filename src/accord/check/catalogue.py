@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from accord.check.agent.checks import ACTIVE
 from accord.check.checks import Check
+from accord.check.client.checks import ACTIVE_OF_CLIENT
 from accord.check.passive.catalogue import PASSIVE
 
-CHECKS: dict[str, Check] = {**PASSIVE, **ACTIVE}
+CHECKS: dict[str, Check] = {**PASSIVE, **ACTIVE, **ACTIVE_OF_CLIENT}
 """Every check by its id, in reading order."""
+
+CHECKS_OF_AGENTS = [check for check in CHECKS.values() if check.of != "client" and check.id not in ACTIVE_OF_CLIENT]
+"""The checks that a run against an agent can exercise."""
+
+CHECKS_OF_CLIENTS = [check for check in CHECKS.values() if check.of != "agent"]
+"""The checks that a run against a client can exercise."""

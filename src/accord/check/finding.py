@@ -61,8 +61,11 @@ def url_of(page: str) -> str:
     if name == "json-rpc":
         address = "https://www.jsonrpc.org/specification"
         return f"{address}#{_slug(heading).replace('-', '_')}" if heading else address
-    folder, name = ("rfds", name.removeprefix("rfd-")) if name.startswith("rfd-") else ("protocol/v1", name)
-    return f"{SITE}/{folder}/{name}" + (f"#{_slug(heading)}" if heading else "")
+    for start, folder in (("rfd-v2-", "rfds/v2"), ("rfd-", "rfds"), ("", "protocol/v1")):
+        if name.startswith(start):
+            name = f"{folder}/{name.removeprefix(start)}"
+            break
+    return f"{SITE}/{name}" + (f"#{_slug(heading)}" if heading else "")
 
 
 def _slug(heading: str) -> str:

@@ -13,7 +13,7 @@ from accord.check.finding import Finding, Side
 from accord.check.judge import Judge
 from accord.check.passive.catalogue import PASSIVE
 from accord.check.report.report import Report, outcomes_of
-from accord.check.traces import conversations
+from accord.check.traces import BEGINS_LATE, begins_late, conversations
 
 BOTH: tuple[Side, ...] = ("agent", "client")
 
@@ -25,7 +25,11 @@ def report_on_trace(path: str | Path, sides: Iterable[Side] = BOTH) -> Report:
     peers: list[str] = []
     version: int | None = None
     sides = list(sides)
+    skipped: list[str] = []
     for one in conversations(path):
+        if begins_late(one):
+            skipped.append(f"{one.title or path} is not judged: {BEGINS_LATE}")
+            continue
         judging = Judge(one.client)
         for line, event in zip(one.lines, one.events, strict=True):
             judging.feed(event, line - 1)
@@ -37,8 +41,9 @@ def report_on_trace(path: str | Path, sides: Iterable[Side] = BOTH) -> Report:
     report = Report(
         str(path), outcomes_of(PASSIVE.values(), sides, seen, findings), peer=" and ".join(peers), version=version
     )
+    report.remarks = skipped if seen else []
     if not seen:
-        report.blocked = "the trace holds no frame"
+        report.blocked = skipped[0] if skipped else "the trace holds no frame"
     return report
 
 

@@ -10,6 +10,7 @@ from typing import IO
 
 import msgspec
 
+from accord.check.conversation import read
 from accord.errors import DecodeError
 from accord.trace import Direction, TraceEvent, read as read_trace
 
@@ -25,6 +26,20 @@ class Conversed:
     events: list[TraceEvent] = field(default_factory=list[TraceEvent])
     lines: list[int] = field(default_factory=list[int])
     """The line of each event in the file, from 1."""
+
+
+BEGINS_LATE = "the trace begins after the handshake, and what was agreed in it is not known"
+
+
+def begins_late(one: Conversed) -> bool:
+    """Whether a conversation has frames, and no `initialize` in them: it was recorded from its middle."""
+    frames = [event.frame for event in one.events if event.frame is not None]
+    return bool(frames) and not any(_is_initialize(frame) for frame in frames)
+
+
+def _is_initialize(frame: bytes) -> bool:
+    # To look for the word first is much faster than to decode each frame of a long trace.
+    return b'initialize"' in frame and read(0, 0.0, "client", frame).members.get("method") == "initialize"
 
 
 def conversations(path: str | Path) -> list[Conversed]:

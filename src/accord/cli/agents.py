@@ -12,6 +12,7 @@ from accord.cli import (
     agents_installing,
     agents_publishing,
     agents_registry,
+    agents_verifying,
     printing,
 )
 from accord.cli.command import CliCommand, add_commands
@@ -50,11 +51,16 @@ list` prints their paths. You may edit both:
   command = ["gemini", "--acp"]   or url = "https://...", or registry = "gemini"
   description = "Gemini CLI"
   cwd = "..."                     the folder that the program is started in
-  env = { GEMINI_MODEL = "flash" }
+  env = { GEMINI_MODEL = "flash", GEMINI_API_KEY = "keyring:gemini" }
+  env_file = "gemini.env"         more variables, NAME=VALUE on each line
+  clean_env = true                it sees few of your variables; see accord run
   mode = "plan"                   defaults of accord run
   config = { fast = true }
   allow = "reads"
   token_file, headers, ca         for a URL
+
+The value keyring:NAME of a variable is a secret of the system's keyring. Store
+it there with: keyring set accord NAME
 
 The variable ACCORD_CONFIG names another file as your own. A project's file
 names programs that run as you: before its first use, and after each change of
@@ -119,7 +125,7 @@ def _installed_row(agent: InstalledAgent, listed: dict[str, str]) -> tuple[str, 
 
     new = listed.get(agent.id, agent.version)
     more = f"; {new} is available" if is_newer(new, agent.listed or agent.version) else ""
-    state = "found" if agent.is_whole else "not found"
+    state = "installed" if agent.is_whole else "not found"
     return agent.id, "registry", state, f"{agent.name} {agent.version} from {in_words(agent.kind)}{more}"
 
 
@@ -255,9 +261,9 @@ COMMANDS = {
         "For authors: build a registry's files.", agents_publishing.build_arguments, agents_publishing.build
     ),
     "verify": CliCommand(
-        "For authors: install and ask an agent as the registry does.",
-        agents_publishing.verify_arguments,
-        agents_publishing.verify,
+        "For authors: install an agent, ask it as the registry does, and check it.",
+        agents_verifying.verify_arguments,
+        agents_verifying.verify,
     ),
     "new": CliCommand(
         "For authors: write an entry, an icon and a job.", agents_publishing.new_arguments, agents_publishing.new

@@ -21,8 +21,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--registry", metavar="ID", help="an agent of the registry, instead of a command")
     parser.add_argument("--description", metavar="TEXT", help="what the agent is for")
     parser.add_argument(
-        "--env", metavar="NAME=VALUE", action="append", default=[], help="a variable of its process; may be repeated"
+        "--env",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="a variable of its process; may be repeated; the value keyring:NAME is a secret of the system's keyring",
     )
+    parser.add_argument("--env-file", metavar="FILE", help="a file with variables, NAME=VALUE on each line")
+    parser.add_argument("--clean-env", action="store_true", help="let it see few of your variables, as for run")
     parser.add_argument("--cwd", metavar="DIR", help="the folder that its program is started in")
     parser.add_argument("--mode", metavar="MODE", help="the mode of its sessions")
     parser.add_argument(
@@ -57,6 +63,8 @@ def add(options: argparse.Namespace) -> int:
         registry=options.registry,
         description=options.description,
         env=dict(_pair("--env", given) for given in options.env),
+        env_file=_stored(path, options, options.env_file),
+        clean_env=options.clean_env,
         cwd=_stored(path, options, options.cwd),
         mode=options.mode,
         config={key: {"true": True, "false": False}.get(value, value) for key, value in config.items()},

@@ -6,12 +6,16 @@ import argparse
 import json
 import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from accord.cli import printing
 from accord.cli.endings import ENDED_WELL, WrongUsage
 from accord.cli.naming import known_agents
 from accord.errors import ConfigurationError
 from accord.printable import label
+
+if TYPE_CHECKING:
+    from accord.configuration.settings import AgentSettings
 
 CLIENTS = ["zed", "jetbrains", "acpx"]
 
@@ -23,6 +27,7 @@ def export_arguments(parser: argparse.ArgumentParser) -> None:
 
 def export(options: argparse.Namespace) -> int:
     """Print the settings with which another client starts an agent."""
+    from accord.configuration.environment import without_secrets
     from accord.configuration.exchanging import settings_file, snippet
     from accord.configuration.resolving import resolve
 
@@ -32,15 +37,25 @@ def export(options: argparse.Namespace) -> int:
         raise WrongUsage(str(error)) from error
     if settings.url is not None and "://" in options.name:
         raise WrongUsage("give the URL a name first: accord agents add NAME --url URL")
-    if settings.words and (found := shutil.which(settings.words[0])) is not None:
+    env = without_secrets(settings.env)
+    _tell_what_is_left_out(settings, env)
+    if words := settings.words:
         # Editors that are not started by a shell often have another PATH.
-        settings = type(settings)(
-            command=[found, *settings.words[1:]], env=settings.env, mode=settings.mode, config=settings.config
-        )
+        command = [shutil.which(words[0]) or words[0], *words[1:]]
+        settings = type(settings)(command=command, env=env, mode=settings.mode, config=settings.config)
     name = options.name.removeprefix("registry:").partition("@")[0]
     printing.say(json.dumps(snippet(options.client, name, settings), indent=2, ensure_ascii=False))
     printing.complain(f"Add this to {settings_file(options.client)}.")
     return ENDED_WELL
+
+
+def _tell_what_is_left_out(settings: AgentSettings, env: dict[str, str]) -> None:
+    """Say what of an agent's environment another client cannot have."""
+    left_out = [f"the variable {name} from your keyring" for name in settings.env if name not in env]
+    left_out += [f"the variables in {settings.env_file}"] if settings.env_file else []
+    left_out += ["the clean environment"] if settings.clean_env else []
+    if left_out:
+        printing.complain(f"note: not exported: {', '.join(left_out)}")
 
 
 def import_arguments(parser: argparse.ArgumentParser) -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from accord.registry.index import AgentIndex
     from accord.registry.installed import InstalledAgent
 
+REQUIRE_HASH = "refuse an agent, or any package that it needs, without a checksum in its index"
 CHANGES = 3
 """The exit code of `update --check` if there is something new."""
 
@@ -31,7 +32,7 @@ def install_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--locked", action="store_true", help="exactly what .accord/agents.lock has; all of it by default"
     )
-    parser.add_argument("--require-hash", action="store_true", help="refuse what has no checksum")
+    parser.add_argument("--require-hash", action="store_true", help=REQUIRE_HASH)
     parser.add_argument("--ignore-scripts", action="store_true", help="do not let packages of npm run their scripts")
     parser.add_argument("--again", action="store_true", help="also if it is installed already")
     parser.add_argument("--yes", action="store_true", help="do not ask")
@@ -87,7 +88,7 @@ def _report(agent: InstalledAgent) -> None:
 def update_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("names", metavar="ID", nargs="*", help="installed agents; all by default")
     parser.add_argument("--check", action="store_true", help=f"only say what is new; the exit code is then {CHANGES}")
-    parser.add_argument("--require-hash", action="store_true", help="refuse what has no checksum")
+    parser.add_argument("--require-hash", action="store_true", help=REQUIRE_HASH)
     index_arguments(parser)
 
 

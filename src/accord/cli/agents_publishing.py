@@ -1,4 +1,4 @@
-"""`accord agents check`, `build`, `verify` and `new`: for those who publish agents in a registry."""
+"""`accord agents check`, `build` and `new`: for those who publish agents in a registry."""
 
 from __future__ import annotations
 
@@ -17,10 +17,8 @@ from accord.printable import label
 from accord.registry.errors import RegistryError
 
 if TYPE_CHECKING:
-    from accord.registry.entry import RegistryEntry
     from accord.registry.publishing.build import SourceEntry
     from accord.registry.publishing.findings import Finding
-    from accord.registry.sources import IndexSource
 
 FORMATS = ["text", "json", "sarif"]
 
@@ -126,63 +124,6 @@ def _hash_of(archive: str) -> str:
             return download(archive, file, progress)
     finally:
         progress.end()
-
-
-def verify_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", metavar="ID|FOLDER", help="an agent of the registry, or the folder of its entry")
-    parser.add_argument(
-        "--timeout", type=float, default=120.0, metavar="S", help="seconds for its answer (default: %(default)g)"
-    )
-    parser.add_argument("--json", action="store_true", help="print JSON")
-
-
-def verify(options: argparse.Namespace) -> int:
-    """Install an agent into a folder that is removed again, start it, and ask what the registry asks."""
-    from accord.registry.publishing.findings import as_json
-    from accord.registry.publishing.verify import verify as verify_entry
-
-    entry, source = _entry(options.what)
-    progress = ShownProgress()
-    try:
-        results = verify_entry(entry, source, progress, options.timeout)
-    finally:
-        progress.end()
-    if options.json:
-        plain = [
-            {"kind": it.kind, "command": it.command, "seconds": it.seconds, "methods": list(it.methods),
-             "findings": as_json(it.findings)}
-            for it in results
-        ]  # fmt: skip
-        printing.say(json.dumps(plain, indent=2))
-    else:
-        for it in results:
-            took = "" if it.seconds is None else f" after {it.seconds:.1f} s"
-            outcome = "failed" if it.findings else f"answered{took}; login: {', '.join(it.methods)}"
-            printing.say(f"{entry.id} {entry.version} as {it.kind}: {label(outcome, 300)}")
-            for finding in it.findings:
-                printing.say("\n".join(f"  {line}" for line in finding.message.splitlines()))
-    return FAILED if any(it.findings for it in results) else ENDED_WELL
-
-
-def _entry(what: str) -> tuple[RegistryEntry, IndexSource]:
-    """The entry of an id, or of a folder."""
-    from accord.cli.agents_registry import entry_of
-    from accord.registry.entry import read_entry
-    from accord.registry.index import load_index
-    from accord.registry.publishing.build import read_sources
-    from accord.registry.sources import IndexSource
-
-    if not Path(what).exists():
-        index = load_index()
-        entry = entry_of(index, what)
-        return entry, index.source_of(entry)
-    sources = read_sources(Path(what))
-    if len(sources) != 1:
-        raise WrongUsage(f"{what} has several agents; name the folder of one")
-    read = read_entry(sources[0].raw)
-    if isinstance(read, str):
-        raise WrongUsage(f"{what}: {sources[0].problem or read}")
-    return read, IndexSource(str(sources[0].file.parent))
 
 
 def new_arguments(parser: argparse.ArgumentParser) -> None:

@@ -7,13 +7,14 @@ import os
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from accord.cli import lending, mcp_file, opening, protocol, target
 from accord.cli.endings import WrongUsage
 from accord.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from accord.pictures.asking import Graphics
     from accord.tui.app import ChatOptions
     from accord.tui.connection import AgentChoice
 
@@ -83,6 +84,12 @@ def _is_able() -> bool:
     return is_terminal and os.environ.get("TERM", "dumb") not in ("", "dumb", "unknown")
 
 
+def _is_ascii() -> bool:
+    """Whether the terminal does not use UTF-8. With LANG=C or LC_ALL=C, Python itself writes UTF-8 all the same."""
+    locale = os.environ.get("LC_ALL") or os.environ.get("LANG") or ""
+    return locale in ("C", "POSIX") or "utf" not in (sys.stdout.encoding or "").lower()
+
+
 def _choice(options: argparse.Namespace) -> AgentChoice | None:
     """The agent that the command line names; None if the user is to choose."""
     agent = target.chosen(options)
@@ -107,6 +114,14 @@ def _made(name: str, agent: target.ChosenAgent) -> AgentChoice:
         config=settings.config,
         allow=settings.allow,
     )
+
+
+def _of_registry(name: str) -> AgentChoice:
+    """An agent of the registry that is installed."""
+    from accord.cli import remote_options
+    from accord.configuration.resolving import resolve
+
+    return _made(name, target.ChosenAgent(resolve(f"registry:{name}"), remote_options.RemoteOptions()))
 
 
 def _known(options: argparse.Namespace) -> list[AgentChoice]:
@@ -139,6 +154,7 @@ def _options(options: argparse.Namespace, folder: Path) -> ChatOptions:
         settings = read_settings()
     except ConfigurationError as error:
         raise WrongUsage(str(error)) from error
+    graphics, typed = _graphics(settings.images)
     connection = ConnectionOptions(
         remembers=settings.remember,
         allow=options.allow or "ask",
@@ -148,6 +164,7 @@ def _options(options: argparse.Namespace, folder: Path) -> ChatOptions:
     return ChatOptions(
         folder,
         agents=_known(options),
+        find_agent=_of_registry,
         prompt=options.prompt,
         session_id=options.session,
         continues=options.continues,
@@ -159,6 +176,23 @@ def _options(options: argparse.Namespace, folder: Path) -> ChatOptions:
         theme=options.theme or settings.theme,
         keys=settings.keys,
         bell=settings.bell,
-        is_ascii="utf" not in (sys.stdout.encoding or "").lower(),
+        is_ascii=_is_ascii(),
         is_coloured=not os.environ.get("NO_COLOR"),
+        graphics=graphics,
+        typed=typed,
     )
+
+
+def _graphics(images: str) -> tuple[Graphics, str]:
+    """How the terminal shows images, and what the user typed while it was asked."""
+    from accord.pictures.asking import NO_GRAPHICS, Graphics, ask_terminal, may_be_asked
+    from accord.pictures.protocols import Protocol
+
+    for known in get_args(Protocol):
+        if known == images:
+            return Graphics(known), ""
+    if images == "blocks" or os.environ.get("NO_COLOR") or not may_be_asked(os.environ):
+        return NO_GRAPHICS, ""
+    with suppress(OSError):
+        return ask_terminal(sys.stdin.fileno(), sys.stdout.fileno())
+    return NO_GRAPHICS, ""

@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
-from accord.cli import check_agent, check_output, printing
+from accord.cli import check_agent, check_client, check_output, printing
 from accord.cli.command import CliCommand, add_commands
 from accord.cli.endings import ENDED_WELL, WRONG_USAGE, WrongUsage
 from accord.suggestions import nearest
@@ -18,9 +18,11 @@ EPILOG = """\
 examples:
   accord check agent -- my-agent --acp           start an agent, and judge what it does
   accord check agent --profile smoke my-agent    without a prompt, in a few seconds
+  accord check client -- my-client {agent}       start a client with our agent, and judge what it does
   accord check trace wire.jsonl                  judge both sides of a recorded trace
   accord check list                              the checks, with their clauses
   accord check explain tool.id-unique            one check in full
+  accord check pages requirements                a page for each requirement and check
 
 Exit codes: 0 conformant, 1 not conformant, 2 wrong usage, 3 could not be judged (it did not start, it asks for a login,
 or the checks themselves failed), 130 interrupted."""
@@ -122,11 +124,30 @@ def _explained(check: Check) -> list[str]:
     return [check.id, *(f"  {name + ':':<11}{value}" for name, value in rows if value)]
 
 
+def _pages_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", metavar="FOLDER", help="where the pages are written; it is made if needed")
+
+
+def _pages(options: argparse.Namespace) -> int:
+    from accord.check.pages import write_pages
+
+    try:
+        count = write_pages(options.folder)
+    except OSError as error:
+        raise WrongUsage(f"cannot write {options.folder}: {error.strerror}") from error
+    printing.say(f"{count} pages, and README.md with the list of them, in {options.folder}")
+    return ENDED_WELL
+
+
 COMMANDS = {
     "agent": CliCommand(
         "Judge an agent: start it, and drive it through scenarios.", check_agent.arguments, check_agent.run
     ),
+    "client": CliCommand(
+        "Judge a client: be the agent that it starts, in each scenario.", check_client.arguments, check_client.run
+    ),
     "trace": CliCommand("Judge a recorded trace, both sides at once.", _trace_arguments, _trace),
     "list": CliCommand("List the checks.", _list_arguments, _list),
+    "pages": CliCommand("Write a page for each requirement and check.", _pages_arguments, _pages),
     "explain": CliCommand("Explain a check: its clause, its page, and what to do.", _explain_arguments, _explain),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import os
 import tempfile
 from typing import TYPE_CHECKING
@@ -42,9 +43,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("the scenarios")
     group.add_argument(
         "--profile",
-        choices=("smoke", "default"),
+        choices=("smoke", "default", "full", "fixture"),
         default="default",
-        help="smoke: no prompt, a few seconds; default: about ten prompts",
+        help="smoke: no prompt, a few seconds; default: about ten prompts; full: all that the agent offers, about "
+        "thirty prompts; fixture: full, for an agent that follows the script of the checks",
     )
     group.add_argument("--prompts", metavar="FILE", help="the texts of the prompts (TOML)")
     group.add_argument("--auth", metavar="METHOD", help="log in by this method first")
@@ -54,7 +56,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--env", action="append", default=[], metavar="NAME=VALUE", help="set a variable for the agent")
     group.add_argument(
-        "--timeout", type=_seconds, metavar="SECONDS", help="for an answer (30); a turn has four times that"
+        "--timeout", type=seconds, metavar="SECONDS", help="for an answer (30); a turn has four times that"
     )
     group.add_argument("--trace", metavar="FILE", help="keep the conversations in this file")
     check_output.arguments(parser)
@@ -64,16 +66,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     from accord.running import run as run_loop
 
-    if protocol.versions(options) != (1,):
-        raise WrongUsage("accord check agent speaks version 1 of the protocol; give --protocol 1")
     chosen = target.chosen(options)
     settings = _settings(options, is_demo=chosen.is_demo or chosen.settings.words[-2:] == ["accord", "demo"])
+    if chosen.settings.url is not None:
+        remote = chosen.remote
+        headers = remote.headers | ({"Authorization": f"Bearer {remote.token}"} if remote.token else {})
+        settings = dataclasses.replace(settings, url=chosen.settings.url, headers=headers, tls=remote.tls)
     with tempfile.TemporaryDirectory(prefix="accord-check-home-") as home:
-        environment = _environment(options, home)
-        if environment:
+        variables = environment(options, home)
+        if variables:
             if chosen.settings.url is not None:
                 raise WrongUsage("--env and --home are for an agent that is a command, and this one has a URL")
-            chosen.settings = _with_environment(chosen.settings, environment)
+            chosen.settings = _with_environment(chosen.settings, variables)
         report = run_loop(_checked(options, chosen, settings))
     return check_output.give(report, options)
 
@@ -90,7 +94,7 @@ async def _checked(options: argparse.Namespace, chosen: target.ChosenAgent, sett
 
     where = chosen.target()
     keeps = options.trace is not None
-    file = options.trace if keeps else _somewhere()
+    file = options.trace if keeps else somewhere()
     try:
         report = await check_agent(mask_urls(where.name), where.dial, settings, trace=file, progress=tell)
     finally:
@@ -101,7 +105,7 @@ async def _checked(options: argparse.Namespace, chosen: target.ChosenAgent, sett
     return report
 
 
-def _somewhere() -> str:
+def somewhere() -> str:
     """A file for the conversations; it is kept only if there is something to look up in it."""
     number, path = tempfile.mkstemp(prefix="accord-check-", suffix=".jsonl")
     os.close(number)
@@ -109,10 +113,11 @@ def _somewhere() -> str:
 
 
 def _settings(options: argparse.Namespace, *, is_demo: bool) -> Settings:
-    from accord.check.agent.settings import DEMO, Prompts, Settings, read_prompts
+    from accord.check.agent.settings import DEMO, FIXTURE, Prompts, Settings, read_prompts
 
     try:
-        prompts = read_prompts(options.prompts) if options.prompts else DEMO if is_demo else Prompts()
+        usual = FIXTURE if options.profile == "fixture" else DEMO if is_demo else Prompts()
+        prompts = read_prompts(options.prompts) if options.prompts else usual
     except ConfigurationError as error:
         raise WrongUsage(str(error)) from error
     given = {} if options.timeout is None else {"answer_within": options.timeout, "turn_within": 4 * options.timeout}
@@ -120,12 +125,13 @@ def _settings(options: argparse.Namespace, *, is_demo: bool) -> Settings:
         profile=options.profile,
         prompts=prompts,
         auth_method=options.auth,
+        versions=tuple(sorted(protocol.versions(options))),
         allow_delete=options.allow_delete,
         **given,
     )
 
 
-def _environment(options: argparse.Namespace, home: str) -> dict[str, str]:
+def environment(options: argparse.Namespace, home: str) -> dict[str, str]:
     made = {"HOME": home, "XDG_CONFIG_HOME": f"{home}/.config"} if options.home == "scratch" else {}
     for given in options.env:
         name, equals, value = given.partition("=")
@@ -141,7 +147,7 @@ def _with_environment(settings: AgentSettings, environment: dict[str, str]) -> A
     return msgspec.structs.replace(settings, env={**settings.env, **environment})
 
 
-def _seconds(word: str) -> float:
+def seconds(word: str) -> float:
     try:
         seconds = float(word)
     except ValueError:

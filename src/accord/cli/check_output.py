@@ -35,13 +35,34 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("-v", "--verbose", action="store_true", help="list what passed and what was not exercised")
     group.add_argument("--strict", action="store_true", help="let warnings count as failures")
     group.add_argument("--expect", metavar="FILE", help="the expected failures (TOML); one that passes fails the run")
+    group.add_argument(
+        "--requirements",
+        type=_revision,
+        metavar="REVISION",
+        help="let only the checks of this revision count (2026-11)",
+    )
     for name, what in FILES.items():
         group.add_argument(f"--{name}", metavar="FILE", help=f"write {what}")
+
+
+def _revision(word: str) -> str:
+    from accord.check.revisions import checks_of
+    from accord.errors import ConfigurationError
+
+    try:
+        checks_of(word)
+    except ConfigurationError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return word
 
 
 def give(report: Report, options: argparse.Namespace) -> int:
     """Print the report, write the files that were asked for, and return the exit code."""
     report.strict = options.strict
+    if options.requirements is not None:
+        from accord.check import revisions
+
+        revisions.apply(options.requirements, report)
     if options.expect is not None:
         from accord.check.expected import ExpectationError, apply, read
 

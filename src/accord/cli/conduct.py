@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import select
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from accord.cli import printing, recording
@@ -15,6 +16,7 @@ from accord.errors import AccordError, ConfigurationError
 if TYPE_CHECKING:
     from accord.client.target import Target
     from accord.proxy.failure import Failure
+    from accord.trace import Observer
 
 EPILOG = """\
 Each COMPONENT is one argument: a command with its own arguments in quotes, a URL, a Python file, the name of an agent,
@@ -46,7 +48,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--as-proxy", action="store_true", help="all components are proxies, and this is one component of a chain"
     )
-    recording.arguments(parser, "what the components send each other")
+    recording.arguments(parser, "what the components send each other (FILE.jsons: as the Rust SDK's conductor does)")
     parser.add_argument(
         "--no-bridge",
         action="store_true",
@@ -69,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
     targets = [_target(written, place, place < len(given) or as_proxy) for place, written in enumerate(given, 1)]
     ended: list[Failure | None] = []
     peer = " | ".join(it.name for it in targets)
-    with recording.recorded(options, name, role="conductor", peer=peer) as trace:
+    with _recorded(options, name, peer) as trace:
 
         async def serve() -> None:
             bridge = not options.no_bridge
@@ -81,6 +83,28 @@ def run(options: argparse.Namespace) -> int:
         return ENDED_WELL
     printing.complain(f"{name}: {one_line(AccordError(str(failure)))}")
     return FAILED
+
+
+@contextmanager
+def _recorded(options: argparse.Namespace, name: str, peer: str) -> Generator[Observer | None]:
+    """The recording that `--trace` names: a trace of ours, or one in the form of the Rust SDK's conductor."""
+    from accord.proxy.jsons import ENDING, JsonsFile
+
+    if options.trace is None or not options.trace.endswith(ENDING):
+        with recording.recorded(options, name, role="conductor", peer=peer) as trace:
+            yield trace
+        return
+    try:
+        file = JsonsFile(options.trace, secrets=options.trace_secrets)
+    except AccordError as error:
+        raise WrongUsage(f"--trace: {error}") from error
+    try:
+        yield file
+    finally:
+        file.close()
+        if file.problem is not None:
+            problem = file.problem.strerror or file.problem
+            printing.complain(f"{name}: --trace {options.trace} is incomplete: {problem}")
 
 
 def _mode(words: Sequence[str], *, as_proxy: bool) -> tuple[Sequence[str], bool]:

@@ -1,4 +1,4 @@
-"""`accord doctor`: checks the installation, the terminal, the configuration and the agents, and says what to do."""
+"""`accord doctor`: checks the installation, the terminal, node, npm and uv, the configuration and the agents."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from accord.configuration.known_agents import KnownAgents
 
 EPILOG = """\
-A line is `ok`, `missing` for a part that you may not need, or `broken` for something that you have set and that cannot
-work; then the exit status is 1. No agent is started: `accord info AGENT` does that."""
+A line is `ok`, `missing` for a part that you may not need or that is too old, or `broken` for something that you have
+set and that cannot work; then the exit status is 1. No agent is started: `accord info AGENT` does that."""
 
 MODULES = {
     extra: [name for name, its in PACKAGES.items() if its == extra] for extra in dict.fromkeys(PACKAGES.values())
@@ -36,12 +36,17 @@ MODULES = {
 """The modules of each extra."""
 FOR = {
     "agent": "accord agent",
+    "claude-agent-sdk": "agents of the Claude Agent SDK",
     "cli": "accord chat",
     "http": "agents behind URLs, accord serve, accord bridge",
+    "langgraph": "agents of LangGraph",
+    "llama-index": "agents of LlamaIndex",
     "mcp": "agents that use MCP servers",
+    "openai-agents": "agents of the OpenAI Agents SDK",
     "otel": "spans of OpenTelemetry",
     "patterns": "patterns in forms",
     "postgres": "sessions in PostgreSQL",
+    "pydantic-ai": "agents of Pydantic AI",
     "uvloop": "a faster event loop",
 }
 
@@ -64,7 +69,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    found = [*_installation(), *_extras(), _terminal(), _state(), *_configuration()]
+    from accord.cli.doctor_tools import tools
+
+    found = [*_installation(), *_extras(), *tools(), _terminal(), _state(), *_configuration()]
     if options.json:
         printing.say(json.dumps([asdict(finding) for finding in found], indent=2, ensure_ascii=False))
     else:

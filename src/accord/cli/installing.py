@@ -73,7 +73,7 @@ def described(entry: RegistryEntry, choice: Choice, registry: str) -> list[str]:
         "publisher": ", ".join(entry.authors) or "not named",
         "licence": entry.license or "not named",
         "checksum": hashes[kind],
-        "command": " ".join(choice.command(here())),
+        "listed as": " ".join(choice.command(here())),
         "registry": registry,
     }
     return [f"  {name + ':':11}{label(value, 300)}" for name, value in rows.items()]

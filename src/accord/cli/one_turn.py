@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from accord.client.remote_agent import RemoteAgent
     from accord.client.remote_session import RemoteSession
     from accord.client.reply import Reply
-    from accord.trace import Observer, TraceFile
+    from accord.tap.recording import Recording
+    from accord.trace import Observer
 
 T = TypeVar("T")
 
@@ -89,7 +90,7 @@ class OneTurn:
         if self._remote is not None:
             self._remote.kill()
 
-    async def _connected(self, lent: Lent, trace: TraceFile | None) -> int:
+    async def _connected(self, lent: Lent, trace: Recording | None) -> int:
         from accord.connecting import connect
         from accord.engine.limits import Limits
         from accord.errors import Timeout
@@ -140,7 +141,7 @@ class OneTurn:
             return REFUSED
         return ENDED_WELL if outcome.stop_reason == "end_turn" else STOPPED
 
-    def _observer(self, trace: TraceFile | None) -> Observer | None:
+    def _observer(self, trace: Recording | None) -> Observer | None:
         """What watches the wire: the trace file, and what keeps the updates before the prompt."""
         watching = [observer for observer in (trace, self._early) if observer is not None]
         if len(watching) < 2:

@@ -1,4 +1,4 @@
-"""`--trace FILE` and `--trace-secrets` of the commands that speak or forward the protocol, and the recording they name.
+"""`--trace FILE` and its options, of the commands that speak or forward the protocol, and the recording they name.
 
 The recording is announced while it goes on, like that of a tap, so that viewers find it.
 """
@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accord.cli import printing
@@ -19,19 +19,31 @@ from accord.errors import AccordError
 if TYPE_CHECKING:
     from argparse import _ArgumentGroup  # pyright: ignore[reportPrivateUsage]
 
-    from accord.trace import TraceFile
+    from accord.tap.plan import RecordingPlan
+    from accord.tap.recording import Recording
 
 
 def arguments(group: argparse.ArgumentParser | _ArgumentGroup, what: str = "all messages") -> None:
     """Add the options; `what` says what is recorded."""
     group.add_argument("--trace", metavar="FILE", help=f"record {what} in this file, as JSON lines")
     group.add_argument("--trace-secrets", action="store_true", help="do not mask secrets in the --trace file")
+    group.add_argument(
+        "--trace-max-size",
+        metavar="SIZE",
+        default="256M",
+        help="begin another --trace file, FILE.2.jsonl, at this size (default: %(default)s)",
+    )
+    group.add_argument(
+        "--trace-keep",
+        metavar="SIZE",
+        help="remove the oldest --trace files beyond this size in all (default: keep all)",
+    )
 
 
 @contextmanager
 def recorded(
     options: argparse.Namespace, command: str, *, role: str, peer: str = "", agent: Sequence[str] = ()
-) -> Generator[TraceFile | None]:
+) -> Generator[Recording | None]:
     """The recording that the options name, if they name one.
 
     If writing it fails, the command continues without it and keeps its exit code; one line says so at the end.
@@ -39,33 +51,49 @@ def recorded(
     if options.trace is None:
         yield None
         return
-    from accord import __version__
     from accord.masking import mask_urls
     from accord.tap.live import LiveTap, announced
-    from accord.trace import FORMAT, TraceFile, TraceHeader
-    from accord.trace.header import now
+    from accord.tap.recording import Recording
 
-    path = str(Path(options.trace).absolute())
-    header = TraceHeader(
-        FORMAT,
-        now(),
-        role,
-        peer,
-        tool=f"accord {__version__}",
-        command=tuple(agent),
-        cwd=os.getcwd(),  # noqa: PTH109
-    )
+    plan = _plan(options, role, peer, agent)
     try:
-        trace = TraceFile(options.trace, secrets=options.trace_secrets, header=header)
+        trace = Recording(plan)
     except AccordError as error:
         raise WrongUsage(f"--trace: {error}") from error
     words = tuple(mask_urls(word) for word in agent)
-    tap = LiveTap(path, header.started, role, os.getpid(), os.getpid(), command=words, cwd=header.cwd)
+    tap = LiveTap(str(trace.path.absolute()), plan.started, role, os.getpid(), os.getpid(), command=words, cwd=plan.cwd)
     try:
-        with announced(tap):
+        with announced(tap) as trace.announcement:
             yield trace
     finally:
         trace.close()
         if trace.problem is not None:
             problem = trace.problem.strerror or trace.problem
             printing.complain(f"{command}: --trace {options.trace} is incomplete: {problem}")
+
+
+def _plan(options: argparse.Namespace, role: str, peer: str, agent: Sequence[str]) -> RecordingPlan:
+    from accord.cli.sizes import size
+    from accord.tap.plan import RecordingPlan
+    from accord.trace.header import now
+
+    largest = size("--trace-max-size", options.trace_max_size)
+    kept = 0 if options.trace_keep is None else size("--trace-keep", options.trace_keep)
+    if 0 < kept < largest:
+        raise WrongUsage(
+            f"--trace-keep must be at least --trace-max-size, got {options.trace_keep} and {options.trace_max_size}"
+        )
+    return RecordingPlan(
+        path=options.trace,
+        command=tuple(agent),
+        cwd=os.getcwd(),  # noqa: PTH109
+        secrets=options.trace_secrets,
+        most_file=largest,
+        most_parts=kept,
+        role=role,
+        peer=peer,
+        is_beside=True,
+        started=now(),
+        began=time.monotonic(),
+        pid=os.getpid(),
+    )

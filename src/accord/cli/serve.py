@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import functools
 import logging
+import re
 import shutil
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from accord.cli import printing, recording, target, tokens
+from accord.cli import printing, recording, serve_hosts, target, tokens
 from accord.cli.endings import ENDED_WELL, WrongUsage
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ examples:
   accord serve gemini                                 an agent that `accord agents` lists
   ACCORD_TOKEN=s3cret accord serve --host 0.0.0.0 --certificate tls.pem --key tls.key -- my-agent
   accord serve --limit connections=50 --log-format json -- my-agent
+  accord serve --processes 4 -- my-agent              use four cores; limits count for each process
 
 Clients reach it by that URL (HTTP/1.1 or HTTP/2), or with ws: in place of http: by WebSocket:
   accord run "Say hello" -- http://127.0.0.1:8000/acp
@@ -99,10 +101,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         default="text",
         help="the form of the log on standard error (default: %(default)s)",
     )
+    parser.add_argument(
+        "--metrics",
+        nargs="?",
+        const="/metrics",
+        metavar="PATH",
+        help="give figures for Prometheus at this path (default: %(const)s), to everyone who may use the server",
+    )
     parser.add_argument("--verbose", action="store_true", help="log more about connections")
     parser.add_argument(
         "--reload", action="store_true", help="for a Python file: end the connections when a file beside it changes"
     )
+    serve_hosts.arguments(parser)
     recording.arguments(parser, "the messages of all connections")
     target.arguments(parser, is_argument=True, is_remote=False)
 
@@ -120,6 +130,7 @@ def run(options: argparse.Namespace) -> int:
     from accord.http.server.access import Access, names_of
     from accord.http.server.serve import serve
 
+    count = serve_hosts.processes(options)
     known = tokens.owners(options.token_file)
     tokens.forget()
     names = names_of(options.host)
@@ -132,11 +143,12 @@ def run(options: argparse.Namespace) -> int:
     limits = _limits(options.limit)
     access = Access(known or None, origins=[_origin(given) for given in options.origin], hosts=names)
     settings = target.settings_of(options)
+    serve_hosts.keep_sessions_in(options)
     hosted = _hosted(settings)
     watched = _watched(settings) if options.reload else None
     _log(options.log_format, verbose=options.verbose)
     _allow_files(2 * limits.sockets)
-    serving = functools.partial(
+    serving: Callable[..., Coroutine[Any, Any, None]] = functools.partial(
         serve,
         host=options.host,
         port=port,
@@ -145,16 +157,57 @@ def run(options: argparse.Namespace) -> int:
         key=options.key,
         limits=limits,
         grace=grace,
-        on_ready=_say_where,
     )
+    if count > 1:
+        if options.metrics is not None:
+            raise WrongUsage("--metrics shows the figures of one process: leave it out with --processes")
+        return _in_processes(count, options, hosted, serving)
+    alone: Callable[[Hosted], Coroutine[Any, Any, None]] = functools.partial(
+        serving, hosts=serve_hosts.hosts_of(options), on_ready=_say_where
+    )
+    if options.metrics is not None:
+        alone = _measured(options.metrics, alone)
     words = [] if settings is None else settings.words
     with recording.recorded(options, "accord serve", role="agent", peer="clients", agent=words) as trace:
         if trace is not None:
             from accord.cli.recorded_host import RecordedHost
 
             hosted = RecordedHost(hosted, trace)
-        asyncio.run(serving(hosted) if watched is None else _reloading(hosted, watched, serving))
+        asyncio.run(alone(hosted) if watched is None else _reloading(hosted, watched, alone))
     return ENDED_WELL
+
+
+def _in_processes(
+    count: int, options: argparse.Namespace, hosted: Hosted, serving: Callable[..., Coroutine[Any, Any, None]]
+) -> int:
+    from accord.http.server.hosting import host_of
+    from accord.http.server.serve import url_of
+
+    scheme = "https" if options.certificate else "http"
+    return serve_hosts.run_processes(
+        count,
+        options,
+        functools.partial(_served, functools.partial(serving, hosted)),
+        lambda listening: url_of(scheme, options.host, listening),
+        lambda url: printing.say(f"Serving {_one_line(host_of(hosted).name)} with {count} processes at {url}"),
+    )
+
+
+def _served(serving: Callable[..., Coroutine[Any, Any, None]], **more: Any) -> None:
+    asyncio.run(serving(**more))
+
+
+def _measured(
+    path: str, serving: Callable[[Hosted], Coroutine[Any, Any, None]]
+) -> Callable[[Hosted], Coroutine[Any, Any, None]]:
+    """Serve with figures at a path."""
+    from accord.http.server.measured_host import MeasuredHost
+    from accord.metrics import ServerMetrics
+
+    if not re.fullmatch(r"(/[\w.~-]+)+", path) or path in ("/acp", "/healthz"):
+        raise WrongUsage(f"--metrics must be a path such as /metrics, other than /acp and /healthz, got {path!r}")
+    metrics = ServerMetrics(path=path)
+    return lambda hosted: serving(MeasuredHost(hosted, metrics))
 
 
 async def _reloading(hosted: Hosted, folder: Path, serving: Callable[[Hosted], Coroutine[Any, Any, None]]) -> None:
@@ -255,5 +308,8 @@ def _hosted(settings: AgentSettings | None) -> Hosted:
 
 
 def _say_where(server: Server) -> None:
-    name = " ".join(server.app.host.name.split())  # a command may have lines
-    printing.say(f"Serving {name} at {server.url}")
+    printing.say(f"Serving {_one_line(server.app.host.name)} at {server.url}")
+
+
+def _one_line(name: str) -> str:
+    return " ".join(name.split())  # a command may have lines

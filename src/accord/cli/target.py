@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from accord.cli import protocol, remote_options
+from accord.cli import environment_options, protocol, remote_options
 from accord.cli.command import actions_of
 from accord.cli.endings import WrongUsage
 from accord.errors import ConfigurationError
@@ -31,7 +31,8 @@ class ChosenAgent:
         self.settings = settings
         self.is_demo = is_demo
         """Whether the built-in agent is used because the user named no agent."""
-        self._remote = remote
+        self.remote = remote
+        """What it is reached with, if it has a URL."""
 
     @property
     def words(self) -> list[str]:
@@ -48,7 +49,7 @@ class ChosenAgent:
         """
         from accord.configuration.resolving import target_of
 
-        remote = self._remote
+        remote = self.remote
         return target_of(self.settings, token=remote.token, headers=remote.headers, tls=remote.tls, on_stderr=on_stderr)
 
 
@@ -68,6 +69,7 @@ def arguments(parser: argparse.ArgumentParser, *, is_argument: bool = False, is_
         group.add_argument("word", nargs="?", metavar="AGENT", help="the same, without -a")
     if "--yes" not in known_options(parser):  # for `accord sessions delete` it means more
         group.add_argument("--yes", dest="installs", action="store_true", help=YES)
+    environment_options.arguments(group)
     if is_remote:
         remote_options.arguments(group)
         protocol.arguments(group)
@@ -84,7 +86,7 @@ def chosen(options: argparse.Namespace) -> ChosenAgent:
     if options.chosen is None:
         settings = settings_of(options)
         is_demo = settings is None
-        settings = settings or demo()
+        settings = environment_options.apply(options, settings or demo())
         options.chosen = ChosenAgent(settings, remote_options.read(options, settings), is_demo=is_demo)
     found: ChosenAgent = options.chosen
     return found

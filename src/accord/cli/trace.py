@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import re
 from typing import TYPE_CHECKING
 
 from accord.cli import printing, target, trace_exchange, trace_figures, trace_rows
 from accord.cli.command import CliCommand, add_commands
 from accord.cli.endings import WrongUsage, one_line
+from accord.cli.sizes import size
 from accord.errors import AccordError
 
 if TYPE_CHECKING:
@@ -29,9 +29,6 @@ Then look at it. Without a FILE it is the newest kept trace; a part of a kept fi
 Bytes, signals and the exit status pass through unchanged, and are recorded by another process: a full disk or a failure
 of the recorder does not end the conversation. Recognisable secrets are masked in the trace, which only you can read. It
 holds prompts, answers and files all the same."""
-
-SIZE = re.compile(r"(\d+)\s*([KMG]?)B?", re.IGNORECASE)
-_FACTORS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -89,16 +86,6 @@ def _command(options: argparse.Namespace) -> AgentSettings:
         where = "an agent with a URL" if settings is None or settings.url is None else settings.url
         raise WrongUsage(f"{where} is not a command; record a bridge to it: accord trace -- accord bridge URL")
     return settings
-
-
-def size(what: str, text: str) -> int:
-    """A size such as 64M, in bytes."""
-    found = SIZE.fullmatch(text.strip())
-    if found is None or int(found[1]) == 0:
-        raise WrongUsage(
-            f"{what} must be a positive number of bytes, with K, M or G for more, such as 64M; got {text!r}"
-        )
-    return int(found[1]) * _FACTORS[found[2].lower()]
 
 
 COMMANDS = {

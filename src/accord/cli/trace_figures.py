@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Any
 from accord.cli import printing, trace_files
 from accord.cli.endings import ENDED_WELL
 from accord.cli.table import print_table
-from accord.printable import label
 
 if TYPE_CHECKING:
     from accord.tap import KeptTrace
     from accord.trace.statistics import MethodFigures, TraceFigures, TurnFigures
+    from accord.trace.unanswered import Unanswered
+
+MOST_OPEN = 20
+"""Requests without an answer that are listed."""
 
 
 def stats_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,13 +34,13 @@ def list_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def stats(options: argparse.Namespace) -> int:
-    from accord.trace import read
+    from accord.trace import read, read_header
     from accord.trace.entries import entries
     from accord.trace.statistics import figures
 
     path = trace_files.find(options.file)
     with trace_files.readable(path):
-        found = figures(entries(read(path)))
+        found = figures(entries(read(path)), read_header(path).role)
     if options.json:
         printing.say(json.dumps(_plain(found), indent=2, ensure_ascii=False))
         return ENDED_WELL
@@ -72,8 +75,11 @@ def _print(found: TraceFigures) -> None:
         print_table(head, [_turn_row(number, it) for number, it in enumerate(found.turns, 1)])
         printing.say("FIRST: until an update. SILENCE: the longest. USER, CLIENT: questions to them.")
     if found.unanswered:
-        names = ", ".join(f"{it.method} at {it.event.time:.1f} s" for it in found.unanswered[:10])
-        printing.say(f"\nwithout an answer: {label(names, 1_000)}")
+        printing.say("")
+        heads = ("WITHOUT AN ANSWER", "ASKED BY", "WAITS FOR", "ASKED AT", "OPEN FOR", "MESSAGE")
+        print_table(heads, [_open_row(it) for it in found.unanswered[:MOST_OPEN]])
+        if len(found.unanswered) > MOST_OPEN:
+            printing.say(f"and {len(found.unanswered) - MOST_OPEN:,} more")
 
 
 def _counts(found: TraceFigures) -> list[tuple[int, str, str]]:
@@ -98,6 +104,10 @@ def _turn_row(number: int, it: TurnFigures) -> tuple[str, ...]:
     return (str(number), *times, str(it.tools or ""), it.outcome or "open", it.prompt)
 
 
+def _open_row(it: Unanswered) -> tuple[str, ...]:
+    return (it.method, it.asked_by, it.waits_for, f"{it.since:.1f} s", _time(it.waited), f"#{it.number:,}")
+
+
 def _time(seconds: float | None) -> str:
     if seconds is None:
         return ""
@@ -110,7 +120,7 @@ def _plain(found: TraceFigures) -> dict[str, Any]:
     names = ("events", "seconds", "incoming", "outgoing", "errors", "malformed", "stderr", "sessions")
     return {
         **{name: getattr(found, name) for name in names},
-        "unanswered": [{"number": it.number, "method": it.method, "t": it.event.time} for it in found.unanswered],
+        "unanswered": [{"t": it.since, **msgspec.to_builtins(it)} for it in found.unanswered],
         "methods": [
             {
                 "method": it.method,

@@ -29,15 +29,7 @@ examples:
   accord trace show -- -kind:notification       all but notifications
 
 filters, which all have to hold; a minus before one negates it (put -- before the first), quotes keep blanks:
-  method:prompt       a part of the method's name, also for its answer
-  kind:tool_call      request, answer, notification, stderr, process, note, malformed; or the kind of an update
-  session:3f2a        the start of a session's id
-  dir:in, dir:out     the direction, as the recording side saw it; for a tap, in is from the agent
-  status:error        of an answer (ok, error), a tool call, or a stop reason
-  dur:>2s, dur:<10ms  how long the answer took
-  tool:edit           a part of a tool call's title, kind or id
-  path:*.py           a file that the message names
-  word                a text in the message
+{filters}
 
 Chunks of one text are one row; --all shows each. → is to the agent, ← from it."""
 
@@ -54,7 +46,7 @@ LONGEST = 4_000
 
 
 def show_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = SHOW_EPILOG
+    parser.epilog = SHOW_EPILOG.format(filters="\n".join(_filter_lines()))
     parser.usage = "accord trace show [options] [FILE] [FILTER...]"
     parser.add_argument("words", nargs="*", metavar="FILE", help=trace_files.HELP + "; then filters")
     parser.set_defaults(takes_agent=True)  # what follows -- are filters
@@ -71,15 +63,22 @@ def grep_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-i", "--ignore-case", action="store_true", help="take capitals and small letters as the same")
 
 
+def _filter_lines() -> list[str]:
+    from accord.trace.query import FILTERS, TEXT
+
+    rows = [(", ".join(key.examples), key.shows) for key in FILTERS.values() if not key.is_of_page]
+    return [f"  {example:<27}{shows}" for example, shows in [*rows, TEXT]]
+
+
 def show(options: argparse.Namespace) -> int:
     from accord.trace import read_header
     from accord.trace.entries import entries
 
     given, words = _file_and_filters(options.words)
-    passes = _filter([*words, *options.agent])
     path = trace_files.find(given)
     with trace_files.readable(path):
         header = None if path == "-" else read_header(path)
+        passes = _filter([*words, *options.agent], "client" if header is None else header.role)
         shown = (entry for entry in entries(_events(path, follows=options.follow)) if passes(entry))
         try:
             for line in _lines(shown, header, options):
@@ -124,11 +123,11 @@ def _file_and_filters(words: list[str]) -> tuple[str | None, list[str]]:
     return None, words
 
 
-def _filter(words: list[str]) -> Filter:
+def _filter(words: list[str], role: str) -> Filter:
     from accord.trace.filters import FilterError, any_of
 
     try:
-        return any_of(words)
+        return any_of(words, role)
     except FilterError as error:
         raise WrongUsage(str(error)) from error
 

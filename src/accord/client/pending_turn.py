@@ -25,6 +25,7 @@ from accord.engine.peer import Posted
 from accord.errors import AccordError, Overflow, PeerError, Timeout
 from accord.schema import v1
 from accord.schema.base import Json
+from accord.spans import SpanEnd
 from accord.state import Message, SessionState, ToolCallState
 from accord.transports.closing import within
 
@@ -97,6 +98,7 @@ class PendingTurn:
         """The session as its caller holds it, which must live as long as the turn (see `ownership`)."""
         self._session = session
         self._posted: Posted[Any] | None = None
+        self._end_span: SpanEnd | None = None
         self._sent_or_done: asyncio.Event | None = None
         """Made only for a prompt that waits for its agent's restart."""
         self._result: v1.PromptResponse | Exception | None = None
@@ -113,6 +115,7 @@ class PendingTurn:
     def sent(self, posted: Posted[Any], unread: Unread) -> None:
         """The prompt was sent: at once, unless the agent is being restarted."""
         self._posted, self.unread = posted, unread
+        self._end_span = posted.kept_span()
         if self._sent_or_done is not None:
             self._sent_or_done.set()
 
@@ -155,6 +158,8 @@ class PendingTurn:
         if self._result is None:
             self._result = result
             self._ends_at = len(self._session.state) if ends_at is None else ends_at
+            if self._end_span is not None:
+                self._end_span(result, self._session.state.usage)
             if self._posted is not None:
                 self.unread.finish()
             if self._sent_or_done is not None:

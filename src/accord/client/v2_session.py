@@ -24,9 +24,9 @@ from accord.client.v2_requests import blocks_as_v2, options_as_v1
 from accord.errors import INTERNAL_ERROR, REQUEST_CANCELLED, CapabilityMissing, Overflow, PeerError
 from accord.schema import v1, v2
 from accord.schema.base import Json
-from accord.state import Message, Observer, ToolCallState
+from accord.state import Message, Observer, Speaker, ToolCallState
 
-STREAMED = frozenset((v2.AgentMessageChunk, v2.AgentThoughtChunk))
+STREAMED: dict[type, Speaker] = {v2.AgentMessageChunk: "agent", v2.AgentThoughtChunk: "thought"}
 """The updates that make up most of the traffic."""
 PROMPT = v2.PromptRequest.__method__
 NOT_TOLD = "unknown"
@@ -230,8 +230,11 @@ class LiveSessionV2(LiveSession):
         if chunk is None:
             return False
         self._foreground.number += 1
-        self.state.add(update, size)
-        self._give(opened.turn, chunk, size)
+        self.state.append_text(STREAMED[update.__class__], update, size)
+        try:
+            opened.turn.unread.put(chunk, size)
+        except Overflow as overflow:
+            opened.turn.overflowed(overflow)
         return True
 
     def _fold(self, update: Any, size: int) -> list[Any]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from accord.client.target import CommandTarget, Target
+from accord.configuration.environment import inherited, variables
 from accord.configuration.resolving import UnknownAgent, resolve
 from accord.configuration.settings import AgentSettings, is_path
 from accord.errors import ConfigurationError
@@ -49,8 +50,9 @@ def named_target(
             tls=_tls(settings),
         )
     there = cwd if cwd is not None else settings.cwd
+    seen = inherited(settings) if inherit is True else inherit
     return CommandTarget(
-        settings.words, cwd=there, env={**settings.env, **(env or {})}, inherit=inherit, on_stderr=on_stderr
+        settings.words, cwd=there, env={**variables(settings), **(env or {})}, inherit=seen, on_stderr=on_stderr
     )
 
 

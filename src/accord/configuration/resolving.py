@@ -24,6 +24,7 @@ from pathlib import Path
 import msgspec
 
 from accord.client.target import CommandTarget, Target
+from accord.configuration.environment import inherited, variables, without_secrets
 from accord.configuration.known_agents import KnownAgents
 from accord.configuration.settings import PYTHON_FILE, AgentSettings
 from accord.errors import ConfigurationError
@@ -78,7 +79,7 @@ def from_registry(name: str, *, offline: bool = False, only_installed: bool = Fa
     """
     agent = hold_installed(name)
     if agent is not None:
-        return AgentSettings(command=agent.argv, env=agent.env, description=agent.name)
+        return AgentSettings(command=agent.argv, env=without_secrets(agent.env), description=agent.name)
     entry = None if only_installed else find_listed(name, offline=offline)
     if entry is None:
         return None
@@ -149,7 +150,8 @@ def target_of(
 
     `on_stderr` gets the lines that a command writes to its standard error.
 
-    Raises AccordError if the URL is invalid or its extra is not installed.
+    Raises AccordError if the URL is invalid or its extra is not installed, and ConfigurationError if a variable of the
+    agent has no value.
     """
     if settings.url is not None:
         return UrlTarget(settings.url, token=token, headers={**settings.headers, **(headers or {})}, tls=tls)
@@ -159,4 +161,5 @@ def target_of(
         raise ConfigurationError(
             f"cannot split the command {settings.command!r} into words: {error}; pass a list instead"
         ) from None
-    return CommandTarget(words, cwd=settings.cwd, env=settings.env, on_stderr=on_stderr)
+    env, inherit = variables(settings), inherited(settings)
+    return CommandTarget(words, cwd=settings.cwd, env=env, inherit=inherit, on_stderr=on_stderr)

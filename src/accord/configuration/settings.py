@@ -33,7 +33,11 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     description: str | None = None
     """For people: what the agent is for."""
     env: dict[str, str] = {}
-    """Variables of the agent's process, besides ours."""
+    """Variables of the agent's process, besides ours; `keyring:NAME` is a secret of the system's keyring."""
+    env_file: str | None = None
+    """A file with more of them, NAME=VALUE on each line."""
+    clean_env: bool = False
+    """Whether the agent sees only a few of our variables."""
     cwd: str | None = None
     """The folder that the agent's process is started in."""
     mode: str | None = None
@@ -95,7 +99,7 @@ def _problem(settings: AgentSettings) -> str | None:
     if settings.url is not None:
         if not settings.url.startswith(("http://", "https://", "ws://", "wss://")):
             return f"'url' must begin with http://, https://, ws:// or wss://, got {settings.url!r}"
-        unused = [key for key in ("env", "cwd") if getattr(settings, key)]
+        unused = [key for key in ("env", "env_file", "clean_env", "cwd") if getattr(settings, key)]
         return f"{unused[0]!r} is for a command, and the agent has a URL" if unused else None
     if settings.registry is None:
         try:
@@ -114,7 +118,7 @@ def placed(settings: AgentSettings, base: Path) -> AgentSettings:
     """The same with absolute paths: relative ones are in the folder `base`, `~` is the user's."""
     changed: dict[str, Any] = {
         key: str(base / Path(given).expanduser())
-        for key in ("cwd", "token_file", "ca")
+        for key in ("cwd", "token_file", "ca", "env_file")
         if (given := getattr(settings, key)) is not None
     }
     if (words := settings.words) and is_path(words[0]):

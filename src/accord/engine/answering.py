@@ -268,6 +268,8 @@ class Answering:
         self._succeed(owed, owed.route, result)
 
     def _succeed(self, owed: Owed, route: Route, result: Any) -> None:
+        if not owed.running:  # it was answered while its handler went on
+            return
         try:
             frame = route.answer(owed.id, result)
         except Exception as error:

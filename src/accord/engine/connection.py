@@ -181,6 +181,10 @@ class Connection:
             raise self._end.error()
         return self._outbox.put(frame)
 
+    def collect(self) -> None:
+        """Send what this turn of the loop has to send in one piece, at its end."""
+        self._outbox.collect()
+
     async def breathe(self) -> None:
         """Let other tasks run; while the peer does not read, wait for room."""
         await self._outbox.breathe()

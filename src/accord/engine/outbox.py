@@ -90,6 +90,13 @@ class Outbox:
         if self.full:
             self._backlog.answered_while_full(len(frame))
 
+    def collect(self) -> None:
+        """Collect what this turn of the loop sends, answers too, and write it at its end."""
+        self._has_answered = True
+        if not self._due:
+            self._due = True
+            self._loop.call_soon(self._end_of_turn)
+
     def ask(self, frame: bytes) -> bool:
         """Send the frame of a request. True if there is no room."""
         if self._is_first_request and not (self._due or self.corked):

@@ -33,7 +33,7 @@ from accord.jsonrpc.messages import TellFrame
 from accord.schema import codec, legacy, v1
 from accord.schema.base import Json, Notification, Request
 from accord.schema.methods import may_be_empty, row_for
-from accord.spans import Spans
+from accord.spans import SpanEnd, Spans
 from accord.transports.base import Transport
 
 ResultT = TypeVar("ResultT")
@@ -108,9 +108,7 @@ def _way_out(cls: type[Any]) -> _Outgoing:
 class Posted(Generic[ResultT]):
     """A request that was sent."""
 
-    def __init__(
-        self, sent: Sent, read: Callable[[Raw], Any], end_span: Callable[[BaseException | None], None] | None
-    ) -> None:
+    def __init__(self, sent: Sent, read: Callable[[Raw], Any], end_span: SpanEnd | None) -> None:
         self.awaited = sent.awaited
         """A context manager: while it lasts, the handler inside which the request was sent waits for the answer."""
         self.within = sent.within
@@ -132,10 +130,15 @@ class Posted(Generic[ResultT]):
             except Exception as error:
                 result = error
             if self._end_span is not None:
-                self._end_span(result if isinstance(result, Exception) else None)
+                self._end_span(result)
             call(result)
 
         self._sent.then(answered)
+
+    def kept_span(self) -> SpanEnd | None:
+        """The end of the request's span, for the caller to call: a turn can go on after the answer to its prompt."""
+        kept, self._end_span = self._end_span, None
+        return kept
 
 
 class RouteSource(Protocol):
@@ -210,10 +213,18 @@ class Peer:
         if self.spans is None:
             raw = await self._call(way, request, timeout, idle_timeout)
         else:
-            with self.spans.asking(request, self.role) as in_span:
-                raw = await self._call(way, in_span, timeout, idle_timeout)
+            in_span: ResultT = await self._request_in_span(way, request, timeout, idle_timeout)
+            return in_span
         result: ResultT = way.read_keeping(raw) if self.keep_unknown else way.read(raw)
         return result
+
+    async def _request_in_span(self, way: _Outgoing, request: Any, total: float | None, idle: float | None) -> Any:
+        assert self.spans is not None
+        with self.spans.asking(request, self.role) as (in_span, answered):
+            raw = await self._call(way, in_span, total, idle)
+            result = way.read_keeping(raw) if self.keep_unknown else way.read(raw)
+            answered(result)
+            return result
 
     def post(self, request: Request[ResultT], *, force: bool = False) -> Posted[ResultT]:
         """Send a request now, and handle its answer later: see `Posted`.
@@ -221,7 +232,7 @@ class Peer:
         Raises what `request` raises before it has sent anything.
         """
         way = self._open_ways.get(request.__class__) or self._way(request, force=force)
-        end_span: Callable[[BaseException | None], None] | None = None
+        end_span: SpanEnd | None = None
         if self.spans is not None:
             request, end_span = self.spans.sending(request, self.role)
         params = traced(request) if way.is_plain else Raw(codec.encode(traced(request)))

@@ -94,6 +94,10 @@ class Receiving:
         self._busy = lanes.busy
         self._heard = asking.heard
 
+    def open_gate(self) -> None:
+        """Let every message pass, also before the handshake."""
+        self._gate, self._shut = None, False
+
     def receive(self, frames: Sequence[bytes | Oversized]) -> None:
         """Handle a delivery of the transport, frame by frame."""
         self.frames += len(frames)

@@ -21,12 +21,14 @@ if TYPE_CHECKING:
     from accord.http.server.access import Access as Access
     from accord.http.server.app import App as App, app as app
     from accord.http.server.limits import ServerLimits as ServerLimits
+    from accord.http.server.measured_host import MeasuredHost as MeasuredHost
     from accord.http.server.serve import serve as serve, serving as serving
 
 _HOMES = {
     "Access": "server.access",
     "App": "server.app",
     "HttpTransport": "client.transport",
+    "MeasuredHost": "server.measured_host",
     "ServerLimits": "server.limits",
     "UrlTarget": "client.urls",
     "app": "server.app",

@@ -11,6 +11,7 @@
 | `/spans?turn` | the spans of one turn, and where its time went |
 | `/conversation?row&session` | the turn at a message, folded up to it |
 | `/strip?bins&from&to&view` | counts over the time |
+| `/latency` | how long the answers of each method took, and when |
 | `/search?q` | starts or continues a search: its key, and how many it has found |
 
 `export` asks the same questions and stores the answers.
@@ -27,13 +28,14 @@ from typing import Any
 from accord.errors import AccordError
 from accord.inspector.conversation import Folds, settings_at
 from accord.inspector.index import PROMPT, TraceIndex
+from accord.inspector.latency import latencies
 from accord.inspector.library import Library, OpenTrace, UnknownTrace
-from accord.inspector.meaning import describe
-from accord.inspector.query import read_query
 from accord.inspector.rows import detail_of, message_of, row_of, rows_of_runs
 from accord.inspector.search import Search, marks
 from accord.inspector.spans import TurnSpans
 from accord.inspector.strip import MOST_BINS, strip_of
+from accord.inspector.wording import describe
+from accord.trace.query import FILTERS, TEXT, read_query
 
 MOST_ROWS = 500
 MOST_TURNS = 2_000
@@ -105,6 +107,7 @@ def summary_of(index: TraceIndex) -> dict[str, Any]:
         "agent": {} if reply is None else message_of(index, reply).get("result"),
         "begin": index.columns.time[0] if len(index) else 0.0,
         "components": index.components(),
+        "filters": [TEXT, *([", ".join(it.examples), it.shows] for it in FILTERS.values())],
     }
 
 
@@ -212,7 +215,7 @@ def _strip(trace: OpenTrace, params: Params) -> Any:
 async def _search(trace: OpenTrace, params: Params) -> Any:
     text = params.text("q")
     key = "q" + hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
-    search = trace.search(key, read_query(text))
+    search = trace.search(key, read_query(text, is_of_page=True))
     for _ in range(STEPS):
         if search.is_done:
             break
@@ -228,6 +231,10 @@ def _found(trace: OpenTrace, key: str) -> Search:
     return search
 
 
+def _latency(trace: OpenTrace, _: Params) -> Any:
+    return latencies(trace.index)
+
+
 QUESTIONS = {
     "": _summary,
     "rows": _rows,
@@ -238,5 +245,6 @@ QUESTIONS = {
     "spans": _spans,
     "conversation": _conversation,
     "strip": _strip,
+    "latency": _latency,
 }
 """What can be asked about a trace, beside searches."""

@@ -24,8 +24,8 @@ from accord.http.server.limits import ServerLimits
 from accord.http.server.validation import Refusal
 from accord.inspector.api import BadRequest, Params, answer
 from accord.inspector.library import Library, UnknownTrace
-from accord.inspector.query import BadQuery
 from accord.schema.codec import encode
+from accord.trace.query import FilterError
 
 POLICIES = (
     "default-src 'none'",
@@ -56,7 +56,7 @@ TELL_EVERY = 0.2
 KEEPALIVE = 15.0
 """Seconds of silence before a comment is sent, which notices a page that has gone."""
 
-STATUS: dict[type[AccordError], int] = {BadRequest: 400, BadQuery: 400, UnknownTrace: 404}
+STATUS: dict[type[AccordError], int] = {BadRequest: 400, FilterError: 400, UnknownTrace: 404}
 
 log = logging.getLogger("accord.http")
 

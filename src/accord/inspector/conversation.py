@@ -16,13 +16,14 @@ from typing import Any
 
 from accord.errors import AccordError, DecodeError
 from accord.inspector.index import OPENS, POLL, PROMPT, TraceIndex
-from accord.inspector.lines import ANSWER, ERROR, NOTIFICATION, REQUEST
-from accord.inspector.meaning import describe, items, members, short
+from accord.inspector.lines import ANSWER, ERROR, LONGEST_NAME, NOTIFICATION, REQUEST
 from accord.inspector.rows import LARGE, message_of
 from accord.inspector.turns import SETTINGS, Turn
+from accord.inspector.wording import describe, short
 from accord.schema import v1
 from accord.schema.codec import convert, plain
 from accord.state import Message, SessionState, ToolCallState
+from accord.trace.meaning import body_of, items_of
 
 EVERY = 5_000
 """Messages between two copies of the folded state of a long turn."""
@@ -65,6 +66,7 @@ class FoldedTurn:
     def __init__(self, index: TraceIndex, session: int, first: int) -> None:
         self._index = index
         self._session = session
+        self._first = first
         self._version = index.version
         self._state = SessionState()
         self._items: list[Item] = []
@@ -98,7 +100,7 @@ class FoldedTurn:
             return
         message = message_of(self._index, row, most=LARGE * 64)
         method = self._index.methods[columns.method[row]]
-        params = members(message.get("params"))
+        params = body_of(message.get("params"))
         if kind == NOTIFICATION:
             if columns.update[row]:
                 self._add_update(row, params)
@@ -111,7 +113,8 @@ class FoldedTurn:
 
     def _add_update(self, row: int, params: dict[str, Any]) -> None:
         before = len(self._state)
-        update = members(params.get("update"))
+        update = body_of(params.get("update"))
+        self._begin_earlier(update.get("toolCallId"))
         try:
             self._state.add(_read_update(params, self._version))
         except AccordError as error:
@@ -125,7 +128,7 @@ class FoldedTurn:
         speaker = kind.removesuffix("_chunk")
         named = (speaker, str(update.get("messageId") or ""))
         if len(self._state) > before:
-            item = Item("entry", row, before)
+            item = Item("entry", row, before, self._beginning(tool, update.get("messageId")))
             self._append(item)
             if isinstance(tool, str):
                 self._by_tool[tool] = item
@@ -148,6 +151,27 @@ class FoldedTurn:
                 )
             )
 
+    def _begin_earlier(self, tool: object) -> None:
+        """Fold the beginning of a tool call of an earlier turn: its later updates leave out its title."""
+        row = (
+            self._beginning(tool, None).get("beganAt") if isinstance(tool, str) and tool not in self._by_tool else None
+        )
+        if row is not None:
+            try:
+                self._state.add(_read_update(body_of(message_of(self._index, row).get("params")), self._version))
+            except AccordError:
+                return
+
+    def _beginning(self, tool: object, message: object) -> dict[str, Any]:
+        """Where an entry began, if that was in an earlier turn: what is shown here is a change of it."""
+        index, named = self._index, tool if isinstance(tool, str) else message
+        began = index.tool_calls if isinstance(tool, str) else index.messages
+        row = began.get((self._session, named[:LONGEST_NAME])) if isinstance(named, str) else None
+        if row is None or row >= self._first:
+            return {}
+        turn = index.sessions[self._session].turn_at(row)
+        return {"beganAt": row, "beganIn": None if turn is None else turn.number}
+
     def _add_request(self, row: int, method: str, message: dict[str, Any], params: dict[str, Any]) -> None:
         if method == PROMPT:
             self._add_prompt(row, params)
@@ -159,13 +183,13 @@ class FoldedTurn:
         if kind == "permission":
             item.data["options"] = [
                 {
-                    "id": short(members(option).get("optionId")),
-                    "name": short(members(option).get("name")),
-                    "kind": short(members(option).get("kind")),
+                    "id": short(body_of(option).get("optionId")),
+                    "name": short(body_of(option).get("name")),
+                    "kind": short(body_of(option).get("kind")),
                 }
-                for option in items(params.get("options"))[:50]
+                for option in items_of(params.get("options"))[:50]
             ]
-            item.data["tool"] = short(members(params.get("toolCall")).get("toolCallId"))
+            item.data["tool"] = short(body_of(params.get("toolCall")).get("toolCallId"))
             self._add_told_call(row, params)
         self._append(item)
         self._by_request[row] = item
@@ -174,7 +198,7 @@ class FoldedTurn:
         """Fold what a permission request says of its tool call."""
         before = len(self._state)
         try:
-            call = convert(members(params.get("toolCall")), v1.ToolCallUpdate)
+            call = convert(body_of(params.get("toolCall")), v1.ToolCallUpdate)
             self._state.add(call)
         except AccordError:
             return
@@ -196,17 +220,17 @@ class FoldedTurn:
         item = self._by_request.get(self._index.columns.pair[row])
         detail = describe(method, "", message, is_answer=True)[1]
         if method == PROMPT:
-            stop = members(message.get("result")).get("stopReason")
+            stop = body_of(message.get("result")).get("stopReason")
             if self._version == 1 or is_error:
                 self._state.end_turn()
             if stop == "cancelled":
                 self._state.cancel_unfinished()
             if stop or is_error:
-                usage = members(members(message.get("result")).get("usage"))
+                usage = body_of(body_of(message.get("result")).get("usage"))
                 self._append(Item("error" if is_error else "end", row, data={"detail": detail, "usage": usage}))
         elif item is not None:
             item.touch(row)
-            outcome = members(members(message.get("result")).get("outcome"))
+            outcome = body_of(body_of(message.get("result")).get("outcome"))
             item.data["answer"] = detail
             item.data["chosen"] = short(outcome.get("optionId"))
             item.data["failed"] = is_error
@@ -288,11 +312,11 @@ def settings_at(index: TraceIndex, session: int, end: int) -> dict[str, Any]:
     state = SessionState()
     opening = max((row for row in rows.openings if row < end), default=None)
     if opening is not None:
-        _open(state, members(message_of(index, opening).get("result")))
+        _open(state, body_of(message_of(index, opening).get("result")))
     version = index.version
     for row in sorted(row for update in SETTINGS if (row := rows.setting_before(update, end)) is not None):
         try:
-            state.add(_read_update(members(message_of(index, row).get("params")), version))
+            state.add(_read_update(body_of(message_of(index, row).get("params")), version))
         except AccordError:
             continue
     return {
@@ -324,7 +348,7 @@ def cut(value: Any) -> Any:
     if isinstance(value, str):
         return value if len(value) <= MOST_TEXT else f"{value[:MOST_TEXT]}… ({len(value):,} characters)"
     if isinstance(value, dict):
-        return {name: cut(member) for name, member in members(value).items()}
+        return {name: cut(member) for name, member in body_of(value).items()}
     if isinstance(value, list | tuple):
-        return [cut(member) for member in items(list(value))]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        return [cut(member) for member in items_of(list(value))]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
     return value

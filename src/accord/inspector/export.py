@@ -21,6 +21,8 @@ from accord.inspector.api import conversation_at, spans_of, summary_of
 from accord.inspector.conversation import Folds
 from accord.inspector.findings import TraceFindings
 from accord.inspector.index import TraceIndex
+from accord.inspector.latency import latencies
+from accord.inspector.library import status_of
 from accord.inspector.lines import frame_of
 from accord.inspector.reader import TraceReader
 from accord.inspector.rows import Fields, detail_of, row_of, rows_of_runs
@@ -87,19 +89,7 @@ def _answers(index: TraceIndex, source: Path) -> dict[str, Any]:
     while findings.is_behind:
         findings.step()
     count = len(index)
-    status = {
-        "generation": 0,
-        "count": count,
-        "runs": len(index.columns.runs),
-        "turns": len(index.turns),
-        "sessions": len(index.sessions) - 1,
-        "errors": len(index.columns.errors),
-        "findings": len(findings),
-        "end": index.columns.time[-1] if count else 0.0,
-        "read": index.progress[0],
-        "size": index.progress[1],
-        "problem": index.problem,
-    }
+    status = status_of(index, findings)
     runs = rows_of_runs(index, 0, count, findings.worst)
     return {
         "listed": {
@@ -115,6 +105,7 @@ def _answers(index: TraceIndex, source: Path) -> dict[str, Any]:
         "runs": list(index.columns.runs),
         "texts": {row[Fields.NUMBER]: row[Fields.DETAIL] for row in runs if row[Fields.RUN] > 1},
         "errors": list(index.columns.errors),
+        "latency": latencies(index),
         "frames": [{**detail_of(index, row), "findings": findings.plain(row)} for row in range(count)],
         "turns": [turn.plain() for turn in index.turns],
         "spans": [spans_of(index, number) for number in range(len(index.turns))],

@@ -1,8 +1,10 @@
 """What the checks of `accord.check` find in a trace, by the rows that show it.
 
 The judge reads the messages after the index has them, a few at a time. It is not told that the trace is over, because a
-trace may grow: a request that is still open is not a fault. A trace that begins after the handshake, or holds several
-connections, is not judged: the judge would take what it does not know for missing.
+trace may grow: a request that is still open is not a fault. It has a note, which says who waits for whom.
+
+A trace that begins after the handshake, or holds several connections, is not judged: the judge would take what it does
+not know for missing.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from accord.inspector.index import TraceIndex
 from accord.inspector.lines import ANSWER, ERROR, NOTIFICATION, REQUEST
 from accord.inspector.rows import LARGE
 from accord.trace import IN, OUT, read_event
+from accord.trace.unanswered import Unanswered
 
 STEP = 200
 """Messages of one step: about 12 ms of work."""
@@ -48,8 +51,12 @@ class TraceFindings:
 
     @property
     def rows(self) -> list[int]:
-        """The rows that show a finding, in order."""
+        """The rows that show a finding of the checks, in order."""
         return self._rows
+
+    def shows(self, row: int) -> bool:
+        """Whether a row shows a finding, or is a request without an answer."""
+        return row in self._by_row or self._is_open(row)
 
     def step(self) -> None:
         """Judge the next messages."""
@@ -91,7 +98,7 @@ class TraceFindings:
 
     def worst(self, row: int, count: int = 1) -> str:
         """The worst severity that this row and those after it show; empty if they show nothing."""
-        found: set[str] = set()
+        found: set[str] = {"note"} if count == 1 and self._is_open(row) else set()
         for place in range(bisect_left(self._rows, row), len(self._rows)):
             if self._rows[place] >= row + count:
                 break
@@ -100,6 +107,29 @@ class TraceFindings:
 
     def plain(self, row: int) -> list[dict[str, Any]]:
         """What a row shows, as the page gets it."""
+        return [*self._found(row), *self._open_request(row)]
+
+    def _is_open(self, row: int) -> bool:
+        columns = self._index.columns
+        return columns.kind[row] == REQUEST and columns.pair[row] < 0
+
+    def _open_request(self, row: int) -> list[dict[str, Any]]:
+        if not self._is_open(row):
+            return []
+        index, columns = self._index, self._index.columns
+        asked_by, waits_for = ("client", "agent") if columns.to_agent[row] else ("agent", "client")
+        found = Unanswered(
+            number=row + 1,
+            method=index.methods[columns.method[row]],
+            asked_by=asked_by,
+            waits_for=waits_for,
+            since=columns.time[row],
+            waited=max(columns.time[-1] - columns.time[row], 0.0),
+        )
+        plain = {"id": "open request", "severity": "note", "side": waits_for, "message": found.text}
+        return [{**plain, "clause": "", "fix": found.advice, "url": "", "count": 1}]
+
+    def _found(self, row: int) -> list[dict[str, Any]]:
         return [
             {
                 "id": finding.id,

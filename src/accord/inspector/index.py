@@ -44,8 +44,8 @@ SLICE = 1024 * 1024
 MOST_LINE = 512 * 1024 * 1024
 """Bytes of the longest line that is read."""
 
-MOST_TOOL_CALLS = 200_000
-"""Tool calls whose beginnings are kept."""
+MOST_NAMED = 200_000
+"""Tool calls, and messages with an id, whose beginnings are kept."""
 
 CHUNKS = frozenset(("agent_message_chunk", "agent_thought_chunk", "user_message_chunk", "terminal_output_chunk"))
 POLL = "terminal/output"
@@ -76,6 +76,8 @@ class TraceIndex:
         """The rows of the first `initialize` and its answer."""
         self.tool_calls: dict[tuple[int, str], int] = {}
         """The row of the update that began each tool call, by its session and id: later updates leave out its title."""
+        self.messages: dict[tuple[int, str], int] = {}
+        """The row of the update that began each message, by its session and id: a later turn may change it."""
         self._at = 0
         self._open: dict[tuple[int, int, bytes], int] = {}
         """The rows of the requests without an answer."""
@@ -228,6 +230,10 @@ class TraceIndex:
             left_of = {name: left for name, left in left_of.items() if name not in free}
         return found
 
+    def is_towards_agent(self, direction: str) -> bool:
+        """Whether a direction is the one towards the agent: agent, client, or in and out as the recording has them."""
+        return (direction == "in") is self._in_is_to_agent if direction in ("in", "out") else direction == "agent"
+
     def _session_of_answer(self, line: Line, method: str, request: int) -> str:
         """The session of an answer; one that opens a session gives its request the session, too."""
         columns = self.columns
@@ -261,8 +267,9 @@ class TraceIndex:
             if line.update in SETTINGS:
                 session.note_setting(line.update, row)
             elif line.tool:
-                if len(self.tool_calls) < MOST_TOOL_CALLS:
-                    self.tool_calls.setdefault((number, line.tool), row)
+                _remember(self.tool_calls, (number, line.tool), row)
+            elif line.message:
+                _remember(self.messages, (number, line.message), row)
             elif line.update == "state_update":
                 self._note_state(session, line, row)
             if number and not session.turns:
@@ -304,6 +311,11 @@ class TraceIndex:
     # Reading
 
     @property
+    def open_requests(self) -> int:
+        """How many requests have no answer yet."""
+        return len(self._open)
+
+    @property
     def version(self) -> int:
         """The version of the protocol that the agent has chosen; 1 if that is not known."""
         frame = self.frame(self.initialized[1]) if self.initialized else None
@@ -342,3 +354,8 @@ class TraceIndex:
         runs = self.columns.runs
         after = runs[place + 1] if place + 1 < len(runs) else len(self.columns)
         return after - runs[place]
+
+
+def _remember(rows: dict[tuple[int, str], int], named: tuple[int, str], row: int) -> None:
+    if len(rows) < MOST_NAMED:
+        rows.setdefault(named, row)

@@ -18,10 +18,10 @@ from accord.errors import AccordError
 from accord.inspector.conversation import Folds
 from accord.inspector.findings import TraceFindings
 from accord.inspector.index import TraceIndex
-from accord.inspector.query import Query
 from accord.inspector.reader import TraceReader
 from accord.inspector.search import Search
 from accord.tap import KeptTrace, kept_traces
+from accord.trace.query import Term
 
 LOOK_EVERY = 0.1
 """Seconds between two looks at a trace that may grow."""
@@ -35,6 +35,25 @@ log = logging.getLogger("accord")
 
 class UnknownTrace(AccordError):
     """A trace that the inspector does not show."""
+
+
+def status_of(index: TraceIndex, findings: TraceFindings, generation: int = 0) -> dict[str, Any]:
+    """How far a trace is read, and what it has."""
+    read, size = index.progress
+    return {
+        "generation": generation,
+        "count": len(index),
+        "runs": len(index.columns.runs),
+        "turns": len(index.turns),
+        "sessions": len(index.sessions) - 1,
+        "errors": len(index.columns.errors),
+        "findings": len(findings),
+        "open": index.open_requests,
+        "end": index.columns.time[-1] if len(index) else 0.0,
+        "read": read,
+        "size": size,
+        "problem": index.problem,
+    }
 
 
 class OpenTrace:
@@ -96,7 +115,7 @@ class OpenTrace:
         while not self.index.header and self.problem is None and self.index.is_behind:
             await self.changed(LOOK_EVERY)
 
-    def search(self, key: str, query: Query) -> Search:
+    def search(self, key: str, query: tuple[Term, ...]) -> Search:
         """The search with this key, begun if it is new."""
         if key not in self._searches:
             self._searches[key] = Search(self.index, query, self.findings)
@@ -111,21 +130,8 @@ class OpenTrace:
 
     def status(self) -> dict[str, Any]:
         """How far the trace is read, and what it has."""
-        index = self.index
-        read, size = index.progress
-        return {
-            "generation": self.generation,
-            "count": len(index),
-            "runs": len(index.columns.runs),
-            "turns": len(index.turns),
-            "sessions": len(index.sessions) - 1,
-            "errors": len(index.columns.errors),
-            "findings": len(self.findings),
-            "end": index.columns.time[-1] if len(index) else 0.0,
-            "read": read,
-            "size": size,
-            "problem": self.problem or index.problem,
-        }
+        found = status_of(self.index, self.findings, self.generation)
+        return {**found, "problem": self.problem or found["problem"]}
 
     async def close(self) -> None:
         """Stop following the file, and close it."""

@@ -12,8 +12,9 @@ from typing import Any, TypeAlias
 from accord.errors import DecodeError
 from accord.inspector.index import TraceIndex
 from accord.inspector.lines import ANSWER, BROKEN, ERROR, LONGEST_NAME, NOTIFICATION, REQUEST, frame_of
-from accord.inspector.meaning import describe, members, raw_text_of, short
+from accord.inspector.wording import describe, raw_text_of, short
 from accord.schema.codec import loads
+from accord.trace.meaning import body_of
 
 LARGE = 256 * 1024
 """Bytes of a line from which on a row shows only its first bytes, and the detail only its beginning."""
@@ -95,7 +96,7 @@ def message_of(index: TraceIndex, row: int, most: int = LARGE) -> dict[str, Any]
 
 def _loaded(frame: bytes) -> dict[str, Any]:
     try:
-        return members(loads(frame))
+        return body_of(loads(frame))
     except DecodeError:
         return {}
 
@@ -118,14 +119,14 @@ def _words(index: TraceIndex, row: int, message: dict[str, Any]) -> tuple[str, s
 
 def _name_tool_call(index: TraceIndex, row: int, message: dict[str, Any]) -> None:
     """Give an update of a tool call, or a question about it, the title that it began with."""
-    params = members(message.get("params"))
-    call = members(params.get("update")) or members(params.get("toolCall"))
+    params = body_of(message.get("params"))
+    call = body_of(params.get("update")) or body_of(params.get("toolCall"))
     call_id = call.get("toolCallId")
     if not isinstance(call_id, str) or call.get("title"):
         return
     began = index.tool_calls.get((index.columns.session[row], call_id[:LONGEST_NAME]))
     if began is not None and began < row:
-        update = members(members(message_of(index, began).get("params")).get("update"))
+        update = body_of(body_of(message_of(index, began).get("params")).get("update"))
         call["title"] = update.get("title")
 
 
@@ -144,7 +145,7 @@ def _joined(index: TraceIndex, row: int, run: int) -> str:
     """The text of the first chunks of a run."""
     text = ""
     for at in range(row, row + min(run, JOINED)):
-        update = members(members(message_of(index, at).get("params")).get("update"))
+        update = body_of(body_of(message_of(index, at).get("params")).get("update"))
         text += raw_text_of(update.get("content"))
         if len(text) > 240:
             break

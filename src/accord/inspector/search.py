@@ -8,40 +8,49 @@ second. It goes a slice at a time, so that other requests are answered meanwhile
 
 from __future__ import annotations
 
-import json
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
-from fnmatch import fnmatchcase
+from collections.abc import Callable, Iterator
 from itertools import pairwise
-from typing import Any, cast
 
 from accord.inspector.findings import TraceFindings
 from accord.inspector.index import TraceIndex
-from accord.inspector.lines import ERROR
-from accord.inspector.meaning import items, members
-from accord.inspector.query import DIRECTIONS, LINE_KINDS, SIZES, UNITS, Query, bound_of
+from accord.inspector.lines import ANSWER, BROKEN, ERROR, EVENT, NOTE, NOTIFICATION, REQUEST, STDERR
 from accord.inspector.rows import message_of
+from accord.trace.meaning import body_of, paths_in, statuses, tool_names
+from accord.trace.query import Term, bound_of, needles, path_test
 
 SLICE = 4 * 1024 * 1024
 """Bytes of one step."""
 
-MOST_DEPTH = 12
-"""How deep paths are looked for in a message."""
+LINE_KINDS = {
+    "request": (REQUEST,),
+    "answer": (ANSWER, ERROR),
+    "error": (ERROR,),
+    "notification": (NOTIFICATION,),
+    "stderr": (STDERR,),
+    "process": (EVENT,),
+    "note": (NOTE,),
+    "malformed": (BROKEN,),
+}
+STATES = {"ok": ANSWER, "error": ERROR}
+"""The states of an answer; all others are in messages."""
+READ = ("tool", "path")
+"""Filters for which the messages have to be read."""
 
 
 class Search:
     """A search of one trace, which `step` carries on."""
 
-    def __init__(self, index: TraceIndex, query: Query, findings: TraceFindings | None = None) -> None:
+    def __init__(self, index: TraceIndex, query: tuple[Term, ...], findings: TraceFindings | None = None) -> None:
         self.index = index
         self._findings = findings
-        self.query = query
         self.rows = array("I")
         """The rows found so far, in order."""
         self._next = 0
-        self._needles = [_needles(text) for text in query.texts]
-        self._filters = {name: query.values(name) for name, _ in query.filters}
+        self._texts = [(needles(term.value), term.is_negated) for term in query if not term.key]
+        self._read = [term for term in query if term.key in READ or (term.key == "status" and term.value not in STATES)]
+        self._columns = [term for term in query if term.key and term not in self._read]
 
     @property
     def is_done(self) -> bool:
@@ -56,84 +65,89 @@ class Search:
             return
         last = bisect_right(columns.offset, columns.offset[first] + SLICE)
         self._next = last
-        found = self._with_columns(range(first, last))
-        if self._needles and found:
+        found: list[int] | range = range(first, last)
+        for term in self._columns:
+            fits = self._column_test(term)
+            found = [row for row in found if fits(row) is not term.is_negated]
+        if self._texts and found:
             found = self._with_texts(found, first, last)
-        if "tool" in self._filters or "path" in self._filters or self._statuses():
-            found = [row for row in found if self._has_content(row)]
+        for term in self._read:
+            fits = self._content_test(term)
+            found = [row for row in found if fits(row) is not term.is_negated]
         self.rows.extend(found)
 
-    def _statuses(self) -> list[str]:
-        return [value for value in self._filters.get("status", ()) if value != "error"]
-
-    def _with_columns(self, rows: range) -> list[int]:
-        """The rows that fit the filters on columns."""
+    def _column_test(self, term: Term) -> Callable[[int], bool]:
+        """Whether a row fits a filter, as its columns tell."""
         index, columns = self.index, self.index.columns
-        found: list[int] = list(rows)
-        for name, value in self.query.filters:
-            if name == "method":
-                wanted = index.methods.containing(value)
-                found = [row for row in found if columns.method[row] in wanted]
-            elif name == "kind":
-                wanted = index.updates.containing(value)
-                found = [row for row in found if columns.update[row] in wanted]
-            elif name == "session":
-                wanted = index.session_names.containing(value)
-                found = [row for row in found if columns.session[row] in wanted]
-            elif name == "dir":
-                found = [row for row in found if columns.to_agent[row] == DIRECTIONS[value]]
-            elif name == "is":
-                found = [row for row in found if columns.kind[row] == LINE_KINDS[value]]
-            elif name == "status" and value == "error":
-                found = [row for row in found if columns.kind[row] == ERROR]
-            elif name == "dur":
-                bound = bound_of(name, value, UNITS)
-                found = [row for row in found if (took := columns.latency(row)) is not None and bound.holds(took)]
-            elif name == "size":
-                bound = bound_of(name, value, SIZES)
-                found = [row for row in found if bound.holds(columns.size(row))]
-            elif name == "has":
-                flagged = set(self._findings.rows if self._findings else ())
-                found = [row for row in found if row in flagged]
-            elif name == "turn":
-                found = [row for row in found if (turn := index.turn_of(row)) and turn.number == int(value)]
-        return found
+        key, value = term.key, term.value
+        if key == "method":
+            methods, named = columns.method, index.methods.containing(value)
+            return lambda row: methods[row] in named
+        if key == "kind":
+            kinds, updates, named = columns.kind, columns.update, index.updates.containing(value)
+            wanted = LINE_KINDS.get(value.lower(), ())
+            return lambda row: kinds[row] in wanted or updates[row] in named
+        if key == "session":
+            sessions, named = columns.session, index.session_names.containing(value)
+            return lambda row: sessions[row] in named
+        if key == "dir":
+            to_agent, side = columns.to_agent, index.is_towards_agent(value)
+            return lambda row: to_agent[row] == side
+        if key == "status":
+            kinds, state = columns.kind, STATES[value]
+            return lambda row: kinds[row] == state
+        if key == "dur":
+            return self._duration_test(value)
+        if key == "size":
+            bound = bound_of(key, value)
+            return lambda row: bound.holds(columns.size(row))
+        if key == "has":
+            return (self._findings or TraceFindings(index)).shows
+        number = int(value)
+        return lambda row: (turn := index.turn_of(row)) is not None and turn.number == number
 
-    def _with_texts(self, rows: list[int], first: int, last: int) -> list[int]:
-        """The rows whose lines contain every text."""
+    def _duration_test(self, value: str) -> Callable[[int], bool]:
+        columns, bound = self.index.columns, bound_of("dur", value)
+        kinds = columns.kind
+
+        def test(row: int) -> bool:
+            took = columns.latency(row) if kinds[row] in (ANSWER, ERROR) else None
+            return took is not None and bound.holds(took)
+
+        return test
+
+    def _content_test(self, term: Term) -> Callable[[int], bool]:
+        """Whether a row fits a filter, as its message tells."""
+        key, value = term.key, term.value
+        wanted, fits = value.lower(), path_test(value)
+
+        def test(row: int) -> bool:
+            message = message_of(self.index, row)
+            body = body_of(message.get("params") or message.get("result"))
+            if key == "path":
+                return any(fits(path) for path in paths_in(body))
+            content = body_of(body.get("update")) or body
+            if key == "tool":
+                return any(wanted in name.lower() for name in tool_names(content))
+            return value in statuses(content)
+
+        return test
+
+    def _with_texts(self, rows: list[int] | range, first: int, last: int) -> list[int]:
+        """The rows whose lines contain every text, and none of the negated ones."""
         offset = self.index.columns.offset
         begin = offset[first]
         end = offset[last] if last < len(offset) else self.index.columns.end
         data = self.index.reader.read(begin, end - begin).lower()
         wanted = set(rows)
-        for variants in self._needles:
+        for variants, is_negated in self._texts:
             hits: set[int] = set()
             for needle in variants:
                 hits.update(_rows_with(needle, data, offset, first, last))
-            wanted &= hits
+            wanted = wanted - hits if is_negated else wanted & hits
             if not wanted:
                 break
         return sorted(wanted)
-
-    def _has_content(self, row: int) -> bool:
-        params = members(message_of(self.index, row).get("params"))
-        update = members(params.get("update")) or members(params.get("toolCall"))
-        for value in self._statuses():
-            if update.get("status") != value:
-                return False
-        for value in self._filters.get("tool", ()):
-            names = " ".join(str(update.get(name, "")) for name in ("kind", "title", "name"))
-            if "toolCallId" not in update or value.lower() not in names.lower():
-                return False
-        return all(any(_fits(path, value) for path in _paths(params)) for value in self._filters.get("path", ()))
-
-
-def _needles(text: str) -> set[bytes]:
-    """How a text may stand in JSON: as it is, or escaped; in lower case, as far as it is ASCII."""
-    return {
-        json.dumps(text, ensure_ascii=ascii_only)[1:-1].encode("utf-8", "replace").lower()
-        for ascii_only in (True, False)
-    }
 
 
 def _rows_with(needle: bytes, data: bytes, offset: array[int], first: int, last: int) -> Iterator[int]:
@@ -147,25 +161,6 @@ def _rows_with(needle: bytes, data: bytes, offset: array[int], first: int, last:
             return
         row += 1
         at = data.find(needle, offset[row] - begin)
-
-
-def _fits(path: str, pattern: str) -> bool:
-    return fnmatchcase(path.lower(), pattern.lower()) or fnmatchcase(path.rsplit("/", 1)[-1].lower(), pattern.lower())
-
-
-def _paths(value: Any, depth: int = 0) -> Iterator[str]:
-    """Every `path` in a message, and the paths of locations."""
-    if depth > MOST_DEPTH:
-        return
-    if isinstance(value, dict):
-        for name, member in cast("dict[str, Any]", value).items():
-            if name == "path" and isinstance(member, str):
-                yield member
-            else:
-                yield from _paths(member, depth + 1)
-    else:
-        for item in items(value)[:1_000]:
-            yield from _paths(item, depth + 1)
 
 
 def marks(search: Search, bins: int, begin: float, end: float) -> list[int]:

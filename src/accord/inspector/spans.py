@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 from accord.inspector.index import POLL, TraceIndex
 from accord.inspector.lines import NOTIFICATION, REQUEST
-from accord.inspector.meaning import describe, members, short
 from accord.inspector.rows import message_of
 from accord.inspector.turns import Turn
+from accord.inspector.wording import describe, short
+from accord.trace.meaning import body_of
 
 ORDER: tuple[str, ...] = ("user", "client", "tool")
 """Who a moment belongs to, the first that applies; else to the model."""
@@ -116,7 +117,7 @@ class TurnSpans:
         if (kind := SPEAKING.get(update)) is not None:
             self._speak(kind, row, time)
         elif update in ("tool_call", "tool_call_update"):
-            content = members(members(message_of(self._index, row).get("params")).get("update"))
+            content = body_of(body_of(message_of(self._index, row).get("params")).get("update"))
             tool = self._tools.setdefault(short(content.get("toolCallId")), _Tool(time, row))
             tool.take(content, time)
 

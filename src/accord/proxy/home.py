@@ -32,6 +32,10 @@ class Home(Protocol):
         """The state of a session, made when it is first asked for."""
         ...
 
+    def with_server(self, request: Any, server: Any) -> Any:
+        """A request that opens a session, with an MCP server for this session."""
+        ...
+
     def is_first(self, session: str | None, what: object) -> bool:
         """Whether this is asked for the first time for a session."""
         ...

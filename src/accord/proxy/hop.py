@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
+from accord.arguments import wrong_type
 from accord.proxy.home import Home, Side
+from accord.proxy.lending import OPENING
 from accord.schema import v1
 from accord.schema.base import Notification, Request
 
 ResultT = TypeVar("ResultT")
+RequestT = TypeVar("RequestT", bound=Request[Any])
 
 if TYPE_CHECKING:
+    from mcp.server import Server
+    from mcp.server.mcpserver import MCPServer
     from typing_extensions import TypeVar as TypeVarWithDefault  # a proxy without a state class needs no type argument
+
+    from accord.mcp.over_acp.tool_server import ToolServer
 
     StateT = TypeVarWithDefault("StateT", default=Any)
 else:
@@ -86,6 +93,23 @@ class Hop(Generic[StateT]):
         handler that does not catch it passes the error on as it came.
         """
         return await self._forward(message)
+
+    def with_server(self, request: RequestT, server: ToolServer | Server[Any] | MCPServer) -> RequestT:
+        """The request that opens a session, with this MCP server for that session only.
+
+            @proxy.from_client(v1.NewSessionRequest)
+            def lend_notes(request, hop):
+                return hop.with_server(request, accord.tools(notes_of(request.cwd)))
+
+        It takes what `proxy.add_server` takes, and the agent reaches the server in the same ways. The server is there
+        until the connection ends. Raises RequestError if the request lists a server of this name already. Needs the
+        extra `mcp`.
+        """
+        from accord.proxy.lending import as_tool_server
+
+        if getattr(request, "__method__", None) not in OPENING:
+            raise wrong_type("hop.with_server()", "a request that opens a session, such as NewSessionRequest", request)
+        return cast("RequestT", self._live.with_server(request, as_tool_server("hop.with_server()", server)))
 
     def text(self, text: str) -> Any:
         """A block of text in the version of this connection."""

@@ -9,14 +9,14 @@ The agent reaches the servers over ACP if the rest of the chain takes that, else
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from msgspec import Raw
 
 from accord.arguments import wrong_type
 from accord.errors import RequestError
 from accord.jsonrpc.frames import RequestId
-from accord.mcp.bridge.ways import Bridges, Way, way_of
+from accord.mcp.bridge.ways import Bridges, way_of
 from accord.mcp.over_acp.forms import CONNECT, DISCONNECT, MESSAGE
 from accord.mcp.over_acp.lent_servers import LentServers
 from accord.mcp.over_acp.tool_server import ToolServer, tools
@@ -24,11 +24,14 @@ from accord.proxy.link import Link
 from accord.proxy.own_calls import Asker, OwnAnswer
 from accord.proxy.switchboard import Switchboard
 from accord.schema import codec, v1
+from accord.schema.base import Request
 from accord.tasks import Tasks
 
 if TYPE_CHECKING:
     from mcp.server import Server
     from mcp.server.mcpserver import MCPServer
+
+RequestT = TypeVar("RequestT", bound=Request[Any])
 
 OPENING = frozenset(("session/new", "session/load", "session/resume", "session/fork"))
 """The requests that name MCP servers."""
@@ -52,7 +55,7 @@ class Lent:
         self._made = None
 
     def add_server(self, server: ToolServer | Server[Any] | MCPServer) -> None:
-        given = server if isinstance(server, ToolServer) else _as_tool_server(server)
+        given = as_tool_server("proxy.add_server()", server)
         if any(given.name == other.name for other in self._servers):
             raise ValueError(f"this proxy lends an MCP server {given.name!r} already; give this one another name")
         self._servers.append(given)
@@ -66,13 +69,14 @@ class Lent:
         return self._made
 
 
-def _as_tool_server(server: Any) -> ToolServer:
+def as_tool_server(call: str, server: Any) -> ToolServer:
+    """The server that an author gave to this call."""
+    if isinstance(server, ToolServer):
+        return server
     try:
         return tools(server)
     except TypeError:
-        raise wrong_type(
-            "proxy.add_server()", "an MCP server, such as accord.tools(...) or MCPServer", server
-        ) from None
+        raise wrong_type(call, "an MCP server, such as accord.tools(...) or MCPServer", server) from None
 
 
 class ProxyLending:
@@ -104,6 +108,8 @@ class ProxyLending:
 
     def added(self, params: Raw | None, version: int) -> Raw | None:
         """The params of a request that opens a session, with the servers; raises RequestError if that cannot be."""
+        if not self._servers:
+            return params
         given = None if params is None else codec.loads(params)
         if not isinstance(given, dict):
             return params
@@ -112,26 +118,32 @@ class ProxyLending:
         if not isinstance(there, list):
             return params
         listed = cast("list[Any]", there)
-        taken = [cast("dict[str, Any]", it).get("name") for it in listed if isinstance(it, dict)]
         for server in self._servers:
-            if server.name in taken:
-                raise RequestError.invalid_params(
-                    f"a proxy lends an MCP server {server.name!r} already; give yours another name", path="$.mcpServers"
-                )
+            _check_name(server, listed)
         ours = [self._description(server, version) for server in self._servers]
         return Raw(codec.encode({**fields, "mcpServers": [*listed, *ours]}))
 
+    def with_server(self, request: RequestT, server: ToolServer, version: int) -> RequestT:
+        """A request that opens a session, with a server of this session only; it is there until the connection ends."""
+        fields = cast("dict[str, Any]", codec.loads(codec.encode(request)))
+        listed = cast("list[Any]", fields.get("mcpServers") or [])
+        _check_name(server, listed)
+        described = self._described_now(server, version)
+        made: RequestT = codec.convert({**fields, "mcpServers": [*listed, described]}, type(request))
+        return made
+
     def _description(self, server: ToolServer, version: int) -> Any:
         if server.name not in self._described:
-            way = way_of(self._declared, version=version, is_here=server.is_bridged)
-            if way is None:
-                raise RequestError.invalid_params(
-                    f"the agent cannot reach the MCP server {server.name!r} of a proxy: it takes no servers over ACP"
-                )
-            self._described[server.name] = self._described_by(way, server, version)
+            self._described[server.name] = self._described_now(server, version)
         return self._described[server.name]
 
-    def _described_by(self, way: Way, server: ToolServer, version: int) -> Any:
+    def _described_now(self, server: ToolServer, version: int) -> Any:
+        """A new description of a server, with an id or a place of its own."""
+        way = way_of(self._declared, version=version, is_here=server.is_bridged)
+        if way is None:
+            raise RequestError.invalid_params(
+                f"the agent cannot reach the MCP server {server.name!r} of a proxy: it takes no servers over ACP"
+            )
         if way == "acp":
             declared = server.declared()
             self._over_acp.add(declared.server_id, server)
@@ -152,6 +164,14 @@ class ProxyLending:
         else:
             OwnAnswer(self._link.wrapped, request_id, method, self._over_acp.asked(method, value), self._tasks)
         return True
+
+
+def _check_name(server: ToolServer, listed: list[Any]) -> None:
+    """Raise RequestError if a request lists a server of this name already."""
+    if any(isinstance(it, dict) and cast("dict[str, Any]", it).get("name") == server.name for it in listed):
+        raise RequestError.invalid_params(
+            f"a proxy lends an MCP server {server.name!r} already; give yours another name", path="$.mcpServers"
+        )
 
 
 def as_sent(described: v1.McpServerStdio | v1.McpServerHttp, version: int) -> Any:

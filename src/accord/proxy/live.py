@@ -28,7 +28,7 @@ from accord.proxy.envelopes import INITIALIZE
 from accord.proxy.failure import Failure
 from accord.proxy.handling import Handling
 from accord.proxy.home import Side
-from accord.proxy.lending import OPENING, ProxyLending
+from accord.proxy.lending import OPENING, ProxyLending, RequestT
 from accord.proxy.link import Link, Port, join
 from accord.proxy.opening import version_in
 from accord.proxy.registered import Registered
@@ -44,6 +44,7 @@ from accord.transports.closing import within
 
 if TYPE_CHECKING:
     from accord.engine.routes import Route
+    from accord.mcp.over_acp.tool_server import ToolServer
 
 log = logging.getLogger("accord")
 
@@ -77,13 +78,14 @@ class LiveProxy:
         self._states: dict[str | None, Any] = {}
         self._over = asyncio.Event()
         servers = registered.lent.servers()
-        self._lending = ProxyLending(servers, self.board, self.link, self.tasks) if servers else None
+        lends = bool(servers) or not registered.is_empty  # a handler may lend a server to one session
+        self._lending = ProxyLending(servers, self.board, self.link, self.tasks) if lends else None
         join(self.link.plain, self.link.wrapped)
         self.link.plain.intercept = functools.partial(self._arrived, "client", self.link.plain)
         self.link.wrapped.intercept = functools.partial(self._arrived, "agent", self.link.wrapped)
         self.link.is_busy = self._is_busy
         self._was_busy = False
-        if not registered.is_empty or self._lending is not None:
+        if self._lending is not None:
             self.board.on_answer = self._answer_arrived
 
     async def run(self) -> None:
@@ -118,18 +120,17 @@ class LiveProxy:
     def _arrived(self, side: Side, port: Port, request_id: RequestId | None, method: str, params: Raw | None) -> bool:
         if method == INITIALIZE and side == "client":
             self.version = version_in(params) or 1
-        if self.registered.is_empty and self._lending is None:
+        if self._lending is None:
             return False
         is_request = request_id is not None
-        if self._lending is not None:
-            if side == "agent" and self._lending.take(request_id, method, params):
+        if side == "agent" and self._lending.take(request_id, method, params):
+            return True
+        if request_id is not None and side == "client" and method in OPENING:
+            try:
+                params = self._lending.added(params, self.version)
+            except RequestError as error:
+                port.link.put(messages.error_answer(request_id, error.code, error.message, error.data))
                 return True
-            if request_id is not None and side == "client" and method in OPENING:
-                try:
-                    params = self._lending.added(params, self.version)
-                except RequestError as error:
-                    port.link.put(messages.error_answer(request_id, error.code, error.message, error.data))
-                    return True
         if method in ENDS and is_request:
             self._states.pop(session_of(params), None)
         entry = self.registered.find(side, method, is_request=is_request, version=self.version)
@@ -243,6 +244,11 @@ class LiveProxy:
         if session not in self._states:
             self._states[session] = self._new_state()
         return self._states[session]
+
+    def with_server(self, request: RequestT, server: ToolServer) -> RequestT:
+        """A request that opens a session, with a server for this session."""
+        assert self._lending is not None
+        return self._lending.with_server(request, server, self.version)
 
     def is_first(self, session: str | None, what: object) -> bool:
         """Whether this is asked for the first time for a session."""

@@ -21,6 +21,7 @@ from accord.state.values import (
     Observer,
     ReplacementObserver,
     Snapshot,
+    Speaker,
     ToolCallState,
 )
 from accord.sync.face import Face
@@ -147,6 +148,10 @@ class SessionState(Face[session_state.SessionState]):
     def unknown(self) -> list[Unknown]:
         """Updates of kinds that this version of Accord does not know, as they came."""
         return self._portal.read(lambda: copy(self._held.unknown))
+
+    def append_text(self, speaker: Speaker, chunk: v2.AgentMessageChunk, size: int) -> None:
+        """`add` for a chunk of version 2 that is known to be plain text."""
+        self._portal.read(lambda: self._held.append_text(speaker, chunk, size))
 
     def set_models(self, models: v1.SessionModelState | None) -> None:
         """Set the models that the session was opened with; those of a config option count more."""

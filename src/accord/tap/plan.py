@@ -1,4 +1,4 @@
-"""`RecordingPlan`: where and how a tap's recorder writes."""
+"""`RecordingPlan`: where and how a recording is written."""
 
 from __future__ import annotations
 
@@ -23,6 +23,14 @@ class RecordingPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Whether each file is compressed with gzip when it is complete."""
     most_file: int = LARGEST_FILE
     most_folder: int = LARGEST_FOLDER
+    most_parts: int = 0
+    """Bytes of all parts of a named file, before the oldest are removed; 0 for no limit."""
+    role: str = "tap"
+    """The role in the header: who records."""
+    peer: str = ""
+    """The peer in the header; by default the command."""
+    is_beside: bool = False
+    """Whether the recorder runs beside other work, which must not wait while a file is compressed."""
     started: str = ""
     began: float = 0.0
     """The same moment on the clock of `time.monotonic`."""

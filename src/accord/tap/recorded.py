@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 
 from accord.jsonrpc.frames import Oversized
+from accord.tap.exits import exited
 from accord.trace import IN, OUT, Observer, TraceEvent
 from accord.transports.base import End, Receiver, Transport
 
@@ -22,6 +23,14 @@ class RecordedTransport(Transport):
         self._transport = transport
         self._observer = observer
         self._link = link
+
+    def on_stderr(self, line: str) -> None:
+        """Record a line that the agent's process wrote to standard error, which the transport does not carry."""
+        self._observer(TraceEvent(time.monotonic(), OUT, stderr=line.rstrip("\n"), link=self._link))
+
+    def on_exit(self, code: int) -> None:
+        """Record how the agent's process ended."""
+        self._observer(TraceEvent(time.monotonic(), OUT, process=exited(code), link=self._link))
 
     def __setattr__(self, name: str, value: object) -> None:
         if name == "why":  # the reason to send at the end is the transport's

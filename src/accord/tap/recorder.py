@@ -66,7 +66,7 @@ def _tap(plan: RecordingPlan, recording: Recording) -> LiveTap:
     from accord.masking import mask_urls
 
     return LiveTap(
-        trace=str(recording.path),
+        trace=str(recording.path.absolute()),
         started=plan.started,
         pid=plan.pid,
         recorder=os.getpid(),

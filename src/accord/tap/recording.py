@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 from datetime import datetime
 from pathlib import Path
 
@@ -23,10 +24,11 @@ class Recording:
         self._plan = plan
         self._compresses = plan.compress or (plan.path or "").endswith(".gz")
         self._is_kept = plan.path is None
-        named = None if plan.path is None else Path(plan.path.removesuffix(".gz")).absolute()
+        named = None if plan.path is None else Path(plan.path.removesuffix(".gz"))
         self._first = named or new_path(plan.command, datetime.fromisoformat(plan.started), plan.pid)
         self._part = 0
         self._problem: OSError | None = None
+        self._compressing: list[threading.Thread] = []
         self._next()
 
     @property
@@ -39,23 +41,31 @@ class Recording:
         """Why the recording has ended; None while it goes on."""
         return self._problem or self._file.problem
 
+    def __call__(self, event: TraceEvent) -> None:
+        """Record this event: a recording is an observer."""
+        self.add(event)
+
     def add(self, event: TraceEvent) -> None:
         """Record this event."""
         if self._file.size > self._plan.most_file and self._file.problem is None:
             self._close()
             self._next()
             if self.announcement is not None:
-                self.announcement.update(trace=str(self.path))
+                self.announcement.update(trace=str(self.path.absolute()))
         self._file(event)
 
     def close(self) -> None:
-        """Complete the last file."""
+        """Complete the last file, and wait until all are compressed."""
         self._close()
+        for thread in self._compressing:
+            thread.join()
 
     def _next(self) -> None:
         self._part += 1
         if self._is_kept:
             make_room(self._plan.most_folder)
+        elif self._plan.most_parts:
+            self._remove_oldest_parts()
         self._file = TraceFile(self.path, secrets=self._plan.secrets, header=self._header(), began=self._plan.began)
 
     def _header(self) -> TraceHeader:
@@ -63,8 +73,8 @@ class Recording:
         return TraceHeader(
             FORMAT,
             plan.started,
-            "tap",
-            peer=" ".join(plan.command),
+            plan.role,
+            peer=plan.peer or " ".join(plan.command),
             tool=f"accord {__version__}",
             command=plan.command,
             cwd=plan.cwd,
@@ -73,11 +83,32 @@ class Recording:
 
     def _close(self) -> None:
         self._file.close()
-        if self._compresses and self._file.problem is None:
-            try:
-                compress(self.path)
-            except OSError as error:
-                self._problem = error
+        if not self._compresses or self._file.problem is not None:
+            return
+        if not self._plan.is_beside:
+            self._compress(self.path)
+            return
+        thread = threading.Thread(target=self._compress, args=(self.path,), name="accord recording: compress")
+        self._compressing.append(thread)
+        thread.start()
+
+    def _compress(self, path: Path) -> None:
+        try:
+            compress(path)
+        except OSError as error:
+            self._problem = error
+
+    def _remove_oldest_parts(self) -> None:
+        """Make room for one more part. The first part is as old as any other one."""
+        room = self._plan.most_parts - self._plan.most_file
+        for part in range(self._part - 1, 0, -1):
+            path = part_path(self._first, part)
+            written = next((it for it in (path, path.with_name(f"{path.name}.gz")) if it.exists()), None)
+            if written is None:
+                return
+            room -= written.stat().st_size
+            if room < 0:
+                written.unlink(missing_ok=True)
 
 
 def compress(path: Path) -> None:

@@ -25,6 +25,7 @@ from pathlib import Path
 import msgspec
 
 from accord.errors import AccordError
+from accord.tap.exits import exited, signal_name
 from accord.tap.feed import Feed
 from accord.tap.forwarding import Forwarder
 from accord.tap.parcels import FROM_AGENT, STDERR, TO_AGENT
@@ -109,10 +110,7 @@ class _Tapped:
         code = self._exit_code()
         self._output.finish(LEFT_BEHIND)
         self._errors.finish(LEFT_BEHIND)
-        if code < 0:
-            self._feed.tell(event="exited", signal=_signal_name(-code))
-        else:
-            self._feed.tell(event="exited", code=code)
+        self._feed.tell(**exited(code))
         return code
 
     def _exit_code(self) -> int:
@@ -139,7 +137,7 @@ class _Tapped:
 
     def _tell_signals(self) -> None:
         while self._passed_on:
-            self._feed.tell(event="signalled", signal=_signal_name(self._passed_on.popleft()))
+            self._feed.tell(event="signalled", signal=signal_name(self._passed_on.popleft()))
 
     def _pass_signals_on(self, undo: ExitStack) -> None:
         if threading.current_thread() is not threading.main_thread():
@@ -175,13 +173,6 @@ def _folder(cwd: str | None) -> str:
 def _text(given: str) -> str:
     """An argument as text: its bytes may be no UTF-8."""
     return given.encode("utf-8", "replace").decode("utf-8")
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return str(number)
 
 
 def check_writable(path: str) -> None:

@@ -14,7 +14,7 @@ import msgspec
 
 from accord.jsonrpc.messages import Answer, Call, Malformed, Tell
 from accord.trace.events import TraceEvent
-from accord.trace.meaning import body_of, meaning, paths_in, result_meaning, update_meaning
+from accord.trace.meaning import body_of, error_meaning, meaning, paths_in, result_meaning, update_meaning
 
 Kind: TypeAlias = Literal["request", "answer", "notification", "malformed", "note", "stderr", "process", "other"]
 
@@ -54,7 +54,7 @@ class Entry(msgspec.Struct):
     @property
     def paths(self) -> list[str]:
         """The files that the message names."""
-        return paths_in(self.content)
+        return list(paths_in(self.body))
 
 
 Key: TypeAlias = tuple[object, ...]
@@ -80,7 +80,7 @@ def _remember_title(entry: Entry, titles: dict[Key, str]) -> None:
     if isinstance(title := call.get("title"), str):
         titles[key] = title
     elif key in titles:
-        entry.text = update_meaning({**call, "title": titles[key]})
+        entry.text = update_meaning(entry.update, {**call, "title": titles[key]})
 
 
 def _entry(number: int, event: TraceEvent, requests: dict[Key, Entry]) -> Entry:
@@ -91,7 +91,7 @@ def _entry(number: int, event: TraceEvent, requests: dict[Key, Entry]) -> Entry:
         body = body_of(_decoded(message.params))
         update = str(body_of(body.get("update")).get("sessionUpdate", "")) if message.method == "session/update" else ""
         kind: Kind = "request" if isinstance(message, Call) else "notification"
-        text = meaning(message.method, body)
+        text = meaning(message.method, update, body)
         return Entry(number, event, kind, message.method, update, _session(body), body=body, text=text)
     if isinstance(message, Answer):
         request = requests.pop(_key(event, message.id, is_answer=True), None)
@@ -106,7 +106,7 @@ def _answer(number: int, event: TraceEvent, answer: Answer, request: Entry | Non
     entry = Entry(number, event, "answer", method, request=request)
     if answer.error is not None:
         entry.status = "error"
-        entry.text = f"{answer.error.code} {answer.error.message}".strip()
+        entry.text = error_meaning({"code": answer.error.code, "message": answer.error.message})
     else:
         entry.status = "ok"
         entry.body = body_of(_decoded(answer.result))

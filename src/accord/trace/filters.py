@@ -1,137 +1,112 @@
-"""The filter language of traces: `method:prompt status:error dur:>2s tool:edit path:*.py "some words"`. PURE.
+"""Filters as functions of one entry: what `accord trace show` lets pass. PURE.
 
-Words separated by blanks all have to hold. A word without a key is looked for in the message itself, in any case. A
-minus before a word negates it. Quotes keep blanks and colons in a text.
+`accord.trace.query` reads the language; `accord.inspector.search` answers the same queries from an index.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
-from fnmatch import fnmatchcase
 from typing import TypeAlias
 
-from accord.suggestions import nearest
 from accord.trace.entries import Entry
-from accord.trace.meaning import body_of
+from accord.trace.meaning import statuses, tool_names
+from accord.trace.query import FilterError, Term, bound_of, needles, path_test, read_query
+
+__all__ = ["Filter", "FilterError", "any_of", "parse_filter"]
 
 Filter: TypeAlias = Callable[[Entry], bool]
 
-_WORD = re.compile(r'(?P<minus>-?)(?:(?P<key>[a-z]+):)?(?:"(?P<quoted>[^"]*)"?|(?P<plain>[^"\s]\S*)?)')
-_DURATION = re.compile(r"(?P<than>[<>]?)=?(?P<number>\d+(?:\.\d+)?)(?P<unit>ms|s|m)?")
-_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0}
 
-
-class FilterError(ValueError):
-    """A filter that cannot be read; the text says why."""
-
-
-def parse_filter(text: str) -> Filter:
+def parse_filter(text: str, role: str = "client") -> Filter:
     """A function that says whether an entry passes this filter; raises FilterError.
+
+    `role` is that of the trace's header: `dir:agent` depends on who recorded.
 
     >>> passes = parse_filter("method:prompt -status:error")
     """
-    tests = [_test(match) for match in _WORD.finditer(text) if match.group()]
+    tests = [_test(term, role) for term in read_query(text)]
     return lambda entry: all(test(entry) for test in tests)
 
 
-def any_of(texts: Sequence[str]) -> Filter:
+def any_of(texts: Sequence[str], role: str = "client") -> Filter:
     """The filter that several arguments of a command make together."""
-    return parse_filter(" ".join(texts))
+    return parse_filter(" ".join(texts), role)
 
 
-def _test(word: re.Match[str]) -> Filter:
-    key, quoted, plain = word["key"], word["quoted"], word["plain"]
-    value = quoted if quoted is not None else plain or ""
-    if key is None:
-        test = _contains(value)
-    elif key in KEYS:
-        if not value:
-            raise FilterError(f"{key}: needs a value, such as {EXAMPLES[key]}")
-        test = KEYS[key](value)
-    else:
-        raise FilterError(
-            f"unknown filter {key}:{nearest(key, KEYS)}; filters are {', '.join(f'{it}:' for it in KEYS)}; "
-            f'to look for a text with a colon, quote it: "{key}:{value}"'
-        )
-    return test if not word["minus"] else lambda entry: not test(entry)
+def _test(term: Term, role: str) -> Filter:
+    test = _direction(term.value, role) if term.key == "dir" else TESTS[term.key](term.value)
+    return test if not term.is_negated else lambda entry: not test(entry)
 
 
-def _contains(text: str) -> Filter:
-    wanted, as_bytes = text.lower(), text.lower().encode()
+def _text(text: str) -> Filter:
+    wanted, variants = text.lower(), needles(text)
 
     def test(entry: Entry) -> bool:
         frame = entry.event.frame
-        return wanted in entry.text.lower() or (frame is not None and as_bytes in frame.lower())
+        if frame is None:
+            return wanted in entry.text.lower()
+        lower = frame.lower()
+        return any(needle in lower for needle in variants)
 
     return test
 
 
 def _method(value: str) -> Filter:
-    return lambda entry: value in entry.method
+    wanted = value.lower()
+    return lambda entry: wanted in entry.method.lower()
 
 
 def _kind(value: str) -> Filter:
-    return lambda entry: value in (entry.kind, entry.update)
+    wanted = value.lower()
+    return lambda entry: (
+        wanted == entry.kind or (wanted == "error" and entry.status == "error") or wanted in entry.update.lower()
+    )
 
 
 def _session(value: str) -> Filter:
-    return lambda entry: entry.session.startswith(value)
+    wanted = value.lower()
+    return lambda entry: wanted in entry.session.lower()
 
 
-def _direction(value: str) -> Filter:
-    if value not in ("in", "out"):
-        raise FilterError(f"dir: must be in or out, got {value!r}")
-    return lambda entry: entry.event.direction == value
+def _direction(value: str, role: str) -> Filter:
+    towards_agent = "in" if role == "agent" else "out"
+    wanted = {"agent": towards_agent, "client": "out" if towards_agent == "in" else "in"}.get(value, value)
+    return lambda entry: entry.event.direction == wanted
 
 
 def _status(value: str) -> Filter:
-    return lambda entry: value in (entry.status, entry.content.get("status"), entry.content.get("stopReason"))
+    return lambda entry: value == entry.status or value in statuses(entry.content)
 
 
 def _duration(value: str) -> Filter:
-    found = _DURATION.fullmatch(value)
-    if found is None:
-        raise FilterError(f"dur: must be a time such as >2s or <100ms, got {value!r}")
-    seconds = float(found["number"]) * _SECONDS[found["unit"] or "s"]
-    if found["than"] == "<":
-        return lambda entry: entry.duration is not None and entry.duration < seconds
-    return lambda entry: entry.duration is not None and entry.duration >= seconds
+    bound = bound_of("dur", value)
+    return lambda entry: entry.duration is not None and bound.holds(entry.duration)
+
+
+def _size(value: str) -> Filter:
+    bound = bound_of("size", value)
+    return lambda entry: bound.holds(len(entry.event.frame or entry.text.encode("utf-8", "replace")))
 
 
 def _tool(value: str) -> Filter:
     wanted = value.lower()
-
-    def test(entry: Entry) -> bool:
-        call = body_of(entry.body.get("toolCall")) or (entry.content if entry.update.startswith("tool_call") else {})
-        named = (call.get("kind"), call.get("title"), call.get("toolCallId"))
-        return any(isinstance(it, str) and wanted in it.lower() for it in named)
-
-    return test
+    return lambda entry: any(wanted in name.lower() for name in tool_names(entry.content))
 
 
 def _path(value: str) -> Filter:
-    patterns = (value, f"*/{value}")
-    return lambda entry: any(fnmatchcase(path, pattern) for path in entry.paths for pattern in patterns)
+    fits = path_test(value)
+    return lambda entry: any(fits(path) for path in entry.paths)
 
 
-KEYS: dict[str, Callable[[str], Filter]] = {
+TESTS: dict[str, Callable[[str], Filter]] = {
+    "": _text,
     "method": _method,
     "kind": _kind,
     "session": _session,
-    "dir": _direction,
     "status": _status,
     "dur": _duration,
+    "size": _size,
     "tool": _tool,
     "path": _path,
 }
-EXAMPLES = {
-    "method": "method:prompt",
-    "kind": "kind:tool_call",
-    "session": "session:3f2a",
-    "dir": "dir:in",
-    "status": "status:error",
-    "dur": "dur:>2s",
-    "tool": "tool:edit",
-    "path": "path:*.py",
-}
+"""The filters that need only an entry and their value."""

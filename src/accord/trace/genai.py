@@ -16,6 +16,15 @@ AGENT_VERSION = "gen_ai.agent.version"
 CONVERSATION = "gen_ai.conversation.id"
 INPUT_TOKENS = "gen_ai.usage.input_tokens"
 OUTPUT_TOKENS = "gen_ai.usage.output_tokens"
+USAGE = {
+    "input_tokens": INPUT_TOKENS,
+    "output_tokens": OUTPUT_TOKENS,
+    "thought_tokens": "gen_ai.usage.reasoning.output_tokens",
+    "cached_read_tokens": "gen_ai.usage.cache_read.input_tokens",
+    "cached_write_tokens": "gen_ai.usage.cache_creation.input_tokens",
+}
+"""The attribute of each number in the usage of a prompt's answer."""
+FINISH_REASONS = "gen_ai.response.finish_reasons"
 TOOL_NAME = "gen_ai.tool.name"
 TOOL_CALL = "gen_ai.tool.call.id"
 TOOL_ARGUMENTS = "gen_ai.tool.call.arguments"
@@ -30,6 +39,8 @@ RPC_ERROR_CODE = "rpc.jsonrpc.error_code"
 ERROR_TYPE = "error.type"
 
 STOP_REASON = "acp.stop_reason"
+COST, CURRENCY = "acp.session.cost", "acp.session.currency"
+CONTEXT_USED, CONTEXT_SIZE = "acp.context.used", "acp.context.size"
 PROTOCOL_VERSION = "acp.protocol_version"
 TOOL_KIND = "acp.tool.kind"
 OUTCOME = "acp.permission.outcome"

@@ -1,126 +1,252 @@
-"""What a message means, in few words: `tool_call edit "README.md" completed` in place of `session/update`. PURE.
+"""What a message means, in few words: `tool_call edit "README.md" → completed` in place of `session/update`. PURE.
 
-Messages of both versions of the protocol are read as plain JSON, with no type: a trace may hold anything.
+    method, update, content ──▶ meaning: what it says, beside its method or its kind of update
+
+The terminal, the inspector's page, spans and replays have their words from here. Messages of both versions of the
+protocol are read as plain JSON, with no type: any member may be missing or of another type, and any text may be long.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, cast
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeAlias, cast
 
-NAMED = ("title", "name", "message", "command", "path", "uri", "url", "query", "methodId", "modeId", "terminalId")
-"""Members that say what a message is about, the best first."""
 LONGEST = 2_000
 """Characters of a text that are kept."""
+MOST_BLOCKS = 50
+"""Content blocks of one message that are read."""
+MOST_DEPTH = 12
+"""How deep paths are looked for in a message."""
+
+Members: TypeAlias = Mapping[str, Any]
 
 
-def body_of(value: Any) -> Mapping[str, Any]:
+def body_of(value: Any) -> dict[str, Any]:
     """This JSON value if it is an object, else an empty one."""
-    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
-def meaning(method: str, params: Mapping[str, Any]) -> str:
-    """A request or notification, without the method, which is shown beside it."""
+def items_of(value: Any) -> list[Any]:
+    """The items of a list; empty for anything else."""
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
+def word_of(value: Any) -> str:
+    """A text or a number as text; empty for anything else."""
+    return str(value)[:LONGEST] if isinstance(value, str | int | float) else ""
+
+
+def meaning(method: str, update: str, params: Members) -> str:
+    """What a request or notification says; `update` is the kind of a `session/update`.
+
+    >>> meaning("session/prompt", "", {"prompt": [{"type": "text", "text": "Fix it"}]})
+    'Fix it'
+    """
     if method == "session/update":
-        return update_meaning(body_of(params.get("update")))
-    if method in ("session/prompt", "session/inject"):
-        return text_of(params.get("prompt"))
-    if method == "initialize":
-        who = body_of(params.get("clientInfo") or params.get("info"))
-        return _joined(f"version {params.get('protocolVersion', '?')}", _named_version(who))
-    if method == "session/request_permission":
-        options = [str(body_of(it).get("optionId", "")) for it in _list(params.get("options"))]
-        return _joined(_named(body_of(params.get("toolCall"))), f"({', '.join(options)})" if options else "")
-    if method in ("session/new", "session/load", "session/resume"):
-        return _text(params.get("cwd"))
-    if method == "terminal/create":
-        return " ".join([_text(params.get("command")), *(_text(it) for it in _list(params.get("args")))])
-    return _named(params)
+        return update_meaning(update, body_of(params.get("update")))
+    return _REQUESTS.get(method, _named)(params)[:LONGEST]
 
 
-def update_meaning(update: Mapping[str, Any]) -> str:
-    """What a `session/update` tells, without its kind."""
-    kind = _text(update.get("sessionUpdate"))
-    if "message" in kind or "thought" in kind or kind.endswith("_chunk"):
-        return text_of(update.get("content"))
-    if kind in ("tool_call", "tool_call_update"):
-        status = _text(update.get("status"))
-        return _joined(_text(update.get("kind")), _named(update) or _text(update.get("toolCallId")), status)
-    if kind == "plan":
-        steps = [_text(body_of(it).get("content")) for it in _list(update.get("entries"))]
-        done = sum(body_of(it).get("status") == "completed" for it in _list(update.get("entries")))
-        return f"{done}/{len(steps)}: {'; '.join(steps)}"
-    if kind == "usage_update":
-        return f"{update.get('used', '?')} of {update.get('size', '?')} tokens"
-    if kind == "available_commands_update":
-        return ", ".join(_text(body_of(it).get("name")) for it in _list(update.get("availableCommands")))
-    state = update.get("state")
-    return _joined(
-        _text(body_of(state).get("state")) if isinstance(state, dict) else _text(state),
-        _named(update),
-        _text(update.get("currentModeId")),
-        _text(update.get("status")),
-        _text(update.get("stopReason")),
-    )
+def update_meaning(kind: str, update: Members) -> str:
+    """What a session update of this kind says."""
+    return _UPDATES.get(kind, _other_update)(update)[:LONGEST]
 
 
-def result_meaning(method: str, result: Mapping[str, Any]) -> str:
-    """An answer in words."""
-    if (outcome := result.get("outcome")) is not None:
-        chosen = body_of(outcome)
-        return _joined(_text(chosen.get("outcome") or outcome), _text(chosen.get("optionId")))
-    if method == "initialize":
-        who = body_of(result.get("agentInfo") or result.get("info"))
-        return _joined(f"version {result.get('protocolVersion', '?')}", _named_version(who))
-    if (reason := result.get("stopReason")) is not None:
-        return _text(reason)
-    if (sessions := result.get("sessions")) is not None:
-        return f"{len(_list(sessions))} sessions"
-    for name in ("content", "output", "action", "terminalId", "sessionId", "exitCode"):
-        if (value := result.get(name)) is not None:
-            return _text(value) if isinstance(value, str | int) else text_of(value)
-    return "done" if not result else ", ".join(name for name in result if name != "_meta")
+def result_meaning(method: str, result: Members) -> str:
+    """What the result of a request says."""
+    return _ANSWERS.get(method, _other_result)(result)[:LONGEST]
+
+
+def error_meaning(error: Members) -> str:
+    """What an error says: its code and its text."""
+    return _joined(word_of(error.get("code")), word_of(error.get("message")))
 
 
 def text_of(content: Any) -> str:
-    """The text of content blocks; other blocks are named by their type."""
+    """The text of content blocks; other blocks are named."""
     if isinstance(content, str):
         return content[:LONGEST]
     if isinstance(content, list):
-        return " ".join(text_of(block) for block in cast("list[Any]", content)[:50])[:LONGEST]
+        return " ".join(text_of(block) for block in items_of(content)[:MOST_BLOCKS])[:LONGEST]
     block = body_of(content)
     if (text := block.get("text")) is not None:
-        return _text(text)
-    inner = block.get("content")
-    if inner is not None and block.get("type") == "content":
-        return text_of(inner)
-    return _joined(f"[{_text(block.get('type')) or 'nothing'}]", _text(block.get("uri") or block.get("path")))
+        return word_of(text)
+    if block.get("type") == "content":
+        return text_of(body_of(block.get("content")))
+    inner = body_of(block.get("resource"))
+    named = _joined(word_of(block.get("name") or block.get("uri") or inner.get("uri") or block.get("path")))
+    return f"[{_joined(word_of(block.get('type')) or '?', named)}]"
 
 
-def paths_in(body: Mapping[str, Any]) -> list[str]:
-    """The files that a message names: its path, the places of a tool call, and its changes."""
-    found = [body.get("path"), body_of(body.get("toolCall")).get("path")]
-    for holder in (body, body_of(body.get("toolCall"))):
-        for name in ("locations", "content"):
-            found += [body_of(it).get("path") for it in _list(holder.get(name))]
-    return [path for path in found if isinstance(path, str)]
+def tool_names(content: Members) -> Iterator[str]:
+    """The words by which a tool call is found: its kind, title, name and id; nothing for other messages."""
+    call = body_of(content.get("toolCall")) or content
+    if "toolCallId" in call:
+        yield from filter(None, (word_of(call.get(name)) for name in ("kind", "title", "name", "toolCallId")))
 
 
-def _named(body: Mapping[str, Any]) -> str:
-    return next((_text(body[name]) for name in NAMED if isinstance(body.get(name), str)), "")
+def statuses(content: Members) -> Iterator[str]:
+    """The states that a message tells: of a tool call, of a turn."""
+    for holder in (content, body_of(content.get("toolCall"))):
+        yield from filter(None, (word_of(holder.get(name)) for name in ("status", "stopReason", "state")))
 
 
-def _named_version(info: Mapping[str, Any]) -> str:
-    return _joined(_text(info.get("name")), _text(info.get("version")))
+def paths_in(value: Any, depth: int = 0) -> Iterator[str]:
+    """Every `path` in a message: of a file, of the places of a tool call, of its changes."""
+    if depth > MOST_DEPTH:
+        return
+    for name, member in body_of(value).items():
+        if name == "path" and isinstance(member, str):
+            yield member
+        else:
+            yield from paths_in(member, depth + 1)
+    for item in items_of(value)[:1_000]:
+        yield from paths_in(item, depth + 1)
 
 
 def _joined(*parts: str) -> str:
     return " ".join(part for part in parts if part)
 
 
-def _text(value: Any) -> str:
-    return "" if value is None or isinstance(value, dict | list) else str(value)[:LONGEST]
+def _names(value: Any) -> str:
+    return ", ".join(filter(None, (word_of(body_of(item).get("name")) for item in items_of(value)[:MOST_BLOCKS])))
 
 
-def _list(value: Any) -> list[Any]:
-    return cast("list[Any]", value) if isinstance(value, list) else []
+def _member(name: str) -> Callable[[Members], str]:
+    return lambda body: word_of(body.get(name))
+
+
+NAMED = ("title", "name", "message", "command", "path", "uri", "url", "query", "methodId", "modeId", "terminalId")
+"""Members that say what a message of an unknown method is about, the best first."""
+
+
+def _named(body: Members) -> str:
+    return next((word_of(body[name]) for name in NAMED if isinstance(body.get(name), str)), "")
+
+
+# Updates
+
+
+def _tool(update: Members) -> str:
+    title, status = word_of(update.get("title")) or word_of(update.get("toolCallId")), word_of(update.get("status"))
+    paths = [word_of(body_of(location).get("path")) for location in items_of(update.get("locations"))[:3]]
+    more = [path for path in paths if path and path.rsplit("/", 1)[-1] not in title]
+    return _joined(word_of(update.get("kind")), title, *more, f"→ {status}" if status else "")
+
+
+def _plan(update: Members) -> str:
+    steps = [
+        body_of(it) for it in items_of(update.get("entries")) or items_of(body_of(update.get("plan")).get("entries"))
+    ]
+    done = sum(step.get("status") == "completed" for step in steps)
+    current = next((word_of(step.get("content")) for step in steps if step.get("status") == "in_progress"), "")
+    return f"{done} of {len(steps)} steps{': ' if current else ''}{current}"
+
+
+def _options(update: Members) -> str:
+    chosen = [body_of(it) for it in items_of(update.get("configOptions"))[:10]]
+    return ", ".join(
+        f"{word_of(it.get('id') or it.get('configId'))} = {word_of(it.get('currentValue'))}" for it in chosen
+    )
+
+
+def _usage(update: Members) -> str:
+    cost = body_of(update.get("cost"))
+    used = f"{word_of(update.get('used')) or '?'} of {word_of(update.get('size')) or '?'} tokens"
+    return _joined(used, word_of(cost.get("amount")), word_of(cost.get("currency")))
+
+
+def _content(update: Members) -> str:
+    return text_of(update.get("content"))
+
+
+def _other_update(update: Members) -> str:
+    return _named(update) or (_content(update) if "content" in update else "")
+
+
+_UPDATES: dict[str, Callable[[Members], str]] = {
+    **dict.fromkeys(("user_message_chunk", "agent_message_chunk", "agent_thought_chunk"), _content),
+    **dict.fromkeys(("user_message", "agent_message", "agent_thought"), _content),
+    **dict.fromkeys(("tool_call", "tool_call_update"), _tool),
+    **dict.fromkeys(("plan", "plan_update"), _plan),
+    "tool_call_content_chunk": _content,
+    "available_commands_update": lambda update: _names(update.get("availableCommands")),
+    "current_mode_update": _member("currentModeId"),
+    "config_option_update": _options,
+    "session_info_update": _member("title"),
+    "usage_update": _usage,
+    "state_update": lambda update: _joined(word_of(update.get("state")), word_of(update.get("stopReason"))),
+    "terminal_update": lambda update: word_of(update.get("command")) or word_of(update.get("terminalId")),
+    "terminal_output_chunk": _member("terminalId"),
+}
+
+
+# Requests and notifications
+
+
+def _handshake(side: str) -> Callable[[Members], str]:
+    def words(body: Members) -> str:
+        info = body_of(body.get(side)) or body_of(body.get("info"))
+        version = f"version {word_of(body.get('protocolVersion')) or '?'}"
+        return _joined(version, word_of(info.get("name")), word_of(info.get("version")))
+
+    return words
+
+
+def _permission(params: Members) -> str:
+    call = body_of(params.get("toolCall"))
+    return f"{word_of(call.get('title')) or word_of(call.get('toolCallId'))}: {_names(params.get('options'))}"
+
+
+def _command(params: Members) -> str:
+    return _joined(word_of(params.get("command")), *(word_of(word) for word in items_of(params.get("args"))[:20]))
+
+
+def _opening(params: Members) -> str:
+    servers = _names(params.get("mcpServers"))
+    return word_of(params.get("cwd")) + (f", MCP: {servers}" if servers else "")
+
+
+_REQUESTS: dict[str, Callable[[Members], str]] = {
+    "initialize": _handshake("clientInfo"),
+    **dict.fromkeys(("session/new", "session/load", "session/resume", "session/fork"), _opening),
+    **dict.fromkeys(("session/prompt", "session/inject"), lambda params: text_of(params.get("prompt"))),
+    "session/set_mode": _member("modeId"),
+    "session/set_model": _member("modelId"),
+    "session/set_config_option": lambda it: f"{word_of(it.get('configId'))} = {word_of(it.get('value'))}",
+    "session/request_permission": _permission,
+    "terminal/create": _command,
+    "$/cancel_request": lambda params: f"request {word_of(params.get('requestId'))}",
+}
+
+
+# Results
+
+
+def _outcome(result: Members) -> str:
+    outcome = body_of(result.get("outcome"))
+    return _joined(word_of(outcome.get("outcome") or result.get("outcome")), word_of(outcome.get("optionId")))
+
+
+def _exit(result: Members) -> str:
+    status = body_of(result.get("exitStatus")) or result
+    code, signal = status.get("exitCode"), status.get("signal")
+    return f"exit code {word_of(code)}" if code is not None else f"signal {word_of(signal)}" if signal else "running"
+
+
+def _other_result(result: Members) -> str:
+    for name in ("stopReason", "action", "terminalId", "sessionId"):
+        if name in result:
+            return word_of(result[name])
+    return ", ".join(name for name in result if name != "_meta") or "done"
+
+
+_ANSWERS: dict[str, Callable[[Members], str]] = {
+    "initialize": _handshake("agentInfo"),
+    "session/list": lambda result: f"{len(items_of(result.get('sessions')))} sessions",
+    "session/prompt": _member("stopReason"),
+    "session/request_permission": _outcome,
+    "fs/read_text_file": lambda result: f"{len(str(result.get('content', ''))):,} characters",
+    "terminal/output": _exit,
+    "terminal/wait_for_exit": _exit,
+}

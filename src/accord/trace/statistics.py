@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import msgspec
 
 from accord.trace.entries import Entry
+from accord.trace.unanswered import ASKING_THE_USER, Unanswered, unanswered
 
-ASKING_THE_USER = ("session/request_permission", "elicitation/create")
 WORK_OF_THE_CLIENT = ("fs/", "terminal/", "mcp/")
 
 
@@ -62,18 +62,19 @@ class TraceFigures(msgspec.Struct):
     malformed: int = 0
     stderr: int = 0
     sessions: list[str] = []
-    unanswered: list[Entry] = []
+    unanswered: list[Unanswered] = []
     methods: dict[str, MethodFigures] = {}
     turns: list[TurnFigures] = []
 
 
-def figures(entries: Iterable[Entry]) -> TraceFigures:
-    """The figures of these entries."""
+def figures(entries: Iterable[Entry], role: str = "client") -> TraceFigures:
+    """The figures of these entries; `role` is that of the trace's header."""
     counting = _Counting()
     for entry in entries:
         counting.add(entry)
-    counting.total.unanswered = list(counting.open.values())
-    return counting.total
+    total = counting.total
+    total.unanswered = [unanswered(it, total.seconds, role) for it in counting.open.values()]
+    return total
 
 
 class _Counting:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from accord.tui.agent_actions import AgentActions
 from accord.tui.chat_actions import ChatActions
+from accord.tui.chat_options import ChatOptions
+from accord.tui.insight_actions import InsightActions
 from accord.tui.reading_actions import ReadingActions
 from accord.tui.session_actions import SessionActions
-from accord.tui.shell import ChatOptions
 from accord.tui.writing_actions import WritingActions
 
 __all__ = ["ChatApp", "ChatOptions"]
 
 
-class ChatApp(WritingActions, AgentActions, ReadingActions, SessionActions, ChatActions):
+class ChatApp(WritingActions, AgentActions, ReadingActions, SessionActions, InsightActions, ChatActions):
     """The terminal client."""

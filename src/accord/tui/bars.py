@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
+from accord.extensions import goal_of
 from accord.printable import cut, label
 from accord.schema import v1
 from accord.state import SessionState, choices_of
 from accord.tui import keys
+from accord.tui.attachments import described
 from accord.tui.rows import Paragraph, Row, Span
 
 if TYPE_CHECKING:
@@ -120,6 +123,26 @@ def plan(state: SessionState, *, is_open: bool) -> list[Paragraph]:
     if len(entries) > 12:
         lines.append(Paragraph([(f" and {len(entries) - 12} more", "dim")]))
     return lines
+
+
+def goal(state: SessionState) -> Row | None:
+    """The goal that the agent works towards over several turns; None if it has told of none."""
+    found = goal_of(state.meta)
+    if found is None:
+        return None
+    status = ((f"  {label(found.status, 30)}", "dim"),) if found.status else ()
+    return ((" Goal ", "accent"), (label(found.objective, 300), ""), *status)
+
+
+def attached(files: Sequence[Path]) -> Row | None:
+    """The files that go with the next prompt; None if there are none."""
+    if not files:
+        return None
+    spans: list[Span] = [(" + ", "accent")]
+    for number, path in enumerate(files):
+        spans += [(", ", "dim")] if number else []
+        spans.append((described(path), ""))
+    return (*spans, ("  ctrl+u takes the last one away", "dim"))
 
 
 def work(conversation: Conversation, now: float) -> Row | None:

@@ -12,8 +12,10 @@ from typing import Protocol
 
 from textual.strip import Strip
 
+from accord.pictures.asking import NO_GRAPHICS, Graphics
 from accord.state import Entry
 from accord.tui.palette import Palette
+from accord.tui.picture_strip import PictureStrip
 from accord.tui.rows import Paragraph, Row, all_rows, clean, plain
 
 
@@ -57,6 +59,8 @@ class Look:
     """Finds a terminal by its id."""
     is_ascii: bool = False
     """Whether the terminal shows ASCII only."""
+    graphics: Graphics = NO_GRAPHICS
+    """How the terminal shows images."""
 
 
 class Block:
@@ -135,7 +139,8 @@ class Block:
 def _marked(strip: Strip, look: Look) -> Strip:
     """A strip of the block that the cursor is on."""
     mark = look.palette.strip(((">" if look.is_ascii else "▌", "accent"),), 1)
-    return Strip.join([mark, strip.crop(1)])
+    marked = Strip.join([mark, strip.crop(1)])
+    return strip.over(marked) if isinstance(strip, PictureStrip) else marked
 
 
 class NoteBlock(Block):

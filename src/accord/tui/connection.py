@@ -110,6 +110,11 @@ class AgentConnection:
         self.stderr: deque[str] = deque(maxlen=STDERR_LINES)
         self.frames: deque[TraceEvent] = deque()
         """The latest messages on the wire."""
+        self.watchers: list[Callable[[TraceEvent], object]] = []
+        """Called with each message on the wire."""
+        self.consent: Consent | None = None
+        self.remembered: RememberedAnswers | None = None
+        """The answers that hold in later chats, too."""
         self._frame_bytes = 0
         self.files = Files(on_change=self._written)
         self.on_news: Callable[[], object] = lambda: None
@@ -175,8 +180,8 @@ class AgentConnection:
     def _client(self) -> Client:
         allow = self.choice.allow or self.options.allow
         ask: Ask = self._permit if allow == "ask" else ALLOWANCES[allow]  # type: ignore[index]  # pyright: ignore[reportArgumentType]
-        remembered = RememberedAnswers() if allow == "ask" and self.options.remembers else None
-        consent = Consent(ask, policy=self.options.policy, remembered=remembered)
+        remembered = self.remembered = RememberedAnswers() if allow == "ask" and self.options.remembers else None
+        consent = self.consent = Consent(ask, policy=self.options.policy, remembered=remembered)
         terminals = Terminals(on_open=self._opened)
         if allow == "none":
             return Client(name="accord", permissions=consent, capabilities=with_display_terminals)
@@ -240,6 +245,8 @@ class AgentConnection:
         if event.frame is None:
             return
         self.frames.append(event)
+        for watcher in list(self.watchers):
+            watcher(event)
         self._frame_bytes += len(event.frame)
         while len(self.frames) > FRAMES or (self._frame_bytes > FRAME_BYTES and len(self.frames) > 1):
             self._frame_bytes -= len(self.frames.popleft().frame or b"")

@@ -16,19 +16,18 @@ from accord.client.pending_turn import Outcome
 from accord.client.remote_session import RemoteSession
 from accord.client.reply import Reply
 from accord.errors import AUTH_REQUIRED, AccordError, PeerError
-from accord.extensions import DisplayTerminals, can_steer, steer
-from accord.schema import v1
+from accord.extensions import can_steer, steer
 from accord.services.terminals.terminal import Terminal
 from accord.state import SessionState
+from accord.tui.attachments import sent_as
 from accord.tui.block import Block, NoteBlock, ShownTerminal
 from accord.tui.connection import AgentConnection
 from accord.tui.errors import explained
 from accord.tui.questions import Question
-from accord.tui.terminals import of_display, of_lent, of_version_2
+from accord.tui.terminals import ConversationTerminals
 
 STOP_WITHIN = 10.0
 """Seconds that the agent has to end a turn that the user stops twice; then it is restarted."""
-KEPT_TERMINALS = 64
 
 Status = Literal["starting", "login", "failed", "idle", "busy", "asks", "closed"]
 
@@ -39,6 +38,14 @@ class Note(NamedTuple):
     place: int
     """Before which entry of the timeline it stands."""
     block: Block
+
+
+class Prompt(NamedTuple):
+    """A prompt that waits to be sent."""
+
+    text: str
+    files: tuple[Path, ...] = ()
+    """The files that go with it."""
 
 
 class Conversation:
@@ -53,21 +60,23 @@ class Conversation:
         """What the chat itself says, and the questions, in order."""
         self.questions: list[Question] = []
         """The open questions, the oldest first."""
-        self.queue: list[str] = []
+        self.queue: list[Prompt] = []
         """Prompts that wait for the end of the turn."""
+        self.attached: list[Path] = []
+        """The files that go with the next prompt."""
         self.error: AccordError | None = None
         """Why the session could not be opened."""
         self.draft = ""
         """What stands in the editor while another conversation is in front."""
+        self.returned = ""
+        """Queued prompts that go back to the editor, because the turn before them failed."""
         self.busy_since: float | None = None
         self.last: Outcome | None = None
         """How the latest turn ended."""
         self._observers: list[Callable[[], object]] = []
         self._turns: asyncio.Task[None] | None = None
         self._reply: Reply | None = None
-        self._terminals: dict[str, Terminal] = {}
-        self._changed_terminals: set[str] = set()
-        self._display = DisplayTerminals()
+        self._terminals = ConversationTerminals()
         self._notices = 0
         connection.conversations.append(self)
 
@@ -89,10 +98,7 @@ class Conversation:
             observer()
 
     def _updated(self, update: object) -> None:
-        for terminal_id in self._display.add(update):
-            self._changed_terminals.add(terminal_id)
-        if self.state.terminals and isinstance(changed := getattr(update, "terminal_id", None), str):
-            self._changed_terminals.add(changed)
+        self._terminals.updated(update, self.state)
         if len(self.state.notices) > self._notices:
             self._show_notices()
         self.tell()
@@ -173,7 +179,8 @@ class Conversation:
 
     def submit(self, text: str) -> bool:
         """Send a prompt, or queue it while the agent works; returns whether it was sent at once."""
-        self.queue.append(text)
+        self.queue.append(Prompt(text, tuple(self.attached)))
+        self.attached.clear()
         waits = self.is_busy or self.session is None
         self.tell()
         self._next()
@@ -181,9 +188,20 @@ class Conversation:
 
     def unqueue(self) -> str | None:
         """Take the newest prompt out of the queue, to change it."""
-        text = self.queue.pop() if self.queue else None
+        prompt = self.queue.pop() if self.queue else None
+        if prompt is not None:
+            self.attached[:0] = prompt.files
         self.tell()
-        return text
+        return None if prompt is None else prompt.text
+
+    def attach(self, path: Path) -> None:
+        """Send a file with the next prompt."""
+        if path not in self.attached:
+            self.attached.append(path)
+        remote = self.connection.remote
+        if remote is not None and (said := sent_as(path, remote.capabilities.prompt)):
+            self.note(f"{path.name}: {said}", "", "warning")
+        self.tell()
 
     def _next(self) -> None:
         if self.session is not None and self.queue and self._turns is None:
@@ -197,10 +215,10 @@ class Conversation:
             self._turns = None
             self.tell()
 
-    async def _turn(self, session: RemoteSession, text: str) -> None:
+    async def _turn(self, session: RemoteSession, prompt: Prompt) -> None:
         self.busy_since = asyncio.get_running_loop().time()
         try:
-            reply = self._reply = session.prompt(text, mentions=True)
+            reply = self._reply = session.prompt(prompt.text, *prompt.files, mentions=True)
             self.tell()
             outcome = self.last = await reply
             if (said := _ENDINGS.get(outcome.stop_reason)) is not None:
@@ -208,7 +226,7 @@ class Conversation:
             elif outcome.stop_reason not in ("end_turn", "unknown"):
                 self.note(f"The turn ended: {outcome.stop_reason}", "", "warning")
         except AccordError as error:
-            self._failed(error, text)
+            self._failed(error, prompt)
         except ValueError as error:
             self.note("The prompt could not be sent.", str(error), "bad", "✗")
         finally:
@@ -216,16 +234,17 @@ class Conversation:
             self.busy_since = None
             self.tell()
 
-    def _failed(self, error: AccordError, text: str) -> None:
+    def _failed(self, error: AccordError, prompt: Prompt) -> None:
         if isinstance(error, PeerError) and error.code == AUTH_REQUIRED:
-            self.queue.insert(0, text)  # it is sent again after the login
+            self.queue.insert(0, prompt)  # it is sent again after the login
             self.error = error
         else:
             waiting, self.queue[:] = list(self.queue), []
             title, about = explained(error, self.connection)
             self.note(title, about, "bad", "✗")
             if waiting:
-                self.draft = "\n\n".join([*waiting, *([self.draft] if self.draft else [])])
+                self.returned = "\n\n".join(it.text for it in waiting)
+                self.attached += [path for it in waiting for path in it.files]
 
     async def stop(self) -> None:
         """Ask the agent to stop; the second time it is restarted if it does not."""
@@ -279,33 +298,28 @@ class Conversation:
 
     def add_terminal(self, terminal: Terminal) -> None:
         """Show the output of a command that runs here for the agent."""
-        self._terminals[terminal.id] = terminal
-        for old in list(self._terminals)[:-KEPT_TERMINALS]:
-            del self._terminals[old]
+        self._terminals.add(terminal)
 
     def terminal_changed(self, terminal_id: str) -> None:
         """Note that a terminal has more output, or has ended."""
-        self._changed_terminals.add(terminal_id)
+        self._terminals.mark(terminal_id)
         self.tell()
 
     def take_changed_terminals(self) -> Sequence[str]:
         """The terminals that have changed since the last call."""
-        changed, self._changed_terminals = list(self._changed_terminals), set()
-        return changed
+        return self._terminals.take_changed()
 
     def terminal(self, terminal_id: str) -> ShownTerminal | None:
         """A terminal as it stands, whoever runs it."""
-        if (lent := self._terminals.get(terminal_id)) is not None:
-            return of_lent(lent)
-        if (display := self._display.get(terminal_id)) is not None:
-            return of_display(display)
-        told = self.state.terminals.get(v1.TerminalId(terminal_id))
-        return None if told is None else of_version_2(told)
+        return self._terminals.find(terminal_id, self.state)
 
-    @property
-    def running_terminals(self) -> list[Terminal]:
-        """The commands that run here for the agent now."""
-        return [it for it in self._terminals.values() if it.exit_status is None]
+    async def kill_commands(self, terminal_ids: Sequence[str]) -> None:
+        """End those of these commands that run here for the agent."""
+        running = [it for it in self._terminals.running if it.id in terminal_ids]
+        if not running:
+            raise ValueError("no command of this block runs here; what an agent runs itself, only esc stops")
+        for terminal in running:
+            await terminal.kill()
 
     # The end
 

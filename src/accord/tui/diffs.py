@@ -38,6 +38,12 @@ class DiffLine(NamedTuple):
     new: int | None
     spans: Sequence[Span]
 
+    def moved(self, old: int, new: int) -> DiffLine:
+        """The same line so many lines further down."""
+        return self._replace(
+            old=None if self.old is None else self.old + old, new=None if self.new is None else self.new + new
+        )
+
 
 def diff_lines(old: str | None, new: str) -> list[DiffLine]:
     """The changed lines, with a few unchanged ones around them."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from textual import events
 from textual.message import Message
 from textual.widgets import TextArea
 
+from accord.tui.attachments import pasted_path
 from accord.tui.completion import NOTHING, Completion, Completions
 
 NEW_LINE = ("ctrl+j", "shift+enter", "alt+enter")
@@ -32,6 +34,13 @@ class Editor(TextArea):
 
     class Completing(Message):
         """The list of completions has changed."""
+
+    class Dropped(Message):
+        """A file was dropped: its path was pasted."""
+
+        def __init__(self, path: Path) -> None:
+            super().__init__()
+            self.path = path
 
     class Edited(Message):
         """The text has changed."""
@@ -85,6 +94,13 @@ class Editor(TextArea):
             event.stop()
             return
         await super()._on_key(event)
+
+    async def _on_paste(self, event: events.Paste) -> None:
+        # Textual calls the method of the base class itself, unless the default is prevented.
+        if (path := pasted_path(event.text)) is not None:
+            event.prevent_default()
+            event.stop()
+            self.post_message(self.Dropped(path))
 
     def _handled(self, event: events.Key) -> bool:
         key = event.key

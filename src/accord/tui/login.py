@@ -18,7 +18,7 @@ _CSS = """
     NAME { align: center middle; }
     NAME > Vertical { width: 80%; max-width: 90; height: auto; border: round $accent; background: $surface;
                       padding: 0 1; }
-    NAME Input { border: none; height: 1; background: $surface; padding: 0; }
+    NAME Input, NAME Input:focus { border: none; height: 1; background: $surface; padding: 0; }
     NAME .about { color: $text-muted; }
 """
 

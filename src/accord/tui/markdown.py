@@ -6,43 +6,25 @@ that quadratic, so it is cut as well: an open code fence line by line, a long li
 a line's end.
 
     "# A\\n\\nSome te" ──▶ final: the heading      tail: the paragraph
-
-The parser never sees HTML: raw HTML is text like any other, because text that is left out hides something.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from functools import cache
+from collections.abc import Sequence
 
-from markdown_it import MarkdownIt
 from markdown_it.token import Token
-from rich.cells import cell_len
 
-from accord.printable import printable
-from accord.tui.highlight import highlighted, highlighted_line
-from accord.tui.rows import TAB, Paragraph, Row, Span, clean, shortened
+from accord.tui.code_fence import CodeFence
+from accord.tui.markdown_blocks import parsed, rendered
+from accord.tui.rows import Paragraph
 
 LIST_TAIL = 1_000
 """Characters of an unfinished list; a longer one is cut between its items."""
 TAIL = 8_000
 """Characters of any other unfinished block; a longer one is cut at a line's end."""
-MOST_COLUMNS, MOST_ROWS = 30, 500
-"""Of a table; a larger one is shown as it was written."""
-DEEPEST = 18
-"""Levels of blocks within blocks; the parser leaves out what is in deeper ones than twenty."""
-CELL = 60
-"""Columns that a cell of a table takes at most."""
 
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})[ \t]*([^`\n]*)$")
 _ITEM = re.compile(r"(?:[-+*]|\d{1,9}[.)])[ \t]", re.MULTILINE)
-_CODE: Row = (("  ", "code"),)
-
-
-@cache
-def _parser() -> MarkdownIt:
-    return MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
 
 
 def markdown(text: str) -> list[Paragraph]:
@@ -63,7 +45,7 @@ class GrowingMarkdown:
         self._source = ""
         self._place = 0
         """How many characters of the source are final."""
-        self._fence: _Fence | None = None
+        self._fence: CodeFence | None = None
         self._needs_gap = False
 
     def update(self, text: str) -> bool:
@@ -89,22 +71,27 @@ class GrowingMarkdown:
         if self._fence is not None:
             return self._in_fence(self._fence)
         window = self._source[self._place : self._place + 2 * TAIL]
-        blocks = _parsed(window)
+        blocks = parsed(window)
         if not blocks:
             return False
-        for block in blocks[:-1]:
-            self._finish(_rendered(block))
-        last = blocks[-1]
-        if len(blocks) > 1:
-            self._place += _line_start(window, last[0])
+        settled = len(blocks) - 1
+        if settled and len(window) <= TAIL and not _is_settled(window, _line_start(window, blocks[-1][0])):
+            settled -= 1
+        for block in blocks[:settled]:
+            self._finish(rendered(block))
+        if settled:
+            self._place += _line_start(window, blocks[settled][0])
             return True
-        return self._last(last, window, is_all=self._place + len(window) == len(self._source))
+        if len(blocks) > 1:
+            self.tail = self._gapped([*rendered(blocks[0]), Paragraph(), *rendered(blocks[1])])
+            return False
+        return self._last(blocks[0], window, is_all=self._place + len(window) == len(self._source))
 
     def _last(self, block: Sequence[Token], window: str, *, is_all: bool) -> bool:
         """Show the last block as it is, or cut it."""
         token = block[0]
         if token.type == "fence" and (end := window.find("\n", _line_start(window, token))) >= 0:
-            self._fence = _Fence.of(token)
+            self._fence = CodeFence.of(token)
             self._gap()
             self._place += end + 1
             return True
@@ -114,18 +101,18 @@ class GrowingMarkdown:
                 return self._cut(window, places[-1])
         if len(window) > TAIL or not is_all:
             return self._cut(window, window.rfind("\n", 0, TAIL) + 1 or TAIL)
-        self.tail = self._gapped(_rendered(block))
+        self.tail = self._gapped(rendered(block))
         return False
 
     def _cut(self, window: str, end: int) -> bool:
         """Let what is before this place be final, although its block goes on."""
-        for block in _parsed(window[:end]):
-            self._finish(_rendered(block))
+        for block in parsed(window[:end]):
+            self._finish(rendered(block))
         self._needs_gap = False
         self._place += end
         return True
 
-    def _in_fence(self, fence: _Fence) -> bool:
+    def _in_fence(self, fence: CodeFence) -> bool:
         """Lines of an open fence: each is final when its newline has come."""
         source = self._source
         while (end := source.find("\n", self._place)) >= 0:
@@ -159,201 +146,14 @@ class GrowingMarkdown:
         return [Paragraph(), *paragraphs] if self._needs_gap else paragraphs
 
 
+def _is_settled(text: str, start: int) -> bool:
+    """Whether what comes can no longer make a block a part of the one before: `a\\n#` may become `a\\n#b`."""
+    return text[:start].endswith("\n\n") or text.count("\n", start) > 1
+
+
 def _line_start(text: str, token: Token) -> int:
     """Where the line begins that a token begins in."""
     place = 0
     for _ in range(token.map[0] if token.map else 0):
         place = text.find("\n", place) + 1
     return place
-
-
-class _Fence:
-    """A code fence that is open."""
-
-    def __init__(self, mark: str, language: str) -> None:
-        self._mark = mark
-        self._language = language
-        self._lines: list[str] = []
-
-    @classmethod
-    def of(cls, token: Token) -> _Fence:
-        return cls(token.markup, token.info.split()[0] if token.info.split() else "")
-
-    def is_closed_by(self, line: str) -> bool:
-        found = _FENCE.match(line.rstrip())
-        return found is not None and not found[2] and found[1][0] == self._mark[0] and len(found[1]) >= len(self._mark)
-
-    def add(self, line: str) -> Paragraph:
-        self._lines.append(line)
-        return self.shown(line)
-
-    def shown(self, line: str) -> Paragraph:
-        return _code_line(highlighted_line(_code_text(line), self._language))
-
-    def whole(self) -> list[Paragraph] | None:
-        """All lines, highlighted as one text; None if that would not differ or cost too much."""
-        lines = highlighted([_code_text(line) for line in self._lines], self._language)
-        return None if lines is None else [_code_line(line) for line in lines]
-
-
-def _code_text(line: str) -> str:
-    return shortened(printable(line).expandtabs(TAB))
-
-
-def _code_line(spans: Sequence[Span]) -> Paragraph:
-    return Paragraph([(text, f"code {style}".strip()) for text, style in spans], _CODE, _CODE, "fold", "code")
-
-
-def _parsed(text: str) -> list[Sequence[Token]]:
-    """The top-level blocks of a text. One that is nested too deeply is a block of plain text: the parser drops it."""
-    tokens = _parser().parse(text)
-    if any(token.level >= DEEPEST for token in tokens):
-        return [[Token("deep", "", 0, map=[0, text.count("\n")], content=text.rstrip("\n"))]]
-    return list(_blocks(tokens))
-
-
-def _blocks(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
-    """The top-level blocks: each token of level 0, with all that it encloses."""
-    start = 0
-    for place, token in enumerate(tokens):
-        if token.level == 0 and token.nesting <= 0:
-            yield tokens[start : place + 1]
-            start = place + 1
-
-
-def _rendered(tokens: Sequence[Token]) -> list[Paragraph]:
-    """One block as paragraphs."""
-    opening = tokens[0]
-    inside = tokens[1:-1]
-    match opening.type:
-        case "heading_open":
-            style = "heading" if opening.tag in ("h1", "h2") else "bold"
-            return _inline(inside[0], style)
-        case "paragraph_open":
-            return _inline(inside[0])
-        case "fence" | "code_block":
-            return _code(opening)
-        case "bullet_list_open" | "ordered_list_open":
-            return _list(opening, inside)
-        case "blockquote_open":
-            bar: Row = (("│ ", "dim"),)
-            return [it.under(bar) for it in _together(inside)]
-        case "table_open":
-            return _table(inside)
-        case "hr":
-            return [Paragraph([("─" * 24, "dim")], wrap="cut")]
-        case _:  # a text of a kind that is not known is shown as it was written
-            return [Paragraph([(line, "")]) for line in printable(opening.content).split("\n")]
-
-
-def _together(tokens: Sequence[Token]) -> list[Paragraph]:
-    """Blocks within a block, with blank lines between them."""
-    shown: list[Paragraph] = []
-    for block in _blocks(_raised(tokens)):
-        shown += [Paragraph()] if shown else []
-        shown += _rendered(block)
-    return shown
-
-
-def _raised(tokens: Sequence[Token]) -> Sequence[Token]:
-    """These tokens as a document of their own."""
-    if tokens and (lowest := min(token.level for token in tokens)):
-        return [token.copy(level=token.level - lowest) for token in tokens]
-    return tokens
-
-
-def _code(token: Token) -> list[Paragraph]:
-    lines = [_code_text(line) for line in token.content.removesuffix("\n").split("\n")]
-    language = token.info.split()[0] if token.info.split() else ""
-    spans = highlighted(lines, language) or [highlighted_line(line, language) for line in lines]
-    return [_code_line(line) for line in spans]
-
-
-def _list(opening: Token, inside: Sequence[Token]) -> list[Paragraph]:
-    is_ordered = opening.type == "ordered_list_open"
-    number = int(opening.attrs.get("start", 1)) if is_ordered else 0
-    is_loose = any(
-        token.type == "paragraph_open" and not token.hidden and token.level == opening.level + 2 for token in inside
-    )
-    shown: list[Paragraph] = []
-    for item in _blocks(_raised(inside)):
-        mark = f"{number}. " if is_ordered else "• "
-        number += 1
-        parts: list[Paragraph] = []
-        for block in _blocks(_raised(item[1:-1])):
-            parts += [Paragraph()] if parts and is_loose else []
-            parts += _rendered(block)
-        blank: Row = ((" " * cell_len(mark), ""),)
-        shown += [Paragraph()] if shown and is_loose else []
-        parts = parts or [Paragraph()]
-        shown.append(parts[0].under(((mark, "accent"),), blank))
-        shown += [it.under(blank) for it in parts[1:]]
-    return shown
-
-
-# Text within a block
-
-_OPENS = {"strong_open": "bold", "em_open": "italic", "s_open": "strike", "link_open": "link"}
-_CLOSES = {"strong_close": "bold", "em_close": "italic", "s_close": "strike", "link_close": "link"}
-
-
-def _inline(token: Token, style: str = "") -> list[Paragraph]:
-    """The lines of a text with emphasis, links and code in it."""
-    lines: list[list[Span]] = [[]]
-    styles = [style] if style else []
-    links: list[tuple[str, int]] = []
-    for child in token.children or ():
-        if child.type in _OPENS:
-            styles.append(_OPENS[child.type])
-            if child.type == "link_open":
-                links.append((str(child.attrs.get("href", "")), len(lines[-1])))
-        elif child.type in _CLOSES:
-            styles.remove(_CLOSES[child.type])
-            if child.type == "link_close" and links:
-                _show_target(lines[-1], *links.pop())
-        elif child.type == "softbreak" or child.type == "hardbreak":
-            lines.append([])
-        elif child.type == "code_inline":
-            lines[-1].append((printable(child.content), " ".join([*styles, "inline"])))
-        elif child.type == "image":
-            lines[-1].append((f"[image: {clean(child.content)}] {clean(str(child.attrs.get('src', '')))}", "dim"))
-        else:
-            lines[-1].append((printable(child.content).expandtabs(TAB), " ".join(styles)))
-    return [Paragraph(line) for line in lines]
-
-
-def _show_target(line: list[Span], target: str, start: int) -> None:
-    """Show where a link leads, unless its text says it: a link must not lead elsewhere than it seems."""
-    said = "".join(text for text, _ in line[start:])
-    if target and clean(target) != said.strip():
-        line.append((f" ({clean(target)})", "dim"))
-
-
-# Tables
-
-
-def _table(tokens: Sequence[Token]) -> list[Paragraph]:
-    rows: list[list[list[Span]]] = []
-    for token in tokens:
-        if token.type == "tr_open":
-            rows.append([])
-        elif token.type == "inline":
-            rows[-1].append([span for line in _inline(token) for span in (*line.spans, (" ", ""))][:-1])
-    if not rows or len(rows) > MOST_ROWS or len(rows[0]) > MOST_COLUMNS:
-        return [Paragraph([(" | ".join("".join(text for text, _ in cell) for cell in row), "")]) for row in rows]
-    widths = [0] * len(rows[0])
-    for row in rows:
-        for place, cell in enumerate(row[: len(widths)]):
-            widths[place] = max(widths[place], min(CELL, sum(cell_len(text) for text, _ in cell)))
-    shown: list[Paragraph] = []
-    for number, row in enumerate(rows):
-        spans: list[Span] = []
-        for place, cell in enumerate(row[: len(widths)]):
-            used = sum(cell_len(text) for text, _ in cell)
-            spans += [("  ", "")] if place else []
-            spans += [(text, f"bold {style}".strip()) for text, style in cell] if number == 0 else cell
-            spans += [(" " * (widths[place] - used), "")] if used < widths[place] else []
-        shown.append(Paragraph(spans, wrap="words" if any(len(cell) > CELL for cell in row) else "cut"))
-        if number == 0:
-            shown.append(Paragraph([("─" * (sum(widths) + 2 * (len(widths) - 1)), "dim")], wrap="cut"))
-    return shown

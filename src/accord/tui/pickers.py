@@ -38,7 +38,7 @@ class Picker(ModalScreen[Any]):
     Picker { align: center middle; }
     Picker > Vertical { width: 90%; max-width: 100; height: auto; max-height: 80%; border: round $accent;
                         background: $surface; padding: 0 1; }
-    Picker Input { border: none; height: 1; background: $surface; padding: 0; }
+    Picker Input, Picker Input:focus { border: none; height: 1; background: $surface; padding: 0; }
     Picker OptionList { border: none; height: auto; max-height: 20; background: $surface; padding: 0;
                         scrollbar-size-vertical: 1; }
     Picker .hint { color: $text-muted; }
@@ -146,7 +146,7 @@ class FormScreen(ModalScreen[Any]):
                                   background: $surface; padding: 0 1; }
     FormScreen .about { color: $text-muted; }
     FormScreen .problem { color: $text-error; }
-    FormScreen Input { border: none; height: 1; background: $panel; padding: 0 1; }
+    FormScreen Input, FormScreen Input:focus { border: none; height: 1; background: $panel; padding: 0 1; }
     FormScreen SelectionList { height: auto; max-height: 8; border: none; padding: 0; }
     FormScreen Button { margin: 1 1 0 0; min-width: 12; }
     FormScreen Checkbox { border: none; padding: 0; }

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from textual.app import ComposeResult
 from textual.screen import ModalScreen
 
+from accord.errors import AccordError
 from accord.printable import label
 from accord.services.files.encoding import NotText, decode
 from accord.services.files.journal import Change
 from accord.tui.block import Look
-from accord.tui.diffs import counts, diff_lines
+from accord.tui.diffs import AROUND, diff_lines
+from accord.tui.hunks import Hunk, hunks, lines_of, without
 from accord.tui.line_widget import Lines
 from accord.tui.palette import palette_of
 from accord.tui.reader import Page
@@ -24,8 +26,27 @@ if TYPE_CHECKING:
     from accord.tui.conversation import Conversation
 
 
+_FOOT = (
+    ("left, right", "file"),
+    ("n, p", "part"),
+    ("x", "undo the part"),
+    ("u", "undo the file"),
+    ("a", "accept"),
+    ("esc", "close"),
+)
+
+
+class _FileChange(NamedTuple):
+    """What was changed in one file."""
+
+    old: Sequence[bytes]
+    new: Sequence[bytes]
+    hunks: Sequence[Hunk]
+    is_new: bool
+
+
 class ReviewScreen(ModalScreen[None]):
-    """One file at a time: left and right go to another one, u undoes the changes of the file, a accepts them."""
+    """One file at a time, and the parts of its changes: each part can be undone by itself."""
 
     DEFAULT_CSS = """
     ReviewScreen { background: $background; }
@@ -35,6 +56,9 @@ class ReviewScreen(ModalScreen[None]):
         ("escape,q", "dismiss", "Close"),
         ("left,k", "step(-1)", "File before"),
         ("right,j", "step(1)", "Next file"),
+        ("n,tab", "choose(1)", "Next part"),
+        ("p,shift+tab", "choose(-1)", "Part before"),
+        ("x", "undo_part", "Undo the part"),
         ("u", "undo", "Undo"),
         ("a", "accept", "Accept"),
     ]
@@ -44,28 +68,23 @@ class ReviewScreen(ModalScreen[None]):
         self._conversation = conversation
         self._accepted: set[int] = set()
         self._place = 0
+        self._problem = ""
+        """Why something could not be undone."""
+        self._hunk = 0
+        """The part of the change that is chosen."""
 
     def compose(self) -> ComposeResult:
         yield Lines(id="review-top")
         yield Page(self._diff)
+        yield Lines(id="review-problem")
         yield Lines(id="review-foot")
 
     def on_mount(self) -> None:
         palette = palette_of(self)
         for lines in self.query(Lines):
             lines.use(palette)
-        self.query_one("#review-foot", Lines).show_row(
-            (
-                (" left, right", "accent"),
-                (" file  ", "dim"),
-                ("u", "accent"),
-                (" undo  ", "dim"),
-                ("a", "accent"),
-                (" accept  ", "dim"),
-                ("esc", "accent"),
-                (" close", "dim"),
-            )
-        )
+        spans = [(f" {text}", style) for key, does in _FOOT for text, style in ((key, "accent"), (f"{does} ", "dim"))]
+        self.query_one("#review-foot", Lines).show_row(tuple(spans))
         self._show()
         self.query_one(Page).focus()
 
@@ -91,6 +110,9 @@ class ReviewScreen(ModalScreen[None]):
         for number, path in enumerate(files):
             top.append((f" {label(path.name, 30)} ", "chosen" if number == self._place else "dim"))
         self.query_one("#review-top", Lines).show_row(tuple(top))
+        problem = self.query_one("#review-problem", Lines)
+        problem.show([Paragraph([(self._problem, "bad")], ((" ", ""),))] if self._problem else [])
+        self._problem = ""
         page = self.query_one(Page)
         page.draw()
         page.scroll_home(animate=False)
@@ -100,28 +122,87 @@ class ReviewScreen(ModalScreen[None]):
         if not files:
             return [Paragraph([("   No change to review: the agent has written no file through the chat.", "dim")])]
         path = files[min(self._place, len(files) - 1)]
-        changes = self._changes(path)
+        change = self._whole(path)
         try:
-            old = None if changes[0].before is None else decode(changes[0].before)
-            new = decode(changes[-1].after)
+            shown = [
+                paragraph
+                for number, hunk in enumerate(change.hunks)
+                for paragraph in self._part(change, number, hunk, look)
+            ]
         except NotText:
             return [Paragraph([("   not text", "dim")])]
-        lines = diff_lines(old, new)
-        added, removed = counts(lines)
+        added = sum(hunk.new_to - hunk.new_from for hunk in change.hunks)
+        removed = sum(hunk.old_to - hunk.old_from for hunk in change.hunks)
         heading = Paragraph(
             [
                 (label(str(path), 300), "bold"),
-                ("  new file" if old is None else "", "dim"),
+                ("  new file" if change.is_new else "", "dim"),
                 (f"  +{added:,}", "good"),
                 (f"  -{removed:,}", "bad"),
             ],
             ((" ", ""),),
         )
-        return [heading, Paragraph(), *drawn_diff(lines, str(path), look.width - 1)]
+        return [heading, *shown]
+
+    def _whole(self, path: Path) -> _FileChange:
+        """All changes of a file as one."""
+        changes = self._changes(path)
+        before = changes[0].before
+        old, new = lines_of(before or b""), lines_of(changes[-1].after)
+        return _FileChange(old, new, hunks(old, new), before is None)
+
+    def _part(self, change: _FileChange, number: int, hunk: Hunk, look: Look) -> list[Paragraph]:
+        """One part of a change, with its heading."""
+        is_chosen = number == min(self._hunk, len(change.hunks) - 1)
+        sign = (">" if look.is_ascii else "▸") if is_chosen else " "
+        title = f"{sign} part {number + 1} of {len(change.hunks)}"
+        path = str(self.files[min(self._place, len(self.files) - 1)])
+        start, new_start = max(0, hunk.old_from - AROUND), max(0, hunk.new_from - AROUND)
+        old = decode(b"".join(change.old[start : hunk.old_to + AROUND]))
+        new = decode(b"".join(change.new[new_start : hunk.new_to + AROUND]))
+        lines = [line.moved(start, new_start) for line in diff_lines(None if change.is_new else old, new)]
+        return [
+            Paragraph(),
+            Paragraph([(title, "bold accent" if is_chosen else "dim")], ((" ", ""),)),
+            *drawn_diff(lines, path, look.width - 1),
+        ]
+
+    def action_choose(self, by: int) -> None:
+        """Choose another part of the change."""
+        files = self.files
+        if files:
+            most = len(self._whole(files[self._place]).hunks) - 1
+            self._hunk = max(0, min(most, self._hunk + by))
+            page = self.query_one(Page)
+            page.draw()
+            chosen = f"part {self._hunk + 1} of"
+            row = next((place for place, line in enumerate(page.text.split("\n")) if chosen in line), 0)
+            page.scroll_to(y=max(0, row - 1), animate=False)
+
+    async def action_undo_part(self) -> None:
+        """Undo the chosen part of the change."""
+        files = self.files
+        if not files:
+            return
+        path = files[self._place]
+        change = self._whole(path)
+        if len(change.hunks) <= 1:
+            await self.action_undo()
+            return
+        place = min(self._hunk, len(change.hunks) - 1)
+        content = without(change.old, change.new, change.hunks[place])
+        try:
+            await self._conversation.connection.files.undo_part(self._changes(path)[-1], content)
+        except (AccordError, ValueError, OSError) as error:
+            self._problem = label(str(error), 300)
+        else:
+            self._conversation.note(f"Undone: part {place + 1} of {path.name}", "", "good", "✓")
+        self._show()
 
     def action_step(self, by: int) -> None:
         """Go to another file."""
         self._place += by
+        self._hunk = 0
         self._show()
 
     def action_accept(self) -> None:
@@ -140,8 +221,8 @@ class ReviewScreen(ModalScreen[None]):
         for change in reversed(self._changes(path)):
             try:
                 await self._conversation.connection.files.undo(change)
-            except (ValueError, OSError) as error:
-                self.notify(str(error), severity="error", markup=False)
+            except (AccordError, ValueError, OSError) as error:
+                self._problem = label(str(error), 300)
                 break
         else:
             self._conversation.note(f"Undone: {path.name}", "", "good", "✓")

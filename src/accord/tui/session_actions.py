@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 from accord.configuration import last_sessions
+from accord.tui.connection import AgentChoice
 from accord.tui.conversation import Conversation
 from accord.tui.pickers import Entry, Picker
+from accord.tui.registry_agents import RegistryChoice, install, registry_entries
 from accord.tui.shell import ChatShell
 
 
@@ -146,9 +149,42 @@ class SessionActions(ChatShell):
 
     async def action_agents(self) -> None:
         """Start another agent."""
-        entries = [Entry(it.name, it, it.where) for it in self.options.agents]
-        choice = await self.ask_for(Picker("Start an agent", entries, "accord agents add NAME -- COMMAND adds one"))
+        choice = await self._chosen_agent("Start an agent")
         if choice is not None:
             self.begin(choice, first=not self.conversations)
         elif not self.conversations:
             self.exit(0)
+
+    async def action_compare(self, text: str = "") -> None:
+        """Send a prompt to this agent and to another one, each in a session of its own."""
+        before = self.in_front
+        prompts = [it.text for it in before.state.messages if it.speaker == "user"]
+        if not text and not prompts:
+            raise ValueError("write the prompt after the command: /compare TEXT")
+        choice = await self._chosen_agent("Compare with")
+        if choice is None:
+            return
+        if text:
+            before.submit(text)
+        self.begin(choice).submit(text or prompts[-1])
+
+    async def _chosen_agent(self, title: str) -> AgentChoice | None:
+        """The agent that the user chooses; one of the registry is installed first. None if they leave."""
+        entries = [Entry(it.name, it, it.where) for it in self.options.agents]
+        picker = Picker(title, entries, "accord agents add NAME -- COMMAND adds one")
+
+        async def add_registry() -> None:
+            found = await registry_entries(self.options.agents)
+            if picker.is_attached:
+                picker.set_entries([*entries, *found])
+
+        if self.options.find_agent is not None:
+            self.work_on(add_registry())
+        chosen: AgentChoice | RegistryChoice | None = await self.ask_for(picker)
+        if not isinstance(chosen, RegistryChoice):
+            return chosen
+        if not chosen.is_installed:
+            with self.suspend():
+                install(chosen.name)
+        assert self.options.find_agent is not None
+        return await asyncio.to_thread(self.options.find_agent, chosen.name)

@@ -3,6 +3,7 @@
     [chat]
     theme = "nord"
     remember = true                 an "always" of yours holds in later chats, too
+    images = "blocks"               how images are shown, whatever the terminal says
     keys = { sessions = "f2" }      other keys, by the names of actions
 
 Only the user's own file is read: a project must not give keys another meaning.
@@ -11,7 +12,7 @@ Only the user's own file is read: a project must not give keys another meaning.
 from __future__ import annotations
 
 import tomllib
-from typing import Any, cast
+from typing import Any, Literal, TypeAlias, cast
 
 import msgspec
 
@@ -19,6 +20,8 @@ from accord.configuration.agents_file import user_file
 from accord.errors import ConfigurationError
 from accord.suggestions import nearest
 from accord.tui.keys import KEYS
+
+Images: TypeAlias = Literal["auto", "kitty", "iterm2", "sixel", "blocks"]
 
 
 class ChatSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -30,6 +33,8 @@ class ChatSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Whether an answer that says "always" holds in later chats, too."""
     bell: bool = True
     """Whether the bell rings when an agent asks or ends a turn while the user looks elsewhere."""
+    images: Images = "auto"
+    """How images are shown: `auto` asks the terminal."""
     keys: dict[str, str] = {}
     """Other keys, by the names of actions."""
 

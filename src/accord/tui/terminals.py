@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from accord.extensions import DisplayTerminal
+from accord.extensions import DisplayTerminal, DisplayTerminals
+from accord.schema import v1
 from accord.services.terminals.terminal import Terminal
+from accord.state import SessionState
+
+KEPT = 64
+"""Commands that run here whose output is kept for a conversation, the newest."""
 
 
 @dataclass(frozen=True)
@@ -45,3 +51,47 @@ def _ending(code: int | None, signal: str | None) -> str:
     if signal:
         return f"ended by {signal[:40]}"
     return "ended" if code is None else f"exit code {code}"
+
+
+class ConversationTerminals:
+    """The terminals of one conversation, by their ids."""
+
+    def __init__(self) -> None:
+        self._lent: dict[str, Terminal] = {}
+        self._display = DisplayTerminals()
+        self._changed: set[str] = set()
+
+    def add(self, terminal: Terminal) -> None:
+        """Show the output of a command that runs here for the agent."""
+        self._lent[terminal.id] = terminal
+        for old in list(self._lent)[:-KEPT]:
+            del self._lent[old]
+
+    def mark(self, terminal_id: str) -> None:
+        """Note that a terminal has more output, or has ended."""
+        self._changed.add(terminal_id)
+
+    def updated(self, update: object, state: SessionState) -> None:
+        """Take what an update says about terminals."""
+        self._changed.update(self._display.add(update))
+        if state.terminals and isinstance(changed := getattr(update, "terminal_id", None), str):
+            self._changed.add(changed)
+
+    def take_changed(self) -> Sequence[str]:
+        """The terminals that have changed since the last call."""
+        changed, self._changed = list(self._changed), set()
+        return changed
+
+    def find(self, terminal_id: str, state: SessionState) -> TerminalView | None:
+        """A terminal as it stands."""
+        if (lent := self._lent.get(terminal_id)) is not None:
+            return of_lent(lent)
+        if (display := self._display.get(terminal_id)) is not None:
+            return of_display(display)
+        told = state.terminals.get(v1.TerminalId(terminal_id))
+        return None if told is None else of_version_2(told)
+
+    @property
+    def running(self) -> list[Terminal]:
+        """The commands that run here for the agent now."""
+        return [it for it in self._lent.values() if it.exit_status is None]

@@ -64,9 +64,14 @@ class ToolBlock(Block):
         """The tool call as it stands."""
         return self._call
 
+    @property
+    def terminal_ids(self) -> list[str]:
+        """The terminals that are shown in it."""
+        return [part.terminal_id for part in self._call.content if isinstance(part, v1.Terminal)]
+
     def shows_terminal(self, terminal_id: str) -> bool:
         """Whether this terminal is shown in it."""
-        return any(isinstance(part, v1.Terminal) and part.terminal_id == terminal_id for part in self._call.content)
+        return terminal_id in self.terminal_ids
 
     def toggle(self, look: Look) -> None:
         self.is_open = not (look.tools_open if self.is_open is None else self.is_open)

@@ -1,13 +1,12 @@
 """`Transcript`: the conversation, drawn line by line from blocks. One widget, however long the conversation is.
 
     SessionState.timeline ─┐
-    notes, questions      ─┴▶ sync: changed entries mark their blocks ─▶ draw: blocks in sight ─▶ render_line(y)
+    notes, questions      ─┴▶ BlockList.sync ─▶ draw: changed blocks in sight ─▶ render_line(y)
 
 A change only asks for a flush; flushes come one at a time, and rest at least three times as long as the last one took,
 so that drawing never takes more than a quarter of a core. Nothing is scheduled while nothing changes.
 
-An entry of the timeline is a new value exactly if it has changed, so comparing identities finds the blocks to draw
-again. Only blocks in sight are drawn; the height of others is estimated. At the end of the conversation the rows are
+Only blocks in sight are drawn; the height of others is estimated. At the end of the conversation the rows are
 counted from below, so an estimate above never moves what is in sight; elsewhere the first row in sight stays.
 """
 
@@ -27,10 +26,11 @@ from textual.selection import Selection
 from textual.strip import Strip
 from textual.timer import Timer
 
-from accord.state import Entry, SessionState
+from accord.pictures.asking import NO_GRAPHICS, Graphics
 from accord.tui.block import Block, Look
-from accord.tui.entries import block_of, is_same_kind
+from accord.tui.block_list import BlockList
 from accord.tui.palette import Palette, palette_of
+from accord.tui.picture_strip import PictureStrip
 
 if TYPE_CHECKING:
     from accord.tui.conversation import Conversation
@@ -39,7 +39,6 @@ FRAME = 1 / 20
 """Seconds between two flushes at least."""
 SHARE = 3
 """How many times as long as a flush takes the next one waits."""
-EMPTY = SessionState()
 
 
 class Transcript(ScrollView, can_focus=False):
@@ -52,22 +51,17 @@ class Transcript(ScrollView, can_focus=False):
     class Moved(Event):
         """The block cursor has moved."""
 
-    def __init__(self, conversation: Conversation, *, is_ascii: bool = False) -> None:
+    def __init__(self, conversation: Conversation, *, is_ascii: bool = False, graphics: Graphics = NO_GRAPHICS) -> None:
         super().__init__()
         self.conversation = conversation
         self.flushes = 0
         """How often changes were drawn."""
         self.drawn = 0
         """How many blocks were drawn."""
-        self._look = Look(Palette({}), 80, is_ascii=is_ascii)
-        self._blocks: list[Block] = []
+        self._look = Look(Palette({}), 80, is_ascii=is_ascii, graphics=graphics)
+        self._list = BlockList(conversation)
         self._starts: list[int] = [0]
         """The first row of each block, and at the end the number of all rows."""
-        self._entries: tuple[Entry, ...] = ()
-        self._of_entries: list[Block] = []
-        self._forgotten = 0
-        self._notes = 0
-        """How many notes of the conversation are shown."""
         self._follows = True
         self._cursor: Block | None = None
         self._timer: Timer | None = None
@@ -104,6 +98,10 @@ class Transcript(ScrollView, can_focus=False):
         self.flush()
 
     @property
+    def _blocks(self) -> list[Block]:
+        return self._list.blocks
+
+    @property
     def _width(self) -> int:
         return max(10, self.scrollable_content_region.width or self.size.width)
 
@@ -124,66 +122,12 @@ class Transcript(ScrollView, can_focus=False):
         began = perf_counter()
         self.flushes += 1
         self._look.width = self._width
-        self._sync()
+        self._list.sync()
+        if self._cursor not in self._blocks:
+            self._cursor = None
         self._place()
         self.refresh()
         self._rest = max(FRAME, SHARE * (perf_counter() - began))
-
-    def _sync(self) -> None:
-        """Bring the blocks up to date with the state."""
-        state = self.conversation.state
-        entries, forgotten = state.timeline, state.forgotten
-        if len(entries) + forgotten < len(self._entries) + self._forgotten:
-            self._clear()
-        if (dropped := min(forgotten - self._forgotten, len(self._of_entries))) > 0:
-            self._drop(dropped)
-        self._forgotten = forgotten
-        if entries is not self._entries:
-            for place, (old, new) in enumerate(zip(self._entries, entries, strict=False)):
-                if old is not new:
-                    self._update(place, new)
-            for place in range(len(self._entries), len(entries)):
-                self._add_notes(forgotten + place)
-                block = block_of(entries[place])
-                self._blocks.append(block)
-                self._of_entries.append(block)
-            self._entries = entries
-        self._add_notes(None)
-        for terminal_id in self.conversation.take_changed_terminals():
-            self._terminal_changed(terminal_id)
-
-    def _update(self, place: int, entry: Entry) -> None:
-        block = self._of_entries[place]
-        if is_same_kind(block, entry):
-            block.update(entry)
-            return
-        other = block_of(entry)
-        self._blocks[self._blocks.index(block)] = self._of_entries[place] = other
-
-    def _add_notes(self, before: int | None) -> None:
-        """Add the notes that came before an entry, or all."""
-        notes = self.conversation.notes
-        while self._notes < len(notes) and (before is None or notes[self._notes].place <= before):
-            self._blocks.append(notes[self._notes].block)
-            self._notes += 1
-
-    def _drop(self, count: int) -> None:
-        gone = set(map(id, self._of_entries[:count]))
-        self._blocks = [block for block in self._blocks if id(block) not in gone]
-        del self._of_entries[:count]
-        self._entries = self._entries[count:]
-
-    def _clear(self) -> None:
-        self._blocks, self._of_entries, self._entries, self._notes, self._forgotten = [], [], (), 0, 0
-        self._cursor = None
-
-    def _terminal_changed(self, terminal_id: str) -> None:
-        from accord.tui.tool_block import ToolBlock
-
-        for block in reversed(self._of_entries):
-            if isinstance(block, ToolBlock) and block.shows_terminal(terminal_id):
-                block.changed()
-                return
 
     # Where everything is
 
@@ -249,22 +193,33 @@ class Transcript(ScrollView, can_focus=False):
 
     # Drawing
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        strips = super().render_lines(crop)
+        if crop.x == 0:
+            for place, y in enumerate(crop.line_range):
+                strip = self._strip_at(y + round(self.scroll_y))
+                if isinstance(strip, PictureStrip):  # Textual's own steps keep the cells only
+                    strips[place] = strip.over(strips[place])
+        return strips
+
     def render_line(self, y: int) -> Strip:
         row = y + round(self.scroll_y)
-        base = self._look.palette.base
-        width = self.size.width
-        if row >= self._starts[-1]:
-            return Strip.blank(width, base)
-        place = bisect_right(self._starts, row) - 1
-        strips = self._blocks[place].strips
-        line = row - self._starts[place]
-        if line >= len(strips):
-            return Strip.blank(width, base)
-        strip = strips[line]
+        strip = self._strip_at(row)
+        if strip is None:
+            return Strip.blank(self.size.width, self._look.palette.base)
         selection = self.text_selection
         if selection is not None and (span := selection.get_span(row)) is not None:
             strip = _selected(strip, span, self.screen.get_component_rich_style("screen--selection"))
         return strip.apply_offsets(0, row)
+
+    def _strip_at(self, row: int) -> Strip | None:
+        """The strip of a row of the conversation; None where there is none."""
+        if row >= self._starts[-1]:
+            return None
+        place = bisect_right(self._starts, row) - 1
+        strips = self._blocks[place].strips
+        line = row - self._starts[place]
+        return strips[line] if line < len(strips) else None
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         lines: list[str] = []

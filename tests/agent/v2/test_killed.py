@@ -3,72 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import random
-import signal
 import sys
-from contextlib import suppress
-from pathlib import Path
 
 import pytest
 
-from accord import ConnectionClosed, Handlers, Peer, ProcessTransport, v1
+from accord import ConnectionClosed, v1
 from accord.schema import v2
-from accord.state import SessionState
-
-AGENT = Path(__file__).parent.with_name("mortal_agent.py")
-DEADLINE = 60.0
-CWD = "/project"
-KEPT = 3
-"""Sessions, at most: the oldest is deleted."""
+from tests.agent.witness import CWD, DEADLINE, Known, Witness, folded, must_hold
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL on Windows")
 
 
-class Known:
-    """What the client knows of a session."""
+class SecondWitness(Witness):
+    """A client of version 2."""
 
-    def __init__(self):
-        self.updates = []
-        self.finished = 0
-        """How many prompts have ended."""
-        self.mode = None
-        """The mode that the client was told last; None while it cannot know."""
+    UPDATES = v2.UpdateSessionNotification
 
-
-class Witness:
-    """A client that remembers across the lives of its agent, and compares."""
-
-    def __init__(self, file):
-        self.file = file
-        self.known = {}
-        self.deleted = set()
-
-    async def live(self, *, step=0, frames=0):
-        """One life of the agent: it dies before a step of its store, or when the client has got so many updates."""
-        transport = ProcessTransport([sys.executable, str(AGENT), str(self.file), str(step)])
-        self.told = {}
-        """The updates since the request that is being made, by session."""
+    async def greet(self):
         self.ends = asyncio.Queue()
-        seen = 0
-
-        def update(notification):
-            nonlocal seen
-            seen += 1
-            self.take(notification)
-            if seen == frames:
-                os.kill(transport.pid, signal.SIGKILL)
-
-        handlers = Handlers()
-        handlers.on(v2.UpdateSessionNotification)(update)
-        with suppress(ConnectionClosed):
-            async with Peer(transport, handlers, role="client", unstable=True) as self.peer:
-                hello = v2.InitializeRequest(2, v2.Implementation("witness", "1"))
-                assert (await self.peer.request(hello, timeout=DEADLINE)).protocol_version == 2
-                await self.compare()
-                await self.work()
-                return True
-        return False
+        hello = v2.InitializeRequest(2, v2.Implementation("witness", "1"))
+        assert (await self.peer.request(hello, timeout=DEADLINE)).protocol_version == 2
 
     def take(self, notification):
         self.told.setdefault(notification.session_id, []).append(notification.update)
@@ -111,7 +66,7 @@ class Witness:
             known.mode, known.updates = mode, list(replayed)
 
     async def work(self):
-        await self.delete_old_ones()
+        await self.delete_old_ones(v2.DeleteSessionRequest)
         session_id = (await self.ask(v2.NewSessionRequest(CWD))).session_id
         known = self.known.setdefault(session_id, Known())
         await self.prompt(session_id, "first words")
@@ -123,13 +78,6 @@ class Witness:
         self.known.setdefault(fork, Known()).updates[:0] = known.updates
         await self.prompt(fork, "in the fork")
         await self.ask(v2.CloseSessionRequest(fork))
-
-    async def delete_old_ones(self):
-        while len(self.known) > KEPT:
-            oldest = next(iter(self.known))
-            del self.known[oldest]  # if the agent dies now, the client cannot know whether it is there
-            await self.ask(v2.DeleteSessionRequest(oldest))
-            self.deleted.add(oldest)
 
     async def prompt(self, session_id, text):
         """Send a prompt, and wait until its work has ended."""
@@ -163,27 +111,9 @@ class Witness:
             closing.cancel()
 
 
-def folded(updates):
-    """What these updates amount to."""
-    state = SessionState()
-    state.add_all(updates)
-    return state
-
-
-def must_hold(replayed, known):
-    """Everything that is known is in the replay, in order; the replay may go on where the client saw no more."""
-    assert len(replayed.timeline) >= len(known.timeline)
-    for entry, before in zip(replayed.timeline, known.timeline, strict=False):
-        assert type(entry) is type(before)
-        assert entry.id == before.id
-        assert entry.text.startswith(before.text)
-    if known.title is not None:
-        assert replayed.title == known.title
-
-
 @pytest.fixture
 def witness(tmp_path):
-    return Witness(tmp_path / "sessions.sqlite3")
+    return SecondWitness(tmp_path / "sessions.sqlite3")
 
 
 async def test_an_agent_of_version_2_killed_before_a_statement_of_its_store(witness):

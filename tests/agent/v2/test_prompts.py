@@ -8,7 +8,7 @@ from dataclasses import make_dataclass
 
 import pytest
 
-from accord import Agent, RequestError
+from accord import Agent, MemoryStore, RequestError, connect, v1
 
 
 class Stage:
@@ -421,3 +421,80 @@ async def test_a_form_is_asked_for_as_in_version_1(speak):
         await client.state("running")
         assert await client.said() == "Ada"
         await client.state("idle", stopReason="end_turn")
+
+
+async def test_a_message_is_sent_whole_and_replaced_and_taken_back_under_its_id(speak):
+    agent = Agent("corrects")
+
+    @agent.on_prompt
+    async def correct(turn):
+        await turn.say("Hm.")
+        message = await turn.message("Searching ...")
+        await message.replace("Found ", v1.ResourceLink("a.py", "file:///a.py"))
+        assert await message.clear()
+        await turn.say("Done.")
+
+    async with speak(agent) as client:
+        session_id = await client.new()
+        await client.inserted(client.prompt(session_id, "go"), "go")
+        first = await client.update("agent_message_chunk")
+        sent, replaced, cleared = [await client.update("agent_message") for _ in range(3)]
+        last = await client.update("agent_message_chunk")
+        assert sent["content"] == [{"type": "text", "text": "Searching ..."}]
+        assert [block["type"] for block in replaced["content"]] == ["text", "resource_link"]
+        assert cleared["content"] == []
+        assert sent["messageId"] == replaced["messageId"] == cleared["messageId"]
+        assert len({first["messageId"], sent["messageId"], last["messageId"]}) == 3
+        await client.state("idle", stopReason="end_turn")
+
+
+async def test_what_replaces_a_message_is_another_message_in_version_1():
+    agent = Agent("corrects")
+
+    @agent.on_prompt
+    async def correct(turn):
+        message = await turn.message("Searching ...")
+        before = message.id
+        await message.replace("Found 3 places.")
+        assert message.id != before
+        assert not await message.clear()
+
+    async with connect(agent) as remote:
+        session = await remote.new_session("/")
+        await session.prompt("go")
+        assert [it.text for it in session.state.messages if it.speaker == "agent"] == [
+            "Searching ...",
+            "Found 3 places.",
+        ]
+
+
+async def test_a_replaced_message_is_replayed_as_it_was_in_the_end():
+    agent = Agent("corrects", store=MemoryStore())
+
+    @agent.on_prompt
+    async def correct(turn):
+        message = await turn.message("Searching ...")
+        await message.replace("Found 3 places.")
+
+    async with connect(agent, versions=(2,)) as remote:
+        session = await remote.new_session("/")
+        await session.prompt("go")
+    for version in (1, 2):
+        async with connect(agent, versions=(version,)) as remote:
+            again = await remote.load(session.id, "/")
+            assert [it.text for it in again.state.messages] == ["go", "Found 3 places."]
+
+
+async def test_a_message_that_says_nothing_is_refused():
+    agent = Agent("says nothing")
+
+    @agent.on_prompt
+    async def work(turn):
+        with pytest.raises(ValueError, match=r"turn.message\(\) needs text"):
+            await turn.message()
+        message = await turn.message("Here.")
+        with pytest.raises(ValueError, match=r"clear\(\) takes a message back"):
+            await message.replace()
+
+    async with connect(agent) as remote:
+        assert (await (await remote.new_session("/")).prompt("go")).stop_reason == "end_turn"

@@ -62,6 +62,8 @@ class Voice(ABC):
     """The status of a tool call that was cancelled."""
     can_pause: ClassVar[bool]
     """Whether it has a word for a tool call that is paused."""
+    replaces_messages: ClassVar[bool]
+    """Whether a message that was sent can be replaced or taken back."""
     commands_come_with_answers: ClassVar[bool]
     """Whether the answers that open sessions hold the commands, so that no update is needed after them."""
 
@@ -82,6 +84,10 @@ class Voice(ABC):
         """What is sent for this update, in order; raises ConversionError for what this version cannot express."""
 
     @abstractmethod
+    def message(self, message_id: v1.MessageId, blocks: Sequence[v1.ContentBlock]) -> Sequence[Any]:
+        """The updates that make this the whole message with this id."""
+
+    @abstractmethod
     def newer(self, update: Any) -> Sequence[Any]:
         """What is sent for an update of version 2 that an author made."""
 
@@ -89,10 +95,6 @@ class Voice(ABC):
         """The client has learnt this of a tool call from another message, such as a question."""
 
     # What only some versions tell: None stands for nothing
-
-    def echo(self, message_id: str, prompt: Sequence[Any]) -> Any | None:  # noqa: ARG002
-        """The update that repeats a prompt of the user."""
-        return None
 
     def state(self, activity: Activity, background: Sequence[Background] | None, end: End | None = None) -> Any | None:  # noqa: ARG002
         """The update that tells what the session does.

@@ -23,6 +23,7 @@ class FirstVoice(Voice):
     version = 1
     cancelled_status = "failed"  # tool-calls, Status: version 1 has no other word for it
     can_pause = False
+    replaces_messages = False
     commands_come_with_answers = False
 
     def __init__(self) -> None:
@@ -34,6 +35,9 @@ class FirstVoice(Voice):
 
     def block(self, block: v1.ContentBlock) -> Any:
         return block
+
+    def message(self, message_id: v1.MessageId, blocks: Sequence[v1.ContentBlock]) -> Sequence[Any]:
+        return [v1.AgentMessageChunk(block, message_id) for block in blocks]
 
     def newer(self, update: Any) -> Sequence[Any]:
         from accord.schema.conversion import all_to_v1  # loads the types of version 2, which the author has loaded

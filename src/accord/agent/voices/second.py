@@ -39,6 +39,7 @@ class SecondVoice(Voice):
     version = 2
     cancelled_status = "cancelled"
     can_pause = True
+    replaces_messages = True
     commands_come_with_answers = True
 
     def __init__(self) -> None:
@@ -67,6 +68,9 @@ class SecondVoice(Voice):
         if kind is v1.CurrentModeUpdate:
             return ()  # the mode is a config option, whose update is sent as well
         return (to_v2(update),)
+
+    def message(self, message_id: v1.MessageId, blocks: Sequence[v1.ContentBlock]) -> Sequence[Any]:
+        return [v2.AgentMessage(v2.MessageId(message_id), [self.block(block) for block in blocks])]
 
     def newer(self, update: Any) -> Sequence[Any]:
         return (update,)
@@ -107,9 +111,6 @@ class SecondVoice(Voice):
             self._shown[tool_call.tool_call_id] = list(tool_call.content)
 
     # States
-
-    def echo(self, message_id: str, prompt: Sequence[Any]) -> v2.UserMessage:
-        return v2.UserMessage(v2.MessageId(message_id), list(prompt))
 
     def terminal_begins(self, id: str, command: str, cwd: str) -> v2.TerminalUpdate:  # noqa: A002
         offered = v2.TerminalCapabilities(v2.TerminalCancelCapabilities())

@@ -119,6 +119,104 @@ ACTIVE = {
             tck="INFO-INVALIDREQ",
         ),
         lint(
+            "prompt.empty-refused",
+            "refuses a prompt without content with -32602, in version 2",
+            "empty prompts",
+            page="rfd-v2-prompt, Change the session/prompt response",
+            of="agent",
+            severity="warn",
+            because="clients must not send one",
+            fix="answer an empty prompt with -32602, and insert nothing",
+            active=True,
+        ),
+        lint(
+            "resume.unknown-cursor",
+            "refuses a replayFrom that it does not know with -32602, in version 2",
+            "unknown cursors",
+            page="rfd-v2-session-resume-replay, What we propose to do about it",
+            of="agent",
+            fix="never replay something else than what was asked for",
+            active=True,
+        ),
+        lint(
+            "tool.cancel-unknown",
+            "refuses to cancel a tool call that it does not know with -32602, in version 2",
+            "cancelled tools",
+            page="schema, Schema",
+            of="agent",
+            level="SHOULD",
+            severity="note",
+            because="SDKs answer -32601 where no tool call can be cancelled",
+            fix="answer tool_call/cancel for an unknown id with -32602",
+            active=True,
+        ),
+        lint(
+            "close.unknown-succeeds",
+            "takes the close of a session that is not open as done, in version 2",
+            "closed sessions",
+            page="rfd-v2-required-session-methods, What we propose to do about it",
+            of="agent",
+            level="SHOULD",
+            fix="answer session/close with {}, also for a session that is not open",
+            active=True,
+        ),
+        lint(
+            "sessions.independent",
+            "leaves a session alone when another one is cancelled",
+            "pairs of sessions",
+            page="prompt-turn, Cancellation",
+            of="agent",
+            fix="cancel the work of the session that session/cancel names",
+            active=True,
+        ),
+        on("session.resume.ready-when-answered", "resumed sessions", active=True, tck="RESUME-001"),
+        lint(
+            "fork.goes-on",
+            "takes prompts in a fork",
+            "forks",
+            page="rfd-session-fork, What we propose to do about it",
+            of="agent",
+            fix="open the fork as session/new opens a session",
+            active=True,
+        ),
+        on("session.fork.leaves-source", "forks", active=True),
+        on("mcp.stdio-supported", "MCP servers", active=True),
+        on("mcp.launched-as-told", "MCP servers", fix="start the server with its args and env", active=True),
+        lint(
+            "second-client",
+            "serves a second client",
+            "prompts",
+            page="overview, Communication Model",
+            of="agent",
+            level="SHOULD",
+            fix="share no lock or file between the processes of two clients",
+            active=True,
+        ),
+        *(
+            on(name, "HTTP requests", severity="warn", because="only a proposal demands it", active=True)
+            for name in (
+                "http.initialize.answered-at-once",
+                "http.initialize.gives-connection-id",
+                "http.post.accepted",
+                "http.post.other-types-refused",
+                "http.get.other-accept-refused",
+                "http.connection-missing",
+                "http.connection-unknown",
+                "http.session-unknown",
+                "http.delete-ends-connection",
+            )
+        ),
+        lint(
+            "http.origin-refused",
+            "refuses the pages of origins that it does not know",
+            "HTTP requests",
+            page="rfd-streamable-http-websocket-transport, Content Negotiation and Validation",
+            of="agent",
+            level="SHOULD",
+            fix="answer a request with an unknown Origin with 403, against DNS rebinding",
+            active=True,
+        ),
+        lint(
             "ends-at-end-of-input",
             "ends when its client closes its standard input",
             "processes",
@@ -132,3 +230,14 @@ ACTIVE = {
     )
 }
 """Every active check by its id."""
+
+FIRST_VERSION = {"mode.set.any-time"}
+"""The active checks that only version 1 can show."""
+
+SECOND_VERSION = {
+    "lint.prompt.empty-refused",
+    "lint.resume.unknown-cursor",
+    "lint.tool.cancel-unknown",
+    "lint.close.unknown-succeeds",
+}
+"""The active checks that only version 2 can show."""

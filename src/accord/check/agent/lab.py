@@ -5,20 +5,27 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from accord.check.agent import dialect
 from accord.check.agent.checks import ACTIVE
-from accord.check.agent.lender import FULL, Lender
+from accord.check.agent.lender import Lender
 from accord.check.agent.link import Link, Over
 from accord.check.agent.recording import Recording
 from accord.check.agent.settings import Settings
+from accord.check.agent.turn import Turn
 from accord.check.conversation import Exchange, Frame, object_of, objects
 from accord.check.finding import Finding, Side
 from accord.check.passive.observer import Bench
 from accord.transports.base import End, Transport
 
-AUTH_REQUIRED = -32000
+AUTH_REQUIRED, UNSUPPORTED_VERSION = -32000, -32022
+
+
+class OtherVersion(Exception):
+    """The agent does not speak the version that the scenarios speak."""
 
 
 class Blocked(Exception):
@@ -42,6 +49,12 @@ class Lab:
         self.peer: dict[str, Any] = {}
         """The agent's answer to the first handshake."""
         self.starts = 0
+        self.version = 1
+        """The version that the scenarios speak."""
+        self.spoken: list[int] = []
+        """The versions that were spoken."""
+        self.unspoken: dict[int, str] = {}
+        """The versions that the agent does not speak, with how it said so."""
         self._dial = dial
         self._ended: list[tuple[Counter[tuple[str, Side]], list[Finding]]] = []
 
@@ -58,7 +71,7 @@ class Lab:
         """This active check had nothing to judge, for this reason."""
         self.reasons.setdefault(name, reason)
 
-    def answered(self, name: str, exchange: Exchange, problem: str = "") -> bool:
+    def answered(self, name: str, exchange: Exchange | Turn, problem: str = "") -> bool:
         """Judge that a request succeeded; returns whether it did."""
         error = object_of(exchange.error)
         what = problem or f"{exchange.method} was refused"
@@ -80,22 +93,45 @@ class Lab:
         finally:
             await link.close(self.settings.grace)
             link.judge.end()
-            self._ended.append((link.judge.bench.seen, link.judge.findings))
+            self._keep(link.judge.bench)
 
     async def initialize(
-        self, link: Link, capabilities: dict[str, Any] | None = None, name: str = "lint.initialize.succeeds"
+        self,
+        link: Link,
+        name: str = "lint.initialize.succeeds",
+        *,
+        can_do: bool = True,
+        terminal_login: bool = False,
     ) -> Exchange:
-        """Shake hands, as the check of this name. Raises Over if the agent refuses."""
-        params: dict[str, Any] = {
-            "protocolVersion": 1,
-            "clientCapabilities": FULL if capabilities is None else capabilities,
-            "clientInfo": {"name": "accord-check", "version": "1"},
-        }
+        """Shake hands, as the check of this name. Raises Over if the agent refuses, or OtherVersion."""
+        params = dialect.handshake(self.version, can_do=can_do, terminal_login=terminal_login)
         exchange = await link.ask("initialize", params, self.settings.start_within)
+        chosen = exchange.fields.get("protocolVersion")
+        if self._is_other(exchange, chosen):
+            raise OtherVersion(f"the agent does not speak version {self.version} of the protocol")
         if not self.answered(name, exchange):
             raise Over
         self.peer = self.peer or exchange.fields
+        if self.version not in self.spoken:
+            self.spoken.append(self.version)
         return exchange
+
+    def _is_other(self, exchange: Exchange, chosen: Any) -> bool:
+        refused = object_of(exchange.error).get("code") == UNSUPPORTED_VERSION
+        return refused or (self.version == 2 and exchange.succeeded and chosen == 1)
+
+    def offers(self, link: Link, feature: str) -> bool:
+        """Whether the agent offers a feature: `load`, `list`, `fork`, ..."""
+        path = dialect.capability(feature, self.version)
+        return not path or link.judge.conversation.declares("agent", path)
+
+    def lacks(self, link: Link, feature: str, *names: str) -> bool:
+        """Whether the agent lacks a feature; the checks of these names are then not exercised."""
+        if self.offers(link, feature):
+            return False
+        for name in names:
+            self.skip(name, f"the agent does not declare {dialect.capability(feature, self.version)}")
+        return True
 
     async def new_session(self, link: Link, name: str = "session.agent-baseline", **more: Any) -> str:
         """Open a session in the scratch folder, as the check of this name; returns its id.
@@ -104,7 +140,7 @@ class Lab:
         """
         exchange = await link.ask("session/new", {"cwd": str(self.folder), "mcpServers": [], **more})
         if object_of(exchange.error).get("code") == AUTH_REQUIRED:
-            ways = [str(way.get("id")) for way in objects(self.peer.get("authMethods"))]
+            ways = [dialect.id_of_method(way) for way in objects(self.peer.get("authMethods"))]
             raise Blocked(
                 f"the agent asks for a login; give --auth METHOD, one of: {', '.join(ways) or 'none offered'}"
             )
@@ -116,20 +152,25 @@ class Lab:
     async def login(self, link: Link) -> None:
         """Log in, if the settings say how."""
         if self.settings.auth_method is not None:
-            exchange = await link.ask(
-                "authenticate", {"methodId": self.settings.auth_method}, self.settings.turn_within
-            )
+            method, params = dialect.login(self.settings.auth_method, self.version)
+            exchange = await link.ask(method, params, self.settings.turn_within)
             if not exchange.succeeded:
                 raise Blocked(f"the login {self.settings.auth_method!r} failed: {exchange.error}")
 
-    async def prompt(self, link: Link, session: str, *texts: str, more: list[dict[str, Any]] | None = None) -> Exchange:
+    async def prompt(self, link: Link, session: str, *texts: str, more: list[dict[str, Any]] | None = None) -> Turn:
         """Send a prompt, and wait for the end of its turn."""
-        return await link.answer(self.begin(link, session, *texts, more=more), self.settings.turn_within)
+        return await link.turn_end(self.begin(link, session, *texts, more=more), self.settings.turn_within)
 
-    def begin(self, link: Link, session: str, *texts: str, more: list[dict[str, Any]] | None = None) -> Exchange:
+    def begin(self, link: Link, session: str, *texts: str, more: list[dict[str, Any]] | None = None) -> Turn:
         """Send a prompt."""
         blocks = [{"type": "text", "text": text} for text in texts] + (more or [])
-        return link.call("session/prompt", {"sessionId": session, "prompt": blocks})
+        exchange = link.call("session/prompt", {"sessionId": session, "prompt": blocks})
+        return Turn(exchange, link.states(session) if self.version == 2 else None)
+
+    async def load(self, link: Link, session: str) -> Exchange:
+        """Open a session again, with its past."""
+        method, params = dialect.load(session, self.folder, self.version)
+        return await link.ask(method, params, self.settings.turn_within)
 
     def process_ended(self, link: Link, end: End, when: str) -> None:
         """Judge how a process ended after the end of its input."""
@@ -142,14 +183,27 @@ class Lab:
 
     # The end
 
+    def speak(self, version: int) -> None:
+        """Let the scenarios speak this version from now on."""
+        self._keep(self.bench)
+        self.version, self.bench, self.sessions = version, Bench(), []
+
+    def _keep(self, bench: Bench) -> None:
+        where = f"version {self.version}" if len(self.settings.versions) > 1 else ""
+        self._ended.append((bench.seen, [replace(finding, where=where) for finding in bench.findings]))
+
+    def end(self) -> None:
+        """The last scenario is over."""
+        self.speak(self.version)
+
     @property
     def seen(self) -> Counter[tuple[str, Side]]:
-        return sum((seen for seen, _ in self._ended), Counter(self.bench.seen))
+        return sum((seen for seen, _ in self._ended), Counter[tuple[str, Side]]())
 
     @property
     def findings(self) -> list[Finding]:
         """All findings, the same fault of two connections once."""
         merged: dict[tuple[str, str, str], Finding] = {}
-        for finding in [finding for _, found in self._ended for finding in found] + self.bench.findings:
+        for finding in [finding for _, found in self._ended for finding in found]:
             merged.setdefault((finding.id, finding.side, finding.message), finding)
         return list(merged.values())

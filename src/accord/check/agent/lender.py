@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from accord.check.conversation import Exchange, objects
 
-Permit = Literal["allow", "reject", "hold"]
+Permit = Literal["allow", "reject", "cancel", "hold"]
 
 NOT_FOUND, METHOD_NOT_FOUND, INVALID_PARAMS = -32002, -32601, -32602
 
@@ -65,6 +65,8 @@ class Lender:
     def _chosen(self, exchange: Exchange) -> Any:
         wanted = "allow" if self.permit == "allow" else "reject"
         for option in objects(exchange.params.get("options")):
+            if self.permit == "cancel":
+                break
             if str(option.get("kind", "")).startswith(wanted):
                 return {"outcome": {"outcome": "selected", "optionId": option.get("optionId")}}
         return {"outcome": {"outcome": "cancelled"}}

@@ -1,17 +1,19 @@
-"""`Link`: a raw connection to an agent. It sends anything, and judges every frame of both sides as it goes by."""
+"""`Wire`: a raw connection. It sends anything, and judges every frame of both sides. `Link` is the one to an agent."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
 from accord.check.agent.lender import Lender, Refused
 from accord.check.agent.recording import Recording
-from accord.check.conversation import Exchange, Frame, key_of, object_of, read
+from accord.check.agent.turn import State, Turn
+from accord.check.conversation import MISSING, Exchange, Frame, key_of, object_of, read
+from accord.check.finding import Side
 from accord.check.judge import Judge
 from accord.jsonrpc.frames import Oversized
 from accord.trace import Direction, TraceEvent
@@ -19,7 +21,7 @@ from accord.transports.base import End, Transport
 
 
 class Gone(Exception):
-    """The agent ended the connection."""
+    """The other side ended the connection."""
 
 
 class Over(Exception):
@@ -27,41 +29,64 @@ class Over(Exception):
 
 
 class Unanswered(Exception):
-    """The agent did not answer in time."""
+    """The other side did not answer in time."""
 
-    def __init__(self, exchange: Exchange, within: float) -> None:
-        super().__init__(f"{exchange.method} had no answer within {within:g} s")
-        self.exchange = exchange
+    def __init__(self, asked: Exchange | Turn, within: float) -> None:
+        what = "had no answer" if isinstance(asked, Exchange) else "had no end"
+        super().__init__(f"{asked.method} {what} within {within:g} s")
+        self.frame = asked.frame
 
 
-class Link:
-    """One connection to the agent, from its start to its end."""
+class Answering(Protocol):
+    """Answers the requests of the other side."""
 
-    def __init__(self, transport: Transport, lender: Lender, recording: Recording, *, within: float) -> None:
-        self.judge = Judge("out")
+    def answer(self, exchange: Exchange) -> Any:
+        """The result of a request; None for one that waits. Raises Refused for one that is answered with an error."""
+        ...
+
+
+class Wire:
+    """One connection to the other side, from its start to its end. `side` is the one that we are."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        answering: Answering,
+        recording: Recording,
+        *,
+        within: float,
+        side: Side = "client",
+    ) -> None:
+        self.judge = Judge("out" if side == "client" else "in")
         """Judges what both sides send."""
         self.end: End | None = None
         """How the connection ended; None while it is open."""
         self.last: Frame | None = None
         """The last frame that was sent or received."""
-        self.lender = lender
-        """Answers the agent's requests."""
+        self._answering = answering
+        self._ours: Side = side
+        self._theirs: Side = _OTHER[side]
         self._transport = transport
         self._recording = recording
         self._within = within
         self._changed = asyncio.Event()
         self._next_id = 100
         self._told: dict[str, set[str]] = {}
-        recording.begin(transport.name)
+        self._states: dict[str, list[State]] = {}
+        recording.begin(transport.name, side)
 
     @property
     def is_process(self) -> bool:
-        """Whether the agent is a process that we started."""
+        """Whether the other side is a process that we started."""
         return getattr(self._transport, "pid", None) is not None
 
     def told(self, session: str) -> set[str]:
-        """The kinds of update that the agent has sent for a session."""
+        """The kinds of update that came for a session."""
         return self._told.get(session, set())
+
+    def states(self, session: str) -> list[State]:
+        """The states that the agent has told of a session, in version 2; the list grows as they come."""
+        return self._states.setdefault(session, [])
 
     def forget(self, session: str) -> None:
         """Forget which kinds of update came for a session."""
@@ -92,7 +117,7 @@ class Link:
         if id is None:
             id, self._next_id = self._next_id, self._next_id + 1  # noqa: A001
         self.send({"id": id, "method": method, **({} if params is None else {"params": params})})
-        return self.judge.conversation.open["client"][key_of(id)]
+        return self.judge.conversation.open[self._ours][key_of(id)]
 
     def tell(self, method: str, params: Any = None) -> Frame:
         """Send a notification."""
@@ -101,7 +126,7 @@ class Link:
     # Waiting
 
     async def answer(self, exchange: Exchange, within: float | None = None) -> Exchange:
-        """Wait for the answer to a request. Raises Unanswered, or Gone if the agent ends the connection."""
+        """Wait for the answer to a request. Raises Unanswered, or Gone if the other side ends the connection."""
         seconds = self._within if within is None else within
         try:
             await self.until(lambda: exchange.answered is not None, seconds)
@@ -109,19 +134,27 @@ class Link:
             raise Unanswered(exchange, seconds) from None
         return exchange
 
+    async def turn_end(self, turn: Turn, within: float) -> Turn:
+        """Wait for the end of a turn. Raises Unanswered, or Gone if the agent ends the connection."""
+        try:
+            await self.until(lambda: turn.is_over, within)
+        except TimeoutError:
+            raise Unanswered(turn, within) from None
+        return turn
+
     async def ask(self, method: str, params: Any = None, within: float | None = None) -> Exchange:
         """Send a request, and wait for its answer."""
         return await self.answer(self.call(method, params), within)
 
-    async def while_open(self, exchange: Exchange, happened: Callable[[], bool], within: float) -> None:
-        """Wait until this is so, or the request is answered. Raises Unanswered if neither happens in time, or Gone."""
+    async def while_open(self, turn: Turn, happened: Callable[[], bool], within: float) -> None:
+        """Wait until this is so, or the turn is over. Raises Unanswered if neither happens in time, or Gone."""
         try:
-            await self.until(lambda: exchange.answered is not None or happened(), within)
+            await self.until(lambda: turn.is_over or happened(), within)
         except TimeoutError:
-            raise Unanswered(exchange, within) from None
+            raise Unanswered(turn, within) from None
 
     async def until(self, happened: Callable[[], bool], within: float) -> None:
-        """Wait until this is so. Raises TimeoutError, or Gone if the agent ends the connection before it."""
+        """Wait until this is so. Raises TimeoutError, or Gone if the other side ends the connection first."""
         async with asyncio.timeout(within):
             while not happened():
                 if self.end is not None:
@@ -149,10 +182,9 @@ class Link:
                 continue
             seen = self._seen("in", bytes(frame))
             params = object_of(seen.members.get("params"))
-            kind = object_of(params.get("update")).get("sessionUpdate")
-            self._told.setdefault(str(params.get("sessionId")), set()).add(str(kind))
+            self._note(seen, str(params.get("sessionId")), object_of(params.get("update")))
             if isinstance(seen.members.get("method"), str) and "id" in seen.members:
-                exchange = self.judge.conversation.open["agent"].get(key_of(seen.members["id"]))
+                exchange = self.judge.conversation.open[self._theirs].get(key_of(seen.members["id"]))
                 if exchange is not None and exchange.frame.number == seen.number:
                     self._serve(exchange)
         self._changed.set()
@@ -168,14 +200,16 @@ class Link:
         self.end = end
         self._changed.set()
 
-    def settle(self) -> None:
-        """Answer the permission requests that wait."""
-        for exchange, result in self.lender.settle():
-            self.send({"id": exchange.id, "result": result})
+    def _note(self, seen: Frame, session: str, update: dict[str, Any]) -> None:
+        kind, state, reason = update.get("sessionUpdate"), update.get("state"), update.get("stopReason")
+        self._told.setdefault(session, set()).add(str(kind))
+        if kind == "state_update" and isinstance(state, str):
+            reason = reason if isinstance(reason, str) else None
+            self.states(session).append(State(seen, state, reason, update.get("error", MISSING)))
 
     def _serve(self, exchange: Exchange) -> None:
         try:
-            result = self.lender.answer(exchange)
+            result = self._answering.answer(exchange)
         except Refused as refused:
             self.send({"id": exchange.id, "error": {"code": refused.code, "message": str(refused)}})
             return
@@ -186,7 +220,7 @@ class Link:
         event = TraceEvent(time.monotonic(), direction, data)
         number = self._recording.add(event)
         self.judge.feed(event, number)
-        self.last = read(number, event.time, "client" if direction == "out" else "agent", data)
+        self.last = read(number, event.time, self._ours if direction == "out" else self._theirs, data)
         return self.last
 
     def _how_it_ended(self) -> str:
@@ -195,3 +229,20 @@ class Link:
         said = f"; its last line on standard error: {lines[-1][:200]}" if lines else ""
         code = f" (exit code {end.exit_code})" if end.exit_code is not None else ""
         return f"{end.detail or end.reason.replace('_', ' ')}{code}{said}"
+
+
+class Link(Wire):
+    """One connection to the agent."""
+
+    def __init__(self, transport: Transport, lender: Lender, recording: Recording, *, within: float) -> None:
+        super().__init__(transport, lender, recording, within=within)
+        self.lender = lender
+        """Answers the agent's requests."""
+
+    def settle(self) -> None:
+        """Answer the permission requests that wait."""
+        for exchange, result in self.lender.settle():
+            self.send({"id": exchange.id, "result": result})
+
+
+_OTHER: dict[Side, Side] = {"agent": "client", "client": "agent"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+from accord.check.finding import Side
 from accord.trace import TraceEvent, TraceFile
 
 
@@ -16,9 +17,9 @@ class Recording:
         self._lines = 0
         self._trace: TraceFile | None = None
 
-    def begin(self, peer: str) -> None:
-        """Begin another conversation."""
-        self._trace = TraceFile(self._file, role="client", peer=peer)
+    def begin(self, peer: str, role: Side = "client") -> None:
+        """Begin another conversation, in which we have this role."""
+        self._trace = TraceFile(self._file, role=role, peer=peer)
         self._lines += 1
 
     def add(self, event: TraceEvent) -> int:
@@ -28,6 +29,13 @@ class Recording:
         self._trace(event)
         self._lines += 1
         return self._lines - 1
+
+    def append(self, other: Recording) -> int:
+        """Append the conversations of another recording; returns what their events' numbers have grown by."""
+        grown = self._lines
+        self._file.write(other._file.getvalue())
+        self._lines += other._lines
+        return grown
 
     def write(self, path: str | Path) -> None:
         """Write the trace file. Only its owner can read it."""

@@ -5,12 +5,19 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from accord.errors import ConfigurationError
 
-Profile = Literal["smoke", "default"]
-"""`smoke` sends no prompt; `default` sends about ten."""
+if TYPE_CHECKING:
+    import ssl
+
+Profile = Literal["smoke", "default", "full", "fixture"]
+"""How much is asked.
+
+`smoke` sends no prompt. `default` sends about ten. `full` sends about thirty, and asks for all that the agent offers.
+`fixture` is `full` for an agent that follows the script of the checks: everything must be exercised then.
+"""
 
 NOTES = "notes.txt"
 """A file in the session's folder that prompts may name."""
@@ -26,6 +33,8 @@ class Prompts:
     """Works for some seconds, so that it can be cancelled."""
     edit: str = ""
     """Asks for permission and changes `notes.txt`; empty to leave that out."""
+    mcp: str = ""
+    """Makes the agent use the tool `accord_check` of an MCP server; empty for `plain`."""
     more: tuple[str, ...] = ()
     """Further prompts, for agents that need a word for what they can do."""
 
@@ -39,6 +48,15 @@ DEMO = Prompts(
 """The prompts for `accord demo`, whose commands show every feature."""
 
 
+FIXTURE = Prompts(plain="check plain", slow="check slow", edit="check edit", mcp="check mcp")
+"""The script of the profile fixture.
+
+`check plain` is answered with some words. `check slow` says something at once, and works until it is cancelled. `check
+edit` reports a tool call, asks for permission, and completes the call if it is allowed. `check mcp` starts the MCP
+servers of the session, if they have not been started.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The settings of a run."""
@@ -47,6 +65,14 @@ class Settings:
     prompts: Prompts = field(default_factory=Prompts)
     auth_method: str | None = None
     """The method to log in with before the first session."""
+    versions: tuple[int, ...] = (1,)
+    """The versions of the protocol to judge; of several, those that the agent speaks."""
+    url: str | None = None
+    """The agent's address, if it has one; for requests over raw HTTP."""
+    headers: dict[str, str] = field(default_factory=dict[str, str])
+    """The headers of these requests, such as a token."""
+    tls: ssl.SSLContext | None = None
+    """What these requests trust."""
     allow_delete: bool = False
     """Whether sessions that the checks have made may be deleted."""
     start_within: float = 60.0
@@ -66,7 +92,7 @@ class Settings:
 
 
 def read_prompts(path: str | Path) -> Prompts:
-    """The prompts in a TOML file: `plain`, `slow` and `edit` as texts, `more` as a list of texts."""
+    """The prompts in a TOML file: `plain`, `slow`, `edit` and `mcp` as texts, `more` as a list of texts."""
     try:
         values = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
@@ -82,7 +108,7 @@ def read_prompts(path: str | Path) -> Prompts:
 
 def _check(path: str, name: str, value: Any) -> None:
     if name not in Prompts.__slots__:
-        raise ConfigurationError(f"{path}: a prompt is plain, slow, edit or more, got {name!r}")
+        raise ConfigurationError(f"{path}: a prompt is plain, slow, edit, mcp or more, got {name!r}")
     if name != "more" and not isinstance(value, str):
         raise ConfigurationError(f"{path}: {name} must be a text, got {value!r}")
     texts = cast("list[Any]", value) if isinstance(value, list) else None

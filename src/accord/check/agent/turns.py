@@ -32,7 +32,7 @@ async def edited_turn(lab: Lab, link: Link, session: str) -> None:
     await link.quiet(lab.settings.quiet, most=2.0)  # a tool that does not wait shows itself now
     link.lender.permit = "reject"
     link.settle()
-    await link.answer(turn, lab.settings.turn_within)
+    await link.turn_end(turn, lab.settings.turn_within)
     link.lender.permit = "allow"
     await link.quiet(lab.settings.quiet)
 
@@ -43,12 +43,12 @@ async def cancelled_turn(lab: Lab, link: Link, session: str) -> None:
     turn = lab.begin(link, session, lab.settings.prompts.slow)
     frames = link.judge.bench.seen["wire.utf-8", "agent"]
     await link.while_open(turn, lambda: link.judge.bench.seen["wire.utf-8", "agent"] > frames, lab.settings.turn_within)
-    if turn.answered is not None:
+    if turn.is_over:
         lab.skip(name, "the turn ended before it was cancelled; give a slower prompt (--prompts)")
         return
     cancel = link.tell("session/cancel", {"sessionId": session})
     try:
-        await link.answer(turn, lab.settings.turn_within)
+        await link.turn_end(turn, lab.settings.turn_within)
     except Unanswered:
         lab.judge(name, "the cancelled prompt was never answered", cancel)
         raise

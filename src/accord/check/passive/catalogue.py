@@ -12,19 +12,25 @@ from accord.check.passive.options import Options
 from accord.check.passive.results import Results
 from accord.check.passive.schema import Schema
 from accord.check.passive.sessions import Sessions
+from accord.check.passive.states import States
 from accord.check.passive.tools import Tools
 from accord.check.passive.turns import Turns
+from accord.check.passive.upserts import Upserts
+from accord.check.passive.versions import Versions
 
 OBSERVERS: tuple[type[Observer], ...] = (
     Framing,
     Answers,
     Schema,
     Opening,
+    Versions,
     Gates,
     Sessions,
     Options,
     Turns,
+    States,
     Tools,
+    Upserts,
     Lent,
     Results,
 )

@@ -93,8 +93,8 @@ class Gates(Observer):
             self._prompt(exchange)
             if exchange.method in ("session/new", "session/load", "session/resume", "session/fork"):
                 extra = exchange.params.get("additionalDirectories")
-                declared = self.conversation.declares("agent", "sessionCapabilities.additionalDirectories")
-                if not declared and self.conversation.version == 1:
+                path = _path("sessionCapabilities.additionalDirectories", self.conversation.version)
+                if not self.conversation.declares("agent", path):
                     wrong = "additionalDirectories, which the agent did not declare" if extra else None
                     self.judge("session.roots.only-when-advertised", wrong, exchange.frame)
         elif exchange.method == "elicitation/create":

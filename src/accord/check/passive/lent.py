@@ -12,6 +12,9 @@ from accord.check.conversation import Exchange, Frame, Told, Update, object_of, 
 from accord.check.passive.observer import Observer
 from accord.masking import MASK
 
+AGENT_BASE64 = on("content.agent-binary-base64", "binary blocks", fix="encode the bytes as base64")
+"""Shared by both versions."""
+
 
 class Lent(Observer):
     CHECKS = (
@@ -46,7 +49,7 @@ class Lent(Observer):
         on("elicitation.url.https", "links", fix="send an https URL"),
         on("elicitation.form.validated", "form answers", fix="check the answer against the form"),
         on("elicitation.complete.carries-id", "completions", fix="send the elicitationId of the question"),
-        on("content.agent-binary-base64", "binary blocks", fix="encode the bytes as base64"),
+        AGENT_BASE64,
         on("content.client-binary-base64", "binary blocks", fix="encode the bytes as base64"),
     )
 
@@ -188,7 +191,7 @@ class Lent(Observer):
         if block.get("type") == "resource":
             data = object_of(resource).get("blob")
         if isinstance(data, str):
-            self.judge(name, None if _is_base64(data) else f"the data begins with {data[:40]!r}", frame)
+            self.judge(name, None if is_base64(data) else f"the data begins with {data[:40]!r}", frame)
 
 
 def _misfit_of_form(form: dict[str, Any], given: dict[str, Any]) -> str | None:
@@ -223,7 +226,7 @@ def _parts(url: str) -> tuple[str, str] | None:
     return split.scheme.lower(), split.hostname or ""
 
 
-def _is_base64(data: str) -> bool:
+def is_base64(data: str) -> bool:
     try:
         base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError):

@@ -93,7 +93,7 @@ class Opening(Observer):
                 else f"{exchange.method} was sent before initialize was answered"
             )
             self.judge("lint.before-initialize", early, exchange.frame)
-        if exchange.method == "authenticate" and exchange.by == "client":
+        if exchange.method in ("authenticate", "auth/login") and exchange.by == "client":
             self._login(exchange)
 
     def answer(self, exchange: Exchange) -> None:
@@ -142,7 +142,8 @@ class Opening(Observer):
 
     def _ways_in(self, exchange: Exchange, frame: Frame) -> None:
         ways = list(objects(exchange.fields.get("authMethods")))
-        ids = [way.get("id") for way in ways if isinstance(way.get("id"), str)]
+        named = "methodId" if self.conversation.version == 2 else "id"
+        ids = [way[named] for way in ways if isinstance(way.get(named), str)]
         twice = sorted({given for given in ids if ids.count(given) > 1}, key=str)
         self.judge("lint.auth.ids-unique", f"two auth methods have the id {twice[0]!r}" if twice else None, frame)
         self._logins = set(ids)
@@ -152,10 +153,10 @@ class Opening(Observer):
             "client", "_meta.terminal-auth"
         )
         if not allowed:
-            wrong = f"the auth method {at_terminal[0].get('id')!r} has the type terminal" if at_terminal else None
+            wrong = f"the auth method {at_terminal[0].get(named)!r} has the type terminal" if at_terminal else None
             self.judge("auth.terminal.only-when-advertised", wrong, frame)
         for way in at_terminal:
-            wrong = f"the auth method {way.get('id')!r} has a command" if "command" in way else None
+            wrong = f"the auth method {way.get(named)!r} has a command" if "command" in way else None
             self.judge("auth.terminal.no-command", wrong, frame)
 
     def _login(self, exchange: Exchange) -> None:

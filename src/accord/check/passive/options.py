@@ -83,6 +83,8 @@ class Options(Observer):
             self._option_list(update.fields.get("configOptions"), session_id, frame, whole="config.update.whole-state")
         elif update.kind == "available_commands_update":
             session = update.session
+            if self.conversation.version == 2:
+                return  # its updates may come before the answer
             early = session is None or (session.opened.answered is None and session.opened.method != "session/load")
             problem = "available_commands_update came before the answer that opens the session" if early else None
             self.judge("commands.after-session-exists", problem, frame, session=session_id)
@@ -103,9 +105,9 @@ class Options(Observer):
             self.judge("mode.set.offered-only", wrong, exchange.frame, session=exchange.session_id)
 
     def _option_list(self, given: Any, session_id: str, frame: Frame, *, whole: str | None) -> None:
-        options = [option for option in objects(given) if isinstance(option.get("id"), str)]
+        options = [option for option in objects(given) if isinstance(id_of(option), str)]
         known = self._options.get(session_id, {})
-        ids = [option["id"] for option in options]
+        ids = [id_of(option) for option in options]
         twice = sorted({each for each in ids if ids.count(each) > 1})
         self.judge("config.ids-unique", f"two options have the id {twice[0]!r}" if twice else None, frame)
         # An option may come and go with the value of another, so only what is left of a list is suspect.
@@ -117,20 +119,20 @@ class Options(Observer):
             self.judge(whole, wrong, frame, session=session_id)
         for option in options:
             self._option(option, frame)
-        self._options[session_id] = {**known, **{option["id"]: option for option in options}}
+        self._options[session_id] = {**known, **{id_of(option): option for option in options}}
 
     def _option(self, option: dict[str, Any], frame: Frame) -> None:
         category, current = option.get("category"), option.get("currentValue")
         if isinstance(category, str):
             fits = category in _CATEGORIES or category.startswith("_")
-            problem = None if fits else f"the option {option['id']!r} has the category {category!r}"
+            problem = None if fits else f"the option {id_of(option)!r} has the category {category!r}"
             self.judge("config.category.own-underscore", problem, frame)
         values = values_of(option)
         if values is not None and current is not None:
             wrong = (
                 None
                 if current in values
-                else f"the option {option['id']!r} has the value {current!r}, which it does not list"
+                else f"the option {id_of(option)!r} has the value {current!r}, which it does not list"
             )
             self.judge("lint.config.current-is-offered", wrong, frame)
 
@@ -139,15 +141,19 @@ class Options(Observer):
         value, kind = exchange.params.get("value"), exchange.params.get("type")
         if option is None:
             return
+        name = id_of(option)
         if option.get("type") == "boolean":
             fits = isinstance(value, bool) and kind == "boolean"
-            wrong = None if fits else f"the boolean option {option['id']!r} was set to {value!r} with the type {kind!r}"
+            wrong = None if fits else f"the boolean option {name!r} was set to {value!r} with the type {kind!r}"
             self.judge("config.boolean.set-with-type", wrong, exchange.frame)
         elif (values := values_of(option)) is not None:
-            wrong = (
-                None if value in values else f"the option {option['id']!r} was set to {value!r}, which it does not list"
-            )
+            wrong = None if value in values else f"the option {name!r} was set to {value!r}, which it does not list"
             self.judge("config.set.offered-only", wrong, exchange.frame)
+
+
+def id_of(option: dict[str, Any]) -> Any:
+    """The id of an option, which has another name in version 2."""
+    return option.get("configId", option.get("id"))
 
 
 def values_of(option: dict[str, Any]) -> list[Any] | None:
@@ -157,6 +163,7 @@ def values_of(option: dict[str, Any]) -> list[Any] | None:
         return None
     values: list[Any] = []
     for item in objects(cast("list[Any]", given)):
-        inner = list(objects(item.get("options"))) if "group" in item else [item]
+        is_group = "group" in item or "groupId" in item
+        inner = list(objects(item.get("options"))) if is_group else [item]
         values += [each.get("value") for each in inner]
     return values

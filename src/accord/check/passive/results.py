@@ -9,7 +9,9 @@ from accord.check.shapes import faults
 
 EMPTY = {
     "authenticate": "auth.authenticate.empty-result",
+    "auth/login": "auth.authenticate.empty-result",
     "logout": "auth.logout.empty-result",
+    "auth/logout": "auth.logout.empty-result",
     "session/close": "session.close.empty-result",
     "session/delete": "session.delete.empty-result",
 }
@@ -20,7 +22,9 @@ class Results(Observer):
     CHECKS = (
         *(
             on(name, "answers", fix="answer with {}", tck=tck)
-            for name, tck in zip(EMPTY.values(), ("AUTH-003", "AUTH-004", "CLOSE-001", "DELETE-001"), strict=True)
+            for name, tck in zip(
+                dict.fromkeys(EMPTY.values()), ("AUTH-003", "AUTH-004", "CLOSE-001", "DELETE-001"), strict=True
+            )
         ),
         on(
             "jsonrpc.error.invalid-params",

@@ -10,6 +10,7 @@ from accord.check.conversation import Exchange, Frame, Told, object_of
 from accord.check.finding import Side
 from accord.check.passive.observer import Observer
 from accord.check.passive.results import EMPTY
+from accord.check.passive.versions import is_of_other_version
 from accord.check.shapes import Fault, Kind, faults
 from accord.schema import legacy
 from accord.schema.methods import may_be_empty, methods
@@ -217,12 +218,18 @@ class Schema(Observer):
         self.saw("wire.names-cased", frame.by)
         self._saw_named(label, value, frame.by)
         for fault in faults(value, hint):
-            if _is_judged_elsewhere(fault, label):
+            if _is_judged_elsewhere(fault, label) or self._is_of_other_version(fault, value):
                 continue
             place = re.sub(r"\[\d+\]", "[]", fault.path)
             name = _named(label, place, fault)
             where = fault.path.removeprefix(".") or "the whole"
             self.found(name, f"{label}: {where} {_said(fault)}", frame, same=f"{label} {place} {fault.problem}")
+
+    def _is_of_other_version(self, fault: Fault, value: Any) -> bool:
+        """Whether it is an update of another version, which has a check of its own."""
+        kind = object_of(object_of(value).get("update")).get("sessionUpdate")
+        is_tag = fault.kind == "unknown" and fault.path == ".update.sessionUpdate"
+        return is_tag and isinstance(kind, str) and is_of_other_version(kind, self.conversation.version)
 
     def _saw_named(self, label: str, value: Any, by: Side) -> None:
         """Count what had a chance to show a fault that a requirement names."""

@@ -10,7 +10,15 @@ from accord.check.conversation import Exchange, Frame, Update, objects
 from accord.check.passive.observer import Observer
 
 REPLAYED = frozenset(
-    ("user_message_chunk", "agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan")
+    (
+        "user_message",
+        "user_message_chunk",
+        "agent_message_chunk",
+        "agent_thought_chunk",
+        "tool_call",
+        "tool_call_update",
+        "plan",
+    )
 )
 """The updates that belong to a turn; all others may come at any time."""
 
@@ -103,7 +111,7 @@ class Sessions(Observer):
             again = f"the id {made!r} is that of another session" if made in self.conversation.sessions else None
             self.judge("session.new.unique-id", again, exchange.frame, frame, session=made)
             self._strangers.pop(made, None)
-        elif exchange.method == "session/load" and exchange.session_id is not None:
+        elif _replays(exchange) and exchange.session_id is not None:
             self._loaded[exchange.session_id] = exchange
             self.saw("session.load.replay-before-answer", "agent")
         elif exchange.method == "session/resume":
@@ -140,10 +148,12 @@ class Sessions(Observer):
 
     def _past(self, update: Update, session_id: str) -> None:
         session, frame = update.session, update.told.frame
-        if (load := self._loaded.get(session_id)) is not None and load.answered is not None:
+        # In version 2 a session that is at work goes on to report it while it is resumed.
+        is_past = self.conversation.version == 1 or update.kind.startswith("user_message")
+        if is_past and (load := self._loaded.get(session_id)) is not None and load.answered is not None:
             self.found(
                 "session.load.replay-before-answer",
-                f"{update.kind} came after the answer to session/load, without a prompt",
+                f"{update.kind} came after the answer to {load.method}, without a prompt",
                 load.answered,
                 frame,
                 same=f"after {load.frame.number}",
@@ -151,7 +161,9 @@ class Sessions(Observer):
             )
         if session is None or session.replay is None:
             return
-        if session.replay.method == "session/resume":
+        if _replays(session.replay) and session.replay.method == "session/resume":
+            return
+        if session.replay.method == "session/resume" and is_past:
             self.found(
                 "session.resume.no-replay",
                 f"{update.kind} came before the answer to session/resume",
@@ -230,6 +242,13 @@ class Sessions(Observer):
         if isinstance(value, str):
             wrong = None if _TIME.fullmatch(value) else f"updatedAt is {value[:60]!r}"
             self.judge("session.list.times-iso-8601", wrong, frame)
+
+
+def _replays(exchange: Exchange) -> bool:
+    """Whether a request asks for the past of a session."""
+    return exchange.method == "session/load" or (
+        exchange.method == "session/resume" and exchange.params.get("replayFrom") is not None
+    )
 
 
 def _same_folder(one: Any, other: str) -> bool:

@@ -26,16 +26,32 @@ class _Call:
     """The answer that refused the permission."""
 
 
+END_REPORTED = on(
+    "tool.end-reported",
+    "tool calls",
+    severity="warn",
+    because="a tool may go on in the background",
+    fix="send status completed or failed before the turn ends",
+)
+"""Shared by both versions."""
+
+
+STATUS_KEPT = lint(
+    "tool.status-kept",
+    "leaves a tool call ended once it has ended",
+    "tool call updates",
+    page="tool-calls, Status",
+    of="agent",
+    level="SHOULD",
+    fix="use another id for another call",
+)
+"""Shared by both versions."""
+
+
 class Tools(Observer):
     CHECKS = (
         on("tool.id-unique", "tool calls", fix="make a new id for each tool call of a session"),
-        on(
-            "tool.end-reported",
-            "tool calls",
-            severity="warn",
-            because="a tool may go on in the background",
-            fix="send status completed or failed before the turn ends",
-        ),
+        END_REPORTED,
         on("tool.waits-for-permission", "permissions", fix="await the answer before the tool runs"),
         lint(
             "tool.announced",
@@ -46,15 +62,7 @@ class Tools(Observer):
             level="SHOULD",
             fix="send tool_call before tool_call_update",
         ),
-        lint(
-            "tool.status-kept",
-            "leaves a tool call ended once it has ended",
-            "tool call updates",
-            page="tool-calls, Status",
-            of="agent",
-            level="SHOULD",
-            fix="use another id for another call",
-        ),
+        STATUS_KEPT,
         on("paths.agent-sends-absolute", "paths", fix="send the absolute path, not a relative one or a URI"),
         on("lines.agent-counts-from-one", "lines", fix="count lines from 1"),
         on("permission.ids-unique", "permissions", fix="give each option an id of its own"),
@@ -83,7 +91,13 @@ class Tools(Observer):
     def update(self, update: Update) -> None:
         session_id, frame = update.told.session_id, update.told.frame
         given = update.fields.get("toolCallId")
-        if update.told.by != "agent" or session_id is None or update.kind not in ("tool_call", "tool_call_update"):
+        if update.told.by != "agent" or session_id is None:
+            return
+        if update.kind == "terminal_update":
+            self._path(update.fields.get("cwd"), "a terminal's cwd", frame)
+        elif update.kind == "tool_call_content_chunk":
+            self._places({"content": [update.fields.get("content")]}, frame)
+        if update.kind not in ("tool_call", "tool_call_update"):
             return
         self._places(update.fields, frame)
         if not isinstance(given, str) or self.conversation.version != 1:
@@ -115,7 +129,9 @@ class Tools(Observer):
             return
         if isinstance(exchange.params.get("options"), list):
             self._options(exchange)
-        fields = object_of(exchange.params.get("toolCall"))
+        fields = object_of(exchange.params.get("toolCall")) or object_of(
+            object_of(exchange.params.get("subject")).get("toolCall")
+        )
         self._places(fields, exchange.frame)
         known = self._calls.get((session_id or "", cast("str", fields.get("toolCallId"))))
         if known is not None:
@@ -163,7 +179,8 @@ class Tools(Observer):
             wrong = None if chosen in options else f"the option {chosen!r} was not offered"
             self.judge("permission.selected-is-offered", wrong, exchange.frame, frame)
         cancelled = session.cancelled if session is not None else None
-        if cancelled is not None and exchange.frame.number < cancelled.number and exchange.succeeded:
+        is_first = self.conversation.version == 1  # in version 2 the agent withdraws its questions
+        if is_first and cancelled is not None and exchange.frame.number < cancelled.number and exchange.succeeded:
             said = fields.get("outcome")
             wrong = (
                 None
@@ -200,8 +217,10 @@ class Tools(Observer):
             self._path(place.get("path"), "a location's path", frame)
             self._line(place.get("line"), "a location's line", frame)
         for item in objects(fields.get("content")):
-            if item.get("type") == "diff" and self.conversation.version == 1:
-                self._path(item.get("path"), "a diff's path", frame)
+            if item.get("type") == "diff":
+                for change in [item, *objects(item.get("changes"))]:
+                    self._path(change.get("path"), "a diff's path", frame)
+                    self._path(change.get("oldPath"), "a diff's old path", frame)
 
     def _request_places(self, exchange: Exchange) -> None:
         name = "cwd" if exchange.method == "terminal/create" else "path"

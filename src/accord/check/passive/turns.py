@@ -16,6 +16,21 @@ RACE = 0.5
 _CURRENCY = re.compile(r"[A-Z]{3}")
 
 
+STOP_REASON = lint(
+    "prompt.stop-reason",
+    "ends a turn with a stop reason of the protocol",
+    "turns",
+    page="prompt-turn, Stop Reasons",
+    of="agent",
+    level="SHOULD",
+    fix="send end_turn, max_tokens, max_turn_requests, refusal or cancelled",
+    tck="PROMPT-001",
+)
+"""Shared by both versions, which end a turn in different ways."""
+
+_REASONS = ("end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled")
+
+
 class Turns(Observer):
     CHECKS = (
         on(
@@ -46,16 +61,7 @@ class Turns(Observer):
             of="agent",
             fix="send a code such as USD",
         ),
-        lint(
-            "prompt.stop-reason",
-            "ends a turn with a stop reason of the protocol",
-            "turns",
-            page="prompt-turn, Stop Reasons",
-            of="agent",
-            level="SHOULD",
-            fix="send end_turn, max_tokens, max_turn_requests, refusal or cancelled",
-            tck="PROMPT-001",
-        ),
+        STOP_REASON,
         on("compaction.own-id", "compactions", fix="make a new id for each compaction"),
         on("compaction.summary-only-completed", "compactions", fix="send a summary only with status completed"),
         lint(
@@ -158,14 +164,9 @@ class Turns(Observer):
         self.judge("prompt.cancel.answers-cancelled", wrong, *places, session=exchange.session_id)
 
     def _reason(self, exchange: Exchange, answered: Frame) -> None:
-        known = ("end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled")
         reason = exchange.fields.get("stopReason")
         if isinstance(reason, str):
-            # A word in another case has its finding already.
-            odd = reason not in known and re.sub("[_-]", "", reason).lower() not in [
-                word.replace("_", "") for word in known
-            ]
-            problem = f"the stop reason is {reason[:60]!r}" if odd else None
+            problem = f"the stop reason is {reason[:60]!r}" if is_odd_reason(reason) else None
             self.judge("lint.prompt.stop-reason", problem, answered, session=exchange.session_id)
 
     def _speaker(self, update: Update, session_id: str) -> None:
@@ -196,3 +197,9 @@ class Turns(Observer):
         self.judge("compaction.summary-only-completed", left, update.told.frame, session=session_id)
         if isinstance(given, str):
             self._compactions[session_id, given] = status
+
+
+def is_odd_reason(reason: str, *more: str) -> bool:
+    """Whether a stop reason is not of the protocol. A word in another case has a finding of its own already."""
+    known = [word.replace("_", "") for word in (*_REASONS, *more)]
+    return not reason.startswith("_") and re.sub("[_-]", "", reason).lower() not in known

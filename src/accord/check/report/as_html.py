@@ -33,7 +33,7 @@ def as_html(report: Report) -> str:
         part
         for part in (
             report.peer,
-            f"version {report.version}" if report.version else "",
+            report.spoken,
             f"profile {report.profile}" if report.profile else "",
             f"{report.seconds:.1f} s" if report.seconds else "",
         )

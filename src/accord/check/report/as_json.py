@@ -20,6 +20,7 @@ def as_json(report: Report) -> dict[str, Any]:
         "subject": report.subject,
         "peer": report.peer,
         "protocolVersion": report.version,
+        "protocolVersions": list(report.versions or ([report.version] if report.version else [])),
         "profile": report.profile,
         "seconds": round(report.seconds, 3),
         "verdict": report.verdict,
@@ -27,7 +28,9 @@ def as_json(report: Report) -> dict[str, Any]:
         "exitCode": report.exit_code,
         "summary": {status: report.count(status) for status in _STATUSES},
         "checks": [_outcome(outcome) for outcome in report.outcomes],
+        "remarks": report.remarks,
         "stale": report.stale,
+        "demanded": report.demanded,
         "problems": report.problems,
         "trace": report.trace,
     }

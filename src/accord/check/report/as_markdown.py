@@ -13,7 +13,7 @@ _SIGNS = {"fail": "❌", "warn": "⚠️", "note": "📝", "expected": "☑️"}
 
 def as_markdown(report: Report) -> str:
     """The report as the text of a Markdown file."""
-    subject = ", ".join(part for part in (report.peer, f"version {report.version}" if report.version else "") if part)
+    subject = ", ".join(part for part in (report.peer, report.spoken) if part)
     lines = [
         f"## accord check: {report.verdict}",
         "",

@@ -42,6 +42,10 @@ def as_text(report: Report, paint: Paint = plain, *, width: int = 100, verbose: 
         yield f"{side}: {_counts(report, side)}"
     for problem in report.problems:
         yield paint("bad", f"the checks themselves failed: {printable(problem)}")
+    for remark in report.remarks:
+        yield from textwrap.wrap(printable(remark), max(40, width))
+    for name in report.demanded:
+        yield paint("bad", f"{name} was not exercised: a fixture must give it something to judge")
     for name in report.stale:
         yield paint("bad", f"{name} passes: remove it from the expected failures")
     if report.trace:
@@ -51,7 +55,7 @@ def as_text(report: Report, paint: Paint = plain, *, width: int = 100, verbose: 
 
 def heading(report: Report) -> str:
     """What was judged, in one line."""
-    parts = [report.subject, report.peer, f"version {report.version}" if report.version else ""]
+    parts = [report.subject, report.peer, report.spoken]
     parts.append(f"profile {report.profile}" if report.profile else "")
     return printable(", ".join(part for part in parts if part))
 
@@ -98,7 +102,7 @@ def _listed(report: Report, paint: Paint, width: int) -> Iterator[str]:
 
 
 def _one_line(outcome: Outcome, width: int) -> str:
-    text = f"{outcome.check.id}  {outcome.side}: {outcome.detail}"
+    text = printable(f"{outcome.check.id}  {outcome.side}: {outcome.detail}")
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 

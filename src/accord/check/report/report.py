@@ -47,19 +47,31 @@ class Report:
     peer: str = ""
     """The name and version of the judged side, as it says them."""
     version: int | None = None
-    """The version of the protocol that was spoken."""
+    """The version of the protocol that was spoken; the first of several."""
+    versions: tuple[int, ...] = ()
+    """All versions that were spoken, if more than one may have been."""
     profile: str = ""
     seconds: float = 0.0
     blocked: str = ""
     """Why the checks could not judge; empty if they could."""
     problems: list[str] = field(default_factory=list[str])
     """Faults of the checks themselves."""
+    remarks: list[str] = field(default_factory=list[str])
+    """What else is worth knowing about the run: what was not judged, for instance."""
     stale: list[str] = field(default_factory=list[str])
     """Expected failures that passed."""
+    demanded: list[str] = field(default_factory=list[str])
+    """Checks that had to be exercised, and were not."""
     trace: str = ""
     """The file that holds the conversation, if it was kept."""
     strict: bool = False
     """Whether warnings count as failures."""
+
+    @property
+    def spoken(self) -> str:
+        """The versions that were spoken, in words; empty if there is none to tell."""
+        versions = self.versions or ((self.version,) if self.version else ())
+        return f"version{'s' if len(versions) > 1 else ''} {' and '.join(map(str, versions))}" if versions else ""
 
     @property
     def findings(self) -> list[Finding]:
@@ -81,7 +93,7 @@ class Report:
     def verdict(self) -> Verdict:
         if self.problems:
             return "error"
-        if self.count("fail") or self.stale or (self.strict and self.count("warn")):
+        if self.count("fail") or self.stale or self.demanded or (self.strict and self.count("warn")):
             return "not conformant"
         return "blocked" if self.blocked else "conformant"
 
@@ -100,6 +112,7 @@ class Report:
             _counted(self.count("fail"), "check fails", "checks fail"),
             _counted(self.count("warn"), "warning", "warnings"),
             _counted(len(self.stale), "expected failure passes", "expected failures pass"),
+            _counted(len(self.demanded), "check was not exercised", "checks were not exercised"),
             _counted(self.count("expected"), "expected failure", "expected failures"),
         ]
         return ", ".join(part for part in parts if part)

@@ -22,6 +22,12 @@ from accord.transports.base import End
 SILENCE = 45.0
 """Seconds of silence after which a stream counts as broken; our server sends a comment every 15 seconds."""
 
+AWAY = frozenset({502, 503, 504})
+"""The statuses with which a server, or a proxy in front of it, refuses for now."""
+
+LONGEST_WISH = 5.0
+"""The most seconds of a `Retry-After` that are waited for."""
+
 REFUSAL_SHOWN = 300
 """The most characters of a refusal's text to show."""
 
@@ -36,11 +42,12 @@ class Patience:
         self._until = self._loop.time() + seconds
         self._pause = 0.1
 
-    async def another(self) -> bool:
-        """Pause before another attempt; False if the time is over."""
-        if self._loop.time() + self._pause > self._until:
+    async def another(self, at_least: float = 0.0) -> bool:
+        """Pause before another attempt, for so many seconds at least; False if the time is over."""
+        pause = max(self._pause * random.uniform(0.5, 1.0), at_least)
+        if self._loop.time() + max(self._pause, pause) > self._until:
             return False
-        await asyncio.sleep(self._pause * random.uniform(0.5, 1.0))
+        await asyncio.sleep(pause)
         self._pause = min(2 * self._pause, 5.0)
         return True
 
@@ -188,7 +195,7 @@ class EventStream:
             # connection's own stream reports.
             self.ready.set()
             return not (self._was_open or self._transport.is_over)
-        if status in (409, 429, 502, 503, 504):
+        if status in (409, 429) or status in AWAY:
             return not self._transport.is_over
         if status == 404:
             self._transport.gone(shown(status, body))
@@ -201,6 +208,13 @@ class EventStream:
             log.warning("the server never opened the stream of session %s", self._key)
             return
         self._transport.finish(End("broken", f"{self._transport.name} {why}"))
+
+
+def wished_pause(response: Response) -> float:
+    """The seconds that the server asks to wait before another attempt, within `LONGEST_WISH`."""
+    wish = response.header("retry-after") or ""
+    # The other form is a date (RFC 9110, 10.2.3); servers that are away for seconds do not use it.
+    return min(float(wish), LONGEST_WISH) if wish.isascii() and wish.isdecimal() else 0.0
 
 
 def shown(status: int, body: bytes) -> str:

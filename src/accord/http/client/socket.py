@@ -163,16 +163,16 @@ class Response:
     ) -> None:
         self.status = status
         self.chunks = chunks
-        self._headers = headers
+        self.headers = headers
         self._leave = leave
 
     def header(self, name: str) -> str | None:
         """The first value of a header, or None; the name must be in lower case."""
-        return next((value for given, value in self._headers if given == name), None)
+        return next((value for given, value in self.headers if given == name), None)
 
     def all(self, name: str) -> list[str]:
         """All values of a header that may be repeated."""
-        return [value for given, value in self._headers if given == name]
+        return [value for given, value in self.headers if given == name]
 
     async def body(self, limit: int) -> bytes:
         """Read the whole body; raises Broken if it is larger than `limit`."""

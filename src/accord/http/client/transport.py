@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from accord.errors import EndReason
 from accord.http.client.arrivals import Arrivals
 from accord.http.client.calls import ClientCalls
-from accord.http.client.event_stream import EventStream, Patience, shown
+from accord.http.client.event_stream import AWAY, EventStream, Patience, shown, wished_pause
 from accord.http.client.pool import Requests
 from accord.http.client.posting import Opening, Parsed, Posting, Queues, instead_of, opens, unsent_answer
 from accord.http.client.socket import Broken, Response
@@ -183,7 +183,10 @@ class HttpTransport(Transport):
             self._receiver.received([body])  # some servers answer in the response to the POST
 
     async def _post_somehow(self, out: Posting) -> tuple[Response, bytes]:
-        """Post a message and read the response; repeat it while the server cannot receive it twice."""
+        """Post a message and read the response; repeat it while the server cannot receive it twice.
+
+        A server that numbers takes a message once, so it is also repeated when a server or a proxy refuses for now.
+        """
         headers = [("content-type", JSON), ("accept", f"{JSON}, {EVENTS}"), *self._identity(out.session)]
         if self.numbered:
             self._posted += 1
@@ -192,7 +195,9 @@ class HttpTransport(Transport):
         while True:
             try:
                 response = await self._request("POST", headers, out.frame)
-                return response, await response.body(self.limit)
+                body = await response.body(self.limit)
+                if not (self.numbered and response.status in AWAY and await patience.another(wished_pause(response))):
+                    return response, body
             except Broken as broken:
                 if (broken.was_sent and not self.numbered) or not await patience.another():
                     raise

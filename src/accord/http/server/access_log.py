@@ -30,7 +30,7 @@ log = logging.getLogger("accord.http.access")
 class AccessRecord:
     """What is logged about one request or WebSocket."""
 
-    __slots__ = ("_began", "connection", "method", "received", "seconds", "sent", "status", "user", "when")
+    __slots__ = ("_began", "connection", "method", "received", "seconds", "sent", "status", "user", "via", "when")
 
     def __init__(self, method: str) -> None:
         self.method = method if method in METHODS else "OTHER"
@@ -40,6 +40,8 @@ class AccessRecord:
         self.received = 0
         self.sent = 0
         self.connection = ""
+        self.via = ""
+        """The host to which the request was forwarded."""
         self.when = 0.0
         self.seconds = 0.0
         self._began = time.perf_counter()
@@ -63,10 +65,12 @@ class AccessRecord:
             "sent": self.sent,
             "seconds": round(self.seconds, 6),
             "connection": self.connection[:SHOWN] or None,
+            **({"via": self.via} if self.via else {}),
         }
 
     def __str__(self) -> str:
         named = f" connection={self.connection[:SHOWN]}" if self.connection else ""
+        named += f" via={self.via}" if self.via else ""
         return (
             f"{_moment(self.when)} {_word(self.user)} {self.method} {self.status or '-'} "
             f"in={self.received} out={self.sent} {_duration(self.seconds)}{named}"

@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from accord.errors import INTERNAL_ERROR, ConnectionClosed
 from accord.http.headers import CONNECTION_ID, JSON, NUMBERED
-from accord.http.server import cors, validation
+from accord.http.server import cors, elsewhere, validation
 from accord.http.server.access import Access
 from accord.http.server.access_log import AccessRecord
-from accord.http.server.asgi import OWN_SOCKET, Receive, Scope, Send, header_pairs, headers_of, path_of
+from accord.http.server.asgi import OWN_SOCKET, Receive, Scope, Send, gone, header_pairs, headers_of, path_of
 from accord.http.server.asgi_websocket import AsgiWebSocket
 from accord.http.server.connection import HttpConnection, StreamReader
+from accord.http.server.elsewhere import Elsewhere, OtherHost, Passed
 from accord.http.server.hosting import Hosted, host_of
 from accord.http.server.initialize_answer import with_connection_id
 from accord.http.server.limits import ServerLimits
@@ -41,6 +42,7 @@ from accord.transports.closing import first_of
 
 if TYPE_CHECKING:
     from accord.http.server.websocket import ServerSocket
+    from accord.metrics import ServerMetrics
 
 LOOK_EVERY = 5.0
 """Seconds between two checks for unused connections."""
@@ -93,6 +95,8 @@ class App:
         self._access = access or Access()
         self.limits = limits or ServerLimits()
         """The limits on sizes, counts and times."""
+        self.elsewhere: Elsewhere | None = None
+        """The other hosts of this service; None for a single server."""
         self._processes = Processes(self.limits.processes, self.limits.owner_processes)
         self._bodies = Bodies(self.limits.bodies)
         self._links: dict[str, HttpConnection] = {}
@@ -135,7 +139,11 @@ class App:
         self._closed = True
         if self._looking is not None:
             self._looking.cancel()
+        if self.elsewhere is not None:
+            await self.elsewhere.drain()
         await asyncio.gather(*(self._end(link, grace) for link in self._open()))
+        if self.elsewhere is not None:
+            await self.elsewhere.leave()
         if self._tasks is not None:
             await self._unless_hurried(asyncio.gather(*self._tasks.running, return_exceptions=True), ENDING)
             await self._tasks.end(AT_ONCE if self._hurried.is_set() else ENDING)
@@ -143,6 +151,12 @@ class App:
     def hurry(self) -> None:
         """End a running `close` at once, without its grace."""
         self._hurried.set()
+
+    def end_all(self, why: str) -> None:
+        """End all open connections at once, and tell their clients this reason; new ones can be opened."""
+        for link in self._open():
+            link.why = link.why or why
+            link.finish(End("closed"), going_away=True)
 
     def _open(self) -> list[HttpConnection | ServerSocket | AsgiWebSocket]:
         return [*self._links.values(), *self._sockets]
@@ -163,6 +177,11 @@ class App:
         """How many protocol connections are open."""
         return len(self._links) + len(self._sockets)
 
+    @property
+    def running(self) -> int:
+        """How many connections have an unanswered prompt."""
+        return sum(link.calls.is_busy for link in self._open())
+
     # Streamable HTTP
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -175,14 +194,27 @@ class App:
             if path_of(scope) == "/healthz":
                 await self._tell_health(responder)
                 return
+            if (metrics := self.host.metrics) is not None and path_of(scope) == metrics.path:
+                record.user = self._access.owner(headers)
+                await self._tell_metrics(metrics, responder)
+                return
             self._check_path(scope)
             if cors.is_preflight(scope["method"], headers):
                 self._access.check_sender(headers)
                 await responder.respond(200, b"", *cors.allowed(headers))
                 return
-            record.user = self._access.owner(headers)
+            if self.elsewhere is None:
+                record.user = self._access.owner(headers)
+            else:
+                record.user = elsewhere.owner_of(scope, headers, self._access)
+                if await elsewhere.forwarded(self.elsewhere, scope, headers, body, responder, receive):
+                    return
             match await validation.read(scope["method"], headers, lambda: self._read_body(headers, body, record)):
                 case Opens() as request:
+                    if self.elsewhere is not None:
+                        passed = Passed("POST", headers, request.body, record.user, responder, receive)
+                        if await elsewhere.opened(self.elsewhere, scope, passed):
+                            return
                     await self._initialize(request, body, responder, receive)
                 case Posts() as request:
                     await self._deliver(request, body, responder, receive)
@@ -200,6 +232,8 @@ class App:
             body.release()
             record.received = body.size
             record.end()
+            if self.host.metrics is not None:
+                self.host.metrics.note_request(record.status)
 
     async def _tell_health(self, responder: Responder) -> None:
         if responder.record.method not in ("GET", "HEAD"):
@@ -207,6 +241,11 @@ class App:
         if self._closed:
             raise Refusal(503, "the server is shutting down")
         await responder.respond(200, b"ok")
+
+    async def _tell_metrics(self, metrics: ServerMetrics, responder: Responder) -> None:
+        if responder.record.method not in ("GET", "HEAD"):
+            raise Refusal(405, "method not allowed; use GET or HEAD")
+        await responder.respond(200, metrics.text().encode(), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     def _check_path(self, scope: Scope) -> None:
         if path_of(scope).rstrip("/") != self.path.rstrip("/"):
@@ -277,11 +316,14 @@ class App:
         await receive()  # websocket.connect
         try:
             self._check_path(scope)
-            record.user = owner = self._access.owner(headers_of(scope))
-            record.connection = self._new_id(owner)
+            record.user = owner = elsewhere.owner_of(scope, headers_of(scope), self._access)
+            other = elsewhere.place_of_socket(self.elsewhere, scope)
+            record.connection = self._new_id(owner) if other is None else other.id
         except Refusal as refusal:
             record.status = refusal.status
             record.end()
+            if self.host.metrics is not None:
+                self.host.metrics.note_request(record.status)
             await _refuse_socket(scope, send, refusal)
             return
         accepted = {"type": "websocket.accept", "headers": header_pairs((CONNECTION_ID, record.connection))}
@@ -291,7 +333,7 @@ class App:
         link = take(self.limits) if take else AsgiWebSocket(receive, send, self.limits)
         self._sockets.add(link)
         try:
-            self._serve(link, owner, record.connection)
+            self._serve(link, owner, record.connection, other)
             await link.run()
         finally:
             self._sockets.discard(link)
@@ -309,18 +351,23 @@ class App:
             )
         if self.host.starts_processes:
             self._processes.check(owner)
-        return secrets.token_urlsafe(24)
+        return secrets.token_urlsafe(24) if self.elsewhere is None else self.elsewhere.new_id()
 
-    def _serve(self, link: Transport, owner: str, connection_id: str) -> None:
+    def _serve(self, link: Transport, owner: str, connection_id: str, other: OtherHost | None = None) -> None:
         if self._tasks is None:
             self._tasks = Tasks(asyncio.get_running_loop())
             self._looking = asyncio.create_task(self._look(), name="accord http: look for unused connections")
         self._processes.begin(owner)
-        self._tasks.start(self._serve_one(link, owner, connection_id), f"accord connection {connection_id[:8]}")
+        serving = self.host.serve(link, owner) if other is None else other.relay(link, owner)
+        self._tasks.start(
+            self._serve_one(link, owner, connection_id, serving), f"accord connection {connection_id[:8]}"
+        )
 
-    async def _serve_one(self, link: Transport, owner: str, connection_id: str) -> None:
+    async def _serve_one(
+        self, link: Transport, owner: str, connection_id: str, serving: Coroutine[Any, Any, End | None]
+    ) -> None:
         try:
-            end = await self.host.serve(link, owner)
+            end = await serving
             if end is not None:
                 log.info("connection %s: the agent ended: %s", connection_id[:8], end.error())
         except ConnectionClosed as closed:
@@ -354,13 +401,8 @@ class App:
                 link.finish(End("unresponsive", problem))
 
 
-async def _gone(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-
-
 async def _left(receive: Receive, reader: StreamReader) -> None:
-    await _gone(receive)
+    await gone(receive)
     # Now: a message that is still taken for this client would count as read, and put off the end of its connection.
     reader.leave()
 
@@ -369,7 +411,7 @@ async def _unless_gone(receive: Receive, work: Coroutine[Any, Any, Result]) -> R
     """Await `work`, but cancel it when the client disconnects."""
     doing = asyncio.ensure_future(work)
     try:
-        await first_of(doing, _gone(receive))
+        await first_of(doing, gone(receive))
         if doing.cancelled():
             raise Refusal(400, "the client closed the connection")
         return doing.result()

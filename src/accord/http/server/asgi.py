@@ -66,6 +66,12 @@ def path_of(scope: Scope) -> str:
     return path[len(root) :] if root and path.startswith(root) else path
 
 
+async def gone(receive: Receive) -> None:
+    """Wait until the client has disconnected."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
 def header_pairs(*headers: tuple[str, str]) -> list[tuple[bytes, bytes]]:
     """Headers as ASGI wants them."""
     return [(name.encode(), value.encode()) for name, value in headers]

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from accord.running import OWNER
+from accord.tap.recorded import RecordedTransport
 from accord.transports.base import End, Transport
 from accord.transports.process import ProcessTransport
 from accord.transports.relay import relay
 
 if TYPE_CHECKING:
     from accord.agent.agent import Agent
+    from accord.metrics import ServerMetrics
 
 TOKEN = "ACCORD_TOKEN"
 """The variable that holds this server's token. Agents are started without it."""
@@ -29,6 +31,8 @@ class Host(ABC):
     name: str
     starts_processes = False
     """Whether each connection starts a process, so that limits on processes apply."""
+    metrics: ServerMetrics | None = None
+    """What counts this host's connections; the server gives the figures at its path."""
 
     @abstractmethod
     async def serve(self, transport: Transport, owner: str) -> End | None:
@@ -65,8 +69,16 @@ class CommandHost(Host):
         self._env = {TOKEN: None, **(env or {})}
 
     async def serve(self, transport: Transport, owner: str) -> End | None:
-        process = ProcessTransport(self._command, cwd=self._cwd, env={**self._env, OWNER: owner or None})
+        recorded = transport if isinstance(transport, RecordedTransport) else None
+        process = ProcessTransport(
+            self._command,
+            cwd=self._cwd,
+            env={**self._env, OWNER: owner or None},
+            on_stderr=None if recorded is None else recorded.on_stderr,
+        )
         first, end = await relay(transport, process)
+        if recorded is not None and first is process and end.exit_code is not None:
+            recorded.on_exit(end.exit_code)
         return end if first is process else None
 
 

@@ -53,21 +53,33 @@ class Responder:
         if refusal.status == 405:
             more.append(("allow", "POST, GET, DELETE"))
         if refusal.status in (429, 503):
-            more.append(("retry-after", "5"))
+            more.append(("retry-after", str(refusal.retry_after)))
         text, media_type = (refusal.problem.encode(), "text/plain") if refusal.body is None else (refusal.body, JSON)
         unread = None if body.is_over or self.record.method != "POST" else body.pass_over
         await self.respond(refusal.status, text, *more, media_type=media_type, before_its_end=unread)
 
     async def stream(self, reader: StreamReader, keepalive: float) -> None:
         """Send an event stream until it is over."""
-        self.record.status = 200
         # X-Accel-Buffering turns off the buffering of nginx, which would hold the stream until it ends.
-        await self._start(200, ("content-type", EVENTS), ("cache-control", "no-cache"), ("x-accel-buffering", "no"))
+        await self.begin_stream(("cache-control", "no-cache"), ("x-accel-buffering", "no"))
         # Many servers send the headers only with the first bytes of the body.
         await self._part(b":\n\n", more=True)
         while (written := await reader.next(keepalive)) is not None:
-            await self._part(written, more=True)
-            self.record.sent += len(written)
+            await self.pass_on(written)
+        await self.end_stream()
+
+    async def begin_stream(self, *headers: tuple[str, str]) -> None:
+        """Begin an event stream whose bytes follow by `pass_on`."""
+        self.record.status = 200
+        await self._start(200, ("content-type", EVENTS), *headers)
+
+    async def pass_on(self, written: bytes) -> None:
+        """Send bytes of an event stream; waits while the client does not read."""
+        await self._part(written, more=True)
+        self.record.sent += len(written)
+
+    async def end_stream(self) -> None:
+        """End an event stream."""
         await self._part(b"")
 
     async def _start(self, status: int, *headers: tuple[str, str]) -> None:

@@ -10,7 +10,7 @@ import signal
 import socket
 import ssl
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -18,8 +18,10 @@ from accord.errors import AccordError
 from accord.extras import missing_extra
 from accord.http.server.access import Access, is_loopback, names_of
 from accord.http.server.app import App
+from accord.http.server.elsewhere import Joins
 from accord.http.server.hosting import Hosted
 from accord.http.server.limits import ServerLimits
+from accord.http.server.supervisor import Served
 from accord.transports.closing import to_the_end
 
 if TYPE_CHECKING:
@@ -47,6 +49,8 @@ async def serve(
     key: str | Path | None = None,
     limits: ServerLimits | None = None,
     grace: float = GRACE,
+    hosts: Joins | None = None,
+    listening: socket.socket | None = None,
     on_ready: Callable[[Server], None] | None = None,
 ) -> None:
     """Serve an agent until SIGINT, SIGTERM or cancellation.
@@ -58,7 +62,15 @@ async def serve(
     ending = asyncio.Event()
     with _Signals() as signals:
         async with serving(
-            hosted, host=host, port=port, access=access, certificate=certificate, key=key, limits=limits
+            hosted,
+            host=host,
+            port=port,
+            access=access,
+            certificate=certificate,
+            key=key,
+            limits=limits,
+            hosts=hosts,
+            listening=listening,
         ) as server:
             signals.call(lambda: server.app.hurry() if ending.is_set() else ending.set())
             if on_ready is not None:
@@ -97,6 +109,8 @@ async def serving(
     key: str | Path | None = None,
     path: str = "/acp",
     limits: ServerLimits | None = None,
+    hosts: Joins | None = None,
+    listening: socket.socket | None = None,
 ) -> AsyncGenerator[Server]:
     """Run a server for as long as the block lasts.
 
@@ -106,19 +120,23 @@ async def serving(
     `hosted` is an `Agent`, a command, or an `App`. With port 0 the system chooses a free port. A `host` other than the
     loopback requires an `access` with tokens, because clients of an agent can usually run programs on its machine.
     `certificate` and `key` are PEM files for https; the key may be in the certificate's file. `path` is the endpoint.
-    `limits` bounds sizes, counts and times.
+    `limits` bounds sizes, counts and times. With `hosts` (`accord.Hosts`) this server is one of several that share a
+    service. `listening` is a listening socket to use in place of `host` and `port`.
     """
     app = hosted if isinstance(hosted, App) else App(hosted, path=path, access=_access(host, access), limits=limits)
     tls = None if certificate is None else _tls(certificate, key)
-    listening = _listen(host, port)
-    scheme = "http" if certificate is None else "https"
-    server = Server(app, f"{scheme}://{_address(host, listening)}{app.path}")
-    listener = _listener(app, listening, tls)
-    await listener.start()
-    try:
-        yield server
-    finally:
-        await to_the_end(asyncio.create_task(_end(app, listener)))
+    listening = listening or listening_socket(host, port)
+    server = Server(app, url_of("http" if certificate is None else "https", host, listening, app.path))
+    listener = listener_of(app, listening, tls)
+    async with AsyncExitStack() as stack:
+        stack.callback(listening.close)  # if the other hosts cannot be joined
+        if hosts is not None:
+            await stack.enter_async_context(hosts.joined(app))
+        await listener.start()
+        try:
+            yield server
+        finally:
+            await to_the_end(asyncio.create_task(_end(app, listener)))
 
 
 async def _end(app: App, listener: Listener) -> None:
@@ -126,7 +144,8 @@ async def _end(app: App, listener: Listener) -> None:
     await listener.end()
 
 
-def _listener(app: App, listening: socket.socket, tls: ssl.SSLContext | None) -> Listener:
+def listener_of(app: Served, listening: socket.socket, tls: ssl.SSLContext | None = None) -> Listener:
+    """A listener for this application on a socket; raises AccordError without the extra `http`."""
     try:
         from accord.http.server.listener import Listener
     except ImportError:
@@ -158,7 +177,8 @@ def _tls(certificate: str | Path, key: str | Path | None) -> ssl.SSLContext:
     return tls
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listening_socket(host: str, port: int) -> socket.socket:
+    """A socket that listens at this address; raises AccordError."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -182,6 +202,7 @@ def _listen(host: str, port: int) -> socket.socket:
     return listening
 
 
-def _address(host: str, listening: socket.socket) -> str:
+def url_of(scheme: str, host: str, listening: socket.socket, path: str = "/acp") -> str:
+    """The URL for clients of a socket that listens at this host."""
     port = listening.getsockname()[1]
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}{path}"

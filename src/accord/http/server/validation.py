@@ -48,13 +48,17 @@ DIGITS = 18
 
 
 class Refusal(Exception):
-    """A request that is refused: the status, the reason as text, and optionally a JSON body to send instead."""
+    """A request that is refused: the status, the reason as text, and optionally a JSON body to send instead.
 
-    def __init__(self, status: int, problem: str, body: bytes | None = None) -> None:
+    `retry_after` are the seconds after which a client that may try again (429, 503) should.
+    """
+
+    def __init__(self, status: int, problem: str, body: bytes | None = None, *, retry_after: int = 5) -> None:
         super().__init__(problem)
         self.status = status
         self.problem = problem
         self.body = body
+        self.retry_after = retry_after
 
 
 class Opens(NamedTuple):

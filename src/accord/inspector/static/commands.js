@@ -1,6 +1,7 @@
 // Everything that can be done, with its key: the keyboard, the palette and the help are made from one table.
 
 import { byId, el } from "./dom.js";
+import { get } from "./store.js";
 
 /** One command: `name` for people, `keys` that do it, and `run`. */
 export class Commands {
@@ -64,7 +65,8 @@ export class Commands {
     dialog.replaceChildren(
       el("h2", {}, "Keys"), el("dl", {}, rows, el("dt", {}, el("kbd", {}, "Ctrl-K")), el("dd", {}, "All commands")),
       el("h2", {}, "Search"),
-      el("p", {}, "Words and \"words in quotes\" must all occur. Filters: method: kind: session: dir:agent is:request status:error dur:>2s size:>10k tool:edit path:*.py turn:3 has:finding"),
+      el("p", {}, "All have to hold; a minus before one negates it."),
+      el("dl", {}, (get().summary?.filters ?? []).map(([example, shows]) => [el("dt", {}, el("code", {}, example)), el("dd", {}, shows)])),
       el("button", { type: "button", onclick: () => dialog.close() }, "Close"));
     dialog.showModal();
   }

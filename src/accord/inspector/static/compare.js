@@ -1,20 +1,54 @@
-// Two traces side by side: what both sides declared, and how each turn went.
+// Two messages side by side, and two traces: what both sides declared, and how each turn went.
 
 import { el } from "./dom.js";
 import { clock, duration, plural, whole } from "./format.js";
+import { flat, frames } from "./frames.js";
 import { askTrace } from "./source.js";
-import { get, watch } from "./store.js";
+import { get, look, set, watch } from "./store.js";
 
 const MOST = 200;
 const MATTERS = new Set(["protocol", "failed turns"]); // two traces always differ in the other facts
 
 export class Compare {
   constructor(main) {
-    this.node = el("div", { class: "compare", tabindex: 0 });
+    this.messages = el("div");
+    this.traces = el("div");
+    this.node = el("div", { class: "compare", tabindex: 0 }, this.messages, this.traces);
     main.append(this.node);
     this.other = null;
-    this.stop = watch((changed) => changed.has("trace") && this.load());
+    this.stop = watch((changed) => {
+      if (changed.has("trace")) this.load();
+      if (["row", "marked", "trace"].some((name) => changed.has(name))) this.loadMessages();
+    });
+    this.loadMessages();
     this.load();
+  }
+
+  /** The marked message beside the one that is looked at. */
+  async loadMessages() {
+    const { marked, trace, row, status, summary } = get();
+    if (!marked || !status?.count) {
+      this.messages.replaceChildren(el("p", { class: "category-quiet" }, "Two messages: press m at one of them, look at the other one, also in another trace, then press d."));
+      return;
+    }
+    this.request?.abort();
+    this.request = new AbortController();
+    const ask = (id, number) => askTrace(id, "frame", { row: number, whole: 1 }, this.request.signal);
+    try {
+      const [left, right] = await Promise.all([ask(marked.trace, marked.row), ask(trace, row)]);
+      const names = marked.trace === trace ? ["", ""] : [marked.name, summary.name];
+      this.messages.replaceChildren(frames({ name: names[0], message: left }, { name: names[1], message: right }));
+    } catch (error) {
+      if (error.name !== "AbortError") this.messages.replaceChildren(el("p", { class: "empty" }, error.message));
+    }
+  }
+
+  /** Compare the messages that ended a turn in both traces. */
+  chooseTurn(left, right) {
+    const { trace, summary } = get();
+    const at = (turn) => turn.last ?? turn.first;
+    set({ marked: { trace: this.other, row: at(right), name: this.names[1] } });
+    look(at(left), { trace, summary });
   }
 
   close() {
@@ -26,7 +60,7 @@ export class Compare {
     const others = traces.filter((it) => it.id !== trace);
     this.other = others.some((it) => it.id === this.other) ? this.other : others[0]?.id;
     if (!this.other) {
-      this.node.replaceChildren(el("p", { class: "empty" }, "There is no other trace. Name two: accord inspect before.jsonl after.jsonl"));
+      this.traces.replaceChildren(el("p", { class: "empty" }, "There is no other trace. Name two: accord inspect before.jsonl after.jsonl"));
       return;
     }
     const select = el("select", { "aria-label": "The other trace" }, others.map((it) => el("option", { value: it.id }, it.name)));
@@ -36,7 +70,8 @@ export class Compare {
       this.load();
     });
     const sides = await Promise.all([trace, this.other].map((id) => this.side(id)));
-    this.node.replaceChildren(el("div", {}, el("p", {}, "Compared with ", select), this.overview(sides), this.declared(sides), this.turns(sides)));
+    this.names = sides.map(({ summary }) => summary.name);
+    this.traces.replaceChildren(el("div", {}, el("p", {}, "Compared with ", select), this.overview(sides), this.declared(sides), this.turns(sides)));
   }
 
   async side(id) {
@@ -82,18 +117,9 @@ export class Compare {
     const rows = Array.from({ length: count }, (_, at) => {
       const [left, right] = [a.turns[at], b.turns[at]];
       const isSame = left && right && left.stop === right.stop && left.error === right.error;
-      return el("tr", { class: isSame ? "" : "other" }, el("th", {}, `turn ${at + 1}`), el("td", {}, text(left)), el("td", {}, text(right)));
+      const button = left && right ? el("button", { type: "button", class: "plain", title: "Compare the last messages of both", onclick: () => this.chooseTurn(left, right) }, `turn ${at + 1}`) : `turn ${at + 1}`;
+      return el("tr", { class: isSame ? "" : "other" }, el("th", {}, button), el("td", {}, text(left)), el("td", {}, text(right)));
     });
     return [this.table("Turns", ["turn by turn", a.summary.name, b.summary.name], rows), a.turns.length > MOST && el("p", {}, `The first ${plural(MOST, "turn")}.`)];
   }
-}
-
-/** Every member of a value by its path. */
-function flat(value, path, found = new Map(), depth = 0) {
-  if (value !== null && typeof value === "object" && depth < 12) {
-    const names = Object.keys(value);
-    if (!names.length) found.set(path, Array.isArray(value) ? "[]" : "{}");
-    for (const name of names) flat(value[name], `${path}.${name}`, found, depth + 1);
-  } else found.set(path, JSON.stringify(value)?.slice(0, 500) ?? "");
-  return found;
 }

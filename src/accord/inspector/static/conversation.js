@@ -136,8 +136,15 @@ export class Conversation {
     const frames = el("span", { class: "frames" },
       took > 0.0005 ? `${duration(took)} · ` : "",
       el("button", { type: "button", class: "plain", title: "Show these messages", onclick: () => look(item.rows[0], { tab: "messages", view: "runs" }) }, plural(item.count, "message")));
-    const who = el("div", { class: "who" }, ...this.title(item), el("span", {}, clock(item.begin)), frames);
+    const who = el("div", { class: "who" }, ...this.title(item), this.beginning(item), el("span", {}, clock(item.begin)), frames);
     return el("section", { class: `item ${kind}${isChosen ? " chosen" : ""}` }, who, this.body(item));
+  }
+
+  /** What changes here, where it began in an earlier turn. */
+  beginning(item) {
+    if (item.beganAt === undefined) return null;
+    const turn = this.shown.turns.indexOf(item.beganIn) + 1;
+    return el("button", { type: "button", class: "plain", title: "Show where it began", onclick: () => look(item.beganAt) }, turn ? `changes turn ${turn}` : "changes an earlier turn");
   }
 
   title(item) {

@@ -3,7 +3,8 @@
 import { block, blocks, plan, statusBadge, toolContent } from "./blocks.js";
 import { byId, el } from "./dom.js";
 import { bytes, clock, duration, whole } from "./format.js";
-import { kindWord } from "./kinds.js";
+import { ANSWER, ERROR, kindWord } from "./kinds.js";
+import { asPython, asTest } from "./code.js";
 import { badge } from "./messages.js";
 import { askTrace } from "./source.js";
 import { get, look, set, watch } from "./store.js";
@@ -48,7 +49,35 @@ export class Detail {
   }
 
   async copy() {
-    await navigator.clipboard?.writeText(this.message?.raw ?? "");
+    await this.toClipboard(this.message?.raw ?? "", "the message");
+  }
+
+  /** Copy code that sends the message, or that of the request which this message answers. */
+  async copyCode(isTest) {
+    const { trace, summary } = get();
+    const ask = (row) => askTrace(trace, "frame", { row, whole: 1 });
+    const isAnswer = this.message?.kind === ANSWER || this.message?.kind === ERROR;
+    const row = isAnswer ? this.message.pair : this.message?.number;
+    const message = row === null || row === undefined ? null : await ask(row);
+    const value = message && parsed(message.raw);
+    if (!value?.method) return this.say("Only requests, notifications and their answers can be code.");
+    const answer = isTest && message.pair !== null ? parsed((await ask(message.pair)).raw) : undefined;
+    const command = summary?.header?.command;
+    const text = isTest ? asTest(message, value, command, answer) : asPython(message, value, command);
+    return this.toClipboard(text, isTest ? "a test" : "a Python program");
+  }
+
+  async toClipboard(text, what) {
+    try {
+      await navigator.clipboard.writeText(text);
+      this.say(`Copied ${what}: ${whole(text.length)} characters.`);
+    } catch {
+      this.say("The browser does not let the page copy.");
+    }
+  }
+
+  say(text) {
+    this.node.querySelector(".said")?.replaceChildren(text);
   }
 
   draw() {
@@ -69,7 +98,10 @@ export class Detail {
       el("div", { class: "detail-head" },
         el("h2", {}, message.what || "message"),
         el("div", { class: "facts" }, facts.filter(Boolean).map((fact) => el("span", {}, fact))),
-        el("div", { class: "actions" }, forms, pair, el("button", { type: "button", title: "Y", onclick: () => this.copy() }, "Copy")),
+        el("div", { class: "actions" }, forms, pair, el("button", { type: "button", title: "Copy the message (y)", onclick: () => this.copy() }, "Copy"),
+          el("button", { type: "button", title: "Copy a program that sends it (Y)", onclick: () => this.copyCode(false) }, "Python"),
+          el("button", { type: "button", title: "Copy a test that sends it (T)", onclick: () => this.copyCode(true) }, "Test")),
+        el("div", { class: "said", role: "status" }),
       ),
       el("div", { class: "detail-body", tabindex: 0 }, this.findings(message), this.body(message)),
     );
@@ -78,8 +110,8 @@ export class Detail {
   findings(message) {
     return (message.findings ?? []).map((it) => el("section", { class: "fault" },
       el("div", {}, badge(it.severity), ` ${it.side}: ${it.message}`, it.count > 1 && ` (×${whole(it.count)})`),
-      el("div", { class: "category-quiet" }, it.clause, it.fix && ` — ${it.fix}`),
-      el("a", { href: it.url, rel: "noopener noreferrer", target: "_blank" }, it.id)));
+      el("div", { class: "category-quiet" }, [it.clause, it.fix].filter(Boolean).join(" — ")),
+      it.url && el("a", { href: it.url, rel: "noopener noreferrer", target: "_blank" }, it.id)));
   }
 
   body(message) {
@@ -92,7 +124,8 @@ export class Detail {
   }
 }
 
-function parsed(raw) {
+/** The JSON of a message; undefined if it is none. */
+export function parsed(raw) {
   try {
     return JSON.parse(raw);
   } catch {

@@ -12,10 +12,13 @@ const CATEGORIES = [
   [/^fs\/|^terminal\//, "client"],
 ];
 
+/** The category of a method. */
+export const kindOfMethod = (method) => CATEGORIES.find(([pattern]) => pattern.test(method))?.[1] ?? "quiet";
+
 /** The category of a row, which gives it its colour. */
 export function category(row) {
   if (row[KIND] === ERROR || row[KIND] === BROKEN || / → failed$/.test(row[DETAIL])) return "error";
-  return CATEGORIES.find(([pattern]) => pattern.test(row[WHAT]))?.[1] ?? "quiet";
+  return kindOfMethod(row[WHAT]);
 }
 
 /** The kind of a message in a word. */

@@ -6,6 +6,7 @@ import { Conversation } from "./conversation.js";
 import { Detail } from "./detail.js";
 import { byId, el } from "./dom.js";
 import { bytes, clock, plural, whole } from "./format.js";
+import { Latency } from "./latency.js";
 import { Messages } from "./messages.js";
 import { SearchBox } from "./search.js";
 import { Sequence } from "./sequence.js";
@@ -14,7 +15,7 @@ import { get, look, set, watch } from "./store.js";
 import { Strip } from "./strip.js";
 import { Timeline } from "./timeline.js";
 
-const TABS = { conversation: ["Conversation", Conversation], timeline: ["Timeline", Timeline], sequence: ["Sequence", Sequence], messages: ["Messages", Messages], compare: ["Compare", Compare] };
+const TABS = { conversation: ["Conversation", Conversation], timeline: ["Timeline", Timeline], sequence: ["Sequence", Sequence], messages: ["Messages", Messages], compare: ["Compare", Compare], latency: ["Latency", Latency] };
 
 let view = null;
 let following = null;
@@ -41,9 +42,10 @@ function drawStatus(problem = null) {
   const { status, traces, trace, summary } = get();
   if (!status) return;
   const share = status.size ? Math.floor((status.read / status.size) * 100) : 100;
+  const marked = get().marked;
   const parts = [
-    plural(status.count, "message"), plural(status.sessions, "session"), plural(status.turns, "turn"), `${whole(status.errors)} errors and notes`, status.findings > 0 && plural(status.findings, "finding"),
-    clock(status.end - (summary?.begin ?? 0)), bytes(status.size), share < 100 && `${share} % read`,
+    plural(status.count, "message"), plural(status.sessions, "session"), plural(status.turns, "turn"), `${whole(status.errors)} errors and notes`, status.findings > 0 && plural(status.findings, "finding"), status.open > 0 && plural(status.open, "open request"),
+    clock(status.end - (summary?.begin ?? 0)), bytes(status.size), share < 100 && `${share} % read`, marked && `marked #${whole(marked.row)}${marked.trace === trace ? "" : ` of ${marked.name}`}`,
   ];
   byId("status").replaceChildren(...parts.filter(Boolean).map((part) => el("span", {}, part)), (problem || status.problem) ? el("span", { class: "problem" }, problem?.message ?? status.problem) : "");
   const found = traces.find((it) => it.id === trace);
@@ -100,6 +102,11 @@ function ends(isLast) {
   return view?.length === undefined ? look(0) : move(-view.length);
 }
 
+function mark() {
+  const { trace, row, summary } = get();
+  set({ marked: { trace, row, name: summary.name } });
+}
+
 function toggleTheme() {
   const theme = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
   document.documentElement.dataset.theme = theme;
@@ -142,10 +149,15 @@ async function start() {
     { name: "Sequence", keys: ["3"], run: () => set({ tab: "sequence" }) },
     { name: "Messages", keys: ["4"], run: () => set({ tab: "messages" }) },
     { name: "Compare with another trace", keys: ["5"], run: () => set({ tab: "compare" }) },
+    { name: "Latency", keys: ["6", "l"], run: () => set({ tab: "latency" }) },
+    { name: "Mark the message, to compare another one with it", keys: ["m"], run: mark },
+    { name: "Compare the message with the marked one", keys: ["d"], run: () => set({ tab: "compare" }) },
     { name: "The message rendered", keys: ["r"], run: () => detail.show("rendered") },
     { name: "The message as a tree", keys: ["w"], run: () => detail.show("tree") },
     { name: "The message raw", keys: ["u"], run: () => detail.show("raw") },
     { name: "Copy the message", keys: ["y"], run: () => detail.copy() },
+    { name: "Copy a Python program that sends the message", keys: ["Y"], run: () => detail.copyCode(false) },
+    { name: "Copy a test that sends the message", keys: ["T"], run: () => detail.copyCode(true) },
     { name: "Show or hide the message", keys: ["x"], run: () => document.body.classList.toggle("no-detail") },
     { name: "The whole time", keys: ["0"], run: () => set({ range: null }) },
     { name: "Light or dark", keys: ["D"], run: toggleTheme },
@@ -156,6 +168,7 @@ async function start() {
   watch((changed) => {
     if (changed.has("tab")) openTab();
     else if (changed.has("view") || changed.has("query")) drawTabs();
+    if (changed.has("marked")) drawStatus();
   });
   openTab();
   const traces = await loadTraces();

@@ -9,6 +9,7 @@ const state = {
   view: "runs", // runs, all, or the key of a search
   row: 0, // the message that is looked at
   query: "",
+  marked: null, // the message to compare with: its trace and row, and the name of the trace
   range: null, // the part of the time that is zoomed into: [from, to]
   times: "absolute", // absolute, or since the message before
 };

@@ -74,6 +74,10 @@ export class Stored {
     return data.spans[turn];
   }
 
+  ask_latency(data) {
+    return data.latency;
+  }
+
   /** The turn as it was at its end, without what began after this message. */
   ask_conversation(data, { row }) {
     const number = data.frames[row].turn ?? data.turns.findLast((turn) => turn.first <= row)?.number;

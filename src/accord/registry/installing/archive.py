@@ -12,6 +12,7 @@ from accord.registry.entry import BinarySource
 from accord.registry.errors import InstallError
 from accord.registry.fetching import download
 from accord.registry.installing.built import Built
+from accord.registry.installing.demands import Demands, refuse_unhashed
 from accord.registry.launching import is_interpreter, program_path
 from accord.registry.platforms import Platform
 from accord.registry.progress import Progress
@@ -25,7 +26,13 @@ WRONG = (
 
 
 def install_archive(
-    source: BinarySource, address: str, version: str, folder: Path, progress: Progress, platform: Platform
+    source: BinarySource,
+    address: str,
+    version: str,
+    folder: Path,
+    progress: Progress,
+    platform: Platform,
+    demands: Demands,
 ) -> Built:
     """Install what is at this address, or in this file."""
     name = unquote(urlsplit(address).path.rpartition("/")[2]) if "://" in address else Path(address).name
@@ -36,11 +43,15 @@ def install_archive(
         path = program_path(source.cmd, platform)
     except ValueError as error:
         raise InstallError(str(error)) from None
+    if demands.require_hash and source.sha256 is None:
+        refuse_unhashed([name], "the registry")
     progress.step(f"Downloading {mask_urls(address)}")
     got = folder / "download"
     digest = _fetched(address, got, progress)
     if source.sha256 is not None and digest != source.sha256:
         raise InstallError(WRONG.format(wanted=source.sha256, found=digest))
+    integrity = f"sha256:{digest}"
+    demands.judge(version, integrity)
     files = folder / INSIDE
     if form == "program":
         _place_program(got, files, path)
@@ -49,7 +60,7 @@ def install_archive(
         unpack(got, form, files)
         got.unlink()
     argv = [source.cmd] if is_interpreter(source.cmd) else [str(_program(files, path, platform))]
-    return Built(argv, f"sha256:{digest}", version)
+    return Built(argv, integrity, version)
 
 
 def _fetched(address: str, got: Path, progress: Progress) -> str:

@@ -15,5 +15,3 @@ class Built:
     """The digest of the content, such as `sha512-...` of npm; empty if there is none."""
     version: str
     """The version that was installed."""
-    is_portable: bool = False
-    """Whether the integrity is the same on all platforms."""

@@ -1,6 +1,6 @@
 """`install`: installs one agent, once, while other processes that want it wait for the same lock.
 
-    lock of the id -> new folder -> installer of the kind -> checksums -> record -> the folder becomes the current one
+    lock of the id -> new folder -> installer of the kind: plan, checksums, files -> record -> becomes the current one
 
 An installation that fails or is interrupted leaves a folder without a record, which is removed at once, or by the next
 one. Nothing that worked before is touched until the new record is written.
@@ -16,15 +16,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
 
 from accord.own_files import locked
 from accord.registry import agreed, installed
-from accord.registry.entry import BinarySource, PackageSource, RegistryEntry
+from accord.registry.entry import BinarySource, RegistryEntry
 from accord.registry.errors import InstallError, RegistryError
 from accord.registry.installed import InstalledAgent
 from accord.registry.installing.archive import install_archive
 from accord.registry.installing.built import Built
+from accord.registry.installing.demands import Demands
 from accord.registry.installing.npm import MISSING, install_npm
 from accord.registry.installing.tools import LOG
 from accord.registry.installing.uv import install_python_package
@@ -161,7 +161,7 @@ def install_into(
 ) -> list[str]:
     """Install one distribution of an agent into a folder, unknown to the rest, and return its program's command."""
     try:
-        built = _built(entry, choice, source, InstallOptions(), folder, progress)
+        built = _built(entry, choice, source, InstallOptions(), folder, progress, Demands())
     except OSError as error:
         raise _disk_error(error) from error
     return [*built.argv, *_arguments(choice, folder)]
@@ -175,15 +175,17 @@ def _install(
     folder: Path,
     progress: Progress,
 ) -> InstalledAgent:
-    if options.require_hash and isinstance(choice.source, BinarySource) and choice.source.sha256 is None:
-        raise InstallError(f"{entry.id} has no checksum in the registry for {here().key}, and one is required")
-    built = _built(entry, choice, source, options, folder, progress)
-    if options.require_hash and not built.integrity:
-        raise InstallError(f"{entry.id} was installed without a checksum, and one is required")
-    platform = agreed.ANY if built.is_portable else here().key
-    if options.locked is not None:
-        agreed.check_locked(options.locked, here().key, built.integrity)
-    agreed.check_agreed(entry.id, built.version, platform, choice.kind, built.integrity)
+    platform = agreed.ANY if choice.kind == "npx" else here().key
+
+    def judge(version: str, integrity: str) -> None:
+        if options.require_hash and not integrity:
+            raise InstallError(f"{entry.id} {version} comes without a checksum, and one is required")
+        if options.locked is not None:
+            agreed.check_locked(options.locked, here().key, integrity)
+        agreed.check_agreed(entry.id, version, platform, choice.kind, integrity)
+
+    demands = Demands(judge, require_hash=options.require_hash)
+    built = _built(entry, choice, source, options, folder, progress, demands)
     agreed.agree(entry.id, built.version, platform, choice.kind, built.integrity)
     return InstalledAgent(
         id=entry.id,
@@ -209,27 +211,18 @@ def _built(
     options: InstallOptions,
     folder: Path,
     progress: Progress,
+    demands: Demands,
 ) -> Built:
     given = choice.source
     if isinstance(given, BinarySource):
         address = source.archive(given.archive)
         if "://" not in address and source.is_remote:
             raise InstallError(f"the registry names a file of this machine: {given.archive!r}")
-        return install_archive(given, address, entry.version, folder, progress, here())
-    return _package(choice.kind, given, options, folder, progress)
-
-
-def _package(
-    kind: Literal["binary", "npx", "uvx"],
-    given: PackageSource,
-    options: InstallOptions,
-    folder: Path,
-    progress: Progress,
-) -> Built:
-    if kind == "npx":
+        return install_archive(given, address, entry.version, folder, progress, here(), demands)
+    if choice.kind == "npx":
         is_exact = options.locked is not None or options.version is not None
-        return install_npm(given, folder, progress, scripts=options.scripts, exact=is_exact)
-    return install_python_package(given, folder, progress)
+        return install_npm(given, folder, progress, demands, scripts=options.scripts, exact=is_exact)
+    return install_python_package(given, folder, progress, demands)
 
 
 def _arguments(choice: Choice, folder: Path) -> list[str]:

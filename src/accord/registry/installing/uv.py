@@ -1,5 +1,8 @@
 """Installs a package of PyPI into a virtual environment of its own, with uv, or with pip where uv is missing.
 
+With `--require-hash`, uv first writes a lock file, which has the checksums of the index, and then installs what the
+lock file says, and only wheels: building a package runs code that has no checksum. pip cannot do that.
+
 Neither records the digest of the package that it installed in a form that both have. So the integrity is the digest of
 what every wheel brings, its list of files with their digests, without the files that the installer writes.
 """
@@ -9,32 +12,44 @@ from __future__ import annotations
 import configparser
 import csv
 import hashlib
+import json
 import os
 import re
 import shutil
 import sys
+import tomllib
 from pathlib import Path
+from typing import Any
 
 from accord.registry.entry import PackageSource
 from accord.registry.errors import InstallError
 from accord.registry.installing.built import Built
+from accord.registry.installing.demands import Demands, refuse_unhashed
 from accord.registry.installing.tools import chosen_program, run_tool
 from accord.registry.packages import PackageName, read_package
 from accord.registry.progress import Progress
 
 WRITTEN_HERE = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json")
+QUIET = {
+    "UV_PYTHON_DOWNLOADS": "never",  # a runtime is not installed without a word
+    "UV_NO_PROGRESS": "1",
+}
 BIN = "Scripts" if os.name == "nt" else "bin"
 
 
-def install_python_package(source: PackageSource, folder: Path, progress: Progress) -> Built:
+def install_python_package(source: PackageSource, folder: Path, progress: Progress, demands: Demands) -> Built:
     """Install a package and its dependencies."""
     package = read_package("uvx", source.package)
     if package is None:
         raise InstallError(f"the entry names a package that PyPI cannot have: {source.package!r}")
     asked = f"{package.name}{package.extras}" + (f"=={package.version}" if package.version else "")
     uv = shutil.which("uv")
-    place = _with_uv(uv, asked, folder, progress) if uv else _with_pip(asked, folder, progress)
+    if demands.require_hash:
+        place = _with_hashes(uv, asked, folder, progress)
+    else:
+        place = _with_uv(uv, asked, folder, progress) if uv else _with_pip(asked, folder, progress)
     found = _metadata(place, package)
+    demands.judge(_version(found), _integrity(found))
     programs = _programs(found)
     name = chosen_program(package.name, source.cmd, package.name, programs)
     program = place / BIN / (f"{name}.exe" if os.name == "nt" else name)
@@ -43,14 +58,57 @@ def install_python_package(source: PackageSource, folder: Path, progress: Progre
 
 def _with_uv(uv: str, asked: str, folder: Path, progress: Progress) -> Path:
     progress.step(f"uv installs {asked}")
-    env = {
-        "UV_TOOL_DIR": str(folder / "tools"),
-        "UV_TOOL_BIN_DIR": str(folder / "bin"),
-        "UV_PYTHON_DOWNLOADS": "never",  # a runtime is not installed without a word
-        "UV_NO_PROGRESS": "1",
-    }
+    env = {**QUIET, "UV_TOOL_DIR": str(folder / "tools"), "UV_TOOL_BIN_DIR": str(folder / "bin")}
     run_tool([uv, "tool", "install", "--force", asked], folder, progress, env)
     return next((path for path in (folder / "tools").iterdir() if path.is_dir()), folder)
+
+
+PROJECT = """\
+[project]
+name = "installation"
+version = "0"
+requires-python = ">={python}"
+dependencies = [{asked}]
+
+[tool.uv]
+package = false
+environments = ["sys_platform == '{platform}'"]
+"""
+
+
+def _with_hashes(uv: str | None, asked: str, folder: Path, progress: Progress) -> Path:
+    """Install with checksums only; raises InstallError before anything is installed if one is missing."""
+    if uv is None:
+        raise InstallError(
+            "--require-hash needs uv for a package of PyPI, because pip does not tell what has a checksum; install uv"
+        )
+    progress.step(f"uv looks up {asked}")
+    place = folder / "tools" / "environment"
+    python = ".".join(map(str, sys.version_info[:2]))
+    project = PROJECT.format(python=python, asked=json.dumps(asked), platform=sys.platform)
+    (folder / "pyproject.toml").write_text(project, encoding="utf-8")
+    env = {**QUIET, "UV_PROJECT_ENVIRONMENT": str(place), "UV_PYTHON": sys.executable}
+    run_tool([uv, "lock"], folder, progress, env)
+    refuse_unhashed(_unhashed(folder / "uv.lock"), "the package index")
+    progress.step(f"uv installs {asked}")
+    run_tool([uv, "sync", "--frozen", "--no-build", "--no-dev"], folder, progress, env)
+    return place
+
+
+def _unhashed(lock: Path) -> list[str]:
+    """The packages of uv's lock file that have a file without a checksum, or no file at all."""
+    try:
+        packages: list[dict[str, Any]] = tomllib.loads(lock.read_text(encoding="utf-8")).get("package", [])
+    except (OSError, ValueError) as error:
+        raise InstallError(f"uv has written no lock file that can be read: {error}") from None
+    found: list[str] = []
+    for package in packages:
+        if "virtual" in package.get("source", {}):  # the folder itself
+            continue
+        files: list[dict[str, Any]] = package.get("wheels", [])
+        if not files or any("hash" not in file for file in files):
+            found.append(str(package.get("name")))
+    return found
 
 
 def _with_pip(asked: str, folder: Path, progress: Progress) -> Path:

@@ -2,7 +2,7 @@
 
 The registry lists an agent only if it answers `initialize` with a login method. It starts the agent with a home of its
 own and few variables, and the first line of its standard output must be JSON. The same is done here, in a folder that
-is removed at the end.
+is removed when the next distribution is tried. Until then the caller may start the agent for checks of its own.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,17 +56,26 @@ class Verified:
     methods: tuple[str, ...]
     """The login methods that it offers, with their types."""
     findings: tuple[Finding, ...]
+    env: Mapping[str, str]
+    """The whole environment that the agent had."""
+    home: Path
+    """Its home. This and the program are there until the next distribution is asked for."""
 
 
-def verify(entry: RegistryEntry, source: IndexSource, progress: Progress, within: float = PATIENCE) -> list[Verified]:
+def verify(
+    entry: RegistryEntry, source: IndexSource, progress: Progress, within: float = PATIENCE
+) -> Iterator[Verified]:
     """Try each distribution of an agent that fits this platform. Raises RegistryError if none does."""
     fitting = choices(entry, here())
     if not fitting:
         raise RegistryError(f"{entry.id} has nothing for {here().key}; it has {', '.join(entry.kinds) or 'nothing'}")
-    return [_verify(entry, choice, source, progress, within) for choice in fitting]
+    for choice in fitting:
+        yield from _verify(entry, choice, source, progress, within)
 
 
-def _verify(entry: RegistryEntry, choice: Choice, source: IndexSource, progress: Progress, within: float) -> Verified:
+def _verify(
+    entry: RegistryEntry, choice: Choice, source: IndexSource, progress: Progress, within: float
+) -> Iterator[Verified]:
     path = f"distribution.{choice.kind}"
     with tempfile.TemporaryDirectory(prefix="accord-verify-", ignore_cleanup_errors=True) as made:
         folder, home = Path(made, "agent"), Path(made, "home")
@@ -76,10 +85,15 @@ def _verify(entry: RegistryEntry, choice: Choice, source: IndexSource, progress:
             command = install_into(folder, entry, choice, source, progress)
         except RegistryError as error:
             words = f"\n{error.words}" if isinstance(error, InstallError) and error.words else ""
-            return Verified(choice.kind, [], None, (), (Finding(entry.id, path, "install", f"{error}{words}"),))
+            found = Finding(entry.id, path, "install", f"{error}{words}")
+            yield Verified(choice.kind, [], None, (), (found,), {}, home)
+            return
         progress.step(f"{entry.id} is asked to initialize")
-        asked = asyncio.run(_ask(command, _environment(choice.env, home), home, within))
-    return _judged(entry, choice, command, asked)
+        env = _environment(choice.env, home)
+        asked = asyncio.run(_ask(command, env, home, within))
+        methods, problem = _methods(asked)
+        findings = () if problem is None else (Finding(entry.id, path, *problem),)
+        yield Verified(choice.kind, command, asked.seconds, methods, findings, env, home)
 
 
 def _environment(env: Mapping[str, str], home: Path) -> dict[str, str]:
@@ -160,13 +174,6 @@ def _request() -> bytes:
         "clientCapabilities": CAPABILITIES,
     }
     return json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}).encode() + b"\n"
-
-
-def _judged(entry: RegistryEntry, choice: Choice, command: list[str], asked: _Asked) -> Verified:
-    methods, problem = _methods(asked)
-    path = f"distribution.{choice.kind}"
-    findings = () if problem is None else (Finding(entry.id, path, problem[0], problem[1]),)
-    return Verified(choice.kind, command, asked.seconds, methods, findings)
 
 
 def _methods(asked: _Asked) -> tuple[tuple[str, ...], tuple[str, str] | None]:

@@ -13,6 +13,7 @@ before it.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import errno
 import os
 from collections.abc import Awaitable, Callable, Generator, MutableMapping
@@ -141,6 +142,22 @@ class Files(Service):
         if change.path in self.unsaved:
             self.unsaved.pop(change.path)
 
+    async def undo_part(self, change: Change, content: bytes) -> Change:
+        """Write what the file is after a part of a change was undone; returns the change that is left.
+
+        Raises ValueError if the file has changed since, or the change is not in `changes`.
+        """
+        if change.place is None or change not in tuple(self.changes):
+            raise ValueError("change is not in `changes`, so a part of it cannot be undone")
+        place, roots = change.place, Roots([change.place.root])
+        with _explained(change.path):
+            await asyncio.to_thread(_take_back, change, place, roots, sync=self._sync, content=content)
+        left = dataclasses.replace(change, after=content)
+        self.changes.replace(change, left)
+        if change.path in self.unsaved:
+            self.unsaved.pop(change.path)
+        return left
+
     def _note(self, change: Change, text: str) -> None:
         self.changes.add(change)
         if change.path in self.unsaved:
@@ -237,12 +254,15 @@ def _all_of(fd: int) -> bytes:
     return b"".join(iter(lambda: os.read(fd, CHUNK), b""))
 
 
-def _take_back(change: Change, place: RootedPath, roots: Roots, *, sync: bool) -> None:
+def _take_back(change: Change, place: RootedPath, roots: Roots, *, sync: bool, content: bytes | None = None) -> None:
+    """Restore what was there before a change, or write other content in its place."""
     with folder_of(place, roots) as folder:
         with _opened(folder) as fd:
             if _all_of(fd) != change.after:
                 raise ValueError(f"{change.path} has changed since, so the write cannot be undone")
-        if change.before is None:
+        if content is not None:
+            replace(folder, content, sync=sync)
+        elif change.before is None:
             folder.remove(folder.name)
         else:
             replace(folder, change.before, sync=sync)

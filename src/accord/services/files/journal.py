@@ -71,6 +71,12 @@ class ChangeJournal:
         while self._size > self._kept or len(self._changes) > MOST:
             self._size -= _size(self._changes.popleft())
 
+    def replace(self, change: Change, other: Change) -> None:
+        """Put another change in the place of one, if it is still kept."""
+        if change in self._changes:
+            self._changes[self._changes.index(change)] = other
+            self._size += _size(other) - _size(change)
+
     def discard(self, change: Change) -> None:
         """Remove a change, if it is still kept."""
         if change in self._changes:

@@ -134,6 +134,18 @@ class Consent(Permissions):
             if option.option_id == ALWAYS:
                 memory.always.add(request.kind)
 
+    def always(self, session_id: str) -> list[Hashable]:
+        """What "always" was answered to in a session: `read`, `write`, or `("run", command, folder)`."""
+        return [kind for memory in self._memories_of(session_id) for kind in memory.always]
+
+    def revoke(self, session_id: str, kind: Hashable) -> None:
+        """Ask again about something that was allowed always."""
+        for memory in self._memories_of(session_id):
+            memory.always.discard(kind)
+
+    def _memories_of(self, session_id: str) -> list[_Memory]:
+        return [memory for session, memory in self._memories.items() if session.id == session_id]
+
     async def release(self, session: ServedSession) -> None:
         """Forget what was allowed in a session that has ended."""
         await super().release(session)

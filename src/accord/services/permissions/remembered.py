@@ -90,8 +90,14 @@ class RememberedAnswers:
             document.answers = [*others, RememberedAnswer(*key, allowed, now, question.session.agent)]
             replace_own(self.path, msgspec.json.format(msgspec.json.encode(document)) + b"\n")
 
-    def forget(self) -> None:
-        """Forget all answers."""
+    def forget(self, answer: RememberedAnswer | None = None) -> None:
+        """Forget one answer, or all."""
+        if answer is not None:
+            with locked(self.path):
+                document = self._read(strict=True)
+                document.answers = [it for it in document.answers if it != answer]
+                replace_own(self.path, msgspec.json.format(msgspec.json.encode(document)) + b"\n")
+            return
         with locked(self.path), suppress(FileNotFoundError):
             self.path.unlink()
 

@@ -9,8 +9,9 @@ from accord.store.postgres.statements import quoted
 FORMAT = 1
 """The version of the tables; it rises when older versions of Accord can no longer read them."""
 
-_MAKING = 4702398291837
-"""The advisory lock under which tables are made, so that hosts that start at once make them once."""
+MAKING = 4702398291837
+"""The advisory lock under which tables are made, so that hosts that start at once make them once.
+The hosts' directory makes its table under it as well."""
 
 _TABLES = """
 CREATE TABLE {schema}.format (format int NOT NULL);
@@ -56,7 +57,7 @@ async def prepare(connection: Connection, schema: str) -> None:
     """Make the schema and its tables if they do not exist; raises StoreError `newer_format` if they are newer."""
     named = quoted(schema)
     async with connection.transaction():
-        await connection.execute("SELECT pg_advisory_xact_lock($1)", _MAKING)
+        await connection.execute("SELECT pg_advisory_xact_lock($1)", MAKING)
         if await connection.fetchval("SELECT to_regclass($1)", f"{named}.format") is None:
             if await connection.fetchval("SELECT to_regnamespace($1)", named) is None:
                 await connection.execute(f"CREATE SCHEMA {named}")

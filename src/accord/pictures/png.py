@@ -1,4 +1,4 @@
-"""PNG images as pixels, with the standard library alone. PURE.
+"""PNG images as pixels, and pixels as PNG, with the standard library alone. PURE.
 
 Agents send screenshots and charts, nearly all as PNG. Other formats are named and not drawn. An image comes from an
 agent: its size is bounded before anything is inflated, and what is malformed gives None.
@@ -7,13 +7,15 @@ agent: its size is bounded before anything is inflated, and what is malformed gi
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from accord.placeholders import png_size
 
 MOST_PIXELS = 4_000_000
 """Of an image that is drawn."""
+
+SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
 _CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}
 """Values of each pixel, by the colour type."""
@@ -31,19 +33,28 @@ class Bitmap(NamedTuple):
     colours: list[Pixel]
     """The palette of an image whose pixels are numbers of colours."""
 
-    def pixel(self, x: int, y: int) -> Pixel:
-        """The colour at this place; what is transparent is dark."""
-        row = self.rows[min(y, self.height - 1)]
-        place = min(x, self.width - 1) * self.channels
-        values = row[place : place + self.channels]
+    def scaled(self, width: int, height: int) -> list[bytes]:
+        """The image in another size: rows with three bytes for each pixel. What is transparent is dark."""
+        columns = [min(self.width - 1, int((x + 0.5) * self.width / width)) for x in range(width)]
+        return [
+            self._picked(self.rows[min(self.height - 1, int((y + 0.5) * self.height / height))], columns)
+            for y in range(height)
+        ]
+
+    def _picked(self, row: bytes, columns: Sequence[int]) -> bytes:
+        """These columns of a row, as red, green and blue."""
+        values = [bytes(map(row[start :: self.channels].__getitem__, columns)) for start in range(self.channels)]
         if self.colours:
-            return self.colours[values[0]] if values[0] < len(self.colours) else (0, 0, 0)
-        if self.channels < 3:
-            values = bytes((values[0],) * 3) + values[1:]
-        if len(values) == 4:
-            opacity = values[3]
-            return (values[0] * opacity // 255, values[1] * opacity // 255, values[2] * opacity // 255)
-        return (values[0], values[1], values[2])
+            known = [*self.colours, *((0, 0, 0),) * (256 - len(self.colours))]
+            parts = [values[0].translate(bytes(colour[part] for colour in known[:256])) for part in range(3)]
+        else:
+            parts = values[:3] if self.channels > 2 else values[:1] * 3
+            if self.channels in (2, 4):
+                opacity = values[-1]
+                parts = [bytes(a * b // 255 for a, b in zip(part, opacity, strict=True)) for part in parts]
+        picked = bytearray(3 * len(columns))
+        picked[0::3], picked[1::3], picked[2::3] = parts
+        return bytes(picked)
 
 
 def decoded(data: bytes) -> Bitmap | None:
@@ -70,6 +81,16 @@ def decoded(data: bytes) -> Bitmap | None:
         return None
     rows = _unfiltered(raw, stride, height, _CHANNELS[kind])
     return None if rows is None else Bitmap(width, height, rows, _CHANNELS[kind], colours if kind == 3 else [])
+
+
+def encoded(rows: Sequence[bytes]) -> bytes:
+    """Rows with three bytes for each pixel as a PNG."""
+    header = (len(rows[0]) // 3).to_bytes(4, "big") + len(rows).to_bytes(4, "big") + bytes((8, 2, 0, 0, 0))
+    content = zlib.compress(b"".join(b"\0" + row for row in rows))
+    parts = ((b"IHDR", header), (b"IDAT", content), (b"IEND", b""))
+    return SIGNATURE + b"".join(
+        len(part).to_bytes(4, "big") + name + part + zlib.crc32(name + part).to_bytes(4, "big") for name, part in parts
+    )
 
 
 def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:

@@ -1,0 +1,142 @@
+"""What a terminal client costs while an answer streams in: its processor time, and the way from a key to its echo.
+
+    python -m benchmarks.chat                       accord chat
+    python -m benchmarks.chat --other "toad acp {agent} {folder}"   the same for another client, one after the other
+
+The client runs in a pseudo-terminal of 120 by 40 with an agent that sends 1,000 chunks of six characters as fast as
+they are taken. Processor time is that of the client's process alone, from the prompt until the last chunk is on the
+screen. Keys are typed while a slow stream runs; the time until the character comes back is the echo.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import os
+import pty
+import select
+import shlex
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+from pathlib import Path
+
+CHUNKS = 1_000
+KEYS = 40
+PATIENCE = 300.0
+AGENT = f"""
+import asyncio
+import accord
+
+agent = accord.Agent("streams")
+
+@agent.on_prompt
+async def reply(turn: accord.Turn) -> None:
+    slow = "slow" in turn.text
+    for number in range({CHUNKS}):
+        await turn.say(f"w{{number:04}} ")
+        if slow:
+            await asyncio.sleep(0.01)
+    await turn.say("\\n\\nTHEEND")
+
+agent.run()
+"""
+
+
+class Client:
+    """A client in a pseudo-terminal, and what it has written."""
+
+    def __init__(self, command: list[str], folder: Path) -> None:
+        self._ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+        own = {name: str(folder / "own") for name in ("XDG_STATE_HOME", "XDG_CONFIG_HOME")}
+        env = {**os.environ, **own, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
+        self._process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, cwd=folder, env=env)
+        os.close(theirs)
+        self.bytes = 0
+
+    def write(self, text: str) -> None:
+        os.write(self._ours, text.encode())
+
+    def until(self, wanted: bytes) -> None:
+        """Read until this is on the screen; the questions of the client are answered."""
+        said, end = b"", time.monotonic() + PATIENCE
+        while wanted not in said:
+            ready, _, _ = select.select([self._ours], [], [], max(0.0, end - time.monotonic()))
+            if not ready:
+                raise TimeoutError(f"{wanted!r} did not come")
+            more = os.read(self._ours, 65_536)
+            self.bytes += len(more)
+            said = said[-100:] + more
+            if b"\x1b[c" in more:
+                self.write("\x1b[?62c")
+
+    @property
+    def cpu(self) -> float:
+        """Processor seconds of the client's process."""
+        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def close(self) -> None:
+        self._process.terminate()
+        os.close(self._ours)
+        self._process.wait()
+
+
+def measure(command: list[str], folder: Path) -> str:
+    """Runs a client once; what it took, in a line."""
+    client = Client(command, folder)
+    try:
+        client.until(b"streams")
+        client.write("fast")
+        client.until(b"fast")
+        before, began = client.cpu, time.monotonic()
+        client.write("\r")
+        client.until(b"THEEND")
+        cpu, wall = client.cpu - before, time.monotonic() - began
+        echoes = _echoes(client)
+    finally:
+        client.close()
+    late = sorted(echoes)[-2]
+    return (
+        f"{CHUNKS} chunks: {cpu:.2f} s of CPU, {wall:.2f} s; key to echo while streaming: "
+        f"median {1000 * statistics.median(echoes):.0f} ms, second worst of {len(echoes)} {1000 * late:.0f} ms"
+    )
+
+
+def _echoes(client: Client) -> list[float]:
+    """Types keys while a slow stream runs; each has a letter that the stream does not bring."""
+    client.write("slow\r")
+    client.until(b"w0010")
+    found: list[float] = []
+    for number in range(KEYS):
+        letter = "QZXJKVYB"[number % 8]
+        began = time.monotonic()
+        client.write(letter)
+        client.until(letter.encode())
+        found.append(time.monotonic() - began)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--other", metavar="COMMAND", help="another client; {agent} and {folder} are filled in")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        (folder / "agent.py").write_text(AGENT)
+        agent = [sys.executable, str(folder / "agent.py")]
+        clients = {"accord chat": [sys.executable, "-m", "accord", "chat", "--", *agent]}
+        if options.other:
+            words = options.other.format(agent=shlex.quote(shlex.join(agent)), folder=place)
+            clients[shlex.split(words)[0]] = shlex.split(words)
+        for name, command in clients.items():
+            print(f"{name}: {measure(command, folder)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

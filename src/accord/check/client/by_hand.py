@@ -1,0 +1,117 @@
+"""Checks a client that a person starts: an editor, for instance, which has our agent in its settings.
+
+Each start of the agent plays the next scenario that was not played yet. Further prompts on the same connection play
+those that need no other handshake, one a prompt; `/check NAME` chooses one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from accord.check.agent.link import Gone
+from accord.check.client.door import door
+from accord.check.client.part import Part
+from accord.check.client.played import Played
+from accord.check.client.plays import Stage
+from accord.check.client.relayed import Relayed
+from accord.check.client.run import Progress, Run, judge_end, play, report_of
+from accord.check.client.scenarios import SCENARIOS, Scenario
+from accord.check.client.settings import ClientSettings
+from accord.check.report.report import Report
+
+Opened = Callable[[Path, Path], None]
+"""Is told the agent's command, and the folder that the client's sessions should work in."""
+
+BY_HAND = ClientSettings(start_within=3_600, asks_within=120, end_within=60)
+"""The settings for a client that waits for its user."""
+
+
+async def check_by_hand(
+    settings: ClientSettings,
+    stop: asyncio.Event,
+    opened: Opened,
+    *,
+    trace: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Be the agent of a client that is started by hand, until `stop` is set; returns the report."""
+    began = time.monotonic()
+    run = Run(settings)
+    with tempfile.TemporaryDirectory(prefix="accord-check-") as made:
+        private = await asyncio.to_thread(Path(made).resolve)
+        work = private / "work"
+        work.mkdir()
+        table = _Table(run, work, progress)
+        async with door(private, table.arrive) as agent:
+            opened(agent, work)
+            await stop.wait()
+            await table.clear()
+    report = report_of("a client that was started by hand", run)
+    report.seconds = time.monotonic() - began
+    report.blocked = "" if run.starts else "no client started the agent"
+    if trace is not None:
+        run.recording.write(trace)
+        report.trace = str(trace)
+    return report
+
+
+class _Table:
+    """The scenarios that are still to be played, and the starts of the agent."""
+
+    def __init__(self, run: Run, work: Path, progress: Progress | None) -> None:
+        self._run, self._stage, self._progress = run, Stage(work, None), progress
+        self._left = [scenario for scenario in SCENARIOS if run.settings.profile in scenario.profiles]
+        self._played: list[Played] = []
+        self._sittings: list[asyncio.Task[None]] = []
+
+    def arrive(self, transport: Relayed) -> None:
+        scenario = self._left[0] if self._left else SCENARIOS[0]
+        played = Played(transport, scenario.part, self._run.settings)
+        self._run.starts += 1
+        self._played.append(played)
+        self._sittings.append(asyncio.create_task(self._sit(played, scenario)))
+
+    async def clear(self) -> None:
+        """Judge how each start of the agent has ended, and end those that still run."""
+        for played in self._played:
+            judge_end(played, has_ended=played.end is not None)
+            await played.close(1.0)
+        for sitting in self._sittings:
+            sitting.cancel()
+        for played in self._played:
+            self._run.add(played)
+
+    async def _sit(self, played: Played, scenario: Scenario | None) -> None:
+        """Play scenarios on one start of the agent, until it ends."""
+        await played.open()
+        with suppress(Gone):
+            while True:
+                if scenario is None:
+                    played.say(self._what_is_left())
+                    played.finish()
+                else:
+                    if self._progress is not None:
+                        self._progress(scenario.shows)
+                    if scenario in self._left:
+                        self._left.remove(scenario)
+                    await play(self._run, scenario, played, self._stage)
+                played.turn = None
+                await played.until(lambda: played.turn is not None, self._run.settings.start_within)
+                scenario = self._chosen(played)
+
+    def _chosen(self, played: Played) -> Scenario | None:
+        """The scenario of another prompt: the one that it names, or the next without a handshake of its own."""
+        name = played.text.partition("/check ")[2].strip()
+        here = [scenario for scenario in SCENARIOS if scenario.part == Part()]
+        named = [scenario for scenario in here if scenario.name == name]
+        return next(iter(named or [scenario for scenario in here if scenario in self._left]), None)
+
+    def _what_is_left(self) -> str:
+        names = ", ".join(scenario.name for scenario in self._left)
+        more = f"Start the agent again for: {names}. " if names else "Every scenario was played. "
+        return f"{more}Ctrl-C ends the checks, and prints the report. "

@@ -1,0 +1,1 @@
+"""Other libraries' names on our engine, for programs that move to Accord."""

@@ -1,0 +1,114 @@
+"""Forwards requests to the host with the agent, and its answers back.
+
+The bytes of an event stream pass unread. A slow client slows the agent through the hop: the next bytes are read from
+the peer only when the last ones were written, and the peer then keeps what waits, as for a client of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+
+from accord.errors import ConnectionClosed
+from accord.hosts.hop import Hop, body_digest, signed
+from accord.hosts.passing import forwarded_headers, returned_headers
+from accord.hosts.peers import PATH, Peer
+from accord.http.client.socket import Broken, Response
+from accord.http.headers import CONNECTION_ID
+from accord.http.server.asgi import gone
+from accord.http.server.elsewhere import HOP, Passed
+from accord.http.server.validation import Refusal
+from accord.transports.base import End, Transport
+from accord.transports.closing import first_of
+from accord.transports.relay import relay
+from accord.transports.websocket import WebSocketTransport
+
+MOST_ANSWER = 64 * 1024 * 1024
+"""Bytes of an answer that is not a stream; it holds at most one message."""
+
+
+class Forwarder:
+    """The way to one peer, for requests of the clients of this host."""
+
+    def __init__(
+        self, peer: Peer, me: str, keys: Sequence[bytes], ending: asyncio.Event, placed: Callable[[], None]
+    ) -> None:
+        self.id = peer.host.id
+        """The id of the peer."""
+        self._peer = peer
+        self._me = me
+        self._key = keys[0]
+        self._ending = ending
+        """Set when this host ends, so that the streams through it do."""
+        self._placed = placed
+
+    async def forward(self, request: Passed) -> None:
+        """Answer this request as the peer does; raises Refusal if it does not answer."""
+        asking = asyncio.ensure_future(self._ask(request))
+        await first_of(asking, gone(request.receive))
+        if asking.cancelled():
+            raise Refusal(400, "the client closed the connection")
+        await self._pass(asking.result(), request)
+
+    async def opens(self, request: Passed) -> bool:
+        """Let the peer answer this `initialize`; False if it cannot, so that another host should."""
+        try:
+            response = await self._ask(request)
+            if response.status == 503:
+                await response.close()
+                return False
+        except Refusal:
+            return False
+        self._placed()
+        await self._pass(response, request)
+        return True
+
+    async def relay(self, link: Transport, owner: str) -> End | None:
+        """Serve a WebSocket with an agent of the peer; returns how it ended, or None if the client ended first."""
+        headers = {HOP: self._sign("GET", {}, owner, b"")}
+        self._placed()
+        far = WebSocketTransport(f"ws://{self._peer.host.address}{PATH}", headers=headers)
+        first, end = await relay(link, far)
+        if first is far and not link.why:
+            link.why = str(ConnectionClosed(end.reason))
+        return end if first is far else None
+
+    async def _ask(self, request: Passed) -> Response:
+        headers = dict(forwarded_headers(request.headers))
+        headers[HOP] = self._sign(request.method, headers, request.owner, request.body)
+        return await self._peer.request(request.method, headers, request.body)
+
+    def _sign(self, method: str, headers: dict[str, str], owner: str, body: bytes) -> str:
+        hop = Hop(self._me, self.id, int(time.time() * 1000), owner, body_digest(body))
+        return signed(hop, self._key, method, headers)
+
+    async def _pass(self, response: Response, request: Passed) -> None:
+        headers = returned_headers(response.headers)
+        media_type = response.header("content-type") or "text/plain"
+        record = request.responder.record
+        record.connection = response.header(CONNECTION_ID) or record.connection
+        record.via = self.id
+        if request.method == "GET" and response.status == 200:
+            await self._stream(response, headers, request)
+            return
+        body = await self._peer.unless_silent(response.body(MOST_ANSWER))
+        await request.responder.respond(response.status, body, *headers, media_type=media_type)
+
+    async def _stream(self, response: Response, headers: list[tuple[str, str]], request: Passed) -> None:
+        responder = request.responder
+        try:
+            await responder.begin_stream(*headers)
+            passing = _pass_bytes(response, request)
+            await first_of(passing, gone(request.receive), self._peer.silent.wait(), self._ending.wait())
+        finally:
+            await response.close()
+        await responder.end_stream()
+
+
+async def _pass_bytes(response: Response, request: Passed) -> None:
+    try:
+        async for chunk in response.chunks:
+            await request.responder.pass_on(chunk)
+    except Broken:
+        return  # the peer has ended: so does the stream, and the client resumes it

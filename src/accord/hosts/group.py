@@ -1,0 +1,119 @@
+"""One host of a service, as its application sees the others: joins, places, forwards, drains and leaves."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+from collections.abc import Sequence
+from random import Random
+
+from accord.errors import StoreError
+from accord.hosts.directory import Directory
+from accord.hosts.forwarding import Forwarder
+from accord.hosts.membership import Membership
+from accord.hosts.peers import Peers
+from accord.hosts.view import HostRow, View, host_id_of, not_answering, why_over
+from accord.http.server.elsewhere import Joinable, OtherHost
+from accord.transports.closing import within
+
+TURNS_OF_A_CORE = 8
+"""Running turns that one core is taken to bear."""
+
+GOODBYE = 1.0
+"""Seconds to tell the other hosts that this one drains or has gone."""
+
+
+class HostGroup:
+    """The hosts of a service, as one of them sees them."""
+
+    def __init__(
+        self,
+        app: Joinable,
+        directory: Directory,
+        host: HostRow,
+        keys: Sequence[bytes],
+        *,
+        lease: float,
+        fence: float | None,
+        weight: float,
+    ) -> None:
+        self.membership = Membership(
+            directory, host, lease=lease, fence=fence, load=self._load, on_view=self._follow, on_lost=self._lost
+        )
+        self.peers = Peers(lease)
+        self._app = app
+        self._keys = keys
+        self._weight = weight
+        self._random = Random()
+        self._ending = asyncio.Event()
+        self._has_left = False
+
+    @property
+    def id(self) -> str:
+        """The id of this host."""
+        return self.membership.host.id
+
+    def new_id(self) -> str:
+        """The id of a new connection of this host."""
+        return f"{self.id}.{secrets.token_urlsafe(24)}"
+
+    async def host_of(self, connection: str) -> OtherHost | None:
+        """The host of this connection, or None if it is this one or names none; raises Refusal."""
+        named = host_id_of(connection)
+        if not named or named == self.id:
+            return None
+        try:
+            host = await self.membership.find(named)
+        except StoreError:
+            raise not_answering() from None
+        if host is None:
+            return None
+        if host.is_over:
+            raise why_over(host)
+        return self._forwarder(host)
+
+    def _forwarder(self, host: HostRow) -> Forwarder:
+        peer = self.peers.get(host.id)
+        if peer is None or not peer.answers:
+            raise not_answering()
+        view = self.membership.view
+        return Forwarder(peer, self.id, self._keys, self._ending, lambda: view.placed(host))
+
+    def places(self, *, is_socket: bool = False) -> Sequence[OtherHost]:
+        """The hosts that should open a new connection, the best first; empty if this one should.
+
+        A WebSocket stays where it has arrived, if this host opens connections at all.
+        """
+        load, connections = self._load()
+        me = self.membership.host._replace(load=load, connections=connections)
+        if is_socket and me.state == "live" and self._weight > 0:
+            return ()
+        ready = [peer.host for peer in self.peers.ready()]
+        return [self._forwarder(host) for host in self.membership.view.better_than(me, ready, self._random)]
+
+    def _load(self) -> tuple[float, int]:
+        app = self._app
+        if self._weight <= 0:
+            return float("inf"), app.connections
+        of_connections = app.connections / app.limits.connections
+        of_turns = app.running / (TURNS_OF_A_CORE * (os.cpu_count() or 1))
+        return max(of_connections, of_turns) / self._weight, app.connections
+
+    def _follow(self, view: View) -> None:
+        self.peers.follow(view, self.id)
+
+    def _lost(self, why: str) -> None:
+        self._app.end_all(why)
+
+    async def drain(self) -> None:
+        """Tell the other hosts that this one opens no more connections."""
+        if not self._has_left:
+            await within(GOODBYE, self.membership.set_state("draining"))
+
+    async def leave(self) -> None:
+        """End the streams that pass through this host, and tell the others that it has gone; idempotent."""
+        self._ending.set()
+        if not self._has_left:
+            self._has_left = True
+            await within(GOODBYE, self.membership.set_state("gone"))

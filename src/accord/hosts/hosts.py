@@ -1,0 +1,136 @@
+"""`accord.Hosts`: the settings with which a server becomes one host of a service."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from accord.arguments import check_text
+from accord.errors import AccordError
+from accord.hosts.directory import Directory, directory_of
+from accord.hosts.hop import LEAST_KEY
+from accord.hosts.view import HostRow, new_host_id
+from accord.http.server.serve import listener_of, listening_socket
+
+if TYPE_CHECKING:
+    from accord.hosts.group import HostGroup
+    from accord.http.server.elsewhere import Joinable
+
+LEASE = 5.0
+"""Seconds without a beat after which a host may be declared dead."""
+
+
+class Hosts:
+    """Makes a server one host of a service of several processes, on one machine or on many.
+
+        hosts = accord.Hosts("postgresql://db/accord", peer="10.0.3.7:8100", key=key)
+        await accord.http.serve(agent, hosts=hosts)
+
+    `directory` is the table of the hosts: the URL of a PostgreSQL database, or the path of a SQLite file for processes
+    of one machine. `peer` is the address at which the other hosts reach this one; port 0 chooses a free port. `key` has
+    at least 32 bytes and is the same on all hosts; of several, the first signs and all are accepted. With a SQLite file
+    it may be omitted. `name` is for operators. `weight` is the share of this host: 2 takes twice the connections of 1,
+    0 takes none and only forwards. `lease` is how many seconds a host may be silent before the others declare it dead.
+    With `fence`, a host that cannot reach the directory for so many seconds ends its connections. `schema` is that of
+    the table in PostgreSQL.
+    """
+
+    def __init__(
+        self,
+        directory: str | Path,
+        *,
+        peer: str = "127.0.0.1:0",
+        key: str | bytes | Sequence[str | bytes] | None = None,
+        name: str = "",
+        weight: float = 1.0,
+        lease: float = LEASE,
+        fence: float | None = None,
+        schema: str = "accord",
+    ) -> None:
+        check_text("Hosts(name=...)", name)
+        self.directory = directory
+        """Where the table of the hosts is."""
+        self.peer = peer
+        """The address at which other hosts reach this one, as it was given."""
+        self._address = _address(peer)
+        self._keys = _keys(key)
+        self._name = name or socket.gethostname()
+        self._weight = _at_least("weight", weight, 0)
+        self._lease = _at_least("lease", lease, 0.5)
+        self._fence = None if fence is None else _at_least("fence", fence, 0.5)
+        self._schema = schema
+
+    @asynccontextmanager
+    async def joined(self, app: Joinable) -> AsyncGenerator[None]:
+        """Let this application be one host of the service for as long as the block lasts."""
+        from accord.hosts.group import HostGroup  # here, so that `accord.Hosts` alone loads no extra
+        from accord.hosts.peer_door import PeerDoor
+
+        async with directory_of(self.directory, self._schema) as directory:
+            keys = await self._keys_of(directory)
+            listening = listening_socket(*self._address)
+            try:
+                host = HostRow(new_host_id(), f"{self._address[0]}:{listening.getsockname()[1]}", self._name)
+                group = HostGroup(app, directory, host, keys, lease=self._lease, fence=self._fence, weight=self._weight)
+                listener = listener_of(PeerDoor(app, app.path, keys, lambda: group.id), listening)
+            except BaseException:
+                listening.close()
+                raise
+            await listener.start()
+            try:
+                async with _joined(group, app):
+                    yield
+            finally:
+                await listener.end()
+
+    async def _keys_of(self, directory: Directory) -> Sequence[bytes]:
+        if self._keys:
+            return self._keys
+        kept = await directory.key()
+        if kept is None:
+            raise AccordError("Hosts(key=...) is required with PostgreSQL: pass the same 32 random bytes on each host")
+        return [kept]
+
+
+@asynccontextmanager
+async def _joined(group: HostGroup, app: Joinable) -> AsyncGenerator[None]:
+    beating: asyncio.Task[None] | None = None
+    try:
+        await group.membership.join()
+        beating = asyncio.create_task(group.membership.run(), name="accord hosts: beat")
+        app.elsewhere = group
+        yield
+    finally:
+        app.elsewhere = None
+        if beating is not None:
+            beating.cancel()
+            await asyncio.wait([beating])
+        await group.peers.close()
+
+
+def _address(peer: str) -> tuple[str, int]:
+    host, colon, port = peer.rpartition(":")
+    if not colon or not host or not port.isdecimal() or int(port) > 65535:
+        raise ValueError(f"Hosts(peer=...) takes an address like '10.0.3.7:8100', got {peer!r}")
+    return host.strip("[]"), int(port)
+
+
+def _keys(given: str | bytes | Sequence[str | bytes] | None) -> Sequence[bytes]:
+    if given is None:
+        return ()
+    several = [given] if isinstance(given, str | bytes) else list(given)
+    keys = [key.encode() if isinstance(key, str) else key for key in several]
+    for key in keys:
+        if len(key) < LEAST_KEY:
+            raise ValueError(f"Hosts(key=...) takes keys of at least {LEAST_KEY} bytes, got one of {len(key)}")
+    return keys
+
+
+def _at_least(what: str, value: float, least: float) -> float:
+    if not value >= least:
+        raise ValueError(f"Hosts({what}=...) must be at least {least:g}, got {value}")
+    return float(value)

@@ -1,0 +1,104 @@
+"""The hosts of a service as last read from the directory, and the choice of one for a new connection. PURE."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from random import Random
+from typing import Literal, NamedTuple
+
+from accord.http.server.validation import Refusal
+
+State = Literal["live", "draining", "dead", "gone"]
+"""`draining`: opens no more connections. `dead`: did not beat in time. `gone`: ended in order."""
+
+SPEAKS = 1
+"""The version of what hosts say to each other."""
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
+_ID_LETTERS = 10
+
+HEAVIER = 1.25
+"""How many times the load of another host this one may have before a connection is opened there."""
+
+NOT_ENDED = "the host of this connection does not answer; try again"
+
+
+class HostRow(NamedTuple):
+    """One row of the directory."""
+
+    id: str
+    """Random, and made when the process starts, so that it is never used twice."""
+    address: str
+    """Its peer port, as `host:port`."""
+    name: str = ""
+    state: State = "live"
+    load: float = 0.0
+    """What it has to do, in parts of what it can do; infinite if it opens no connections."""
+    connections: int = 0
+    expires_in: float = 0.0
+    """Seconds until it may be declared dead, when it was read."""
+    speaks: int = SPEAKS
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it will never answer again."""
+        return self.state in ("dead", "gone")
+
+
+class View:
+    """The hosts as last read, and the connections that were placed on them since."""
+
+    def __init__(self, hosts: Sequence[HostRow] = ()) -> None:
+        self.hosts = {host.id: host for host in hosts}
+        self._placed: dict[str, int] = {}
+
+    def placed(self, host: HostRow) -> None:
+        """Count a connection that was opened there: the next ones of this second see it."""
+        self._placed[host.id] = self._placed.get(host.id, 0) + 1
+
+    def load(self, host: HostRow) -> float:
+        """The load of a host, with what was placed there since."""
+        more = self._placed.get(host.id, 0)
+        if not more:
+            return host.load
+        return host.load * (host.connections + more) / host.connections if host.connections else host.load + more / 1000
+
+    def better_than(self, me: HostRow, candidates: Sequence[HostRow], random: Random) -> list[HostRow]:
+        """The hosts that should open a connection in place of `me`, the best first; empty if `me` should.
+
+        Of all candidates only two random ones are compared: if every host chose the emptiest one, all new connections
+        of a second would go there.
+        """
+        must = me.state != "live" or me.load == float("inf")
+        if must:
+            return sorted(candidates, key=self.load)
+        two = random.sample(list(candidates), min(2, len(candidates)))
+        best = min(two, key=self.load, default=None)
+        return [] if best is None or me.load <= HEAVIER * self.load(best) else [best]
+
+
+def why_over(host: HostRow) -> Refusal:
+    """The refusal of a request for a connection of a host that is dead or gone."""
+    reason = "has ended" if host.state == "dead" else "was shut down"
+    return Refusal(404, f"the host of this connection {reason}: connect again; stored sessions can be loaded")
+
+
+def not_answering() -> Refusal:
+    """The refusal of a request whose host does not answer now."""
+    return Refusal(503, NOT_ENDED, retry_after=1)
+
+
+def new_host_id() -> str:
+    """An id for a host, from an alphabet without the `.` that ends it in the ids of connections."""
+    return "".join(secrets.choice(_LETTERS) for _ in range(_ID_LETTERS))
+
+
+def host_id_of(connection: str) -> str:
+    """The id of the host that this connection names; empty if it names none.
+
+    >>> host_id_of("k3vq7x2abc.Zm9v"), host_id_of("Zm9v")
+    ('k3vq7x2abc', '')
+    """
+    host, dot, _ = connection.partition(".")
+    return host if dot else ""

@@ -1,0 +1,163 @@
+"""What the application asks of the other hosts of its service, if there are any. `accord.hosts` implements it.
+
+A single server has none: the application then asks one attribute, which is None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import NamedTuple, Protocol
+
+from accord.http.headers import CONNECTION_ID
+from accord.http.server.access import Access
+from accord.http.server.asgi import Receive, Scope
+from accord.http.server.request_body import RequestBody
+from accord.http.server.responder import Responder
+from accord.http.server.supervisor import Served
+from accord.http.server.validation import Headers, Refusal
+from accord.transports.base import End, Transport
+
+FORWARDED = "accord.forwarded"
+"""The ASGI extension with the owner of a request that a peer has forwarded. Its signature was verified."""
+
+
+HOP = "accord-hop"
+"""The header with the signature of a forwarded request."""
+
+FORWARDABLE = frozenset({"POST", "GET", "DELETE"})
+"""The methods of the endpoint. Any other is refused without looking for the connection."""
+
+
+class Passed(NamedTuple):
+    """A request to forward, and the way to answer it."""
+
+    method: str
+    headers: Headers
+    body: bytes
+    owner: str
+    responder: Responder
+    receive: Receive
+
+
+class OtherHost(Protocol):
+    """Another host of this service."""
+
+    id: str
+
+    async def forward(self, request: Passed) -> None:
+        """Answer this request as that host does; raises Refusal if it does not answer."""
+        ...
+
+    async def opens(self, request: Passed) -> bool:
+        """Let that host answer this `initialize`; False if it cannot, so that another one should."""
+        ...
+
+    async def relay(self, link: Transport, owner: str) -> End | None:
+        """Serve this WebSocket with an agent of that host; returns how it ended, None if the client ended first."""
+        ...
+
+
+class Elsewhere(Protocol):
+    """The other hosts of this service."""
+
+    def new_id(self) -> str:
+        """The id of a new connection of this host."""
+        ...
+
+    async def host_of(self, connection: str) -> OtherHost | None:
+        """The host of this connection, or None if it is this one; raises Refusal if it cannot be reached."""
+        ...
+
+    def places(self, *, is_socket: bool = False) -> Sequence[OtherHost]:
+        """The hosts that should open a new connection, the best first; empty if this one should."""
+        ...
+
+    async def drain(self) -> None:
+        """Tell the other hosts that this one opens no more connections; does nothing after `leave`."""
+        ...
+
+    async def leave(self) -> None:
+        """End the streams that pass through this host, and tell the others that it has gone; idempotent."""
+        ...
+
+
+class Joinable(Served, Protocol):
+    """An application that can be one host of a service: `App`."""
+
+    path: str
+    """The endpoint."""
+    elsewhere: Elsewhere | None
+    """The other hosts of its service."""
+
+    @property
+    def connections(self) -> int:
+        """How many protocol connections are open."""
+        ...
+
+    @property
+    def running(self) -> int:
+        """How many connections have an unanswered prompt."""
+        ...
+
+    def end_all(self, why: str) -> None:
+        """End all open connections at once, and tell their clients this reason; new ones can be opened."""
+        ...
+
+
+class Joins(Protocol):
+    """Makes an application one host of a service: `accord.Hosts`."""
+
+    def joined(self, app: Joinable) -> AbstractAsyncContextManager[None]:
+        """Let this application be one host of the service for as long as the block lasts."""
+        ...
+
+
+def owner_of(scope: Scope, headers: Headers, access: Access) -> str:
+    """The owner of a request: the one for whom a peer has signed, or the one whose token it has. Raises Refusal."""
+    if (owner := _signed_owner(scope)) is not None:
+        return owner
+    if HOP in headers:
+        raise Refusal(400, "Accord-Hop is for requests between hosts, at their peer port")
+    return access.owner(headers)
+
+
+async def forwarded(
+    elsewhere: Elsewhere, scope: Scope, headers: Headers, body: RequestBody, responder: Responder, receive: Receive
+) -> bool:
+    """Answer a request for a connection of another host; False if this host has it. Raises Refusal.
+
+    A request that was forwarded once is never forwarded again.
+    """
+    record = responder.record
+    connection = headers.get(CONNECTION_ID)
+    if not connection or record.method not in FORWARDABLE or _signed_owner(scope) is not None:
+        return False
+    if (other := await elsewhere.host_of(connection)) is None:
+        return False
+    record.connection = connection
+    sent = await body.read() if record.method == "POST" else b""
+    await body.held_during(other.forward(Passed(record.method, headers, sent, record.user, responder, receive)))
+    return True
+
+
+async def opened(elsewhere: Elsewhere, scope: Scope, request: Passed) -> bool:
+    """Let another host open a connection, if one should; False if this host should."""
+    if _signed_owner(scope) is not None:
+        return False
+    for other in elsewhere.places():
+        if await other.opens(request):
+            return True
+    return False
+
+
+def place_of_socket(elsewhere: Elsewhere | None, scope: Scope) -> OtherHost | None:
+    """The other host that should serve this WebSocket, or None if this one should."""
+    if elsewhere is None or _signed_owner(scope) is not None:
+        return None
+    return next(iter(elsewhere.places(is_socket=True)), None)
+
+
+def _signed_owner(scope: Scope) -> str | None:
+    owner: str | None = scope.get("extensions", {}).get(FORWARDED)
+    return owner

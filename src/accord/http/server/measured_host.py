@@ -1,0 +1,34 @@
+"""`MeasuredHost`: a host whose connections are counted."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from accord.http.server.hosting import Host, Hosted, host_of
+from accord.metrics.conversation import MeasuredConversation
+from accord.metrics.server import ServerMetrics
+from accord.tap.recorded import RecordedTransport
+
+if TYPE_CHECKING:
+    from accord.transports.base import End, Transport
+
+
+class MeasuredHost(Host):
+    """Serves what another host serves, and counts connections, sessions, turns and bytes in `metrics`.
+
+    A server of a measured host gives the figures at the path of `metrics`.
+    """
+
+    def __init__(self, hosted: Hosted, metrics: ServerMetrics) -> None:
+        self._host = host_of(hosted)
+        self.name = self._host.name
+        self.starts_processes = self._host.starts_processes
+        self._counted = self.metrics = metrics
+
+    async def serve(self, transport: Transport, owner: str) -> End | None:
+        conversation = MeasuredConversation(self._counted)
+        try:
+            return await self._host.serve(RecordedTransport(transport, conversation), owner)
+        finally:
+            conversation.close(time.monotonic())

@@ -1,0 +1,14 @@
+"""Metrics of a server: connections, sessions, turns, bytes, waits for users, refused requests.
+
+    metrics = ServerMetrics()
+    async with accord.http.serving(accord.http.MeasuredHost(agent, metrics)) as server:
+        ...                                      # the server answers GET /metrics in the Prometheus text format
+    metrics.export(meter)                        # and to OpenTelemetry
+
+A measured host looks at the messages of its connections, so a server without metrics does nothing for them. `server`
+owns what is counted, `instruments` how, `conversation` which message means what.
+"""
+
+from accord.metrics.server import ServerMetrics
+
+__all__ = ["ServerMetrics"]

@@ -1,0 +1,201 @@
+"""An agent of version 2 without a fault, in a few lines of the standard library; its argument names a fault."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import sys
+import threading
+from typing import Any
+
+FAULT = sys.argv[1] if len(sys.argv) > 1 else ""
+
+sending = threading.Lock()
+numbers = itertools.count()
+
+
+class Session:
+    def __init__(self, cwd: str) -> None:
+        self.cwd = cwd
+        self.history: list[tuple[str, str, str]] = []
+        self.cancelled = threading.Event()
+        self.working = threading.Lock()
+        self.cancels = 0
+        self.is_closed = False
+
+
+class Refused(Exception):
+    def __init__(self, code: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+sessions: dict[str, Session] = {}
+
+
+def send(**message: Any) -> None:
+    with sending:
+        sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        sys.stdout.flush()
+
+
+def update(session: str, kind: str, /, **fields: Any) -> None:
+    send(method="session/update", params={"sessionId": session, "update": {"sessionUpdate": kind, **fields}})
+
+
+def message(session: str, by: str, given: str, text: str) -> None:
+    update(session, f"{by}_message", messageId=given, content=[{"type": "text", "text": text}])
+
+
+def initialize(params: dict[str, Any]) -> Any:
+    if FAULT == "speaks version 1 only":
+        return {"protocolVersion": 1, "agentCapabilities": {}, "agentInfo": {"name": "old", "version": "1"}}
+    if params["protocolVersion"] < 2:
+        raise Refused(-32022, "Unsupported protocol version")
+    info = {"name": "faulty", "version": "1"}
+    return {"protocolVersion": 2, "capabilities": {"session": {"delete": {}, "mcp": {"stdio": {}}}}, "info": info}
+
+
+def find(params: dict[str, Any]) -> Session:
+    session = sessions.get(params["sessionId"])
+    if session is None:
+        raise Refused(-32002, "no such session")
+    return session
+
+
+def new(params: dict[str, Any]) -> Any:
+    name = f"s{next(numbers)}"
+    sessions[name] = Session(params["cwd"])
+    return {"sessionId": name}
+
+
+def resume(params: dict[str, Any]) -> Any:
+    session, replay = find(params), params.get("replayFrom")
+    if replay is not None and replay["type"] != "start" and FAULT != "replays from anywhere":
+        raise Refused(-32602, "unknown cursor")
+    session.is_closed = False
+    for by, given, text in session.history if replay is not None and replay["type"] == "start" else []:
+        message(params["sessionId"], by, given, text)
+    if FAULT != "tells no state":
+        update(params["sessionId"], "state_update", state="idle")
+    return {}
+
+
+def listed(params: dict[str, Any]) -> Any:
+    if "cursor" in params:
+        raise Refused(-32602, "unknown cursor")
+    found = [(name, it) for name, it in sessions.items() if params.get("cwd") in (None, it.cwd)]
+    return {"sessions": [{"sessionId": name, "cwd": session.cwd} for name, session in found]}
+
+
+def close(params: dict[str, Any]) -> Any:
+    session = sessions.get(params["sessionId"])
+    if session is None:
+        if FAULT == "refuses to close nothing":
+            raise Refused(-32002, "no such session")
+        return {}
+    session.is_closed = True
+    session.cancelled.set()
+    with session.working:  # the last update stands before the answer
+        return {}
+
+
+def delete(params: dict[str, Any]) -> Any:
+    sessions.pop(params["sessionId"], None)
+    return {}
+
+
+def prompt(number: Any, params: dict[str, Any]) -> None:
+    session, name = find(params), params["sessionId"]
+    if not params["prompt"] and FAULT != "takes an empty prompt":
+        raise Refused(-32602, "empty")
+    before = session.cancels
+    if FAULT == "is busy" and session.working.locked():
+        raise Refused(-32600, "busy")
+    with session.working:
+        if session.cancels > before:
+            raise Refused(-32603 if FAULT == "fails waiting prompts" else -32800, "cancelled")
+        work(number, session, name, "".join(block.get("text", "") for block in params["prompt"]))
+
+
+def work(number: Any, session: Session, name: str, text: str) -> None:
+    """Insert the message, do the work, and say how it ended."""
+    session.cancelled.clear()
+    mine, answer = f"u{next(numbers)}", f"a{next(numbers)}"
+    if FAULT != "echoes nothing":
+        message(name, "user", mine, text)
+    session.history.append(("user", mine, text))
+    send(id=number, result={"messageId": mine})
+    if FAULT != "never runs":
+        update(name, "state_update", state="running")
+    reason: str | None = "end_turn"
+    if text == "slow":
+        session.cancelled.wait(60)
+        reason = "cancelled" if FAULT != "ends a cancelled turn as done" else "end_turn"
+        threading.Event().wait(1.0 if FAULT == "ends a cancelled turn as done" else 0)
+    else:
+        message(name, "agent", answer, "Done.")
+        session.history.append(("agent", answer, "Done."))
+    if FAULT == "gives no reason":
+        reason = None
+    update(name, "state_update", state="idle", **({} if reason is None else {"stopReason": reason}))
+
+
+METHODS = {
+    "initialize": initialize,
+    "session/new": new,
+    "session/resume": resume,
+    "session/list": listed,
+    "session/close": close,
+    "session/delete": delete,
+}
+
+
+def unknown(method: str) -> None:
+    if method == "tool_call/cancel":
+        raise Refused(-32602, "no such tool call")
+    raise Refused(-32601, f"Method not found: {method}")
+
+
+def serve(asked: dict[str, Any]) -> None:
+    number, method, params = asked["id"], asked["method"], asked.get("params") or {}
+    try:
+        if method == "session/prompt":
+            prompt(number, params)
+        elif method in METHODS:
+            send(id=number, result=METHODS[method](params))
+        else:
+            unknown(method)
+    except Refused as refused:
+        send(id=number, error={"code": refused.code, "message": str(refused)})
+
+
+def received(line: bytes) -> None:
+    try:
+        asked = json.loads(line)
+    except ValueError:
+        send(id=None, error={"code": -32700, "message": "Parse error"})
+        return
+    if not isinstance(asked, dict) or not isinstance(asked.get("method", ""), str):
+        send(id=None, error={"code": -32600, "message": "Invalid request"})
+    elif "method" not in asked:
+        return
+    elif "id" not in asked:
+        session = sessions.get(asked.get("params", {}).get("sessionId", ""))
+        if asked["method"] == "session/cancel" and session is not None:
+            session.cancels += 1
+            session.cancelled.set()
+    elif asked["method"] in ("session/prompt", "session/close"):
+        threading.Thread(target=serve, args=(asked,), daemon=True).start()
+    else:
+        serve(asked)
+
+
+def main() -> None:
+    for line in sys.stdin.buffer:
+        received(line)
+    os._exit(0)
+
+
+main()

@@ -1,0 +1,55 @@
+"""One host as a process: `python -m tests.hosts.host_process SETTINGS`, with the settings as JSON.
+
+It prints its URL and its id. The agent repeats the number of its process, counts, waits and asks.
+"""
+
+import asyncio
+import json
+import os
+import sys
+
+import accord
+from accord.store.postgres.store import PostgresStore
+from accord.store.postgres.url import is_postgres
+
+
+def an_agent(store):
+    agent = accord.Agent("host", store=store)
+
+    @agent.on_prompt
+    async def answer(turn):
+        match turn.text.split():
+            case ["who"]:
+                await turn.say(str(os.getpid()))
+            case ["count", number]:
+                for each in range(int(number)):
+                    await turn.say(f"{each} ")
+            case ["slowly", number]:
+                for each in range(int(number)):
+                    await turn.say(f"{each} ")
+                    await asyncio.sleep(0.01)
+            case ["wait"]:
+                await turn.say("waiting")
+                await asyncio.Event().wait()
+            case ["ask"]:
+                async with turn.tool("Ask", kind="edit") as tool:
+                    decision = await tool.ask()
+                await turn.say("allowed" if decision.allowed else "refused")
+            case words:
+                await turn.say(" ".join(words))
+
+    return agent
+
+
+async def main(directory, store, schema="accord", key=None, weight=1.0, lease=2.0, tokens=None):
+    def ready(server):
+        print(server.url, server.app.elsewhere.id, flush=True)
+
+    kept = PostgresStore(store, schema=schema) if is_postgres(store) else store
+    hosts = accord.Hosts(directory, key=key, schema=schema, weight=weight, lease=lease)
+    access = accord.http.Access(tokens) if tokens else None
+    await accord.http.serve(an_agent(kept), port=0, hosts=hosts, access=access, grace=5, on_ready=ready)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(**json.loads(sys.argv[1])))
