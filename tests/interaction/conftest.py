@@ -58,6 +58,8 @@ WAYS = ("memory", "stdio", "websocket", "http1", "http2", "hosts")
 REMOTE = frozenset({"websocket", "http1", "http2", "hosts"})
 """Through a server of ours on the loopback; `hosts` are two, of which one forwards every request to the other."""
 
+WITHOUT_A_HOP = frozenset(WAYS) - {"hosts"}
+
 NEEDS = {
     "a process": {"stdio"},
     # How a program starts, which exit code it has, what lands on its stdout and how it dies by a signal.
@@ -75,6 +77,13 @@ NEEDS = {
     # Over HTTP, `initialize` is what makes a link: before it there is nobody who could say something, or go away.
     "delivery outside of tasks": {"memory", "stdio"},
     # A link over a server is read by tasks, so there is one in which a handler is called.
+    "a clock that can jump": WITHOUT_A_HOP,
+    # A hop has deadlines of its own. A jump passes them while a request is under way, which is then repeated a second
+    # later.
+    "one way for all requests": WITHOUT_A_HOP,
+    # POSTs of different sessions have no order (docs/decisions.md); through a hop they really come in another one.
+    "output that is taken at once": WITHOUT_A_HOP,
+    # Through a hop, a POST is answered later than the message that it carries.
 }
 """What a test may need of its link, and which links have it."""
 

@@ -334,6 +334,7 @@ async def test_past_the_hard_mark_the_fullest_session_is_given_up_and_the_others
         assert slow.texts[-1] == "again"
 
 
+@pytest.mark.needs("one way for all requests")
 async def test_an_answer_behind_updates_that_were_given_up_fails_for_they_will_never_be_seen(connect, slow):
     limits = Limits(intake=50_000, lane=100_000)
     async with connect.as_agent(slow.handlers, limits=limits) as (script, peer):

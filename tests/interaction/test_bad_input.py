@@ -225,6 +225,7 @@ WRONG_ANSWERS = {
 }
 
 
+@pytest.mark.needs("one way for all requests")
 @pytest.mark.parametrize("wrong", WRONG_ANSWERS.values(), ids=WRONG_ANSWERS)
 async def test_a_wrong_answer_fails_its_request_and_is_never_answered(connect, wrong):
     async with connect.as_agent() as (script, peer):

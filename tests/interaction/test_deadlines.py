@@ -74,6 +74,7 @@ async def fill(peer, enough):
         await peer.notify_raw("_example.com/news", {"text": "x" * 50_000})
 
 
+@pytest.mark.needs("a clock that can jump")
 async def test_an_answer_in_time_is_an_answer(connect, clock):
     async with connect.as_agent() as (script, peer):
         asking = prompting(peer, timeout=20, idle_timeout=20)
@@ -85,6 +86,7 @@ async def test_an_answer_in_time_is_an_answer(connect, clock):
         await script.expect_silence()
 
 
+@pytest.mark.needs("a clock that can jump")
 async def test_updates_keep_an_idle_deadline_from_passing(connect, clock):
     async with connect.as_agent(updates()) as (script, peer):
         asking = prompting(peer, idle_timeout=10)
@@ -98,6 +100,7 @@ async def test_updates_keep_an_idle_deadline_from_passing(connect, clock):
         await asking
 
 
+@pytest.mark.needs("a clock that can jump")
 async def test_a_time_without_a_message_fails_the_request_and_cancels_it(connect, clock):
     async with connect.as_agent(updates()) as (script, peer):
         asking = prompting(peer, timeout=100, idle_timeout=10)
@@ -126,6 +129,7 @@ async def test_words_of_another_session_are_no_words_of_this_one(connect, clock)
         await script.expect("$/cancel_request")
 
 
+@pytest.mark.needs("a clock that can jump")
 async def test_a_whole_deadline_passes_whatever_is_said(connect, clock):
     async with connect.as_agent(updates()) as (script, peer):
         asking = prompting(peer, timeout=20, idle_timeout=10)
@@ -173,6 +177,7 @@ async def test_nothing_is_kept_of_idle_deadlines_once_they_are_over(connect, clo
         assert peer.connection._asking.heard == {}
 
 
+@pytest.mark.needs("a clock that can jump")
 async def test_a_request_of_the_other_side_is_a_word_and_its_wait_for_us_is_not_its_silence(connect, clock):
     """An agent that waits for the user's permission is not idle: we are."""
     client, decided = updates(), asyncio.Event()

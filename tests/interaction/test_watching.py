@@ -34,6 +34,7 @@ def updates():
 # Statistics
 
 
+@pytest.mark.needs("output that is taken at once")
 @pytest.mark.uvloop
 async def test_statistics_count_what_was_sent_received_and_odd(connect):
     client, may_go_on = updates(), asyncio.Event()
