@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from accord.check.client.run import check_client
 from accord.check.client.settings import ClientSettings
 from accord.check.judged_trace import report_on_trace
 from accord.check.report.report import Report
+from tests.check.mutants import all_judged, found
 
 CLIENT = Path(__file__).with_name("faulty_client.py")
 PATIENT = ClientSettings(answer_within=30, asks_within=30, end_within=30, quiet=0.3)
@@ -80,31 +80,18 @@ MUTANTS = {
 }
 """By fault: the scenario that shows it, and what is found; `~` warns."""
 
-MARKS = {"fail": "", "warn": "~", "note": "?"}
-
 
 async def judged(fault: str, settings: ClientSettings = PATIENT, *only: str, trace: Path | None = None) -> Report:
     return await check_client([sys.executable, str(CLIENT), "{agent}", fault], settings, only=only, trace=trace)
 
 
-def found(report: Report) -> set[str]:
-    return {f"{MARKS[finding.severity]}{finding.id}" for finding in report.findings}
-
-
-async def _all_judged() -> dict[str, Report]:
-    """The reports on all mutants. They mostly wait, so several run at a time."""
-    places = asyncio.Semaphore(6)
-
-    async def one(fault: str, mutant: Mutant) -> tuple[str, Report]:
-        async with places:
-            return fault, await judged(fault, mutant.settings, mutant.scenario)
-
-    return dict(await asyncio.gather(*(one(fault, mutant) for fault, mutant in MUTANTS.items())))
-
-
 @pytest.fixture(scope="module")
 def reports() -> dict[str, Report]:
-    return asyncio.run(_all_judged())
+    async def judge(fault: str) -> Report:
+        mutant = MUTANTS[fault]
+        return await judged(fault, mutant.settings, mutant.scenario)
+
+    return all_judged(MUTANTS, judge, 6)
 
 
 @pytest.mark.parametrize("fault", MUTANTS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +15,8 @@ from accord.check.agent.settings import Prompts, Settings
 from accord.check.judged_trace import report_on_trace
 from accord.check.report.report import Report
 from accord.client.target import CommandTarget
-from tests.check.test_mutants_of_an_agent import MUTANTS as FIRST, found
+from tests.check.mutants import all_judged, found
+from tests.check.test_mutants_of_an_agent import MUTANTS as FIRST
 from tests.check.test_raw_http import FAULTS
 
 AGENT = Path(__file__).with_name("faulty_v2_agent.py")
@@ -53,20 +53,13 @@ async def judged(fault: str, settings: Settings = PATIENT, *only: str, trace: Pa
     return await check_agent("faulty", target.dial, settings, only=only, trace=trace)
 
 
-async def _all_judged() -> dict[str, Report]:
-    """The reports on all mutants. They mostly wait, so several run at a time."""
-    places = asyncio.Semaphore(5)
-
-    async def one(fault: str, mutant: Mutant) -> tuple[str, Report]:
-        async with places:
-            return fault, await judged(fault, mutant.settings, mutant.scenario)
-
-    return dict(await asyncio.gather(*(one(fault, mutant) for fault, mutant in MUTANTS.items())))
-
-
 @pytest.fixture(scope="module")
 def reports() -> dict[str, Report]:
-    return asyncio.run(_all_judged())
+    async def judge(fault: str) -> Report:
+        mutant = MUTANTS[fault]
+        return await judged(fault, mutant.settings, mutant.scenario)
+
+    return all_judged(MUTANTS, judge, 5)
 
 
 @pytest.mark.parametrize("fault", MUTANTS)

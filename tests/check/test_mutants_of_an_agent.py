@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from accord.check.agent.settings import FIXTURE, Prompts, Settings
 from accord.check.judged_trace import report_on_trace
 from accord.check.report.report import Report
 from accord.client.target import CommandTarget
+from tests.check.mutants import all_judged, found
 
 AGENT = Path(__file__).with_name("faulty_agent.py")
 PROMPTS = Prompts(plain="hello", slow="slow", edit="edit")
@@ -95,32 +95,19 @@ MUTANTS = {
 }
 """By fault: the scenario that shows it, and what is found; `~` warns."""
 
-MARKS = {"fail": "", "warn": "~", "note": "?"}
-
 
 async def judged(fault: str, settings: Settings = PATIENT, *only: str) -> Report:
     target = CommandTarget([sys.executable, str(AGENT), fault])
     return await check_agent("faulty", target.dial, settings, only=only)
 
 
-def found(report: Report) -> set[str]:
-    return {f"{MARKS[finding.severity]}{finding.id}" for finding in report.findings}
-
-
-async def _all_judged() -> dict[str, Report]:
-    """The reports on all mutants. They mostly wait, so several run at a time."""
-    places = asyncio.Semaphore(8)
-
-    async def one(fault: str, mutant: Mutant) -> tuple[str, Report]:
-        async with places:
-            return fault, await judged(fault, mutant.settings, mutant.scenario)
-
-    return dict(await asyncio.gather(*(one(fault, mutant) for fault, mutant in MUTANTS.items())))
-
-
 @pytest.fixture(scope="module")
 def reports() -> dict[str, Report]:
-    return asyncio.run(_all_judged())
+    async def judge(fault: str) -> Report:
+        mutant = MUTANTS[fault]
+        return await judged(fault, mutant.settings, mutant.scenario)
+
+    return all_judged(MUTANTS, judge, 8)
 
 
 @pytest.mark.parametrize("fault", MUTANTS)
