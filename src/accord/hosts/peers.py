@@ -1,8 +1,8 @@
 """The peers of a host: the connections to each, and whether it answers.
 
-Each peer is asked for its health every fifth of a lease. After three fifths without an answer it counts as silent: what
-is under way to it is broken off, and new requests are refused at once, until it answers again. There is no other
-deadline, because a forwarded POST may rightly wait while the agent is paused.
+Each peer is asked for its health every fifth of a lease. After three fifths without an answer it counts as silent:
+requests that are under way to it are ended, and new ones are refused at once, until it answers again. A forwarded POST
+has no other deadline, because it may have to wait while the agent is paused.
 """
 
 from __future__ import annotations

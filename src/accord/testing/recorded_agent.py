@@ -38,7 +38,7 @@ class Part(msgspec.Struct, eq=False):
 
 
 class RecordedAgent:
-    """The agent of a trace. `speed` 1 keeps the recorded pauses, 2 halves them; by default there are none."""
+    """The agent of a trace. `speed` 1 keeps the recorded pauses, 2 halves them; by default it does not pause."""
 
     def __init__(self, source: Source | Sequence[TraceEvent], *, speed: float | None = None) -> None:
         if speed is not None and speed <= 0:
