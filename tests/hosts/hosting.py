@@ -43,6 +43,7 @@ class HostProcess:
         )
         async with asyncio.timeout(DEADLINE):
             line = (await process.stdout.readline()).decode()
+            assert line, f"the host did not start: {(await process.stderr.read()).decode()}"
         return cls(process, *line.split())
 
     async def said(self, text, times=1):

@@ -1,6 +1,8 @@
 """The table of hosts: who is declared dead, by whom, and when not."""
 
 import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -108,3 +110,18 @@ async def test_postgresql_requires_a_key(postgres, schema):
     with pytest.raises(accord.AccordError, match="key"):
         async with accord.http.serving(accord.Agent("keyless"), hosts=hosts):
             pass
+
+
+def test_hosts_that_start_together_open_the_same_new_file(tmp_path):
+    together = threading.Barrier(6)
+
+    async def open_and_close(path):
+        together.wait()
+        async with directory_of(path, "accord") as opened:
+            return await opened.key()
+
+    with ThreadPoolExecutor(6) as threads:
+        for number in range(20):
+            path = str(tmp_path / f"{number}.sqlite3")
+            starting = [threads.submit(asyncio.run, open_and_close(path)) for _ in range(6)]
+            assert len({one.result() for one in starting}) == 1

@@ -20,6 +20,7 @@ from accord.errors import StoreError
 from accord.hosts.directory import REMEMBERED, Beat, Directory
 from accord.hosts.hop import LEAST_KEY
 from accord.hosts.view import HostRow
+from accord.store.write_ahead import use_write_ahead_log
 
 T = TypeVar("T")
 
@@ -133,10 +134,9 @@ class SqliteDirectory(Directory):
         connection = sqlite3.connect(self._path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
         try:
             connection.row_factory = sqlite3.Row
+            use_write_ahead_log(connection, PATIENCE)
             # A beat that a loss of power forgets does not matter: its process has ended as well.
-            connection.executescript(
-                f"PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; BEGIN IMMEDIATE;{_TABLES}COMMIT;"
-            )
+            connection.executescript(f"PRAGMA synchronous = OFF; BEGIN IMMEDIATE;{_TABLES}COMMIT;")
         except BaseException:
             connection.close()
             raise

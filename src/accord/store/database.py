@@ -13,13 +13,13 @@ import os
 import shutil
 import sqlite3
 import threading
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
 from accord.errors import StoreError, StoreTrouble
 from accord.schema import codec
+from accord.store.write_ahead import is_busy, primary_code, use_write_ahead_log
 
 FORMAT = 1
 """The version of the tables; it rises when older versions of Accord can no longer read the file."""
@@ -161,7 +161,7 @@ def trouble(error: Exception, path: Path) -> StoreError:
         return StoreError("busy", f"the store {path} was locked by other processes for too long; try again")
     if isinstance(error, UnicodeDecodeError):
         return damaged(path, "it contains invalid UTF-8")
-    code = _primary_code(error)
+    code = primary_code(error)
     reason = _REASONS.get(code, "failed")
     if code == sqlite3.SQLITE_IOERR and _is_full(path):
         reason = "full"
@@ -180,11 +180,6 @@ def _is_full(path: Path) -> bool:
         return False
 
 
-def is_busy(error: Exception) -> bool:
-    """Whether another connection holds the lock."""
-    return _primary_code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-
-
 def as_json(value: object) -> str:
     """A value as JSON text for a column."""
     return codec.encode(value).decode()
@@ -193,10 +188,6 @@ def as_json(value: object) -> str:
 def whole(text: str) -> str:
     """The text with halves of surrogate pairs replaced, which UTF-8 cannot encode."""
     return text.encode("utf-8", "replace").decode()
-
-
-def _primary_code(error: Exception) -> int:
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF  # the higher bits are SQLite's extended code
 
 
 def _make_file(path: Path) -> None:
@@ -215,7 +206,7 @@ def _make_file(path: Path) -> None:
 
 def _make_ready(connection: sqlite3.Connection, path: Path, patience: float) -> None:
     _check(connection, path)  # before writing to a file that may not be a store
-    _use_write_ahead_log(connection, patience)
+    use_write_ahead_log(connection, patience)
     connection.execute("BEGIN IMMEDIATE")  # one process creates the tables, and the others find them
     try:
         if _check(connection, path) == 0:
@@ -251,16 +242,3 @@ def _check(connection: sqlite3.Connection, path: Path) -> int:
     if written < 0 or (tables and not written):
         raise damaged(path, f"its format number is {written}, but must be 1 or more")
     return int(written)
-
-
-def _use_write_ahead_log(connection: sqlite3.Connection, patience: float) -> None:
-    """Switch to WAL mode. SQLite does not wait for the lock here, whatever the connection's timeout is."""
-    deadline = time.monotonic() + patience
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            return
-        except sqlite3.OperationalError as error:
-            if not is_busy(error) or time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)

@@ -24,8 +24,9 @@ from typing import TypeAlias
 
 from accord.errors import StoreError
 from accord.store.base import NOTHING, Changes, Clock, StoredSession, microseconds
-from accord.store.database import FAILURES, OpenedFile, is_busy, trouble
+from accord.store.database import FAILURES, OpenedFile, trouble
 from accord.store.queries import changed_columns, refusal
+from accord.store.write_ahead import is_busy
 
 LONG = 256 * 1024
 """Bytes from which on the worker does a commit."""
