@@ -33,7 +33,7 @@ examples:
   accord serve --limit connections=50 --log-format json -- my-agent
   accord serve --processes 4 -- my-agent              use four cores; limits count for each process
 
-Clients reach it by that URL (HTTP/1.1 or HTTP/2), or with ws: in place of http: by WebSocket:
+Clients reach it by that URL (HTTP/1.1, and HTTP/2 with the extra http2), or with ws: in place of http: by WebSocket:
   accord run "Say hello" -- http://127.0.0.1:8000/acp
   accord bridge ws://127.0.0.1:8000/acp               for editors that start agents as commands
 

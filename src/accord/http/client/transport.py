@@ -60,9 +60,9 @@ class HttpTransport(Transport):
     """A client's transport over Streamable HTTP.
 
     `headers` are sent with every request. `cookies` keeps the server's cookies. `tls` replaces the default TLS context.
-    HTTP/2 is negotiated within TLS; `http2=False` prevents it, `http2=True` uses it without TLS as well. `limit` is the
-    size of a message, `high_water` how many bytes may wait before the sender is paused. `reconnect_within` is how many
-    seconds a broken stream is resumed, or a POST repeated.
+    With the extra `http2`, HTTP/2 is negotiated within TLS; `http2=False` prevents it, `http2=True` uses it without TLS
+    as well. `limit` is the size of a message, `high_water` how many bytes may wait before the sender is paused.
+    `reconnect_within` is how many seconds a broken stream is resumed, or a POST repeated.
     """
 
     def __init__(

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Self
 
 from accord.errors import AccordError
 from accord.extras import missing_extra
+from accord.http.http2_extra import offered
 from accord.http.server.access import Access, is_loopback, names_of
 from accord.http.server.app import App
 from accord.http.server.elsewhere import Joins
@@ -165,7 +166,7 @@ def _tls(certificate: str | Path, key: str | Path | None) -> ssl.SSLContext:
     # RFC 7540, 9.2: "MUST use TLS version 1.2 or higher", and none of the older ciphers.
     tls.minimum_version = ssl.TLSVersion.TLSv1_2
     tls.set_ciphers("ECDHE+AESGCM:ECDHE+CHACHA20")
-    tls.set_alpn_protocols(["h2", "http/1.1"])
+    tls.set_alpn_protocols(offered())
     try:
         tls.load_cert_chain(certificate, key)
     except (OSError, ssl.SSLError) as error:  # an SSLError is an OSError, but its text does not help users
