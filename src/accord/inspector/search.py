@@ -195,7 +195,7 @@ class _Lines:
 
 
 def _marks_of(term: Term) -> Iterator[bytes]:
-    """What the line of every message that fits contains: the name of a member, and letters that JSON does not escape."""
+    """What each line that fits must contain: the name of a member, and letters that JSON does not escape."""
     if term.key in MEMBERS:
         yield MEMBERS[term.key]
     if plain := max(_PLAIN.findall(term.value), key=len, default=""):
