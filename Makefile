@@ -23,9 +23,15 @@ JOBS ?= 3
 help:
 	@sed -n 's/^#   //p' Makefile
 
-$(VENV)/.test: pyproject.toml requirements/test.txt
+# Only what the core needs, so that a newcomer sees the demo within seconds; the sources are found by their path.
+$(VENV)/.core: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Accord needs Python 3.11 or later; say make PYTHON=python3.11")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], sep="\n")' > $@.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r $@.txt
+	@mv $@.txt $@
+
+$(VENV)/.test: pyproject.toml requirements/test.txt | $(VENV)/.core
 	@echo "Setting up $(VENV) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/test.txt -e .
 	@touch $@
@@ -34,8 +40,8 @@ $(VENV)/.check: requirements/check.txt $(VENV)/.test
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/check.txt
 	@touch $@
 
-demo: $(VENV)/.test
-	@$(BIN)/python examples/tour.py
+demo: $(VENV)/.core
+	@PYTHONPATH=src $(BIN)/python examples/tour.py
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n $(JOBS)
