@@ -10,6 +10,8 @@
 #   make bench     ours against the other SDKs
 #   make load      a thousand connections to one server: what they weigh, how long answers take, whether all arrives
 #   make attack    five minutes of attacks on a server, a client and a store (make test has twenty seconds of them)
+#   make release-test   the wheel in clean environments: CPython 3.11 to 3.14 with each extra, uvx and pipx (ten minutes)
+#   make dist      the sdist and the wheel of the last commit, their checksums, and their bill of materials
 #   make torture   ten minutes of faults on purpose (make test has twenty seconds of them)
 
 PYTHON ?= python3
@@ -18,7 +20,7 @@ BIN := $(VENV)/bin
 JOBS ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-links test-adapters check interop interop-rust interop-agents bench load attack torture clean
+.PHONY: help demo test test-links test-adapters check interop interop-rust interop-agents bench load attack torture release-test dist clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -38,6 +40,10 @@ $(VENV)/.test: pyproject.toml requirements/test.txt | $(VENV)/.core
 
 $(VENV)/.check: requirements/check.txt $(VENV)/.test
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/check.txt
+	@touch $@
+
+$(VENV)/.release: requirements/release.txt $(VENV)/.test
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/release.txt
 	@touch $@
 
 demo: $(VENV)/.core
@@ -85,6 +91,14 @@ attack: $(VENV)/.test
 
 torture: $(VENV)/.test
 	$(BIN)/python -m pytest -m torture --seconds 600
+
+release-test: $(VENV)/.release
+	$(BIN)/python -m pytest -n $(JOBS) -m release -rs tests/packaging
+
+dist: $(VENV)/.release
+	$(BIN)/python tools/distributions.py dist
+	$(BIN)/python tools/bill_of_materials.py dist
+	$(BIN)/python -m twine check --strict dist/*.whl dist/*.tar.gz
 
 clean:
 	rm -rf $(VENV) .hypothesis .pytest_cache .mypy_cache .ruff_cache
