@@ -138,6 +138,6 @@ def _warning_class(cls: type[Any], text: str) -> type[Any]:
         else:
             derive.__func__(subclass, **kwargs)
 
-    cls.__init__ = made
-    cls.__init_subclass__ = classmethod(derived)
+    changed: Any = cls
+    changed.__init__, changed.__init_subclass__ = made, classmethod(cast("Any", derived))
     return cls
