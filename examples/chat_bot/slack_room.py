@@ -28,7 +28,7 @@ log = logging.getLogger("slack")
 
 LONGEST_BODY = 1_000_000
 OLDEST = 300
-"""Seconds: an older event is refused, as somebody may have recorded it."""
+"""Seconds: an older event is refused, because it may be a recording."""
 MOST_TRIES = 5
 MENTION = re.compile(r"<@\w+>\s*")
 

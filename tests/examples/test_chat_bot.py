@@ -1,4 +1,4 @@
-"""The bot in a chat at a terminal: conversations are sessions, questions are asked in the chat, and a restart keeps all."""
+"""The bot in a chat at a terminal: conversations are sessions, it asks in the chat, and a restart keeps all."""
 
 import shlex
 import sqlite3
