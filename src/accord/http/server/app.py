@@ -177,6 +177,10 @@ class App:
         """How many protocol connections are open."""
         return len(self._links) + len(self._sockets)
 
+    def has(self, connection: str) -> bool:
+        """Whether the connection with this id, the header `Acp-Connection-Id` of its requests, is open here."""
+        return connection in self._links
+
     @property
     def running(self) -> int:
         """How many connections have an unanswered prompt."""
