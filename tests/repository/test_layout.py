@@ -13,7 +13,7 @@ SOURCE = Path(__file__).parents[2] / "src"
 
 ORDER = """
 accord.folders accord.masking accord.printable accord.suggestions
-accord.endpoints accord.last_lines accord.fences
+accord.endpoints accord.last_lines accord.fences accord.windows
 accord.errors accord.consent
 accord.extras
 accord.loading
