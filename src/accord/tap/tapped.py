@@ -145,7 +145,8 @@ class _Tapped:
         if threading.current_thread() is not threading.main_thread():
             return
         self._signals = os.pipe()
-        os.set_blocking(self._signals[1], False)
+        if sys.platform != "win32":
+            os.set_blocking(self._signals[1], False)
         undo.callback(signal.set_wakeup_fd, signal.set_wakeup_fd(self._signals[1], warn_on_full_buffer=False))
         for name in PASSED_ON:
             number = getattr(signal, name, None)

@@ -122,11 +122,15 @@ def _why(error: OSError | ValueError, program: str, cwd: str | Path | None, env:
     if is_path and path.is_dir():
         return "it is a directory"
     if error.errno == errno.ENOENT:
+        if sys.platform == "win32":  # `which` would also look in the current folder, where no program is searched
+            return "no such file" if is_path else NOT_FOUND
         if path.exists() if is_path else shutil.which(program, path=env.get("PATH", os.defpath)):
             return "the interpreter that its first line names does not exist"
-        return "no such file" if is_path else "command not found; is it installed, and its directory on PATH?"
+        return "no such file" if is_path else NOT_FOUND
     return _HINTS.get(error.errno or 0, error.strerror or str(error))
 
+
+NOT_FOUND = "command not found; is it installed, and its directory on PATH?"
 
 _HINTS = {
     errno.EACCES: "permission denied; is it executable (chmod +x)?",
