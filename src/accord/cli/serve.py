@@ -8,6 +8,7 @@ import functools
 import logging
 import re
 import shutil
+import sys
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from pathlib import Path
@@ -238,10 +239,10 @@ def _watched(settings: AgentSettings | None) -> Path:
 
 def _allow_files(wanted: int) -> None:
     """Raise the limit of open files to `wanted` if permitted: each client needs one, and shells allow about 1,000."""
-    try:
-        import resource
-    except ImportError:  # Windows has no such limit
+    if sys.platform == "win32":  # which has no such limit
         return
+    import resource
+
     now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     if most != resource.RLIM_INFINITY:
         wanted = min(wanted, most)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from accord.errors import StoreError
+from accord.hosts.boots import boot_id
 from accord.hosts.directory import REMEMBERED, Beat, Directory
 from accord.hosts.hop import LEAST_KEY
 from accord.hosts.view import HostRow
@@ -26,8 +27,6 @@ T = TypeVar("T")
 
 PATIENCE = 5.0
 """Seconds to wait for another process that holds the file's lock."""
-
-_BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS hosts (
@@ -72,7 +71,7 @@ class SqliteDirectory(Directory):
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._boot = _BOOT.read_text().strip() if _BOOT.exists() else ""
+        self._boot = boot_id()
         self._connection: sqlite3.Connection | None = None
         self._thread = ThreadPoolExecutor(1, "accord hosts")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -61,6 +62,7 @@ class Program:
 
     def interrupt(self) -> None:
         """Send SIGINT to all processes of the client, as a terminal does for Ctrl-C."""
+        assert sys.platform != "win32"
         if self._process.returncode is None:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGINT)
@@ -74,6 +76,7 @@ class Program:
 
     async def end(self) -> None:
         """End it, first gently. If it still runs, so do its children, which end with it."""
+        assert sys.platform != "win32"
         for number in (signal.SIGTERM, signal.SIGKILL):
             if self._process.returncode is None:
                 self.was_ended = True
