@@ -173,11 +173,11 @@ class _Signals:
     """The signals that the parent waits for, as the numbers that arrive in a pipe."""
 
     def __enter__(self) -> Self:
-        assert sys.platform != "win32"
         self._before = {number: signal.signal(number, _ignored) for number in SIGNALS}
         self._arrived, self._wakes = os.pipe()
-        for descriptor in (self._arrived, self._wakes):
-            os.set_blocking(descriptor, False)
+        if sys.platform != "win32":
+            for descriptor in (self._arrived, self._wakes):
+                os.set_blocking(descriptor, False)
         signal.set_wakeup_fd(self._wakes)
         return self
 

@@ -44,7 +44,7 @@ def open_private(path: str | Path) -> IO[bytes]:
 
 def _not_private(found: os.stat_result) -> str | None:
     """Why this file must not hold a trace; None if it may. A device, such as /dev/null, keeps nothing."""
-    if stat.S_ISCHR(found.st_mode) or not hasattr(os, "geteuid"):
+    if sys.platform == "win32" or stat.S_ISCHR(found.st_mode):
         return None
     if found.st_uid != os.geteuid():
         return "it belongs to another user; choose a file of your own"

@@ -50,8 +50,8 @@ class TerminalUser:
         keep: Callable[[PermissionQuestion], object] | None = None,
     ) -> None:
         self._fd = os.open(path, os.O_RDWR | getattr(os, "O_NOCTTY", 0))
-        assert sys.platform != "win32"  # which has no such file to open
-        os.set_blocking(self._fd, False)
+        if sys.platform != "win32":  # which has no such file to open
+            os.set_blocking(self._fd, False)
         self._open_link = open_link or open_in_browser
         self._while_asking = while_asking
         self._keep = keep

@@ -93,7 +93,7 @@ def copy_rights(old: int, new: int) -> None:
     Raises OSError if the new file would grant more than the old one.
     """
     found = os.fstat(old)
-    if not hasattr(os, "fchmod"):
+    if sys.platform == "win32":
         return
     gave_owner, gave_group = _give_to(new, found)
     lost = {"owner": not gave_owner, "group": not gave_group}
