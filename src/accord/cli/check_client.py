@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import shlex
 import signal
+import socket
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -63,7 +63,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     from accord.running import run as run_loop
 
-    if os.name == "nt":
+    if not hasattr(socket, "AF_UNIX"):
         raise WrongUsage("accord check client needs Unix sockets, which Python does not have on Windows")
     if options.serve == bool(options.agent):
         raise WrongUsage("give the client's command after --, with {agent} where it names the agent, or give --serve")

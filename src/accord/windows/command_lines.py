@@ -9,7 +9,7 @@ The rule: each kind of program gets its own quoting. For a batch file, every arg
 quote is doubled, and each `%` is followed by a substring of a variable that is empty, so that no variable's name is
 complete. A line break cannot be written at all, so such an argument is refused.
 
-A program is never searched in the current folder, as Windows would do: that folder may hold a project of somebody else.
+A program is never searched in the current folder, as Windows would do: that folder may hold a foreign project.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LINE_SWITCHES = ("/c", "/k")
 def find_program(
     name: str, environment: Mapping[str, str], folder: str, is_file: Callable[[str], bool] = ntpath.isfile
 ) -> str | None:
-    """The file of a program: by its path, relative to `folder`, or by its name on PATH; None if there is none.
+    """The file of a program: by its path, relative to `folder`, or by its name on PATH; None if it is not found.
 
     `environment` has its names in upper case.
     """
