@@ -78,6 +78,10 @@ MUTANTS = {
     "never answers a cancelled prompt": Mutant(
         "healthy", {"~prompt.cancel.stops-work", "lint.request.answered"}, hasty(turn_within=2)
     ),
+    "is broken by an idle cancel": Mutant("healthy", {"lint.cancel.idle-harmless"}),
+    "never answers the prompt of a closed session": Mutant(
+        "healthy", {"session.close.cancels-work"}, hasty(answer_within=3)
+    ),
     "is broken by a cancel": Mutant("healthy", {"lint.prompt.after-cancel"}),
     "lets work go on after a close": Mutant("healthy", {"session.close.cancels-work"}),
     "loads nothing": Mutant("healthy", {"session.load.replays-everything"}),

@@ -14,7 +14,7 @@ from accord.check.agent.checks import ACTIVE
 from accord.check.agent.lender import Lender
 from accord.check.agent.link import Link, Over
 from accord.check.agent.recording import Recording
-from accord.check.agent.settings import Settings
+from accord.check.agent.settings import FOLDER, Settings
 from accord.check.agent.turn import Turn
 from accord.check.conversation import Exchange, Frame, object_of, objects
 from accord.check.finding import Finding, Side
@@ -163,7 +163,8 @@ class Lab:
 
     def begin(self, link: Link, session: str, *texts: str, more: list[dict[str, Any]] | None = None) -> Turn:
         """Send a prompt."""
-        blocks = [{"type": "text", "text": text} for text in texts] + (more or [])
+        named = [text.replace(FOLDER, str(self.folder)) for text in texts]
+        blocks = [{"type": "text", "text": text} for text in named] + (more or [])
         exchange = link.call("session/prompt", {"sessionId": session, "prompt": blocks})
         return Turn(exchange, link.states(session) if self.version == 2 else None)
 

@@ -22,6 +22,9 @@ Profile = Literal["smoke", "default", "full", "fixture"]
 NOTES = "notes.txt"
 """A file in the session's folder that prompts may name."""
 
+FOLDER = "{folder}"
+"""What stands in a prompt for the path of the session's folder."""
+
 
 @dataclass(frozen=True, slots=True)
 class Prompts:
