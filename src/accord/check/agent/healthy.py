@@ -112,7 +112,7 @@ async def _settings(lab: Lab, link: Link, session: str) -> None:
 
 
 async def _moded(lab: Lab, link: Link, session: str, modes: dict[str, Any], current: str) -> None:
-    """Set each mode, and the first one again. An agent may refuse a mode here, such as one that needs a trusted folder."""
+    """Set each mode, and the first one again. A mode may be refused here: it may need a trusted folder."""
     others = [mode.get("id") for mode in objects(modes.get("availableModes")) if mode.get("id") != current]
     for mode in others:
         exchange = await link.ask("session/set_mode", {"sessionId": session, "modeId": mode})

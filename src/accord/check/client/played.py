@@ -10,8 +10,8 @@ from typing import Any
 from accord.check.agent.link import Gone, Over, Unanswered, Wire
 from accord.check.agent.recording import Recording
 from accord.check.catalogue import CHECKS
+from accord.check.client.arrival import Arrival
 from accord.check.client.part import Agent, Part
-from accord.check.client.relayed import Relayed
 from accord.check.client.settings import ClientSettings
 from accord.check.conversation import Exchange, Frame, object_of, objects
 from accord.trace import Direction
@@ -23,19 +23,17 @@ ALIVE = "_accord.check/alive"
 class Played(Wire):
     """One start of our agent, played by a part."""
 
-    def __init__(self, transport: Relayed, part: Part, settings: ClientSettings) -> None:
+    def __init__(self, transport: Arrival, part: Part, settings: ClientSettings) -> None:
         self.record = Recording()
         """The record of this start alone."""
         self.settings = settings
-        self.relayed = transport
+        self.arrival = transport
         self.turn: Exchange | None = None
         """The prompt whose turn a scenario plays."""
         self.reasons: dict[str, str] = {}
         """Why a check was not exercised."""
         self.asked: list[Frame] = []
         """The requests and notifications of the client."""
-        self.replies: dict[Any, Frame] = {}
-        """The answers of the client, by their ids; also those to what was no request."""
         self.agent = Agent(part, self._prompted)
         self._late = settings.late if part.late else 0.0
         self._answers_custom = True
@@ -159,11 +157,8 @@ class Played(Wire):
 
     def _seen(self, direction: Direction, data: bytes) -> Frame:
         frame = super()._seen(direction, data)
-        members = frame.members
-        if direction == "in" and "method" in members:
+        if direction == "in" and "method" in frame.members:
             self.asked.append(frame)
-        elif direction == "in" and isinstance(given := members.get("id"), str | int | None):
-            self.replies[given] = frame
         return frame
 
     def _serve(self, exchange: Exchange) -> None:

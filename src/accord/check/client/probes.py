@@ -80,7 +80,7 @@ UPDATES: tuple[tuple[str, Callable[[Played], Frame]], ...] = (
 
 
 def _logged(played: Played) -> None:
-    played.relayed.complain(LOG)
+    played.arrival.complain(LOG)
 
 
 _OTHERS: tuple[Probe, ...] = (
@@ -139,6 +139,9 @@ PROBES = (*(Probe("lint.client.takes-updates", what, send) for what, send in UPD
 async def probed(played: Played) -> None:
     """Send each probe, and judge that the client goes on after it."""
     for probe in PROBES:
+        if probe.name == "stdio.stderr-is-no-protocol" and not played.arrival.starts_process:
+            played.skip(probe.name, "the client has connected to a URL")
+            continue
         if probe.needs and not played.declares(probe.needs):
             played.skip(probe.name, f"the client does not declare {probe.needs}")
             continue

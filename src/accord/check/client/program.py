@@ -11,9 +11,6 @@ from pathlib import Path
 
 from accord.errors import ConnectionClosed
 
-PLACE = "{agent}"
-"""Stands in the client's command line for the agent's command."""
-
 KEPT = 4_000
 """Bytes of the client's output that are kept, for a message about it."""
 
@@ -32,9 +29,11 @@ class Program:
         self._reading = asyncio.create_task(self._read())
 
     @classmethod
-    async def start(cls, words: Sequence[str], agent: Path, cwd: Path, variables: Mapping[str, str]) -> Program:
-        """Start a client with this agent. Raises ConnectionClosed if it does not start."""
-        command = [word.replace(PLACE, str(agent)) for word in words]
+    async def start(
+        cls, words: Sequence[str], places: Mapping[str, str], cwd: Path, variables: Mapping[str, str]
+    ) -> Program:
+        """Start a client; `places` says what stands in its words for what. Raises ConnectionClosed if it fails."""
+        command = [_filled(word, places) for word in words]
         try:
             process = await asyncio.create_subprocess_exec(
                 *command,
@@ -86,3 +85,9 @@ class Program:
         assert self._process.stdout is not None
         while data := await self._process.stdout.read(65_536):
             self._said = (self._said + data)[-KEPT:]
+
+
+def _filled(word: str, places: Mapping[str, str]) -> str:
+    for place, given in places.items():
+        word = word.replace(place, given)
+    return word

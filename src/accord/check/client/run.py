@@ -16,15 +16,16 @@ from pathlib import Path
 from accord.check.agent.link import Gone, Over, Unanswered
 from accord.check.agent.recording import Recording
 from accord.check.catalogue import CHECKS_OF_CLIENTS
-from accord.check.client.door import door
+from accord.check.client.arrival import Arrival
+from accord.check.client.places import PLACES, VARIABLES, names_address, places_for
 from accord.check.client.played import Played
 from accord.check.client.plays import Stage
-from accord.check.client.program import PLACE, Program
-from accord.check.client.relayed import Relayed
+from accord.check.client.program import Program
 from accord.check.client.scenarios import SCENARIOS, Scenario
 from accord.check.client.settings import ClientSettings
 from accord.check.finding import Finding, Side
 from accord.check.judged_trace import peer_of
+from accord.check.passive.observer import Bench
 from accord.check.report.report import Report, outcomes_of
 from accord.errors import ConnectionClosed
 
@@ -59,6 +60,12 @@ class Run:
         """All findings, the same fault of two scenarios once."""
         return list(self._findings.values())
 
+    def add_requests(self, bench: Bench) -> None:
+        """Add what the HTTP requests of one scenario have shown."""
+        self.seen += bench.seen
+        for finding in bench.findings:
+            self._findings.setdefault((finding.id, finding.side, finding.message), finding)
+
     def add(self, played: Played) -> None:
         """Add what one start of the agent has shown."""
         played.judge.end()
@@ -83,8 +90,8 @@ async def check_client(
     """Run the scenarios of a profile against a client; with `only`, those of these names.
 
     `words` is the client's command line; `{agent}` in it stands for the agent's command, which is also the variable
-    ACCORD_CHECK_AGENT. The client is started once for each scenario, in a scratch folder. `trace` is the file for all
-    conversations; it is written in any case.
+    ACCORD_CHECK_AGENT; `{url}` and `{ws}` stand for its address, over HTTP and over WebSocket. The client is started
+    once for each scenario, in a scratch folder. `trace` is the file for all conversations; it is written in any case.
     """
     began = time.monotonic()
     run, blocked = Run(settings), ""
@@ -123,14 +130,14 @@ class _Performance:
 
     async def perform(self, words: Sequence[str]) -> None:
         settings = self._run.settings
-        async with door(self._private, self._arrive) as agent:
+        async with places_for(self._private, self._arrive, self._run, is_served=names_address(words)) as places:
             variables = {
-                "ACCORD_CHECK_AGENT": str(agent),
+                **{VARIABLES[place]: given for place, given in places.items()},
                 "ACCORD_CHECK_SCENARIO": self._scenario.name,
                 **settings.env,
             }
             program = self._program = await Program.start(
-                from_here(words), agent, settings.cwd or self._work, variables
+                from_here(words), places, settings.cwd or self._work, variables
             )
             try:
                 await self._until_played(program)
@@ -165,7 +172,8 @@ class _Performance:
     def _no_start(self, program: Program) -> str:
         said = f"; its last line: {program.last_words}" if program.last_words else ""
         code = "" if program.exit_code is None else f" (exit code {program.exit_code})"
-        return f"the client did not start the agent{code}; put {PLACE} where its command line names the agent{said}"
+        what = f"put {PLACES[0]} where its command line names the agent, or {{url}} or {{ws}} where it takes an address"
+        return f"the client did not start the agent{code}; {what}{said}"
 
     async def _until_ended(self, program: Program) -> None:
         """Give the client its time to end, and judge how it left the agent."""
@@ -183,7 +191,7 @@ class _Performance:
             if played.turn is not None:
                 played.judged(name, None if has_ended else wrong, played.last)
 
-    def _arrive(self, transport: Relayed) -> None:
+    def _arrive(self, transport: Arrival) -> None:
         played = Played(transport, self._scenario.part, self._run.settings)
         self._run.starts += 1
         self._played.append(played)
@@ -225,13 +233,16 @@ def from_here(words: Sequence[str]) -> list[str]:
 def judge_end(played: Played, *, has_ended: bool) -> None:
     """Judge that a client which has ended by itself has closed the agent's standard input."""
     name = "stdio.client-closes-stdin"
+    if not played.arrival.starts_process:
+        played.skip(name, "the client has connected to a URL")
+        return
     if not has_ended:
         played.skip(name, "the client did not end by itself")
         return
     if played.end is None:
         played.skip(name, "a process of the client keeps the agent")
         return
-    wrong = None if played.relayed.end_of_input else f"{played.end.detail}, and did not close its standard input first"
+    wrong = None if played.arrival.end_of_input else f"{played.end.detail}, and did not close its standard input first"
     played.judged(name, wrong, played.last)
 
 
