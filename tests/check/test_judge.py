@@ -159,3 +159,26 @@ def test_faults_that_a_schema_does_not_know_are_found():
         "jsonrpc.notification.never-answered",
         "stdio.stdout-only-messages",
     }
+
+
+CROSSED = "prompt.cancel.permissions-cancelled"
+
+
+@pytest.mark.parametrize(
+    ("recorder", "seconds", "is_found"), [("client", 0.01, 1), ("agent", 0.01, 0), ("agent", 2, 1)]
+)
+def test_a_question_that_may_have_crossed_the_cancel_is_judged_only_in_what_the_client_recorded(
+    recorder, seconds, is_found
+):
+    talk = healthy()
+    put("ask2/answer", "result.outcome", {"outcome": "selected", "optionId": "yes"})(talk)
+    asked, cancel = talk.place("ask2"), talk.place("cancel")
+    events = []
+    for place, event in enumerate(talk.events()):
+        time = 0.0 if place <= asked else 1.0 + seconds if place >= cancel else 1.0
+        time = 1.0 if place == asked else time
+        direction = event.direction
+        if recorder == "agent":
+            direction = "in" if direction == "out" else "out"
+        events.append(TraceEvent(time, direction, event.frame))
+    assert [finding.id for finding in judge(events)].count(CROSSED) == is_found

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accord.cli import check_output, printing
+from accord.cli import check_output, printing, protocol
 from accord.cli.check_agent import environment, seconds, somewhere
 from accord.cli.endings import WrongUsage
 
@@ -56,6 +56,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--home", choices=("keep", "scratch"), default="keep", help="the home folder that the client sees"
     )
     group.add_argument("--env", action="append", default=[], metavar="NAME=VALUE", help="set a variable for the client")
+    protocol.arguments(group)
     group.add_argument("--timeout", type=seconds, metavar="SECONDS", help="for an answer that needs no user (10)")
     group.add_argument("--trace", metavar="FILE", help="keep the conversations in this file")
     check_output.arguments(parser)
@@ -84,6 +85,7 @@ def _settings(options: argparse.Namespace, home: str) -> ClientSettings:
     given = {} if options.timeout is None else {"answer_within": options.timeout}
     return ClientSettings(
         profile=options.profile,
+        versions=tuple(sorted(protocol.versions(options))),
         env=environment(options, home),
         cwd=None if options.cwd is None else Path(options.cwd).absolute(),
         **given,

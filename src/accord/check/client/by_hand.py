@@ -71,7 +71,7 @@ class _Table:
 
     def arrive(self, transport: Arrival) -> None:
         scenario = self._left[0] if self._left else SCENARIOS[0]
-        played = Played(transport, scenario.part, self._run.settings)
+        played = Played(transport, scenario.part, self._run.settings, max(self._run.settings.versions))
         self._run.starts += 1
         self._played.append(played)
         self._sittings.append(asyncio.create_task(self._sit(played, scenario)))

@@ -35,7 +35,8 @@ async def usual(played: Played, stage: Stage) -> None:
     await probed(played)
     await permitted(played)
     await questioned(played)
-    await _lent(played, stage)
+    if played.version == 1:  # version 2 lends neither files nor terminals
+        await _lent(played, stage)
     sent = played.say("The checks are done.")
     await played.alive("lint.client.stays-in-turn", "the last message of the turn", sent)
     await _finished(played)
@@ -159,9 +160,8 @@ async def cancelled(played: Played, stage: Stage) -> None:
         await played.answer(question, played.settings.quiet)
     if stage.interrupt is not None:
         stage.interrupt()
-    session = played.judge.conversation.sessions.get(played.session or "")
     try:
-        await played.until(lambda: session is None or session.cancelled is not None, played.settings.asks_within)
+        await played.until(lambda: _has_cancelled(played), played.settings.asks_within)
     except (TimeoutError, Gone) as error:
         why = "ended without" if isinstance(error, Gone) else "sent no"
         played.skip(name, f"the client {why} session/cancel after Ctrl-C")
@@ -176,6 +176,10 @@ async def cancelled(played: Played, stage: Stage) -> None:
     with suppress(Unanswered):
         await played.answer(question, played.settings.asks_within)
     await _finished(played, "cancelled")
+
+
+def _has_cancelled(played: Played) -> bool:
+    return any(frame.members.get("method") == "session/cancel" for frame in played.asked)
 
 
 async def gone(played: Played, _: Stage) -> None:

@@ -8,7 +8,7 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -51,6 +51,10 @@ class Run:
         self.reasons: dict[str, str] = {}
         self.problems: list[str] = []
         self.peer = ""
+        self.version = 1
+        """The latest version that our agent speaks now."""
+        self.spoken: set[int] = set()
+        """The versions that were spoken."""
         self.starts = 0
         """How often the client has started the agent."""
         self._findings: dict[tuple[str, str, str], Finding] = {}
@@ -59,6 +63,10 @@ class Run:
     def findings(self) -> list[Finding]:
         """All findings, the same fault of two scenarios once."""
         return list(self._findings.values())
+
+    def lacks(self, version: int) -> bool:
+        """Whether the client was offered this version, and spoke an earlier one."""
+        return self.version == version == 2 and bool(self.spoken) and 2 not in self.spoken
 
     def add_requests(self, bench: Bench) -> None:
         """Add what the HTTP requests of one scenario have shown."""
@@ -76,6 +84,8 @@ class Run:
             self._findings.setdefault((finding.id, finding.side, finding.message), moved)
         for name, reason in played.reasons.items():
             self.reasons.setdefault(name, reason)
+        if played.judge.conversation.is_initialized:
+            self.spoken.add(played.version)
         self.peer = self.peer or peer_of(played.judge, "client")
 
 
@@ -97,9 +107,10 @@ async def check_client(
     run, blocked = Run(settings), ""
     with tempfile.TemporaryDirectory(prefix="accord-check-") as made:
         folder = await asyncio.to_thread(Path(made).resolve)
-        for scenario in SCENARIOS:
-            if settings.profile not in scenario.profiles or (only and scenario.name not in only):
+        for scenario, version in _planned(settings, only):
+            if run.lacks(version):
                 continue
+            run.version = version
             if progress is not None:
                 progress(scenario.shows)
             try:
@@ -108,6 +119,8 @@ async def check_client(
                 blocked = str(reason)
                 break
     report = report_of(" ".join(words), run)
+    if not blocked and run.spoken.isdisjoint(settings.versions) and run.spoken:
+        blocked = f"the client does not speak version {settings.versions[-1]} of the protocol"
     report.blocked, report.seconds = blocked, time.monotonic() - began
     if trace is not None:
         run.recording.write(trace)
@@ -115,12 +128,21 @@ async def check_client(
     return report
 
 
+def _planned(settings: ClientSettings, only: Sequence[str]) -> Iterator[tuple[Scenario, int]]:
+    """The scenarios of a run, each with its version."""
+    for version in settings.versions:
+        for scenario in SCENARIOS:
+            is_chosen = settings.profile in scenario.profiles and (not only or scenario.name in only)
+            if is_chosen and version in scenario.versions:
+                yield scenario, version
+
+
 class _Performance:
     """One scenario: the client is started, and each start of the agent by it is played."""
 
     def __init__(self, run: Run, scenario: Scenario, folder: Path) -> None:
         self._run, self._scenario = run, scenario
-        self._private = folder / scenario.name.replace(" ", "-")
+        self._private = folder / f"{scenario.name.replace(' ', '-')}-{run.version}"
         self._work = self._private / "work"
         self._work.mkdir(parents=True)
         self._played: list[Played] = []
@@ -192,7 +214,7 @@ class _Performance:
                 played.judged(name, None if has_ended else wrong, played.last)
 
     def _arrive(self, transport: Arrival) -> None:
-        played = Played(transport, self._scenario.part, self._run.settings)
+        played = Played(transport, self._scenario.part, self._run.settings, self._run.version)
         self._run.starts += 1
         self._played.append(played)
         self._plays.append(asyncio.create_task(self._play(played)))
@@ -251,5 +273,6 @@ def report_of(subject: str, run: Run) -> Report:
     found = [finding for finding in run.findings if finding.side == "client"]
     report = Report(subject, outcomes_of(CHECKS_OF_CLIENTS, ("client",), run.seen, found, run.reasons), peer=run.peer)
     report.problems, report.profile = run.problems, run.settings.profile
-    report.version = 1 if run.peer or run.seen else None
+    report.versions = tuple(sorted(run.spoken))
+    report.version = min(run.spoken, default=1 if run.peer or run.seen else None)
     return report
