@@ -47,7 +47,7 @@ async def check_by_hand(
         work = private / "work"
         work.mkdir()
         table = _Table(run, work, progress)
-        async with places_for(private, table.arrive, run, is_served=can_serve()) as places:
+        async with places_for(private, table.arrive, run.add_requests, is_served=can_serve()) as places:
             opened(places, work)
             await stop.wait()
             await table.clear()

@@ -6,14 +6,11 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from accord.check.client.arrival import Arrival
 from accord.check.client.door import door
+from accord.check.passive.observer import Bench
 from accord.extras import PACKAGES
-
-if TYPE_CHECKING:
-    from accord.check.client.run import Run
 
 PLACES = ("{agent}", "{url}", "{ws}")
 """The agent's command, and its address over HTTP and over WebSocket."""
@@ -34,9 +31,11 @@ def can_serve() -> bool:
 
 @asynccontextmanager
 async def places_for(
-    folder: Path, arrived: Callable[[Arrival], None], run: Run, *, is_served: bool
+    folder: Path, arrived: Callable[[Arrival], None], judged: Callable[[Bench], None], *, is_served: bool
 ) -> AsyncGenerator[dict[str, str]]:
     """What stands for the places: the agent's command, and if it `is_served`, its addresses.
+
+    `judged` is told at the end what the HTTP requests have shown.
 
     Raises AccordError if it is to be served without the extra `http`.
     """
@@ -51,4 +50,4 @@ async def places_for(
             try:
                 yield {**places, "{url}": served.url, "{ws}": served.websocket}
             finally:
-                run.add_requests(served.requests.bench)
+                judged(served.requests.bench)
