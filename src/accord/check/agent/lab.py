@@ -49,6 +49,10 @@ class Lab:
         self.peer: dict[str, Any] = {}
         """The agent's answer to the first handshake."""
         self.starts = 0
+        self.prompts = 0
+        """How many prompts were sent."""
+        self.is_spent = False
+        """Whether a scenario ended because the budget of prompts was used up."""
         self.version = 1
         """The version that the scenarios speak."""
         self.spoken: list[int] = []
@@ -162,7 +166,11 @@ class Lab:
         return await link.turn_end(self.begin(link, session, *texts, more=more), self.settings.turn_within)
 
     def begin(self, link: Link, session: str, *texts: str, more: list[dict[str, Any]] | None = None) -> Turn:
-        """Send a prompt."""
+        """Send a prompt. Raises Over if the budget of prompts is used up."""
+        if self.settings.max_prompts is not None and self.prompts >= self.settings.max_prompts:
+            self.is_spent = True
+            raise Over
+        self.prompts += 1
         named = [text.replace(FOLDER, str(self.folder)) for text in texts]
         blocks = [{"type": "text", "text": text} for text in named] + (more or [])
         exchange = link.call("session/prompt", {"sessionId": session, "prompt": blocks})

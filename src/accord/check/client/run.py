@@ -152,9 +152,8 @@ class _Performance:
 
     async def perform(self, words: Sequence[str]) -> None:
         settings = self._run.settings
-        async with places_for(
-            self._private, self._arrive, self._run.add_requests, is_served=names_address(words)
-        ) as places:
+        is_served = names_address(words)
+        async with places_for(self._private, self._arrive, self._run.add_requests, is_served=is_served) as places:
             variables = {
                 **{VARIABLES[place]: given for place, given in places.items()},
                 "ACCORD_CHECK_SCENARIO": self._scenario.name,
