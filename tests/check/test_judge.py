@@ -7,7 +7,7 @@ import pytest
 from accord.check import Judge, judge
 from accord.check.traces import conversations
 from accord.trace import TraceEvent, TraceFile
-from tests.check.healthy import drop, healthy, moved, put, says
+from tests.check.healthy import Talk, drop, healthy, moved, put, says, text
 
 STATUSES = "pending, in_progress, completed, failed"
 
@@ -182,3 +182,23 @@ def test_a_question_that_may_have_crossed_the_cancel_is_judged_only_in_what_the_
             direction = "in" if direction == "out" else "out"
         events.append(TraceEvent(time, direction, event.frame))
     assert [finding.id for finding in judge(events)].count(CROSSED) == is_found
+
+
+@pytest.mark.parametrize(("code", "ids"), [(-32800, []), (-32603, ["lint.prompt.held-cancelled"])])
+def test_a_cancel_that_ended_a_waiting_prompt_is_not_that_of_the_next_work(code, ids):
+    talk = Talk()
+    info = {"name": "peer", "version": "1"}
+    talk.client("hello", "initialize", {"protocolVersion": 2, "capabilities": {}, "info": info}, id=0)
+    talk.answer("hello", {"protocolVersion": 2, "capabilities": {"session": {}}, "info": info})
+    talk.client("new", "session/new", {"cwd": "/work", "mcpServers": []}, id=1)
+    talk.answer("new", {"sessionId": "s1"})
+    talk.client("first", "session/prompt", {"sessionId": "s1", "prompt": [text("slow")]}, id=2)
+    talk.client("cancel", "session/cancel", {"sessionId": "s1"})
+    talk.refuse("first", code, "cancelled")
+    talk.client("next", "session/prompt", {"sessionId": "s1", "prompt": [text("go")]}, id=3)
+    talk.update("echo", "user_message", messageId="u1", content=[text("go")])
+    talk.answer("next", {"messageId": "u1"})
+    talk.update("running", "state_update", state="running")
+    talk.update("end", "state_update", state="idle", stopReason="end_turn")
+    events = [TraceEvent(float(place), it.direction, it.frame) for place, it in enumerate(talk.events())]
+    assert [finding.id for finding in judge(events)] == ids

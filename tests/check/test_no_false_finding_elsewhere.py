@@ -1,4 +1,4 @@
-"""Our own agents under a URL, and `accord agent` with a model that is made of rules: every finding is true.
+"""Our own agents under a URL, judged: every finding is true.
 
 A change here is a review: look at the frames, and at the page, before the table is changed.
 """
@@ -6,18 +6,15 @@ A change here is a review: look at the frames, and at the page, before the table
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from interop.model.server import ModelServer
 
 from accord.check.agent.run import check_agent
 from accord.check.agent.settings import DEMO, Prompts, Settings
 from accord.check.report.report import Report
-from accord.client.target import CommandTarget
 from accord.http import UrlTarget, serving
 from accord.http.server.hosting import CommandHost
 
@@ -59,19 +56,3 @@ def test_every_finding_about_a_served_agent_of_ours_is_reviewed(reports: dict[st
     assert (report.problems, report.blocked) == ([], "")
     assert [(finding.severity, finding.id) for finding in report.findings] == SERVED[name][-1], report.findings
     assert report.count("pass") >= 75
-
-
-@pytest.mark.parametrize("version", [1, 2])
-async def test_nothing_is_found_of_the_coding_agent(version: int, tmp_path: Path):
-    pytest.importorskip("openai")
-    prompts = Prompts(plain="Say hello.", slow="STREAM", edit="EDIT {folder}/made.txt")
-    with ModelServer() as model:
-        words = [sys.executable, "-m", "accord", "agent", "--api", "openai", "--model", "fake"]
-        words += ["--base-url", f"{model.url}/v1"]
-        variables = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], "OPENAI_API_KEY": "x"}
-        target = CommandTarget(words, cwd=tmp_path, env=variables, inherit=False)
-        settings = replace(FULL, prompts=prompts, versions=(version,))
-        report = await check_agent("accord agent", target.dial, settings)
-    assert (report.problems, report.blocked) == ([], "")
-    assert report.findings == []
-    assert report.count("pass") >= 95

@@ -5,6 +5,9 @@ A change here is a review: look at the frames, and at the page, before the table
 
 from __future__ import annotations
 
+import os
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -126,3 +129,18 @@ async def test_every_finding_about_a_real_agent_is_reviewed(name: str, tmp_path:
     may = {(severity, check) for severity, check, _ in SOMETIMES.get(name, [])}
     assert must <= said <= must | may, "\n".join(str(finding) for finding in report.findings)
     assert report.count("pass") >= 60
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_nothing_is_found_of_our_coding_agent(version: int, tmp_path: Path):
+    pytest.importorskip("openai")
+    prompts = replace(PROMPTS, edit="EDIT {folder}/made.txt")
+    with ModelServer() as model:
+        words = [sys.executable, "-m", "accord", "agent", "--api", "openai", "--model", "fake"]
+        words += ["--base-url", f"{model.url}/v1"]
+        variables = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], "OPENAI_API_KEY": "x"}
+        target = CommandTarget(words, cwd=tmp_path, env=variables, inherit=False)
+        settings = Settings("full", prompts, versions=(version,), answer_within=60, stops_within=30, grace=15)
+        report = await check_agent("accord agent", target.dial, settings)
+    assert (report.problems, report.blocked, report.findings) == ([], "", [])
+    assert report.count("pass") >= 95
