@@ -14,6 +14,8 @@ from accord.check.report.report import Report
 from tests.check.mutants import all_judged, found
 from tests.check.test_mutants_of_a_client import PATIENT
 
+pytestmark = pytest.mark.timeout(300)
+
 CLIENT = Path(__file__).with_name("faulty_http_client.py")
 ACCORD = [sys.executable, "-m", "accord", "run", "--allow", "all", "hello", "--"]
 

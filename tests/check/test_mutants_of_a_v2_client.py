@@ -13,6 +13,8 @@ from accord.check.report.report import Report
 from tests.check.mutants import all_judged, found
 from tests.check.test_mutants_of_a_client import HASTY, PATIENT, Mutant, replace
 
+pytestmark = pytest.mark.timeout(300)
+
 CLIENT = Path(__file__).with_name("faulty_v2_client.py")
 SECOND = replace(PATIENT, versions=(2,))
 SECOND_HASTY = replace(HASTY, versions=(2,))

@@ -18,6 +18,8 @@ from accord.check.report.report import Report
 from accord.http import UrlTarget, serving
 from accord.http.server.hosting import CommandHost
 
+pytestmark = pytest.mark.timeout(300)
+
 ROOT = Path(__file__).parents[2]
 FULL = Settings("full", quiet=0.3, answer_within=60)
 MEMORY_ONLY = ("note", "lint.load.after-restart")
