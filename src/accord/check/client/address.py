@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from accord.check.client.arrival import Arrival
 from accord.check.client.http_requests import COOKIE, HttpRequests
@@ -41,7 +41,8 @@ class Address(NamedTuple):
 async def address(arrived: Callable[[Visit], None]) -> AsyncGenerator[Address]:
     """Serve the agent on this machine, and call `arrived` for each connection. Raises AccordError without `http`."""
     requests = HttpRequests()
-    async with serving(Watched(_Visitors(arrived), requests)) as server:
+    app: Any = Watched(_Visitors(arrived), requests)  # `serving` takes an application, and its type does not say so
+    async with serving(app) as server:
         yield Address(server.url, requests)
 
 

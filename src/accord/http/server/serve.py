@@ -100,7 +100,7 @@ class _Signals:
 
 @asynccontextmanager
 async def serving(
-    hosted: Hosted | App,
+    hosted: Hosted,
     *,
     host: str = "127.0.0.1",
     port: int = 0,
