@@ -96,6 +96,7 @@ class AgentConnection:
             state_type=self._agent.state_type,
             system_prompts=self._agent.system_prompts,
             work=work_in,
+            endpoints=lambda: self._providers.current,
         )
 
     async def run(self) -> None:

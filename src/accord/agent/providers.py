@@ -66,6 +66,14 @@ class Provider:
         return function
 
 
+def endpoint_of(current: Current, provider_id: str, asked: str) -> Endpoint | None:
+    """The endpoint of this provider; `asked` is the method that an error names."""
+    if provider_id not in current:
+        known = ", ".join(current) or "none"
+        raise ValueError(f"{asked} takes one of the agent's providers ({known}), got {provider_id!r}")
+    return current[provider_id]
+
+
 async def _accept(provider: Provider, endpoint: Endpoint) -> None:
     """Raise RequestError unless this endpoint may be used; no error holds a header's value."""
     if endpoint.api_type not in provider.supports:

@@ -10,6 +10,7 @@ from msgspec import Struct, field
 
 from accord.coder.conversation import Call, Image, Json, Message, Part, Result, Text, Thought
 from accord.coder.models import failures
+from accord.coder.models.foreign import restrictions
 from accord.coder.models.model import PATIENCE, RETRIES, Considered, Event, Finished, Question, Spoken, Stop, Usage
 from accord.extras import missing_extra
 
@@ -26,10 +27,23 @@ _STOPS: dict[str, Stop] = {"tool_use": "calls", "max_tokens": "length", "refusal
 class AnthropicMessages:
     """Anthropic's API, or one that speaks as it does."""
 
-    def __init__(self, key: str | None, url: str | None, headers: dict[str, str], patience: float = PATIENCE) -> None:
+    def __init__(
+        self,
+        key: str | None,
+        url: str | None,
+        headers: dict[str, str],
+        patience: float = PATIENCE,
+        *,
+        foreign: bool = False,
+    ) -> None:
         self._patience = patience
         self._client = anthropic.AsyncAnthropic(
-            api_key=key or "none", base_url=url, default_headers=headers, timeout=patience, max_retries=RETRIES
+            api_key=key or "none",
+            base_url=url,
+            default_headers=headers,
+            timeout=patience,
+            max_retries=RETRIES,
+            http_client=anthropic.DefaultAsyncHttpxClient(**restrictions(headers)) if foreign else None,
         )
 
     async def answer(self, question: Question) -> AsyncGenerator[Event]:

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from accord.coder.models import failures
+from accord.coder.models.foreign import restrictions
 from accord.coder.models.model import PATIENCE, RETRIES
 from accord.extras import missing_extra
 
@@ -23,10 +24,23 @@ T = TypeVar("T")
 class OpenAiClient:
     """OpenAI's API, or one that speaks as it does."""
 
-    def __init__(self, key: str | None, url: str | None, headers: dict[str, str], patience: float = PATIENCE) -> None:
+    def __init__(
+        self,
+        key: str | None,
+        url: str | None,
+        headers: dict[str, str],
+        patience: float = PATIENCE,
+        *,
+        foreign: bool = False,
+    ) -> None:
         self._patience = patience
         self.client = openai.AsyncOpenAI(
-            api_key=key or "none", base_url=url, default_headers=headers, timeout=patience, max_retries=RETRIES
+            api_key=key or "none",
+            base_url=url,
+            default_headers=headers,
+            timeout=patience,
+            max_retries=RETRIES,
+            http_client=openai.DefaultAsyncHttpxClient(**restrictions(headers)) if foreign else None,
         )
 
     async def names(self) -> list[str]:
