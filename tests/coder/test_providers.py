@@ -10,6 +10,7 @@ import pytest
 from interop.model.server import Handler, ModelServer
 
 import accord
+from tests.waiting import eventually
 
 OWN = {
     "ANTHROPIC_API_KEY": "own-key-a",
@@ -92,11 +93,7 @@ async def test_a_client_s_endpoint_needs_no_key_of_the_user_s(command, endpoint,
 async def test_the_models_that_are_offered_are_those_of_the_client_s_endpoint(command, endpoint, project):
     async with accord.connect(command, providers={"models": endpoint}) as remote:
         session = await remote.new_session(project)
-        await session.wait_for(lambda state: "fake" in text_of_options(state))
-
-
-def text_of_options(state):
-    return str(state.config_options)
+        await eventually(lambda: "fake" in {it.model_id for it in session.state.models})
 
 
 async def test_a_disabled_provider_is_not_used_until_the_client_sets_one(
@@ -105,13 +102,13 @@ async def test_a_disabled_provider_is_not_used_until_the_client_sets_one(
     for name, value in OWN.items():
         monkeypatch.setenv(name, value)
     async with accord.connect(command) as remote:
-        listed = {it.id: it for it in (await remote.list_providers())}
-        assert listed["models"].current.base_url == "https://api.anthropic.com"
+        [listed] = await remote.providers()
+        assert (listed.provider_id, listed.current.base_url) == ("models", "https://api.anthropic.com")
         await remote.disable_provider("models")
         session = await remote.new_session(project)
         with pytest.raises(accord.PeerError, match="disabled the provider 'models'"):
             await session.prompt("Go")
-        await remote.set_provider("models", endpoint)
+        await remote.set_provider("models", endpoint.api_type, endpoint.base_url, endpoint.headers)
         script.say("On again.")
         assert (await session.prompt("Go")).text == "On again."
 

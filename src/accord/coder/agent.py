@@ -71,7 +71,7 @@ def coding_agent(
         unstable=unstable,
     )
     own = _own_endpoint(settings)
-    agent.provider(MODELS, supports=["anthropic", "openai"], default=own)
+    agent.provider(MODELS, supports=["anthropic", "openai"], default=own, replaces_login=True)
     _offer_logins(agent, settings)
     _Sessions(agent, settings, mode, own).register()
     return agent
@@ -189,8 +189,10 @@ class _Sessions:
         conversation, name = turn.session.state, self._name(turn.session)
         size = context_of(self._settings, name)
         used = f"{conversation.used:,} of {size:,} tokens"
-        cost = f", ${conversation.cost:.4f}" if self._settings.price is not None else ""
-        await turn.say(f"Model {name}, mode {turn.session.modes.current}, {used}{cost}.")
+        total = f"{conversation.read:,} read and {conversation.written:,} written so far"
+        known = self._settings.price is not None
+        cost = f"${conversation.cost:.4f}" if known else "no cost, as --price is not given"
+        await turn.say(f"Model {name}, mode {turn.session.modes.current}, {used}; {total}; {cost}.")
 
     async def init(self, turn: Turn[Conversation]) -> str | None:
         return await self.answer(turn, [v1.TextContent(INIT)])
