@@ -27,11 +27,11 @@ HEADERS = {"Authorization": "Bearer of-the-client", "X-Api-Key": "client-secret"
 class Noting(Handler):
     """Answers as the model does, and notes the headers."""
 
-    def do_GET(self):
+    def do_GET(self):  # noqa: N802
         self.server.headers.append(dict(self.headers))
         super().do_GET()
 
-    def do_POST(self):
+    def do_POST(self):  # noqa: N802
         self.server.headers.append(dict(self.headers))
         super().do_POST()
 
@@ -136,7 +136,7 @@ def redirecting(target):
             self.send_header("Content-Length", "0")
             self.end_headers()
 
-        do_GET = do_POST
+        do_GET = do_POST  # noqa: N815
 
         def log_message(self, *_):
             pass

@@ -91,13 +91,10 @@ class AnthropicMessages:
     def _trouble(self, error: Exception) -> Exception:
         if isinstance(error, anthropic.APIStatusError):
             return failures.of_status(NAME, error.status_code, error.body, error.message)
-        if isinstance(error, anthropic.APITimeoutError):
-            return failures.silent(NAME, self._patience)
-        if isinstance(error, anthropic.APIConnectionError):
-            return failures.unreachable(NAME, self._client.base_url, error.__cause__ or error)
         if isinstance(error, failures.ModelError):
             return error
-        return failures.broken(NAME, error)
+        began = not isinstance(error, anthropic.APIConnectionError)
+        return failures.of_connection(NAME, self._client.base_url, error, self._patience, began=began)
 
 
 def wire_messages(messages: Sequence[Message]) -> list[Json]:

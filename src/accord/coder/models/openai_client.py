@@ -54,17 +54,14 @@ class OpenAiClient:
         """End its connections."""
         await self.client.close()
 
-    def trouble(self, error: Exception) -> Exception:
-        """The error for an exception of the package."""
+    def trouble(self, error: Exception, *, began: bool = False) -> Exception:
+        """The error for an exception of the package; `began` says whether an answer had begun."""
         if isinstance(error, openai.APIStatusError):
             return failures.of_status(self.name, error.status_code, error.body, error.message)
-        if isinstance(error, openai.APITimeoutError):
-            return failures.silent(self.name, self._patience)
-        if isinstance(error, openai.APIConnectionError):
-            return failures.unreachable(self.name, self.client.base_url, error.__cause__ or error)
         if isinstance(error, failures.ModelError):
             return error
-        return failures.broken(self.name, error)
+        began = began or not isinstance(error, openai.APIConnectionError)
+        return failures.of_connection(self.name, self.client.base_url, error, self._patience, began=began)
 
     def unfinished(self) -> failures.ModelError:
         """The error for an answer that ended too early."""
