@@ -158,7 +158,21 @@ async def test_a_refusal_of_the_provider_is_told_in_its_own_words_and_the_sessio
         assert (await session.prompt("Are you there?")).text == "Here."
 
 
-async def test_an_agent_that_ends_in_a_tool_has_kept_the_turn_so_far(opened, models, script, tmp_path):
+async def test_a_turn_is_kept_while_a_tool_runs(opened, models, script, tmp_path):
+    store = accord.SqliteStore(tmp_path / "sessions.db")
+    script.says([Say("I wait. "), Call("wait", {})])
+    async with store, opened(store=store) as session:
+        reply = session.prompt("Wait for me")
+        async for update in reply:
+            if isinstance(update, v1.ToolCall):
+                break
+        await kept(store, session.id, models.kept_in_a_turn)
+        assert (await reply.cancel()).stop_reason == "cancelled"
+
+
+async def test_a_session_that_is_taken_from_a_turn_goes_on_from_what_was_kept(opened, models, script, tmp_path):
+    if not models.keeps_the_conversation:
+        pytest.skip("its program keeps the transcript itself, and two of them cannot work on one")
     store = accord.SqliteStore(tmp_path / "sessions.db")
     script.says([Say("I wait. "), Call("wait", {})], [Say("Here.")])
     async with store, opened(store=store) as session:

@@ -16,7 +16,8 @@ class Models:
     """A server for each test, and a folder for what Claude keeps."""
 
     counts_tokens = True
-    kept_in_a_turn = ()
+    kept_in_a_turn = ('"id": "',)  # of the program's own transcript
+    keeps_the_conversation = False
 
     def __init__(self, script):
         self._script = script

@@ -60,6 +60,7 @@ class Models:
 
     counts_tokens = True
     kept_in_a_turn = ("I wait. ", "wait")
+    keeps_the_conversation = True
 
     def __init__(self, script):
         self._script = script

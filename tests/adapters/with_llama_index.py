@@ -66,7 +66,8 @@ class Models:
     """Agents with a model that follows a script."""
 
     counts_tokens = True
-    kept_in_a_turn = ()
+    kept_in_a_turn = ("Wait for me",)
+    keeps_the_conversation = True
 
     def __init__(self, script):
         self._script = script
