@@ -90,9 +90,11 @@ async def test_a_client_s_endpoint_needs_no_key_of_the_user_s(command, endpoint,
     assert asked.startswith("claude" if api_type == "anthropic" else "gpt")
 
 
-async def test_the_models_that_are_offered_are_those_of_the_client_s_endpoint(command, endpoint, project):
+async def test_the_models_that_are_offered_are_those_of_the_client_s_endpoint(command, endpoint, script, project):
+    script.say("Ready.")
     async with accord.connect(command, providers={"models": endpoint}) as remote:
         session = await remote.new_session(project)
+        await session.prompt("Go")  # the package of the provider is imported by then
         await eventually(lambda: "fake" in {it.model_id for it in session.state.models})
 
 

@@ -113,15 +113,14 @@ class _Sessions:
         endpoint = session.provider(MODELS)
         if endpoint is None:
             return
+        model = await open_model(self._settings, self._set_by_client(endpoint))  # takes its time on a busy machine
         try:
             async with asyncio.timeout(LISTING):
-                model = await open_model(self._settings, self._set_by_client(endpoint))
-                try:
-                    names = await model.names()
-                finally:
-                    await model.close()
+                names = await model.names()
         except (ModelError, TimeoutError):
             return
+        finally:
+            await model.close()
         current = session.models.current or first
         await session.models.offer([current, *(name for name in names if name != current)], current=current)
 
