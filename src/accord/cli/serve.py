@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from accord.cli import printing, recording, serve_hosts, target, tokens
+from accord.cli import printing, recording, serve_hosts, serve_quotas, target, tokens
 from accord.cli.endings import ENDED_WELL, WrongUsage
 
 if TYPE_CHECKING:
@@ -45,7 +45,10 @@ Ctrl-C or SIGTERM ends it in order: no more connections, prompts get --grace, cl
 at once. http://127.0.0.1:8000/healthz answers 200, and 503 while it shuts down.
 
 limits and their defaults (sizes in bytes, times in seconds):
-{limits}"""
+{limits}
+
+quotas, without defaults:
+{quotas}"""
 
 LIMITS = {
     "body": "the size of a message",
@@ -73,7 +76,7 @@ LIMITS = {
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EPILOG.format(limits="\n".join(_limit_lines()))
+    parser.epilog = EPILOG.format(limits="\n".join(_limit_lines()), quotas=serve_quotas.lines())
     parser.usage = "accord serve [options] [AGENT | -- COMMAND...]"
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: %(default)s)")
     parser.add_argument("--port", default="8000", help="the port; 0 chooses a free one (default: %(default)s)")
@@ -112,6 +115,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--reload", action="store_true", help="for a Python file: end the connections when a file beside it changes"
     )
+    serve_quotas.arguments(parser)
     serve_hosts.arguments(parser)
     recording.arguments(parser, "the messages of all connections")
     target.arguments(parser, is_argument=True, is_remote=False)
@@ -156,6 +160,7 @@ def run(options: argparse.Namespace) -> int:
         certificate=options.certificate,
         key=options.key,
         limits=limits,
+        quotas=serve_quotas.quotas_of(options.quota),
         grace=grace,
     )
     if count > 1:

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import NamedTuple, Self
 
+from accord.hosts.quota_table import QuotaTable
 from accord.hosts.view import HostRow
 from accord.store.postgres.url import is_postgres
 
@@ -58,6 +59,10 @@ class Directory(ABC):
     async def key(self) -> bytes | None:
         """The key with which the hosts of this directory sign, if the directory keeps one."""
         return None
+
+    @abstractmethod
+    def quotas(self) -> QuotaTable:
+        """The tables in which the hosts of this directory count what owners use."""
 
     async def __aenter__(self) -> Self:
         await self.open()

@@ -69,6 +69,7 @@ class Hosts:
         """Let this application be one host of the service for as long as the block lasts."""
         from accord.hosts.group import HostGroup  # here, so that `accord.Hosts` alone loads no extra
         from accord.hosts.peer_door import PeerDoor
+        from accord.hosts.shared_counts import shared
 
         async with directory_of(self.directory, self._schema) as directory:
             keys = await self._keys_of(directory)
@@ -82,7 +83,7 @@ class Hosts:
                 raise
             await listener.start()
             try:
-                async with _joined(group, app):
+                async with _joined(group, app), shared(app.gate, directory.quotas(), group.membership):
                     yield
             finally:
                 await listener.end()

@@ -19,6 +19,7 @@ from typing import TypeVar
 from accord.errors import StoreError
 from accord.hosts.directory import REMEMBERED, Beat, Directory
 from accord.hosts.hop import LEAST_KEY
+from accord.hosts.sqlite_quotas import TABLES, SqliteQuotas
 from accord.hosts.view import HostRow
 from accord.store.write_ahead import use_write_ahead_log
 
@@ -77,13 +78,16 @@ class SqliteDirectory(Directory):
         self._thread = ThreadPoolExecutor(1, "accord hosts")
 
     async def open(self) -> None:
-        await self._work(lambda _: None)
+        await self.transact(lambda _: None)
 
     async def close(self) -> None:
         if self._connection is not None:
             connection, self._connection = self._connection, None
             await asyncio.get_running_loop().run_in_executor(self._thread, connection.close)
         self._thread.shutdown(wait=False)
+
+    def quotas(self) -> SqliteQuotas:
+        return SqliteQuotas(self.transact)
 
     async def beat(self, beat: Beat) -> list[HostRow] | None:
         host = beat.host
@@ -99,10 +103,10 @@ class SqliteDirectory(Directory):
                 connection.execute(_SWEEP, {"now": now, "boot": self._boot, "remembered": REMEMBERED})
             return self._read(connection, now)
 
-        return await self._work(work)
+        return await self.transact(work)
 
     async def hosts(self) -> list[HostRow]:
-        return await self._work(lambda connection: self._read(connection, time.monotonic()))
+        return await self.transact(lambda connection: self._read(connection, time.monotonic()))
 
     async def key(self) -> bytes:
         def work(connection: sqlite3.Connection) -> bytes:
@@ -110,13 +114,14 @@ class SqliteDirectory(Directory):
             key: bytes = connection.execute("SELECT key FROM hosts_key").fetchone()[0]
             return key
 
-        return await self._work(work)
+        return await self.transact(work)
 
     def _read(self, connection: sqlite3.Connection, now: float) -> list[HostRow]:
         rows = connection.execute(_READ, {"now": now, "boot": self._boot}).fetchall()
         return [HostRow(**dict(row)) for row in rows]
 
-    async def _work(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    async def transact(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """The result of this work, in one transaction in the directory's thread; raises StoreError."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._in_one_transaction, work)
 
     def _in_one_transaction(self, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -136,7 +141,7 @@ class SqliteDirectory(Directory):
             connection.row_factory = sqlite3.Row
             use_write_ahead_log(connection, PATIENCE)
             # A beat that a loss of power forgets does not matter: its process has ended as well.
-            connection.executescript(f"PRAGMA synchronous = OFF; BEGIN IMMEDIATE;{_TABLES}COMMIT;")
+            connection.executescript(f"PRAGMA synchronous = OFF; BEGIN IMMEDIATE;{_TABLES}{TABLES}COMMIT;")
         except BaseException:
             connection.close()
             raise

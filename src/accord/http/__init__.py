@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from accord.http.server.app import App as App, app as app
     from accord.http.server.limits import ServerLimits as ServerLimits
     from accord.http.server.measured_host import MeasuredHost as MeasuredHost
+    from accord.http.server.quotas import Quotas as Quotas
     from accord.http.server.serve import serve as serve, serving as serving
 
 _HOMES = {
@@ -29,6 +30,7 @@ _HOMES = {
     "App": "server.app",
     "HttpTransport": "client.transport",
     "MeasuredHost": "server.measured_host",
+    "Quotas": "server.quotas",
     "ServerLimits": "server.limits",
     "UrlTarget": "client.urls",
     "app": "server.app",

@@ -185,7 +185,8 @@ class HttpTransport(Transport):
     async def _post_somehow(self, out: Posting) -> tuple[Response, bytes]:
         """Post a message and read the response; repeat it while the server cannot receive it twice.
 
-        A server that numbers takes a message once, so it is also repeated when a server or a proxy refuses for now.
+        A server that numbers takes a message once, so it is also repeated when a server or a proxy refuses for now. A
+        request that comes too fast (429) fails at once; a notification or an answer, which cannot fail, is repeated.
         """
         headers = [("content-type", JSON), ("accept", f"{JSON}, {EVENTS}"), *self._identity(out.session)]
         if self.numbered:
@@ -196,7 +197,8 @@ class HttpTransport(Transport):
             try:
                 response = await self._request("POST", headers, out.frame)
                 body = await response.body(self.limit)
-                if not (self.numbered and response.status in AWAY and await patience.another(wished_pause(response))):
+                again = response.status in AWAY or (response.status == 429 and not isinstance(out.message, Call))
+                if not (self.numbered and again and await patience.another(wished_pause(response))):
                     return response, body
             except Broken as broken:
                 if (broken.was_sent and not self.numbered) or not await patience.another():

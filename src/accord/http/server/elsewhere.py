@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 from accord.http.headers import CONNECTION_ID
 from accord.http.server.access import Access
 from accord.http.server.asgi import Receive, Scope
+from accord.http.server.owner_gate import OwnerGate
 from accord.http.server.request_body import RequestBody
 from accord.http.server.responder import Responder
 from accord.http.server.supervisor import Served
@@ -89,6 +90,8 @@ class Joinable(Served, Protocol):
     """The endpoint."""
     elsewhere: Elsewhere | None
     """The other hosts of its service."""
+    gate: OwnerGate | None
+    """What admits the uses of each owner."""
 
     @property
     def connections(self) -> int:
@@ -156,6 +159,11 @@ def place_of_socket(elsewhere: Elsewhere | None, scope: Scope) -> OtherHost | No
     if elsewhere is None or _signed_owner(scope) is not None:
         return None
     return next(iter(elsewhere.places(is_socket=True)), None)
+
+
+def is_forwarded(scope: Scope) -> bool:
+    """Whether another host has forwarded this request, and has counted it."""
+    return _signed_owner(scope) is not None
 
 
 def _signed_owner(scope: Scope) -> str | None:

@@ -21,6 +21,7 @@ from accord.http.server.app import App
 from accord.http.server.elsewhere import Joins
 from accord.http.server.hosting import Hosted
 from accord.http.server.limits import ServerLimits
+from accord.http.server.quotas import Quotas
 from accord.http.server.supervisor import Served
 from accord.transports.closing import to_the_end
 
@@ -48,6 +49,7 @@ async def serve(
     certificate: str | Path | None = None,
     key: str | Path | None = None,
     limits: ServerLimits | None = None,
+    quotas: Quotas | None = None,
     grace: float = GRACE,
     hosts: Joins | None = None,
     listening: socket.socket | None = None,
@@ -69,6 +71,7 @@ async def serve(
             certificate=certificate,
             key=key,
             limits=limits,
+            quotas=quotas,
             hosts=hosts,
             listening=listening,
         ) as server:
@@ -109,6 +112,7 @@ async def serving(
     key: str | Path | None = None,
     path: str = "/acp",
     limits: ServerLimits | None = None,
+    quotas: Quotas | None = None,
     hosts: Joins | None = None,
     listening: socket.socket | None = None,
 ) -> AsyncGenerator[Server]:
@@ -120,10 +124,15 @@ async def serving(
     `hosted` is an `Agent`, a command, or an `App`. With port 0 the system chooses a free port. A `host` other than the
     loopback requires an `access` with tokens, because clients of an agent can usually run programs on its machine.
     `certificate` and `key` are PEM files for https; the key may be in the certificate's file. `path` is the endpoint.
-    `limits` bounds sizes, counts and times. With `hosts` (`accord.Hosts`) this server is one of several that share a
-    service. `listening` is a listening socket to use in place of `host` and `port`.
+    `limits` bounds sizes, counts and times, and `quotas` what each owner may use. With `hosts` (`accord.Hosts`) this
+    server is one of several that share a service. `listening` is a listening socket to use in place of `host` and
+    `port`.
     """
-    app = hosted if isinstance(hosted, App) else App(hosted, path=path, access=_access(host, access), limits=limits)
+    app = (
+        hosted
+        if isinstance(hosted, App)
+        else App(hosted, path=path, access=_access(host, access), limits=limits, quotas=quotas)
+    )
     tls = None if certificate is None else _tls(certificate, key)
     listening = listening or listening_socket(host, port)
     server = Server(app, url_of("http" if certificate is None else "https", host, listening, app.path))
