@@ -41,7 +41,9 @@ def an_agent(store):
     return agent
 
 
-async def main(directory, store, schema="accord", key=None, weight=1.0, lease=30.0, tokens=None, quotas=None):
+async def main(
+    directory, store, schema="accord", key=None, weight=1.0, lease=30.0, tokens=None, quotas=None, shared=False
+):
     def ready(server):
         print(server.url, server.app.elsewhere.id, flush=True)
 
@@ -49,7 +51,8 @@ async def main(directory, store, schema="accord", key=None, weight=1.0, lease=30
     hosts = accord.Hosts(directory, key=key, schema=schema, weight=weight, lease=lease)
     access = accord.http.Access(tokens) if tokens else None
     quota = accord.http.Quotas(**quotas) if quotas else None
-    await accord.http.serve(an_agent(kept), port=0, hosts=hosts, access=access, quotas=quota, grace=5, on_ready=ready)
+    served = accord.http.SharedHost(an_agent(kept)) if shared else an_agent(kept)
+    await accord.http.serve(served, port=0, hosts=hosts, access=access, quotas=quota, grace=5, on_ready=ready)
 
 
 if __name__ == "__main__":

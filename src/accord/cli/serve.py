@@ -32,6 +32,7 @@ examples:
   ACCORD_TOKEN=s3cret accord serve --host 0.0.0.0 --certificate tls.pem --key tls.key -- my-agent
   accord serve --limit connections=50 --log-format json -- my-agent
   accord serve --processes 4 -- my-agent              use four cores; limits count for each process
+  accord serve --shared -- my-agent                   several clients use one session together
 
 Clients reach it by that URL (HTTP/1.1 or HTTP/2), or with ws: in place of http: by WebSocket:
   accord run "Say hello" -- http://127.0.0.1:8000/acp
@@ -117,6 +118,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     serve_quotas.arguments(parser)
     serve_hosts.arguments(parser)
+    serve_hosts.sharing_arguments(parser)
     recording.arguments(parser, "the messages of all connections")
     target.arguments(parser, is_argument=True, is_remote=False)
 
@@ -148,7 +150,7 @@ def run(options: argparse.Namespace) -> int:
     access = Access(known or None, origins=[_origin(given) for given in options.origin], hosts=names)
     settings = target.settings_of(options)
     serve_hosts.keep_sessions_in(options)
-    hosted = _hosted(settings)
+    hosted = serve_hosts.shared(_hosted(settings), options)
     watched = _watched(settings) if options.reload else None
     _log(options.log_format, verbose=options.verbose)
     _allow_files(2 * limits.sockets)

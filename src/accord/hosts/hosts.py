@@ -76,16 +76,27 @@ class Hosts:
             listening = listening_socket(*self._address)
             try:
                 host = HostRow(new_host_id(), f"{self._address[0]}:{listening.getsockname()[1]}", self._name)
-                group = HostGroup(app, directory, host, keys, lease=self._lease, fence=self._fence, weight=self._weight)
+                table = directory.quotas()
+                group = HostGroup(
+                    app,
+                    directory,
+                    host,
+                    keys,
+                    lease=self._lease,
+                    fence=self._fence,
+                    weight=self._weight,
+                    table=table,
+                )
                 listener = listener_of(PeerDoor(app, app.path, keys, lambda: group.id), listening)
             except BaseException:
                 listening.close()
                 raise
             await listener.start()
             try:
-                async with _joined(group, app), shared(app.gate, directory.quotas(), group.membership):
+                async with _joined(group, app), shared(app.gate, table, group.membership):
                     yield
             finally:
+                table.close()
                 await listener.end()
 
     async def _keys_of(self, directory: Directory) -> Sequence[bytes]:

@@ -31,6 +31,7 @@ CREATE TABLE IF NOT EXISTS {schema}.quota_uses (
 CREATE INDEX IF NOT EXISTS quota_uses_by_owner ON {schema}.quota_uses (owner, kind);
 CREATE TABLE IF NOT EXISTS {schema}.quota_buckets (owner text PRIMARY KEY, full_at timestamptz NOT NULL)
 WITH (fillfactor = 50);
+CREATE TABLE IF NOT EXISTS {schema}.owner_hosts (owner text PRIMARY KEY, host text NOT NULL);
 """
 
 _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended($1, 7))"
@@ -53,6 +54,14 @@ INSERT INTO {schema}.quota_buckets (owner, full_at) VALUES ($1, clock_timestamp(
 ON CONFLICT (owner) DO UPDATE SET full_at = excluded.full_at
 """
 
+_CLAIM = """
+INSERT INTO {schema}.owner_hosts AS o (owner, host) VALUES ($1, $2)
+ON CONFLICT (owner) DO UPDATE SET host = CASE
+    WHEN EXISTS (SELECT FROM {schema}.hosts h WHERE h.id = o.host AND h.state = 'live') THEN o.host
+    ELSE excluded.host END
+RETURNING host
+"""
+
 _SWEEP = """
 DELETE FROM {schema}.quota_uses u
 WHERE NOT EXISTS (SELECT FROM {schema}.hosts h WHERE h.id = u.host AND h.state NOT IN ('dead', 'gone'))
@@ -73,6 +82,7 @@ class PostgresQuotas(QuotaTable):
         self._admit = _ADMIT.format(schema=schema)
         self._full_in = _FULL_IN.format(schema=schema)
         self._fill = _FILL.format(schema=schema)
+        self._claim = _CLAIM.format(schema=schema)
         self._sweep = _SWEEP.format(schema=schema)
         self._release = f"DELETE FROM {schema}.quota_uses WHERE id = ANY($1::text[])"
         self._forget = f"DELETE FROM {schema}.quota_buckets WHERE full_at < clock_timestamp()"
@@ -99,6 +109,10 @@ class PostgresQuotas(QuotaTable):
                 return borrowed
 
         return await self._line.run(work, PATIENCE)
+
+    async def claim(self, owner: str, host: str) -> str:
+        holder: str = await self._line.run(lambda line: line.fetchval(self._claim, owner, host), PATIENCE)
+        return holder
 
     async def sweep(self) -> None:
         async def work(connection: Connection) -> None:

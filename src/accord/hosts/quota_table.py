@@ -29,6 +29,10 @@ class QuotaTable(ABC):
         """Take a portion of the posts of the owner with this key."""
 
     @abstractmethod
+    async def claim(self, owner: str, host: str) -> str:
+        """The host with the shared agent of the owner with this key: this one, unless another live one has it."""
+
+    @abstractmethod
     async def sweep(self) -> None:
         """Delete what counts no more: the uses of hosts that are over, and full buckets."""
 

@@ -97,4 +97,3 @@ async def shared(gate: OwnerGate | None, table: QuotaTable, membership: Membersh
         gate.counts = alone
         running.cancel()
         await asyncio.wait([running])
-        table.close()

@@ -20,6 +20,7 @@ CREATE TABLE IF NOT EXISTS quota_uses (
 );
 CREATE INDEX IF NOT EXISTS quota_uses_by_owner ON quota_uses (owner, kind);
 CREATE TABLE IF NOT EXISTS quota_buckets (owner TEXT PRIMARY KEY, full_at REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS owner_hosts (owner TEXT PRIMARY KEY, host TEXT NOT NULL);
 """
 
 _LIVING = "SELECT id FROM hosts WHERE state NOT IN ('dead', 'gone')"
@@ -28,6 +29,8 @@ _ADMIT = f"""
 INSERT INTO quota_uses (id, kind, owner, host) SELECT :id, :kind, :owner, :host
 WHERE (SELECT count(*) FROM quota_uses WHERE owner = :owner AND kind = :kind AND host IN ({_LIVING})) < :most
 """
+
+_LEAVE = "DELETE FROM owner_hosts WHERE owner = ? AND host NOT IN (SELECT id FROM hosts WHERE state = 'live')"
 
 _FILL = """
 INSERT INTO quota_buckets (owner, full_at) VALUES (?, ?) ON CONFLICT (owner) DO UPDATE SET full_at = excluded.full_at
@@ -59,6 +62,16 @@ class SqliteQuotas(QuotaTable):
 
         taken: Borrowed = await self._transact(work)
         return taken
+
+    async def claim(self, owner: str, host: str) -> str:
+        def work(connection: sqlite3.Connection) -> str:
+            connection.execute(_LEAVE, (owner,))
+            connection.execute("INSERT OR IGNORE INTO owner_hosts VALUES (?, ?)", (owner, host))
+            holder: str = connection.execute("SELECT host FROM owner_hosts WHERE owner = ?", (owner,)).fetchone()[0]
+            return holder
+
+        claimed: str = await self._transact(work)
+        return claimed
 
     async def sweep(self) -> None:
         def work(connection: sqlite3.Connection) -> None:

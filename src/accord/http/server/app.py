@@ -150,6 +150,7 @@ class App:
         if self.elsewhere is not None:
             await self.elsewhere.drain()
         await asyncio.gather(*(self._end(link, grace) for link in self._open()))
+        await self._unless_hurried(self.host.close(grace), grace + ENDING)
         if self.elsewhere is not None:
             await self.elsewhere.leave()
         if self._tasks is not None:
@@ -225,7 +226,7 @@ class App:
                 case Opens() as request:
                     if self.elsewhere is not None:
                         passed = Passed("POST", headers, request.body, record.user, responder, receive)
-                        if await elsewhere.opened(self.elsewhere, scope, passed):
+                        if await elsewhere.opened(self.elsewhere, scope, passed, is_shared=self.host.is_shared):
                             return
                     await self._initialize(request, body, responder, receive)
                 case Posts() as request:
@@ -330,7 +331,8 @@ class App:
         try:
             self._check_path(scope)
             record.user = owner = elsewhere.owner_of(scope, headers_of(scope), self._access)
-            other = elsewhere.place_of_socket(self.elsewhere, scope)
+            shared = self.host.is_shared
+            other = await elsewhere.place_of_socket(self.elsewhere, scope, owner, is_shared=shared)
             record.connection, use = await self._admitted(owner) if other is None else (other.id, None)
         except Refusal as refusal:
             record.status = refusal.status
