@@ -116,7 +116,7 @@ async def test_the_agents_of_owners_are_apart():
 async def test_an_agent_that_ends_ends_the_connections_of_its_clients():
     command = ["python3", "-c", "import sys; sys.stdin.readline()"]
     async with serving(SharedHost(command)) as server:
-        with pytest.raises(accord.ConnectionClosed):
+        with pytest.raises(accord.AccordError, match="process ended"):
             async with editor_on(server.url):
                 pass
 
@@ -149,16 +149,19 @@ async def test_a_server_that_shuts_down_waits_for_a_turn_without_a_client():
 async def test_a_second_client_joins_a_turn_that_runs_on_another_host(directory):
     async with HostProcesses({**directory, "shared": True}, 3) as hosts, editor_on(hosts.all[0].url) as one:
         session = await one.open_session()
-        turn = asyncio.create_task(one.prompt(session, "slowly 100"))
+        turn = asyncio.create_task(one.prompt(session, "wait"))
         async with asyncio.timeout(DEADLINE):
             await one.first_words.wait()
-        whole = "".join(f"{number} " for number in range(100))
-        for host, way in zip(hosts.all[1:], ("http1", "websocket"), strict=True):
-            async with editor_on(host.url, way) as other:
+        async with editor_on(hosts.all[1].url) as two, editor_on(hosts.all[2].url, "websocket") as three:
+            for other in (two, three):
                 await load(other, session)
-                await heard(other, session, whole)
-        assert (await turn).stop_reason == "end_turn"
-        assert one.text(session) == whole
+                assert other.text(session) == "waiting"
+            assert not turn.done()
+            await three.notify(v1.CancelNotification(session))
+            assert (await turn).stop_reason == "cancelled"
+            await three.prompt(session, "more")
+            for other in (one, two):
+                await heard(other, session, "waitingmore")
 
 
 # The decisions, without an agent

@@ -81,3 +81,17 @@ def directory_of(where: str | Path, schema: str) -> Directory:
     from accord.hosts.sqlite_directory import SqliteDirectory
 
     return SqliteDirectory(Path(where))
+
+
+async def listed_hosts(where: str | Path, schema: str) -> list[HostRow]:
+    """The hosts in a directory that is only read, the oldest first; raises StoreError."""
+    if is_postgres(where):
+        directory = directory_of(where, schema)
+    else:
+        from accord.hosts.sqlite_directory import SqliteDirectory
+
+        directory = SqliteDirectory(Path(where), is_read_only=True)
+    try:
+        return await directory.hosts()
+    finally:
+        await directory.close()

@@ -71,8 +71,9 @@ FROM hosts WHERE boot = :boot ORDER BY started, id
 class SqliteDirectory(Directory):
     """The table `hosts` in a SQLite file, used in a thread of its own."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, is_read_only: bool = False) -> None:
         self._path = path
+        self._is_read_only = is_read_only
         self._boot = _BOOT.read_text().strip() if _BOOT.exists() else ""
         self._connection: sqlite3.Connection | None = None
         self._thread = ThreadPoolExecutor(1, "accord hosts")
@@ -129,12 +130,14 @@ class SqliteDirectory(Directory):
             if self._connection is None:
                 self._connection = self._open()
             with self._connection:
-                self._connection.execute("BEGIN IMMEDIATE")
+                self._connection.execute("BEGIN" if self._is_read_only else "BEGIN IMMEDIATE")
                 return work(self._connection)
         except (sqlite3.Error, OSError) as error:
             raise StoreError("failed", f"cannot use the directory of hosts {self._path}: {error}") from error
 
     def _open(self) -> sqlite3.Connection:
+        if self._is_read_only:
+            return self._open_to_read()
         self._path.touch(mode=0o600)
         connection = sqlite3.connect(self._path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
         try:
@@ -145,4 +148,10 @@ class SqliteDirectory(Directory):
         except BaseException:
             connection.close()
             raise
+        return connection
+
+    def _open_to_read(self) -> sqlite3.Connection:
+        where = f"{self._path.absolute().as_uri()}?mode=ro"
+        connection = sqlite3.connect(where, timeout=PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
+        connection.row_factory = sqlite3.Row
         return connection
