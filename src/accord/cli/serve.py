@@ -6,8 +6,10 @@ import argparse
 import asyncio
 import functools
 import logging
+import os
 import re
 import shutil
+import socket
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from pathlib import Path
@@ -167,13 +169,13 @@ def run(options: argparse.Namespace) -> int:
     )
     if count > 1:
         if options.metrics is not None:
-            raise WrongUsage("--metrics shows the figures of one process: leave it out with --processes")
+            serving = _measured(options.metrics, serving, is_one_of_several=True)
         return _in_processes(count, options, hosted, serving)
-    alone: Callable[[Hosted], Coroutine[Any, Any, None]] = functools.partial(
+    alone: Callable[..., Coroutine[Any, Any, None]] = functools.partial(
         serving, hosts=serve_hosts.hosts_of(options), on_ready=_say_where
     )
     if options.metrics is not None:
-        alone = _measured(options.metrics, alone)
+        alone = _measured(options.metrics, alone, is_one_of_several=options.hosts is not None)
     words = [] if settings is None else settings.words
     with recording.recorded(options, "accord serve", role="agent", peer="clients", agent=words) as trace:
         if trace is not None:
@@ -205,16 +207,21 @@ def _served(serving: Callable[..., Coroutine[Any, Any, None]], **more: Any) -> N
 
 
 def _measured(
-    path: str, serving: Callable[[Hosted], Coroutine[Any, Any, None]]
-) -> Callable[[Hosted], Coroutine[Any, Any, None]]:
-    """Serve with figures at a path."""
+    path: str, serving: Callable[..., Coroutine[Any, Any, None]], *, is_one_of_several: bool
+) -> Callable[..., Coroutine[Any, Any, None]]:
+    """Serve with figures at a path; those of one process of several say which."""
     from accord.http.server.measured_host import MeasuredHost
     from accord.metrics import ServerMetrics
 
     if not re.fullmatch(r"(/[\w.~-]+)+", path) or path in ("/acp", "/healthz"):
         raise WrongUsage(f"--metrics must be a path such as /metrics, other than /acp and /healthz, got {path!r}")
-    metrics = ServerMetrics(path=path)
-    return lambda hosted: serving(MeasuredHost(hosted, metrics))
+
+    def measured(hosted: Hosted, **more: Any) -> Coroutine[Any, Any, None]:
+        # Now, in the process that serves, and not in the one from which it was forked.
+        host = f"{socket.gethostname()}:{os.getpid()}" if is_one_of_several else ""
+        return serving(MeasuredHost(hosted, ServerMetrics(host=host, path=path)), **more)
+
+    return measured
 
 
 async def _reloading(hosted: Hosted, folder: Path, serving: Callable[[Hosted], Coroutine[Any, Any, None]]) -> None:

@@ -110,6 +110,12 @@ class HostGroup:
             raise not_answering()
         return self._forwarder(host)
 
+    async def metrics(self) -> Sequence[str]:
+        """The figures of the processes with the name of this host, which are those of this machine."""
+        name = self.membership.host.name
+        near = [peer for peer in self.peers.all() if peer.answers and peer.host.name == name]
+        return await asyncio.gather(*(peer.metrics() for peer in near))
+
     def _load(self) -> tuple[float, int]:
         app = self._app
         if self._weight <= 0:

@@ -40,6 +40,7 @@ from accord.http.server.responder import Responder
 from accord.http.server.room import Bodies
 from accord.http.server.validation import AnswersBadly, Ends, Headers, Opens, Posts, Reads, Refusal
 from accord.jsonrpc.messages import Answer, error_answer, parse
+from accord.metrics.merging import merged
 from accord.tasks import Tasks
 from accord.transports.base import End, Transport
 from accord.transports.closing import first_of
@@ -258,7 +259,14 @@ class App:
     async def _tell_metrics(self, metrics: ServerMetrics, responder: Responder) -> None:
         if responder.record.method not in ("GET", "HEAD"):
             raise Refusal(405, "method not allowed; use GET or HEAD")
-        await responder.respond(200, metrics.text().encode(), media_type="text/plain; version=0.0.4; charset=utf-8")
+        text = metrics.text()
+        if self.elsewhere is not None:
+            text = merged([text, *await self.elsewhere.metrics()])
+        await responder.respond(200, text.encode(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    def metrics_text(self) -> str:
+        """The figures of this process, for other processes of the same machine."""
+        return "" if self.host.metrics is None else self.host.metrics.text()
 
     def _check_path(self, scope: Scope) -> None:
         if path_of(scope).rstrip("/") != self.path.rstrip("/"):

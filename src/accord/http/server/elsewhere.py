@@ -78,6 +78,10 @@ class Elsewhere(Protocol):
         """The host with the shared agent of this owner, or None if it is this one; raises Refusal."""
         ...
 
+    async def metrics(self) -> Sequence[str]:
+        """The figures of the other processes of this machine, as far as they answer."""
+        ...
+
     async def drain(self) -> None:
         """Tell the other hosts that this one opens no more connections; does nothing after `leave`."""
         ...
@@ -105,6 +109,10 @@ class Joinable(Served, Protocol):
     @property
     def running(self) -> int:
         """How many connections have an unanswered prompt."""
+        ...
+
+    def metrics_text(self) -> str:
+        """The figures of this process, for other processes of the same machine."""
         ...
 
     def end_all(self, why: str) -> None:
