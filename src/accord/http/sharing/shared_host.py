@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from accord.http.server.hosting import Host, Hosted, host_of
 from accord.http.sharing.agent import SharedAgent, SharedClient
@@ -46,7 +47,8 @@ class SharedHost(Host):
     async def serve(self, transport: Transport, owner: str) -> End | None:
         client = SharedClient(transport)
         await transport.start(client)
-        await asyncio.wait([client.first, client.end], return_when=asyncio.FIRST_COMPLETED)
+        waiting: list[asyncio.Future[Any]] = [client.first, client.end]
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         if client.end.done():
             return None
         return await self._agent(owner, _version_in(client.first.result())).serve(client)
