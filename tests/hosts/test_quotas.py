@@ -12,6 +12,7 @@ from accord.cli.serve_quotas import quotas_of
 from accord.hosts.directory import Beat, directory_of
 from accord.hosts.view import HostRow
 from accord.http import Quotas, serving
+from accord.http.server.counted_turns import CountedTurns
 from accord.http.server.owner_counts import LocalCounts, new_use
 from accord.http.server.quotas import Bucket
 from tests.hosts.hosting import editor_on, post
@@ -154,6 +155,21 @@ async def test_posts_that_come_too_fast_are_refused_with_the_time_to_wait():
         assert status == 429
         assert 0 < int(headers["retry-after"]) <= 100
         assert "this owner may send 0.01 a second, and 2 at once" in text
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        b'{"jsonrpc":"2.0","id":%d,"method":"session/\\u0070rompt","params":{"sessionId":"s","\\u0070rompt":[]}}',
+        b'{"jsonrpc":"2.0","id":%d,"method":"session/prompt"}',
+    ],
+)
+def test_a_prompt_is_recognised_however_it_is_written(prompt):
+    turns = CountedTurns()
+    turns.begin(turns.new_turn(prompt % 1), use := new_use("turns", "ada"))
+    assert turns.new_turn(prompt % 2) is None
+    assert turns.ended_by(b'{"jsonrpc":"2.0","id":1,"result":{"stopReason":"end_turn"}}') == use
+    assert turns.new_turn(prompt % 3) is not None
 
 
 class NotedCounts(LocalCounts):

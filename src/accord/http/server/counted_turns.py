@@ -39,10 +39,10 @@ class CountedTurns:
 
     def new_turn(self, frame: bytes) -> Call | None:
         """The prompt in this message of the client, if it begins a turn; a session has one turn at a time."""
-        if b"prompt" not in frame:
+        if b"prompt" not in frame and b"\\u" not in frame:  # an escape may spell any letter
             return None
         call = parse(frame)
-        if not isinstance(call, Call) or call.method != PROMPT or session_of(call.params) in self._running:
+        if not isinstance(call, Call) or call.method != PROMPT or (session_of(call.params) or "") in self._running:
             return None
         return call
 

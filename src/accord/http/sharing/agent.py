@@ -7,6 +7,7 @@ reads nothing is closed by the server after `ServerLimits.stalled` seconds.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from itertools import count
 
@@ -19,6 +20,8 @@ from accord.jsonrpc.messages import error_answer
 from accord.transports.base import End, Receiver, Transport
 from accord.transports.closing import within
 from accord.transports.memory import pair
+
+log = logging.getLogger("accord.http")
 
 ENDING = 5.0
 """Seconds that an agent has to end when it is not needed any more."""
@@ -85,6 +88,8 @@ class SharedAgent(Receiver):
         self._linger = linger
         self._near, self._far = pair()
         self._is_paused = False
+        self._is_full = False
+        """Whether more waits for the agent than it should."""
         self._changed = asyncio.Event()
         """Set when a client has come or left, or the last running turn is over."""
         self._idle = asyncio.Event()
@@ -121,6 +126,8 @@ class SharedAgent(Receiver):
                 end = serving.result()
         except ConnectionClosed as closed:
             end = End(closed.reason, str(closed))
+        except Exception:
+            log.exception("serving a shared agent failed")
         finally:
             for task in (serving, leaving):
                 task.cancel()
@@ -134,11 +141,13 @@ class SharedAgent(Receiver):
             if self._clients:
                 await self._changed.wait()
             elif not await within(self._linger if self._idle.is_set() else self._detached, self._changed.wait()):
-                return
+                break
+        self._is_leaving = True  # at once: a client that comes now needs another agent
 
     async def close(self, grace: float) -> None:
         """End the agent when its turns are over, at the latest after `grace` seconds."""
         await within(grace, self._idle.wait())
+        self._is_leaving = True
         self._ending.set()
         self._changed.set()
         await asyncio.wait([self.end])
@@ -150,6 +159,8 @@ class SharedAgent(Receiver):
         self._changed.set()
         self._conversation.joined(number)
         client.attach(self, number)
+        if self._is_full:
+            client.transport.pause_reading()
         try:
             await asyncio.wait([client.end, self.end], return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -212,10 +223,12 @@ class SharedAgent(Receiver):
                 self._near.resume_reading()
 
     def paused(self) -> None:
+        self._is_full = True
         for client in self._clients.values():
             client.transport.pause_reading()
 
     def resumed(self) -> None:
+        self._is_full = False
         for client in self._clients.values():
             client.transport.resume_reading()
 
