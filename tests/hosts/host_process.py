@@ -52,7 +52,7 @@ async def main(
     access = accord.http.Access(tokens) if tokens else None
     quota = accord.http.Quotas(**quotas) if quotas else None
     served = accord.http.SharedHost(an_agent(kept)) if shared else an_agent(kept)
-    await accord.http.serve(served, port=0, hosts=hosts, access=access, quotas=quota, grace=5, on_ready=ready)
+    await accord.http.serve(served, port=0, hosts=hosts, access=access, quotas=quota, grace=60, on_ready=ready)
 
 
 if __name__ == "__main__":
