@@ -5,7 +5,7 @@
     python -m benchmarks.counts --against ../old/src   compare with other sources, counted in the same run
     python -m benchmarks.counts --record               keep the counts in recorded.json
 
-The counts of two runs differ by less than 1 %, whatever else the machine does.
+The counts of two runs differ by less than 1 %, turns over a network by up to 2 %, whatever else the machine does.
 """
 
 import argparse
