@@ -4,6 +4,7 @@
 #   make test-links   what passes between two sides, over every link: memory, stdio, WebSocket, HTTP/1.1 and HTTP/2
 #   make check     formatting, lint and types
 #   make test-adapters   agents of five frameworks, in an environment of their own (500 MB)
+#   make docs      the documentation site, in the folder site; needs no network once its tools are installed
 #   make interop   the same protocol with other people's implementations (Node, Go, Rust where they are installed)
 #   make interop-rust     Rust's conductor and its examples of version 2 (ten minutes to build, once)
 #   make interop-agents   real agents, with a model that is made of rules and no network
@@ -18,7 +19,7 @@ BIN := $(VENV)/bin
 JOBS ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-links test-adapters check interop interop-rust interop-agents bench load attack torture clean
+.PHONY: help demo test test-links test-adapters check docs interop interop-rust interop-agents bench load attack torture clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -55,6 +56,14 @@ check: $(VENV)/.check
 	$(BIN)/mypy
 	$(BIN)/python tools/check_documents.py
 	$(BIN)/python -m pytest -q tests/typing
+
+.venv-docs/.done: requirements/docs.txt pyproject.toml
+	@test -x .venv-docs/bin/python || $(PYTHON) -m venv .venv-docs
+	@.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/docs.txt -e ".[http]"
+	@touch $@
+
+docs: .venv-docs/.done
+	.venv-docs/bin/python -m tools.website
 
 interop: $(VENV)/.test
 	-@$(BIN)/python -m interop build
