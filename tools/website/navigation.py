@@ -29,7 +29,6 @@ SECTIONS: tuple[Section, ...] = (
             "tutorial/agent.md",
             "tutorial/client.md",
             "tutorial/tests.md",
-            "tutorial/editor.md",
             "tutorial/*",
         ),
     ),
