@@ -29,6 +29,7 @@ GIVEN_BY: dict[str, tuple[str, ...]] = {
     "accord.RemoteTerminal": ("turn.client.terminal",),
     "accord.RemoteAgent": ("remote.new_session",),
     "accord.Tool": ("turn.tool",),
+    "accord.ToolServer": ("accord.tools",),
     "accord.TurnPlan": ("turn.plan",),
     "accord.sync.RemoteSession": ("accord.sync.connect",),
     "accord.sync.Reply": ("accord.sync.connect",),
