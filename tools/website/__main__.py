@@ -7,7 +7,9 @@ python -m tools.website check    check what was built before
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
+from tools.website.accessibility import Unavailable, problems
 from tools.website.build import build
 from tools.website.built import problems_of
 from tools.website.sources import ROOT
@@ -26,9 +28,19 @@ def main() -> int:
         print(f"{folder.relative_to(ROOT)} does not exist; run: make docs")
         return 1
     report = problems_of(folder)
-    print(*report.problems, sep="\n", end="\n" if report.problems else "")
-    print(f"{report.pages} pages, {report.links} links, {len(report.problems)} problems: {folder.relative_to(ROOT)}")
-    return bool(report.problems)
+    found = [*report.problems, *serious_problems(folder)]
+    print(*found, sep="\n", end="\n" if found else "")
+    print(f"{report.pages} pages, {report.links} links, {len(found)} problems: {folder.relative_to(ROOT)}")
+    return bool(found)
+
+
+def serious_problems(folder: Path) -> list[str]:
+    """What axe reports; nothing, after a line that says why, where it cannot run."""
+    try:
+        return [it.line() for it in problems(folder)]
+    except Unavailable as missing:
+        print(f"Accessibility was not checked: {missing}.")
+        return []
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from typing import Any
 
 from tools.website.command_pages import command_pages
 from tools.website.error_pages import error_pages
-from tools.website.links import with_site_links
+from tools.website.links import outside_of_code, with_site_links
 from tools.website.navigation import navigation
 from tools.website.page import Page
 from tools.website.plain import write_plain
@@ -27,6 +28,8 @@ from tools.website.versions import publish, short_version
 import accord
 
 WORK = ROOT / "build" / "site"
+CODE = re.compile(r"<pre[^>]*>(?:<span></span>)?<code")
+SPAN = re.compile(r"`[^`\n]+`")
 STYLE = Path(__file__).with_name("accord.css")
 
 
@@ -54,6 +57,7 @@ def build(site: Path = ROOT / "site") -> Path:
     write(pages, order)
     run_generator()
     html = WORK / "html"
+    make_code_reachable(html)
     write_plain(html, pages, order)
     return publish(html, site, short_version(accord.__version__))
 
@@ -64,13 +68,25 @@ def write(pages: dict[str, Page], order: list[dict[str, Any]]) -> None:
     for path, page in pages.items():
         file = WORK / "docs" / path
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(page.text, encoding="utf-8")
+        file.write_text(outside_of_code(page.text, without_escapes), encoding="utf-8")
     for path, file in {**pictures(), STYLES: STYLE}.items():
         place = WORK / "docs" / path
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, place)
     text = json.dumps(settings(order, os.environ.get("ACCORD_SITE")), indent=2)
     (WORK / "mkdocs.yml").write_text(text, encoding="utf-8")
+
+
+def without_escapes(text: str) -> str:
+    """Tables as Python-Markdown reads them: a bar in code is no border, and the backslash that GitHub needs is shown."""
+    return SPAN.sub(lambda found: found[0].replace("\\|", "|"), text)
+
+
+def make_code_reachable(html: Path) -> None:
+    """Let the Tab key reach each block of code: a long line is read by scrolling, also without a mouse."""
+    for file in html.rglob("*.html"):
+        text = file.read_text(encoding="utf-8")
+        file.write_text(CODE.sub(r'\g<0> tabindex="0"', text), encoding="utf-8")
 
 
 def run_generator() -> None:
