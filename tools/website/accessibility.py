@@ -1,7 +1,8 @@
 """Accessibility of five pages: axe-core in headless Chromium reports no serious problem.
 
 axe-core comes from npm into the cache folder of the user. Without npm or Chromium the check is skipped, with a line
-that says what is missing. A small server adds axe and a call of it to each page; the browser prints the page after it ran.
+that says what is missing. A small server adds axe and a call of it to each page; the browser prints the page after it
+ran.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ def write(pages: dict[str, Page], order: list[dict[str, Any]]) -> None:
 
 
 def without_escapes(text: str) -> str:
-    """Tables as Python-Markdown reads them: a bar in code is no border, and the backslash that GitHub needs is shown."""
+    """Tables as Python-Markdown reads them: a bar in code is no border, so it needs no backslash."""
     return SPAN.sub(lambda found: found[0].replace("\\|", "|"), text)
 
 
