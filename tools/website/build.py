@@ -28,7 +28,6 @@ from tools.website.versions import publish, short_version
 import accord
 
 WORK = ROOT / "build" / "site"
-CODE = re.compile(r"<pre[^>]*>(?:<span></span>)?<code")
 SPAN = re.compile(r"`[^`\n]+`")
 STYLE = Path(__file__).with_name("accord.css")
 
@@ -57,7 +56,6 @@ def build(site: Path = ROOT / "site") -> Path:
     write(pages, order)
     run_generator()
     html = WORK / "html"
-    make_code_reachable(html)
     write_plain(html, pages, order)
     return publish(html, site, short_version(accord.__version__))
 
@@ -80,13 +78,6 @@ def write(pages: dict[str, Page], order: list[dict[str, Any]]) -> None:
 def without_escapes(text: str) -> str:
     """Tables as Python-Markdown reads them: a bar in code is no border, so it needs no backslash."""
     return SPAN.sub(lambda found: found[0].replace("\\|", "|"), text)
-
-
-def make_code_reachable(html: Path) -> None:
-    """Let the Tab key reach each block of code: a long line is read by scrolling, also without a mouse."""
-    for file in html.rglob("*.html"):
-        text = file.read_text(encoding="utf-8")
-        file.write_text(CODE.sub(r'\g<0> tabindex="0"', text), encoding="utf-8")
 
 
 def run_generator() -> None:
