@@ -4,12 +4,17 @@
 #   make test-links   what passes between two sides, over every link: memory, stdio, WebSocket, HTTP/1.1 and HTTP/2
 #   make check     formatting, lint and types
 #   make test-adapters   agents of five frameworks, in an environment of their own (500 MB)
+#   make docs      the documentation site, in the folder site; needs no network once its tools are installed
 #   make interop   the same protocol with other people's implementations (Node, Go, Rust where they are installed)
 #   make interop-rust     Rust's conductor and its examples of version 2 (ten minutes to build, once)
 #   make interop-agents   real agents, with a model that is made of rules and no network
 #   make bench     ours against the other SDKs
+#   make count     instructions of sixteen hot paths, compared with a record (valgrind; half an hour of a busy core)
+#   make test-wine   what is special on Windows, with a Python for Windows under Wine
 #   make load      a thousand connections to one server: what they weigh, how long answers take, whether all arrives
 #   make attack    five minutes of attacks on a server, a client and a store (make test has twenty seconds of them)
+#   make release-test   the wheel in clean environments: CPython 3.11 to 3.14 with each extra, uvx and pipx (ten minutes)
+#   make dist      the sdist and the wheel of the last commit, their checksums, and their bill of materials
 #   make torture   ten minutes of faults on purpose (make test has twenty seconds of them)
 
 PYTHON ?= python3
@@ -18,14 +23,20 @@ BIN := $(VENV)/bin
 JOBS ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-links test-adapters check interop interop-rust interop-agents bench load attack torture clean
+.PHONY: help demo test test-links test-adapters test-wine check count docs interop interop-rust interop-agents bench load attack torture release-test dist clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
 
-$(VENV)/.test: pyproject.toml requirements/test.txt
+# Only what the core needs, so that a newcomer sees the demo within seconds; the sources are found by their path.
+$(VENV)/.core: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Accord needs Python 3.11 or later; say make PYTHON=python3.11")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"], sep="\n")' > $@.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r $@.txt
+	@mv $@.txt $@
+
+$(VENV)/.test: pyproject.toml requirements/test.txt | $(VENV)/.core
 	@echo "Setting up $(VENV) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/test.txt -e .
 	@touch $@
@@ -34,8 +45,12 @@ $(VENV)/.check: requirements/check.txt $(VENV)/.test
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/check.txt
 	@touch $@
 
-demo: $(VENV)/.test
-	@$(BIN)/python examples/tour.py
+$(VENV)/.release: requirements/release.txt $(VENV)/.test
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/release.txt
+	@touch $@
+
+demo: $(VENV)/.core
+	@PYTHONPATH=src $(BIN)/python examples/tour.py
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n $(JOBS)
@@ -52,9 +67,25 @@ check: $(VENV)/.check
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/pyright
+	$(BIN)/pyright --pythonplatform Windows src
+	$(BIN)/pyright --pythonplatform Darwin src
 	$(BIN)/mypy
 	$(BIN)/python tools/check_documents.py
 	$(BIN)/python -m pytest -q tests/typing
+
+.venv-docs/.done: requirements/docs.txt pyproject.toml
+	@test -x .venv-docs/bin/python || $(PYTHON) -m venv .venv-docs
+	@.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/docs.txt -e ".[http]"
+	@touch $@
+
+docs: .venv-docs/.done
+	.venv-docs/bin/python -m tools.website
+
+test-wine: $(VENV)/.test
+	$(BIN)/python tools/wine_tests.py
+
+count: $(VENV)/.test
+	$(BIN)/python -m benchmarks.counts
 
 interop: $(VENV)/.test
 	-@$(BIN)/python -m interop build
@@ -79,6 +110,14 @@ attack: $(VENV)/.test
 
 torture: $(VENV)/.test
 	$(BIN)/python -m pytest -m torture --seconds 600
+
+release-test: $(VENV)/.release
+	$(BIN)/python -m pytest -n $(JOBS) -m release -rs tests/packaging
+
+dist: $(VENV)/.release
+	$(BIN)/python tools/distributions.py dist
+	$(BIN)/python tools/bill_of_materials.py dist
+	$(BIN)/python -m twine check --strict dist/*.whl dist/*.tar.gz
 
 clean:
 	rm -rf $(VENV) .hypothesis .pytest_cache .mypy_cache .ruff_cache

@@ -1,7 +1,9 @@
 """What a terminal client costs while an answer streams in: its processor time, and the way from a key to its echo.
 
     python -m benchmarks.chat                       accord chat
-    python -m benchmarks.chat --other "toad acp {agent} {folder}"   the same for another client, one after the other
+    python -m benchmarks.chat --other "toad acp {agent} {folder}" --wait 10    the same for another one
+
+It needs `pip install pyte`, a terminal without a window, which says what is on the screen.
 
 The client runs in a pseudo-terminal of 120 by 40 with an agent that sends 1,000 chunks of six characters as fast as
 they are taken. Processor time is that of the client's process alone, from the prompt until the last chunk is on the
@@ -12,8 +14,10 @@ from __future__ import annotations
 
 import argparse
 import fcntl
+import importlib
 import os
 import pty
+import re
 import select
 import shlex
 import statistics
@@ -24,10 +28,15 @@ import tempfile
 import termios
 import time
 from pathlib import Path
+from typing import Any
 
 CHUNKS = 1_000
-KEYS = 40
-PATIENCE = 300.0
+LETTERS = "ABCDGIJKLMOPQRSUVXYZÄÖÜßÀÈÌÒÙÂÊÎÔÛÅÆØÇÑÕ"
+"""Keys that are typed: no letter of them is on the screen before."""
+KEYS = len(LETTERS)
+PATIENCE = 120.0
+UNKNOWN = re.compile(rb"\x1b\[[<>=?][0-9;]*[a-zA-Z]")
+"""Private sequences, which pyte may show as text."""
 AGENT = f"""
 import asyncio
 import accord
@@ -57,23 +66,25 @@ class Client:
         env = {**os.environ, **own, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
         self._process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, cwd=folder, env=env)
         os.close(theirs)
-        self.bytes = 0
+        pyte: Any = importlib.import_module("pyte")
+        self._screen = pyte.Screen(120, 40)
+        self._terminal = pyte.ByteStream(self._screen)
 
     def write(self, text: str) -> None:
         os.write(self._ours, text.encode())
 
-    def until(self, wanted: bytes) -> None:
+    def until(self, wanted: str) -> None:
         """Read until this is on the screen; the questions of the client are answered."""
-        said, end = b"", time.monotonic() + PATIENCE
-        while wanted not in said:
+        end = time.monotonic() + PATIENCE
+        while not any(wanted in line for line in self._screen.display):
             ready, _, _ = select.select([self._ours], [], [], max(0.0, end - time.monotonic()))
             if not ready:
-                raise TimeoutError(f"{wanted!r} did not come")
+                shown = "\n".join(filter(str.strip, self._screen.display))
+                raise TimeoutError(f"{wanted!r} did not come; the screen shows:\n{shown}")
             more = os.read(self._ours, 65_536)
-            self.bytes += len(more)
-            said = said[-100:] + more
             if b"\x1b[c" in more:
                 self.write("\x1b[?62c")
+            self._terminal.feed(UNKNOWN.sub(b"", more))
 
     @property
     def cpu(self) -> float:
@@ -87,16 +98,17 @@ class Client:
         self._process.wait()
 
 
-def measure(command: list[str], folder: Path) -> str:
-    """Runs a client once; what it took, in a line."""
+def measure(command: list[str], folder: Path, ready: str, wait: float = 0) -> str:
+    """Runs a client once, with a prompt `wait` seconds after `ready` is on the screen; what it took, in a line."""
     client = Client(command, folder)
     try:
-        client.until(b"streams")
+        client.until(ready)
+        time.sleep(wait)
         client.write("fast")
-        client.until(b"fast")
+        client.until("fast")
         before, began = client.cpu, time.monotonic()
         client.write("\r")
-        client.until(b"THEEND")
+        client.until("THEEND")
         cpu, wall = client.cpu - before, time.monotonic() - began
         echoes = _echoes(client)
     finally:
@@ -110,14 +122,16 @@ def measure(command: list[str], folder: Path) -> str:
 
 def _echoes(client: Client) -> list[float]:
     """Types keys while a slow stream runs; each has a letter that the stream does not bring."""
-    client.write("slow\r")
-    client.until(b"w0010")
+    client.write("slow")
+    client.until("slow")
+    client.write("\r")
+    client.until("w0010")
     found: list[float] = []
     for number in range(KEYS):
-        letter = "QZXJKVYB"[number % 8]
+        letter = LETTERS[number]
         began = time.monotonic()
         client.write(letter)
-        client.until(letter.encode())
+        client.until(letter)
         found.append(time.monotonic() - began)
     return found
 
@@ -125,6 +139,10 @@ def _echoes(client: Client) -> list[float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--other", metavar="COMMAND", help="another client; {agent} and {folder} are filled in")
+    parser.add_argument(
+        "--ready", metavar="TEXT", default="\u276f", help="what its screen shows when it takes a prompt"
+    )
+    parser.add_argument("--wait", metavar="S", type=float, default=0, help="seconds from then until its agent is there")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
@@ -135,7 +153,8 @@ def main() -> None:
             words = options.other.format(agent=shlex.quote(shlex.join(agent)), folder=place)
             clients[shlex.split(words)[0]] = shlex.split(words)
         for name, command in clients.items():
-            print(f"{name}: {measure(command, folder)}", flush=True)
+            when = ("streams", 0.0) if name == "accord chat" else (options.ready, options.wait)
+            print(f"{name}: {measure(command, folder, *when)}", flush=True)
 
 
 if __name__ == "__main__":

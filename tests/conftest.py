@@ -7,6 +7,7 @@ pytest --seed 4711                  this one again
 pytest -m interop                   with other people's implementations
 pytest -m rust                      with what Rust offers beside its SDK, which takes ten minutes to build
 pytest -m links                     the interaction suite over every link: WebSocket, HTTP/1.1 and HTTP/2 as well
+pytest -m release                   the wheel in clean environments: every Python with every extra
 pytest -m agents                    with real agents and a model that is made of rules
 """
 
@@ -42,6 +43,7 @@ ON_REQUEST = (
     "agents",
     "interop",
     "links",
+    "release",
     "rust",
 )
 """What runs only when its marker is asked for."""
@@ -71,6 +73,7 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "attack: attacks while honest peers work, for --seconds")
     config.addinivalue_line("markers", "agents: real agents, installed on demand; only with -m agents")
     config.addinivalue_line("markers", "links: over WebSocket and HTTP, and every case; only with -m links")
+    config.addinivalue_line("markers", "release: every Python with every extra; only with -m release")
     config.addinivalue_line("markers", "rust: with Rust's conductor and its examples; only with -m rust")
     config.addinivalue_line("markers", "interop: with other people's implementations; only with -m interop")
 

@@ -14,6 +14,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Literal, cast, get_args, get_origin
 
 import msgspec
@@ -87,8 +88,8 @@ def notes(cls: type[Shape]) -> str:
     return told + (f" The client must declare {code(cls.__needs__)}." if cls.__needs__ else "")
 
 
-def fields(cls: type[Shape]) -> Iterator[str]:
-    """The table of a type's fields; `_meta`, which every type has, is left out."""
+def fields(cls: type[Shape], types: ModuleType = v1) -> Iterator[str]:
+    """The table of a type's fields; `_meta`, which every type has, is left out. `types` is the protocol's version."""
     shown = [field for field in msgspec.structs.fields(cls) if field.name != "meta"]
     if not shown:
         yield "No fields."
@@ -96,7 +97,7 @@ def fields(cls: type[Shape]) -> Iterator[str]:
     yield from head("field", "on the wire", "holds", "if left out")
     annotations = annotations_of(cls)
     for field in shown:
-        yield row(code(field.name), code(field.encode_name), held(annotations[field.name]), default(field))
+        yield row(code(field.name), code(field.encode_name), held(annotations[field.name], types), default(field))
 
 
 def annotations_of(cls: type[Shape]) -> dict[str, str]:
@@ -107,14 +108,14 @@ def annotations_of(cls: type[Shape]) -> dict[str, str]:
     return found
 
 
-def held(annotation: str) -> str:
+def held(annotation: str, types: ModuleType = v1) -> str:
     """What a field holds, in the words of the source without the marks of tolerance."""
     text = annotation
     for mark in ("Tolerant", "Unstable", "NullAsDefault", "ReadOpen", "Open"):
         text = unwrapped(text, mark)
     text = text.replace("ValidItems[", "list[").replace("UnsetType | ", "").replace(" | UnsetType", "")
     text = re.sub(r"Annotated\[(\w+), .*\]", r"\1", text)
-    words = [f"{code(name)}: {', '.join(map(code, known))}" for name, known in words_in(text)]
+    words = [f"{code(name)}: {', '.join(map(code, known))}" for name, known in words_in(text, types)]
     return code(text).replace("|", "\\|") + (f". {'; '.join(words)}" if words else "")
 
 
@@ -129,10 +130,10 @@ def unwrapped(text: str, mark: str) -> str:
     return text
 
 
-def words_in(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+def words_in(text: str, types: ModuleType = v1) -> Iterator[tuple[str, tuple[str, ...]]]:
     """The names in an annotation that stand for words, with the words."""
     for name in re.findall(r"\w+", text):
-        alias = getattr(v1, name, None)
+        alias = getattr(types, name, None)
         if get_origin(alias) is Literal:
             yield name, get_args(alias)
         elif known := next((it.known for it in getattr(alias, "__metadata__", ()) if isinstance(it, Words)), None):

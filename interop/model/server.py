@@ -34,6 +34,16 @@ APIS = (
     Api(re.compile(r"/messages$"), messages.asked_of, messages.stream, messages.whole),
     Api(re.compile(r":(stream)?[gG]enerateContent$"), gemini.asked_of, gemini.stream, gemini.whole),
 )
+
+
+@dataclass(frozen=True)
+class Refused:
+    """What a reply is when the provider refuses the request: an HTTP status, and the error as JSON."""
+
+    status: int
+    body: Json
+
+
 SMALL: dict[str, Json] = {
     r"/count_tokens$": {"input_tokens": 10},
     r":countTokens$": {"totalTokens": 10},
@@ -71,10 +81,13 @@ class Handler(BaseHTTPRequestHandler):
                 self.model.bodies.append(body)
                 self.model.note(path, asked)
                 self.model.asked.append((named(path, body), asked.text))
-                if api.streams(path, body):
-                    self.answer_stream(api.stream(body, self.model.reply(asked)))
+                said = self.model.reply(asked)
+                if isinstance(said, Refused):
+                    self.answer(said.status, said.body)
+                elif api.streams(path, body):
+                    self.answer_stream(api.stream(body, said))
                 else:
-                    self.answer(200, api.whole(body, self.model.reply(asked)))
+                    self.answer(200, api.whole(body, said))
                 return
         self.answer_small(body)
 
@@ -126,7 +139,7 @@ class ModelServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, log: str | None = None, reply: Callable[[Asked], Iterable[Piece]] = reply) -> None:
+    def __init__(self, log: str | None = None, reply: Callable[[Asked], Iterable[Piece] | Refused] = reply) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.log = log
         self.reply = reply

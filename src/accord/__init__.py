@@ -97,7 +97,7 @@ if TYPE_CHECKING:
 
     memory_pair = _memory.pair
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "AccordError": "errors",

@@ -22,6 +22,7 @@ from accord.endpoints import Endpoint
 from accord.engine.limits import Limits
 from accord.errors import AccordError
 from accord.http.client.urls import UrlTarget
+from accord.running import OWNER
 from accord.spans import Spans
 from accord.trace import Observer, TraceFile
 from accord.transports.base import Transport
@@ -62,6 +63,7 @@ async def connect(
     providers: Mapping[str, Endpoint] | None = None,
     limits: Limits | None = None,
     on_stderr: Callable[[str], object] | None = None,
+    owner: str = "",
 ) -> AsyncGenerator[RemoteAgent]:
     """Connect to an agent, and end it when the block is left.
 
@@ -80,12 +82,23 @@ async def connect(
     models are, by the ids of its providers; it is told so again after a restart. `unstable` lets through what the
     protocol only proposes. `on_stderr` is called with each line that a command writes to its
     standard error, as it is: pass it through `accord.printable.printable` before you print it to a terminal.
+    `owner` is the user of your program whose sessions these are: an `Agent`, and a command written with Accord, keeps
+    them apart from those of others. Behind a URL the token says that.
 
     Raises one clear error when the agent cannot be started or does not speak the protocol.
     """
     with_trace = TraceFile(trace, role="client") if isinstance(trace, str | Path) else trace
     live = LiveAgent(
-        target_of(target, cwd=cwd, env=env, inherit=inherit, token=token, headers=headers, on_stderr=on_stderr),
+        target_of(
+            target,
+            cwd=cwd,
+            env=env,
+            inherit=inherit,
+            token=token,
+            headers=headers,
+            on_stderr=on_stderr,
+            owner=owner,
+        ),
         definition_of(Client() if client is None else client),
         timeout=timeout,
         versions=checked_versions(versions),
@@ -113,8 +126,13 @@ def target_of(
     token: str | None = None,
     headers: Mapping[str, str] | None = None,
     on_stderr: Callable[[str], object] | None = None,
+    owner: str = "",
 ) -> Target:
     """The target that `where` names; raises AccordError if its command cannot be split or its name means no agent."""
+    if owner:
+        if isinstance(where, Target) or (isinstance(where, str) and where.startswith(SCHEMES)):
+            raise ValueError("connect(owner=...) is for an Agent or a command; behind a URL the token says whose it is")
+        env = {**(env or {}), OWNER: owner}
     if isinstance(where, Target):
         return where
     if isinstance(where, str):
@@ -136,15 +154,16 @@ def target_of(
     if not hasattr(where, "serve"):
         hint = f"write [{str(where)!r}] to run it" if isinstance(cast("object", where), Path) else ""
         raise wrong_type("connect(target)", "a command, a URL or an Agent", where, hint)
-    return AgentTarget(where)
+    return AgentTarget(where, owner)
 
 
 class AgentTarget(Target):
     """An agent of this program, reached in memory."""
 
-    def __init__(self, agent: Agent) -> None:
+    def __init__(self, agent: Agent, owner: str = "") -> None:
         self.name = agent.info.name
         self._agent = agent
+        self._owner = owner
         self._serving: set[asyncio.Task[Any]] = set()
         self._failure: Exception | None = None
 
@@ -167,7 +186,8 @@ class AgentTarget(Target):
         """Serve one connection. An agent that cannot serve must not leave its client waiting for an answer."""
         self._failure = None
         try:
-            await self._agent.serve(transport)
+            # What only stands for an agent, such as a recorded one, knows no owners.
+            await self._agent.serve(transport, **({"owner": self._owner} if self._owner else {}))
         except Exception as error:
             self._failure = error
             await transport.close()

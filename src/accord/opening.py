@@ -41,6 +41,7 @@ async def open(
     providers: Mapping[str, Endpoint] | None = None,
     limits: Limits | None = None,
     on_stderr: Callable[[str], object] | None = None,
+    owner: str = "",
 ) -> RemoteAgent:
     """Connect to an agent until `close` is called on it: for notebooks, where a connection outlives its cell.
 
@@ -63,6 +64,8 @@ async def open(
     models are, by the ids of its providers; it is told so again after a restart. `unstable` lets through what the
     protocol only proposes. `on_stderr` is called with each line that a command writes to its
     standard error, as it is: pass it through `accord.printable.printable` before you print it to a terminal.
+    `owner` is the user of your program whose sessions these are: an `Agent`, and a command written with Accord, keeps
+    them apart from those of others. Behind a URL the token says that.
 
     Raises one clear error when the agent cannot be started or does not speak the protocol.
     """
@@ -84,5 +87,6 @@ async def open(
             providers=providers,
             limits=limits,
             on_stderr=on_stderr,
+            owner=owner,
         )
     )

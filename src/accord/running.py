@@ -29,6 +29,10 @@ UNWRITABLE = 5
 """The exit code of a program whose output cannot be written."""
 
 
+TERMINATIONS = tuple(signal.Signals[name] for name in ("SIGTERM", "SIGBREAK") if hasattr(signal, name))
+"""Signals that tell an agent to end. On Windows, Ctrl-Break is the one that reaches a process in a group of its own."""
+
+
 class Unwritable(AccordError):
     """Standard output cannot be written, and its reader is still there: the disk is full, for instance."""
 
@@ -126,15 +130,18 @@ async def _until_terminated(serving: Awaitable[None], last_resort: LastResort) -
 @contextmanager
 def _on_sigterm(handle: Callable[[int, object], None]) -> Generator[None]:
     """Call this when the process is told to end, where that can be arranged: not beside the main thread."""
+    before: dict[signal.Signals, Any] = {}
     try:
-        before = signal.signal(signal.SIGTERM, handle)
+        for number in TERMINATIONS:
+            before[number] = signal.signal(number, handle)
     except ValueError:
         yield
         return
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def loop_factory(*, uvloop: bool | None = None) -> Callable[[], asyncio.AbstractEventLoop] | None:

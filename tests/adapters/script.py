@@ -25,8 +25,29 @@ class Call:
 
 
 @dataclass(frozen=True)
+class Refuse:
+    """The provider refuses the request, in these words."""
+
+    words: str
+    status: int = 400
+
+    @property
+    def body(self):
+        return {"error": {"type": "invalid_request_error", "message": self.words}}
+
+
+@dataclass(frozen=True)
 class Wait:
     """The model says nothing more until the test is over."""
+
+
+def openai_error(refused):
+    """The error of OpenAI's package for such an answer."""
+    import httpx2
+    import openai
+
+    response = httpx2.Response(refused.status, request=httpx2.Request("POST", "https://api.example"))
+    return openai.BadRequestError("refused", response=response, body=refused.body["error"])
 
 
 READ, WRITTEN = 10, 5
@@ -37,7 +58,7 @@ READ, WRITTEN = 10, 5
 class Script:
     """One list of steps for each request to the model."""
 
-    answers: list[list[Think | Say | Call | Wait]] = field(default_factory=list)
+    answers: list[list[Think | Say | Call | Wait | Refuse]] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
     """Each request, as text that holds all of its messages."""
     over: threading.Event = field(default_factory=threading.Event)
@@ -46,7 +67,7 @@ class Script:
     def says(self, *answers):
         self.answers += answers
 
-    def answer(self, request: object) -> list[Think | Say | Call | Wait]:
+    def answer(self, request: object) -> list[Think | Say | Call | Wait | Refuse]:
         """The steps of the next answer, for a request that is kept."""
         self.asked.append(request if isinstance(request, str) else json.dumps(request, default=str))
         return self.answers.pop(0)

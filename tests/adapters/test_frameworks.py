@@ -1,11 +1,17 @@
 """What an agent of another framework does as an ACP agent: the same for each framework."""
 
+import asyncio
+import base64
+import json
+from contextlib import suppress
+
 import pytest
 
 import accord
 from accord import v1
 from accord.state import Message
-from tests.adapters.script import READ, TODOS, WRITTEN, Call, Say, Think, Wait
+from tests.adapters.script import READ, TODOS, WRITTEN, Call, Refuse, Say, Think, Wait
+from tests.waiting import DEADLINE, PAUSE
 
 # Frameworks warn of their own code; Claude's SDK of tools that run without a question, and of its own streams.
 pytestmark = pytest.mark.filterwarnings(
@@ -141,6 +147,63 @@ async def test_a_session_is_continued_after_a_restart_with_all_that_the_model_kn
         assert (await again.prompt("How much was it?")).text == "5, as I said."
     for known in ("Add 2 and 3", "I add. ", "left", "It is 5.", "How much was it?"):
         assert known in script.asked[-1]
+
+
+async def test_a_refusal_of_the_provider_is_told_in_its_own_words_and_the_session_goes_on(opened, script):
+    script.says([Refuse("Your credit is used up\x1b[2J")], [Say("Here.")])
+    async with opened() as session:
+        with pytest.raises(accord.PeerError, match="Your credit is used up") as refused:
+            await session.prompt("Go")
+        assert "\x1b" not in str(refused.value)
+        assert (await session.prompt("Are you there?")).text == "Here."
+
+
+async def test_a_turn_is_kept_while_a_tool_runs(opened, models, script, tmp_path):
+    store = accord.SqliteStore(tmp_path / "sessions.db")
+    script.says([Say("I wait. "), Call("wait", {})])
+    async with store, opened(store=store) as session:
+        reply = session.prompt("Wait for me")
+        async for update in reply:
+            if isinstance(update, v1.ToolCall):
+                break
+        await kept(store, session.id, models.kept_in_a_turn)
+        assert (await reply.cancel()).stop_reason == "cancelled"
+
+
+async def test_a_session_that_is_taken_from_a_turn_goes_on_from_what_was_kept(opened, models, script, tmp_path):
+    if not models.keeps_the_conversation:
+        pytest.skip("its program keeps the transcript itself, and two of them cannot work on one")
+    store = accord.SqliteStore(tmp_path / "sessions.db")
+    script.says([Say("I wait. "), Call("wait", {})], [Say("Here.")])
+    async with store, opened(store=store) as session:
+        with suppress(accord.PeerError):  # its session is taken from it, as if it had ended
+            reply = session.prompt("Wait for me")
+            async for update in reply:
+                if isinstance(update, v1.ToolCall):
+                    break
+            await kept(store, session.id, models.kept_in_a_turn)
+            async with opened(store=store, load=session.id) as again:
+                assert (await again.prompt("Are you there?")).text == "Here."
+            await reply.cancel()
+    for known in ("Wait for me", *models.kept_in_a_turn):
+        assert known in script.asked[-1]
+
+
+async def kept(store, session_id, words):
+    """Until the state of a session in the store has these words."""
+    async with asyncio.timeout(DEADLINE):
+        while not has_all(words, await store.find(session_id)):  # noqa: ASYNC110
+            await asyncio.sleep(PAUSE)
+
+
+def has_all(words, session):
+    return all(word in plainly(session.state) for word in words)
+
+
+def plainly(state):
+    """A state with the text of what is in base64 in it."""
+    data = (state or {}).get("data")
+    return json.dumps(state) + (base64.b64decode(data).decode("latin-1") if data else "")
 
 
 async def test_images_and_embedded_files_reach_the_model(opened, script):

@@ -4,23 +4,31 @@ import asyncio
 import json
 
 from interop.model.replies import Thinking, ToolCall, Words
-from interop.model.server import ModelServer
+from interop.model.server import ModelServer, Refused
 
 from accord.adapters import chat
-from tests.adapters.script import Call, Say, Think, Wait
+from tests.adapters.script import Call, Refuse, Say, Think, Wait
 
 
 class Models:
     """A server for each test."""
 
     counts_tokens = True
+    kept_in_a_turn = ("I wait. ", "wait")
+    keeps_the_conversation = True
 
     def __init__(self, script):
         self._script = script
         self._server = ModelServer(reply=self._reply)
 
     def _reply(self, _):
-        for step in self._script.answer(self._server.bodies[-1]):
+        steps = self._script.answer(self._server.bodies[-1])
+        if isinstance(steps[0], Refuse):
+            return Refused(steps[0].status, steps[0].body)
+        return self._said(steps)
+
+    def _said(self, steps):
+        for step in steps:
             match step:
                 case Think(text):
                     yield Thinking(text)

@@ -6,28 +6,39 @@ import tempfile
 
 import claude_agent_sdk as sdk
 from interop.model.replies import Thinking, ToolCall, Words
-from interop.model.server import ModelServer
+from interop.model.server import ModelServer, Refused
 
 from accord.adapters import claude_agent_sdk as adapter
-from tests.adapters.script import Call, Say, Think, Wait
+from tests.adapters.script import Call, Refuse, Say, Think, Wait
 
 
 class Models:
     """A server for each test, and a folder for what Claude keeps."""
 
     counts_tokens = True
+    kept_in_a_turn = ('"id": "',)  # of the program's own transcript
+    keeps_the_conversation = False
 
     def __init__(self, script):
         self._script = script
+        self._refusals = {}
         self._server = ModelServer(reply=self._reply)
         self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
 
-    def _reply(self, _):
+    def _reply(self, asked):
         body = self._server.bodies[-1]
         if not body.get("tools"):  # the program asks for a title, or whether it is online
-            yield Words("Title")
-            return
-        for step in self._script.answer(body["messages"]):
+            return [Words("Title")]
+        if asked.text in self._refusals:  # the program repeats a request that was refused
+            return self._refusals[asked.text]
+        steps = self._script.answer(body["messages"])
+        if isinstance(steps[0], Refuse):
+            self._refusals[asked.text] = Refused(steps[0].status, {"type": "error", **steps[0].body})
+            return self._refusals[asked.text]
+        return self._said(steps)
+
+    def _said(self, steps):
+        for step in steps:
             match step:
                 case Think(text):
                     yield Thinking(text)

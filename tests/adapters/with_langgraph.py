@@ -12,7 +12,7 @@ from langgraph.prebuilt import ToolNode, tools_condition
 from langgraph.types import interrupt
 
 from accord.adapters import langgraph as adapter
-from tests.adapters.script import READ, WRITTEN, Call, Say, Script, Think, Wait
+from tests.adapters.script import READ, WRITTEN, Call, Refuse, Say, Script, Think, Wait, openai_error
 
 
 class ScriptedModel(BaseChatModel):
@@ -43,6 +43,8 @@ class ScriptedModel(BaseChatModel):
                 case Call(name, arguments):
                     called = {"name": name, "args": json.dumps(arguments), "id": f"call_{place}", "index": 2}
                     yield chunk(content="", tool_call_chunks=[called])
+                case Refuse():
+                    raise openai_error(step)
                 case Wait():
                     await asyncio.Event().wait()
         used = {"input_tokens": READ, "output_tokens": WRITTEN, "total_tokens": READ + WRITTEN}
@@ -57,6 +59,8 @@ class Models:
     """Graphs with a model and tools in turns."""
 
     counts_tokens = True
+    kept_in_a_turn = ("I wait. ", "wait")
+    keeps_the_conversation = True
 
     def __init__(self, script):
         self._script = script

@@ -10,7 +10,7 @@ from llama_index.core.tools import FunctionTool, ToolSelection
 from llama_index.core.workflow import Context, HumanResponseEvent, InputRequiredEvent
 
 from accord.adapters import llama_index as adapter
-from tests.adapters.script import READ, WRITTEN, Call, Say, Script, Think, Wait
+from tests.adapters.script import READ, WRITTEN, Call, Refuse, Say, Script, Think, Wait, openai_error
 
 
 class ScriptedModel(FunctionCallingLLM):
@@ -53,6 +53,8 @@ class ScriptedModel(FunctionCallingLLM):
                     text, delta = text + words, words
                 case Call(name, arguments):
                     calls.append({"id": f"call_{place}", "name": name, "arguments": arguments})
+                case Refuse():
+                    raise openai_error(step)
                 case Wait():
                     await asyncio.Event().wait()
             said = ChatMessage(role="assistant", content=text, additional_kwargs={"tool_calls": list(calls)})
@@ -64,6 +66,8 @@ class Models:
     """Agents with a model that follows a script."""
 
     counts_tokens = True
+    kept_in_a_turn = ("Wait for me",)
+    keeps_the_conversation = True
 
     def __init__(self, script):
         self._script = script

@@ -18,7 +18,7 @@ from openai.types.responses.response_usage import InputTokensDetails, OutputToke
 
 import agents
 from accord.adapters import openai_agents as adapter
-from tests.adapters.script import READ, WRITTEN, Call, Say, Think, Wait
+from tests.adapters.script import READ, WRITTEN, Call, Refuse, Say, Think, Wait, openai_error
 
 agents.set_tracing_disabled(True)
 
@@ -53,6 +53,8 @@ class ScriptedModel(Model):
                         type="function_call", call_id=f"c{self._calls}", name=name, arguments=json.dumps(arguments)
                     )
                     output.append(call)
+                case Refuse():
+                    raise openai_error(step)
                 case Wait():
                     await asyncio.Event().wait()
         if text:
@@ -91,6 +93,8 @@ class Models:
     """Agents with a model that follows a script."""
 
     counts_tokens = True
+    kept_in_a_turn = ("I wait. ", "wait")
+    keeps_the_conversation = True
 
     def __init__(self, script):
         self._script = script

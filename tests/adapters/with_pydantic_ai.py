@@ -4,19 +4,21 @@ import asyncio
 import json
 
 import pydantic_ai
-from pydantic_ai.exceptions import ToolFailed
+from pydantic_ai.exceptions import ModelHTTPError, ToolFailed
 from pydantic_ai.messages import ModelMessagesTypeAdapter
 from pydantic_ai.models.function import DeltaThinkingPart, DeltaToolCall, FunctionModel
 from pydantic_ai.tools import Tool
 
 from accord.adapters import pydantic_ai as adapter
-from tests.adapters.script import Call, Say, Think, Wait
+from tests.adapters.script import Call, Refuse, Say, Think, Wait
 
 
 class Models:
     """A model that follows a script."""
 
     counts_tokens = False  # it guesses them
+    kept_in_a_turn = ("I wait. ", "wait")
+    keeps_the_conversation = True
 
     def __init__(self, script):
         self._script = script
@@ -36,6 +38,8 @@ class Models:
                     yield text
                 case Call(name, arguments):
                     yield {place: DeltaToolCall(name, json.dumps(arguments), tool_call_id=f"call_{place}")}
+                case Refuse():
+                    raise ModelHTTPError(step.status, "fake", step.body)
                 case Wait():
                     await asyncio.Event().wait()
 

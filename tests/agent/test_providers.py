@@ -330,3 +330,55 @@ async def test_a_record_of_the_wire_and_the_log_hold_no_header(reach, tmp_path, 
 def test_no_repr_holds_a_header(shown):
     assert SECRET not in repr(shown)
     assert SECRET not in f"{shown}"
+
+
+# Between two turns, and instead of a login
+
+
+async def test_a_session_knows_the_endpoint_between_two_turns():
+    agent = accord.Agent("routed")
+    agent.provider("main", supports=["openai"], default=Endpoint("openai", "https://old.example"))
+    known = []
+
+    @agent.on_session
+    async def opened(session):
+        known.append(session)
+
+    @agent.on_prompt
+    async def answer(turn):
+        pass
+
+    async with accord.connect(agent) as remote:
+        await remote.new_session("/")
+        [session] = known
+        assert session.provider("main").base_url == "https://old.example"
+        await remote.set_provider("main", "openai", "https://new.example")
+        assert session.provider("main").base_url == "https://new.example"
+        await remote.disable_provider("main")
+        assert session.provider("main") is None
+        with pytest.raises(ValueError, match=r"session.provider\(\) takes one of the agent's providers \(main\)"):
+            session.provider("mian")
+
+
+@pytest.mark.parametrize("default", [None, GATEWAY])
+async def test_a_provider_that_replaces_the_login_does_so_while_the_client_has_set_it(default):
+    agent = accord.Agent("routed")
+    agent.provider("main", supports=["openai"], default=default, replaces_login=True)
+
+    @agent.login("key", "Key")
+    def log_in():
+        return False
+
+    @agent.on_prompt
+    async def answer(turn):
+        pass
+
+    async with accord.connect(agent) as remote:
+        with pytest.raises(accord.PeerError, match="Authentication required"):
+            await remote.new_session("/")
+        await remote.set_provider("main", "openai", GATEWAY.base_url, HEADERS)
+        session = await remote.new_session("/")
+        await session.prompt("Go")
+        await remote.disable_provider("main")
+        with pytest.raises(accord.PeerError, match="Authentication required"):
+            await session.prompt("Go")

@@ -39,6 +39,7 @@ class Session:
         self.was_cancelled = False
         self.is_closed = False
         self.was_loaded = False
+        self.was_cancelled_idle = False
         self.is_dead = False
         self.is_working = False
         self.prompts = 0
@@ -211,6 +212,8 @@ def prompt(params: dict[str, Any]) -> Any:
     if session.was_cancelled and FAULT == "is broken by a cancel":
         session.was_cancelled = False
         raise Refused(-32603, "broken")
+    if session.was_cancelled_idle and FAULT == "is broken by an idle cancel":
+        raise Refused(-32603, "broken")
     if session.was_loaded and FAULT == "goes not on after a load":
         raise Refused(-32603, "broken")
     if FAULT == "reads files unasked" and not capabilities.get("fs"):
@@ -233,6 +236,8 @@ def slow(name: str, session: Session) -> Any:
     if FAULT == "never answers a cancelled prompt":
         threading.Event().wait()
     session.cancelled.wait(patience)
+    if FAULT == "never answers the prompt of a closed session" and session.is_closed:
+        threading.Event().wait()
     is_deaf = FAULT == "lets work go on after a close" and not session.cancelled.is_set()
     if not session.is_closed:
         if FAULT in ("stops late", "ends a cancelled turn as done"):
@@ -313,6 +318,8 @@ def told(message: dict[str, Any]) -> None:
     if method == "session/cancel" and session is not None:
         if session.prompts:
             session.cancelled.set()
+        else:
+            session.was_cancelled_idle = True
     elif FAULT == "answers notifications" and method not in KNOWN:
         send(id=None, error={"code": -32601, "message": "Method not found"})
     elif (FAULT == "dies of an unknown notification" and method.startswith("_")) or (

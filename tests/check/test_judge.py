@@ -7,7 +7,7 @@ import pytest
 from accord.check import Judge, judge
 from accord.check.traces import conversations
 from accord.trace import TraceEvent, TraceFile
-from tests.check.healthy import drop, healthy, moved, put, says
+from tests.check.healthy import Talk, drop, healthy, moved, put, says, text
 
 STATUSES = "pending, in_progress, completed, failed"
 
@@ -159,3 +159,46 @@ def test_faults_that_a_schema_does_not_know_are_found():
         "jsonrpc.notification.never-answered",
         "stdio.stdout-only-messages",
     }
+
+
+CROSSED = "prompt.cancel.permissions-cancelled"
+
+
+@pytest.mark.parametrize(
+    ("recorder", "seconds", "is_found"), [("client", 0.01, 1), ("agent", 0.01, 0), ("agent", 2, 1)]
+)
+def test_a_question_that_may_have_crossed_the_cancel_is_judged_only_in_what_the_client_recorded(
+    recorder, seconds, is_found
+):
+    talk = healthy()
+    put("ask2/answer", "result.outcome", {"outcome": "selected", "optionId": "yes"})(talk)
+    asked, cancel = talk.place("ask2"), talk.place("cancel")
+    events = []
+    for place, event in enumerate(talk.events()):
+        time = 0.0 if place <= asked else 1.0 + seconds if place >= cancel else 1.0
+        time = 1.0 if place == asked else time
+        direction = event.direction
+        if recorder == "agent":
+            direction = "in" if direction == "out" else "out"
+        events.append(TraceEvent(time, direction, event.frame))
+    assert [finding.id for finding in judge(events)].count(CROSSED) == is_found
+
+
+@pytest.mark.parametrize(("code", "ids"), [(-32800, []), (-32603, ["lint.prompt.held-cancelled"])])
+def test_a_cancel_that_ended_a_waiting_prompt_is_not_that_of_the_next_work(code, ids):
+    talk = Talk()
+    info = {"name": "peer", "version": "1"}
+    talk.client("hello", "initialize", {"protocolVersion": 2, "capabilities": {}, "info": info}, id=0)
+    talk.answer("hello", {"protocolVersion": 2, "capabilities": {"session": {}}, "info": info})
+    talk.client("new", "session/new", {"cwd": "/work", "mcpServers": []}, id=1)
+    talk.answer("new", {"sessionId": "s1"})
+    talk.client("first", "session/prompt", {"sessionId": "s1", "prompt": [text("slow")]}, id=2)
+    talk.client("cancel", "session/cancel", {"sessionId": "s1"})
+    talk.refuse("first", code, "cancelled")
+    talk.client("next", "session/prompt", {"sessionId": "s1", "prompt": [text("go")]}, id=3)
+    talk.update("echo", "user_message", messageId="u1", content=[text("go")])
+    talk.answer("next", {"messageId": "u1"})
+    talk.update("running", "state_update", state="running")
+    talk.update("end", "state_update", state="idle", stopReason="end_turn")
+    events = [TraceEvent(float(place), it.direction, it.frame) for place, it in enumerate(talk.events())]
+    assert [finding.id for finding in judge(events)] == ids

@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
+from xml.etree.ElementTree import fromstring
 
 import pytest
 
@@ -13,6 +14,9 @@ from accord.check.agent.checks import ACTIVE, SECOND_VERSION
 from accord.check.agent.run import check_agent
 from accord.check.agent.settings import FIXTURE, Prompts, Settings
 from accord.check.judged_trace import report_on_trace
+from accord.check.report.as_html import as_html
+from accord.check.report.as_junit import as_junit
+from accord.check.report.as_markdown import as_markdown
 from accord.check.report.report import Report
 from accord.client.target import CommandTarget
 from tests.check.mutants import all_judged, found
@@ -77,6 +81,10 @@ MUTANTS = {
     "fails when it is cancelled": Mutant("healthy", {"prompt.cancel.errors-hidden"}),
     "never answers a cancelled prompt": Mutant(
         "healthy", {"~prompt.cancel.stops-work", "lint.request.answered"}, hasty(turn_within=2)
+    ),
+    "is broken by an idle cancel": Mutant("healthy", {"lint.cancel.idle-harmless"}),
+    "never answers the prompt of a closed session": Mutant(
+        "healthy", {"session.close.cancels-work"}, hasty(answer_within=3)
     ),
     "is broken by a cancel": Mutant("healthy", {"lint.prompt.after-cancel"}),
     "lets work go on after a close": Mutant("healthy", {"session.close.cancels-work"}),
@@ -160,3 +168,25 @@ async def test_the_scenarios_themselves_break_no_clause_but_those_that_they_mean
         # a value that no option has
         ("fail", "config.set.offered-only"),
     }
+
+
+@pytest.mark.parametrize("most", [0, 3])
+async def test_no_more_prompts_are_sent_than_the_budget_allows(most: int, tmp_path: Path):
+    target = CommandTarget([sys.executable, str(AGENT), ""])
+    settings = replace(PATIENT, max_prompts=most)
+    report = await check_agent("faulty", target.dial, settings, trace=tmp_path / "run.jsonl")
+    assert (tmp_path / "run.jsonl").read_text().count('"session/prompt"') == most
+    assert (report.verdict, report.problems, found(report)) == ("conformant", [], set())
+    assert report.remarks == [f"the budget of {most} prompts was used up: scenarios that needed more ended early"]
+
+
+async def test_the_reports_for_ci_name_the_checks_that_a_fixture_has_left_idle():
+    report = await judged("", replace(PATIENT, profile="fixture", prompts=FIXTURE), "bare")
+    idle = len(report.demanded)
+    assert idle > 10
+    suites = fromstring(as_junit(report))
+    failures = [case for case in suites.iter("testcase") if case.find("failure") is not None]
+    assert {case.get("name") for case in failures} == set(report.demanded)
+    assert sum(int(suite.get("failures", 0)) for suite in suites) == idle
+    for text in (as_markdown(report), as_html(report)):
+        assert text.count("was not exercised, and the profile demands it") == idle

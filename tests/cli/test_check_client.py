@@ -87,6 +87,16 @@ def test_a_run_in_the_client_s_own_folder_makes_no_file(user):
     assert user.accord("check", "client", "--cwd", "missing", "--", *CLIENT).returncode == 2
 
 
+def announced(process):
+    """What the command says at its start, by name, until the line that says what to do."""
+    told = {}
+    while not (line := process.stderr.readline()).startswith("Give your client"):
+        assert line, f"the command ended: {process.wait()}"
+        name, _, value = line.partition(":")
+        told[name] = value.strip()
+    return told
+
+
 @pytest.fixture
 def served(user):
     """`accord check client --serve`: its process, the agent's command and the folder to work in."""
@@ -94,8 +104,8 @@ def served(user):
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(words, cwd=user.folder, env=user.environment, text=True, **pipes) as process:
         try:
-            agent, work = [process.stderr.readline().split(":", 1)[1].strip() for _ in range(2)]
-            yield process, agent, Path(work)
+            told = announced(process)
+            yield process, told["the agent's command"], Path(told["a folder to work in"])
         finally:
             process.kill()
 
@@ -129,6 +139,24 @@ def test_each_prompt_of_one_connection_plays_a_scenario(served):
     assert checks["update.unknown-ignored"]["status"] == "pass"
     assert checks["lint.client.survives-noise"]["status"] == "pass"
     assert checks["lint.client.takes-large-messages"]["status"] == "pass"
+
+
+def test_a_client_that_connects_to_the_printed_address_is_judged(user):
+    words = [sys.executable, "-m", "accord", "check", "client", "--serve", "--json"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(words, cwd=user.folder, env=user.environment, text=True, **pipes) as process:
+        try:
+            told = announced(process)
+            for url in (told["its address"], told["with WebSocket"]):
+                with accord.sync.connect(url) as remote:
+                    session = remote.new_session(told["a folder to work in"])
+                    assert session.prompt("hello").outcome().stop_reason == "end_turn"
+            report, checks = report_of(process)
+        finally:
+            process.kill()
+    assert report["verdict"] == "conformant", report
+    assert checks["http.connection-header"]["status"] == "pass"
+    assert checks["capabilities.client-any-combination"]["status"] == "pass"
 
 
 def test_checks_that_no_client_has_come_to_are_blocked(served):

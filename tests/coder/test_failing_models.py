@@ -2,13 +2,23 @@
 
 import asyncio
 import json
+from dataclasses import dataclass
 
 import msgspec
 import pytest
+from interop.model import chat, messages, responses
+from interop.model.replies import Words
 
 import accord
 from accord.coder.models.choosing import ModelSettings
 from tests.coder.conftest import APIS
+
+
+@dataclass
+class Silence:
+    """An answer that begins, and says nothing more."""
+
+    begun: bytes = b""
 
 
 class Provider:
@@ -41,7 +51,9 @@ class Provider:
             else:
                 self.requests += 1
                 answer = self.answers.pop(0)
-                if answer is None:
+                if isinstance(answer, Silence):
+                    writer.write(answer.begun)
+                    await writer.drain()
                     await asyncio.Event().wait()
                 writer.write(answer)
             await writer.drain()
@@ -59,6 +71,12 @@ def stream(text):
     return b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n" + text.encode()
 
 
+def chunk_cut_short(text):
+    """A stream whose last chunk is shorter than it says."""
+    head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+    return head + f"{len(text):x}\r\n{text}\r\n1000\r\ndata: ".encode()
+
+
 SAID = {"error": {"type": "some_error", "message": "the provider's very words"}}
 SOON = ("retry-after-ms: 1",)
 
@@ -69,6 +87,20 @@ CUT = {
     "responses": 'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","delta":"Hal",'
     '"item_id":"i","output_index":0,"content_index":0,"sequence_number":1,"logprobs":[]}\n\n',
 }
+
+
+WHOLE = {
+    api: "".join(form({"model": "m", "stream": True, "input": [], "messages": []}, [Words("Hallo")]))
+    for api, form in {"anthropic": messages.stream, "openai": chat.stream, "responses": responses.stream}.items()
+}
+"""A whole answer of each API."""
+
+ERRORS = {
+    "anthropic": f"event: error\ndata: {json.dumps({'type': 'error', **SAID})}\n\n",
+    "openai": f"data: {json.dumps(SAID)}\n\n",
+    "responses": f"event: error\ndata: {json.dumps({'type': 'error', 'message': SAID['error']['message']})}\n\n",
+}
+"""What each API sends when it fails while it answers."""
 
 
 @pytest.fixture
@@ -129,9 +161,50 @@ async def test_a_stream_of_garbage_is_told(opened, provider):
 
 
 async def test_a_provider_that_says_nothing_is_told_after_its_patience(opened, provider, settings):
-    provider.answers = [None] * 5
+    provider.answers = [Silence()] * 5
     error = await failed(opened, changed=msgspec.structs.replace(settings, patience=0.2))
     assert error.data["reason"] == "silent"
+
+
+async def test_an_answer_that_falls_silent_is_told_after_its_patience(opened, provider, settings, api):
+    provider.answers = [Silence(stream(CUT[api]))]
+    error = await failed(opened, changed=msgspec.structs.replace(settings, patience=2.0))
+    assert error.data["reason"] == "silent"
+
+
+async def test_a_connection_that_breaks_in_an_answer_is_told(opened, provider, api):
+    provider.answers = [chunk_cut_short(CUT[api])] * 5
+    error = await failed(opened)
+    assert error.data["reason"] == "broken"
+    assert "broke off" in str(error)
+
+
+async def test_an_error_in_the_middle_of_an_answer_is_told_in_the_provider_s_words(opened, provider, api):
+    provider.answers = [stream(CUT[api] + ERRORS[api])] * 5
+    error = await failed(opened)
+    assert "the provider's very words" in str(error)
+
+
+@pytest.mark.parametrize("body", [b"<html>Please log in to this network</html>", b""])
+async def test_an_answer_that_is_not_the_api_s_is_told(opened, provider, body):
+    provider.answers = [status(200, body)] * 5
+    error = await failed(opened)
+    assert error.data["reason"] in ("broken", "server")
+
+
+async def test_a_refusal_for_the_moment_that_is_over_costs_nothing_but_time(opened, provider, api):
+    provider.answers = [status(429, SAID, *SOON), status(500, SAID, *SOON), stream(WHOLE[api])]
+    async with opened() as session:
+        assert (await session.prompt("Go")).text == "Hallo"
+    assert provider.requests == 3
+
+
+async def test_after_a_failure_the_conversation_goes_on(opened, provider, api):
+    provider.answers = [status(400, SAID), stream(WHOLE[api])]
+    async with opened() as session:
+        with pytest.raises(accord.PeerError):
+            await session.prompt("Go")
+        assert (await session.prompt("Again")).text == "Hallo"
 
 
 async def test_a_provider_that_is_not_there_is_told(opened, settings):

@@ -3,6 +3,7 @@
 import asyncio
 import json
 
+import msgspec
 import pytest
 
 import accord
@@ -167,6 +168,17 @@ async def test_usage_and_cost_are_told(opened, script):
     assert usage.cost.amount == pytest.approx((10 * 3 + 5 * 15) / 1e6)
 
 
+async def test_without_a_price_the_tokens_are_told_and_no_cost(opened, script, settings):
+    script.say("Yes.", "Yes.")
+    async with opened(changed=msgspec.structs.replace(settings, price=None)) as session:
+        await session.prompt("Go")
+        await session.prompt("Go on")
+        assert (session.state.usage.used, session.state.usage.cost) == (15, None)
+        status = (await session.prompt("/status")).text
+    assert "20 read and 10 written so far; no cost, as --price is not given" in status
+    assert "$" not in status
+
+
 async def test_the_models_of_the_provider_are_offered_and_another_is_used(opened, script, model):
     async with opened() as session:
         await session.set_model("fake")
@@ -297,8 +309,6 @@ async def test_a_long_conversation_is_replaced_by_a_summary(opened, script, mode
 
 
 async def test_a_context_that_is_nearly_full_is_made_shorter_by_itself(opened, script, model, settings):
-    import msgspec
-
     script.say("First.", "In short: first.", "Second.")
     async with opened(changed=msgspec.structs.replace(settings, context=16)) as session:
         await session.prompt("One")

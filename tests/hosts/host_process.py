@@ -41,14 +41,18 @@ def an_agent(store):
     return agent
 
 
-async def main(directory, store, schema="accord", key=None, weight=1.0, lease=2.0, tokens=None):
+async def main(
+    directory, store, schema="accord", key=None, weight=1.0, lease=30.0, tokens=None, quotas=None, shared=False
+):
     def ready(server):
         print(server.url, server.app.elsewhere.id, flush=True)
 
     kept = PostgresStore(store, schema=schema) if is_postgres(store) else store
     hosts = accord.Hosts(directory, key=key, schema=schema, weight=weight, lease=lease)
     access = accord.http.Access(tokens) if tokens else None
-    await accord.http.serve(an_agent(kept), port=0, hosts=hosts, access=access, grace=5, on_ready=ready)
+    quota = accord.http.Quotas(**quotas) if quotas else None
+    served = accord.http.SharedHost(an_agent(kept)) if shared else an_agent(kept)
+    await accord.http.serve(served, port=0, hosts=hosts, access=access, quotas=quota, grace=60, on_ready=ready)
 
 
 if __name__ == "__main__":

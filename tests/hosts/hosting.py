@@ -14,6 +14,9 @@ from accord.http.client.socket import Broken
 from tests.hosts.balancer import Balancer
 from tests.http.talking import DEADLINE, Editor, transport_to
 
+INITIALIZE = b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}'
+JSON = [("content-type", "application/json"), ("accept", "application/json, text/event-stream")]
+
 KEY = "a key of more than thirty-two bytes for the tests"
 
 
@@ -24,6 +27,16 @@ async def editor_on(url, way="http1", **options):
     async with Editor(transport) as editor:
         await editor.initialize(v1.InitializeRequest(1), timeout=DEADLINE)
         yield editor
+
+
+async def post(url, body=INITIALIZE):
+    """The status, the headers and the text of the answer to a POST."""
+    asking = Requests(url, http2=False)
+    try:
+        response = await asking.request("POST", JSON, body)
+        return response.status, dict(response.headers), (await response.body(1 << 20)).decode()
+    finally:
+        await asking.close()
 
 
 class HostProcess:

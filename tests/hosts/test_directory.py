@@ -13,7 +13,7 @@ from accord.store.base import StoreError
 from tests.http.talking import DEADLINE
 from tests.store.postgres_server import Relay
 
-LEASE = 0.5
+LEASE = 2.0
 
 
 @pytest.fixture

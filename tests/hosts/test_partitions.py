@@ -8,7 +8,7 @@ from tests.store.postgres_server import Relay
 
 
 async def test_a_host_that_is_cut_off_from_the_database_forwards_as_before(postgres, schema):
-    settings = {"directory": postgres.url, "store": postgres.url, "schema": schema, "key": KEY}
+    settings = {"directory": postgres.url, "store": postgres.url, "schema": schema, "key": KEY, "lease": 4.0}
     async with Relay(postgres) as relay, HostProcesses(settings, 1) as hosts:
         cut_off = await hosts.add(directory=relay.url, weight=0)
         await hosts.know_each_other()
@@ -23,7 +23,7 @@ async def test_a_host_that_is_cut_off_from_the_database_forwards_as_before(postg
 
 
 async def test_an_outage_of_the_database_ends_no_host(postgres, schema):
-    settings = {"directory": postgres.url, "store": postgres.url, "schema": schema, "key": KEY}
+    settings = {"directory": postgres.url, "store": postgres.url, "schema": schema, "key": KEY, "lease": 4.0}
     async with HostProcesses(settings, 2) as hosts, editor_on(hosts.url) as editor:
         session = await editor.open_session()
         await editor.prompt(session, "count 2")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from accord import v1
+from accord.http.client.pool import Requests
 from tests.hosts.hosting import editor_on
 from tests.http.processes import accord_once, serving_process
 from tests.http.talking import DEADLINE
@@ -62,6 +63,36 @@ async def test_the_processes_end_when_their_parent_is_killed():
         process.kill()
         await process.wait()
         await until(lambda: not any(Path(f"/proc/{pid}/fd/0").exists() for pid in left))
+
+
+async def test_the_figures_of_all_processes_are_told_by_each():
+    async with serving_process("--processes", "2", "--metrics", "--", *AGENT) as (process, url):
+        await until(lambda: len(children(process)) == 2)
+        async with editor_on(url) as one, editor_on(url) as two:
+            await one.open_session()
+            await two.open_session()
+            told = await figures(url, lambda text: len(samples(text, "accord_connections")) == 2)
+    assert told.count("# TYPE accord_connections gauge") == 1
+    assert sum(map(float, samples(told, "accord_connections"))) == 2
+
+
+def samples(text, name):
+    """The values of one figure, of whichever process."""
+    return [line.rpartition(" ")[2] for line in text.splitlines() if line.startswith(f"{name}{{host=")]
+
+
+async def figures(url, are_there):
+    """The figures that a process tells, when all processes have found each other."""
+    async with asyncio.timeout(DEADLINE):
+        while True:
+            asking = Requests(url.replace("/acp", "/metrics"), http2=False)
+            try:
+                text = (await (await asking.request("GET", [])).body(1 << 20)).decode()
+            finally:
+                await asking.close()
+            if are_there(text):
+                return text
+            await asyncio.sleep(0.05)
 
 
 async def test_all_processes_see_the_sessions_of_one_store(tmp_path):

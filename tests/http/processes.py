@@ -32,6 +32,7 @@ async def serving_process(*arguments, stderr=None, **more):
     try:
         async with asyncio.timeout(DEADLINE):
             line = (await process.stdout.readline()).decode()
+            assert line, f"`accord serve` ended before it was ready, with status {await process.wait()}"
         yield process, re.search(r"https?://\S+", line)[0]  # what is done with it has deadlines of its own
     finally:
         if process.returncode is None:

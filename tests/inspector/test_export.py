@@ -2,6 +2,7 @@
 
 import base64
 import gzip
+import json
 import re
 
 import pytest
@@ -9,6 +10,9 @@ import pytest
 from accord.errors import AccordError
 from accord.inspector import export
 from accord.inspector.export import export_html
+from accord.inspector.findings import TraceFindings
+from accord.inspector.search import Search
+from accord.trace.query import read_query
 from tests.inspector.test_hostile import trap  # noqa: F401
 from tests.inspector.test_page import CHOSEN, has, slide
 
@@ -106,3 +110,64 @@ def test_a_trace_that_is_too_large_is_refused(recording, tmp_path, monkeypatch):
     recording.opening()
     with pytest.raises(AccordError, match="too large for one page"):
         export_html(recording.path, tmp_path / "wire.html")
+
+
+QUERIES = [
+    "overloaded",
+    'OVERLOADED "the model"',
+    "-overloaded",
+    "method:prompt",
+    "method:prompt kind:request",
+    "kind:tool_call",
+    "kind:stderr",
+    "-kind:answer",
+    "session:s1",
+    "dir:agent",
+    "dir:in",
+    "status:error",
+    "status:ok",
+    "status:completed",
+    "dur:>1s",
+    "dur:<0.5s method:read",
+    "size:>1k",
+    "tool:EDIT",
+    "-tool:edit kind:tool_call",
+    "path:*.md",
+    "path:ada/*",
+    "path:n?tes.md",
+    "turn:2",
+    "has:finding",
+]
+
+
+def test_an_exported_page_finds_what_the_inspector_finds(exported, recording, indexed):
+    recording.opening()
+    recording.turn(2, "Change the notes")
+    recording.prompt(3, "Say it")
+    recording.error("in", 3, -32603, "the model is overloaded")
+    recording.line("in", stderr="Traceback: overloaded")
+    recording.says("s1", "x" * 2_000)
+    recording.prompt(4, "and again")
+    index = indexed(recording)
+    findings = TraceFindings(index)
+    while findings.is_behind:
+        findings.step()
+    page = exported()
+    source = "globalThis.accordExport.source"
+    for query in QUERIES:
+        search = Search(index, read_query(query, is_of_page=True), findings)
+        while not search.is_done:
+            search.step()
+        assert search.rows, query
+        asked = f"{source}.ask('traces/exported/search', {{q: {json.dumps(query)}}})"
+        assert page.evaluate(f"{asked}.then(({{key}}) => {source}.searches.get(key))") == list(search.rows), query
+
+
+@pytest.mark.parametrize("query", ["nothing:x", "kind:", "dir:up", "dur:soon", "turn:x", "has:all"])
+def test_an_exported_page_says_what_is_wrong_with_a_query(exported, recording, query):
+    recording.opening()
+    page = exported()
+    page.press("/")
+    page.type(query)
+    page.until("document.querySelector('#search output.bad') !== null")
+    assert query.partition(":")[0] in page.text("#search output")

@@ -55,6 +55,32 @@ def test_a_query_finds_its_rows(index, query, rows):
     assert found(index, query) == rows
 
 
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [
+        ("tool:grüße", [4]),
+        ("tool:GRÜSSE", []),
+        ("tool:a/b", [4]),
+        ('tool:"the title"', [5]),
+        ("-tool:write kind:tool_call", [4]),
+        ("-tool:write", [0, 1, 2, 3, 4, *range(6, 506)]),
+        ("path:src/*", [5]),
+        ("path:*", [5]),
+        ('path:"*"', [5]),
+        ("-status:pending kind:tool_call", [5]),
+        ("status:pend", []),
+        ("status:PENDING", []),
+    ],
+)
+def test_filters_on_content_read_the_messages_that_may_fit(recording, indexed, query, rows):
+    recording.opening()
+    recording.update("s1", "tool_call", toolCallId="a/b", title='Say "grüße"', status="pending")
+    recording.update("s1", "tool_call", toolCallId="c2", title="The Title: WRITE", locations=[{"path": "/w/src/x"}])
+    for number in range(500):
+        recording.says("s1", f"I write c{number}, pending, src")
+    assert found(indexed(recording), query) == rows
+
+
 def test_small_and_large_slices_find_the_same(recording, indexed, monkeypatch):
     recording.opening()
     for number in range(2, 12):

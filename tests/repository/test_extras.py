@@ -33,9 +33,9 @@ FRAMEWORKS = {"claude-agent-sdk", "langgraph", "llama-index", "openai-agents", "
 
 
 def required(extra):
-    """The packages that an extra installs."""
+    """The packages that an extra installs, besides those of an extra that it includes."""
     names = [re.match(r"[\w-]+", requirement)[0] for requirement in EXTRAS[extra]]
-    return {DISTRIBUTIONS.get(name, name) for name in names}
+    return {DISTRIBUTIONS.get(name, name) for name in names if name != "accord"}
 
 
 def imported():

@@ -12,8 +12,8 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src"
 
 ORDER = """
-accord.folders accord.masking accord.printable accord.suggestions
-accord.endpoints accord.last_lines accord.fences
+accord.deprecation accord.folders accord.masking accord.printable accord.suggestions
+accord.endpoints accord.last_lines accord.fences accord.windows
 accord.errors accord.consent
 accord.extras
 accord.loading

@@ -21,10 +21,10 @@ MEMBERS = {
     "Session": """
         id agent program cwd roots mcp_servers meta answer_meta system_prompt state title set_title info_meta
         set_info_meta client config modes models commands
-        permissions resources mcp resolve history tool_call fold send notice compaction on save start work
+        permissions resources mcp provider resolve history tool_call fold send notice compaction on save start work
         background
     """,
-    "Provider": "id supports required default check",
+    "Provider": "id supports required default replaces_login check",
     "Config": "select switch remove values set",
     "Modes": "offer current set",
     "Commands": "add remove",

@@ -388,3 +388,11 @@ async def test_a_path_through_very_many_folders_takes_few_descriptors(project, a
         await accord.Files().read(asking(project), str(project / "far"))
     with pytest.raises(accord.RequestError, match="256 folders"):
         await accord.Files().write(asking(project), f"{project}/{'d/' * 300}a.txt", "x")
+
+
+@pytest.mark.parametrize("name", ["NUL", "notes.txt:hidden", "notes.txt.", "notes.txt "])
+async def test_by_name_what_windows_reads_in_a_special_way_is_refused(project, session, monkeypatch, name):
+    monkeypatch.setattr(confined, "DESCRIPTORS", False)
+    (project / name).write_text("here the name is an ordinary one")
+    with pytest.raises(accord.RequestError, match=r"a name in path (names|ends)"):
+        await Files().read(session, str(project / name))

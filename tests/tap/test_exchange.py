@@ -154,7 +154,8 @@ EXPECTED = [
 
 
 def as_toad(path):
-    lines = [f"[{'client' if way == 'out' else 'agent'}] {json.dumps(message)}" for way, message in EXPECTED]
+    # Toad 0.6.20 logs what it sends as Python writes it.
+    lines = [f"[client] {message}" if way == "out" else f"[agent] {json.dumps(message)}" for way, message in EXPECTED]
     path.write_text("\n".join(["some other line", *lines, "[error] no such file", ""]))
 
 

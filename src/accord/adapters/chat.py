@@ -117,6 +117,7 @@ class _Loop:
                 return {"refusal": "refusal", "length": "max_tokens"}.get(finished.stop)
             for call in conversation.messages[-1].calls:
                 conversation.add("user", await self._used(call))
+                await self._session.save()
         return "max_turn_requests"
 
     async def _asked(self, model: Model, conversation: Conversation) -> Finished:

@@ -19,6 +19,7 @@ from accord.adapters.prompts import Attachment, parts_of
 from accord.adapters.serving import ServeOptions, adapted_agent, check_served
 from accord.agent.agent import Agent
 from accord.agent.turn import Turn
+from accord.coder.models.failures import shown
 from accord.errors import AccordError, RequestError
 from accord.schema import v1
 
@@ -29,6 +30,9 @@ REFUSED = "The user does not allow this."
 
 INTERRUPT_WITHIN = 2.0
 """Seconds that the program has to stop its work, before it is ended."""
+
+TOLD = (sdk.ClaudeSDKError,)
+"""Errors of the SDK's program; what the provider says is in the result of a turn."""
 
 STOPS = {"error_max_turns": "max_turn_requests"}
 """Results of the SDK that are stop reasons of the protocol."""
@@ -56,7 +60,7 @@ def serve(
     async def work(turn: Turn[ClaudeSession], narration: Narration) -> str | None:
         return await _Run(given, turn, narration).answer()
 
-    return adapted_agent(work, ClaudeSession, "claude", ["image", "embedded"], options)
+    return adapted_agent(work, ClaudeSession, "claude", ["image", "embedded"], options, told_errors=TOLD)
 
 
 def tool(agent: Callee, **options: Unpack[ToolOptions]) -> sdk.SdkMcpTool[Any]:
@@ -111,6 +115,7 @@ class _Run:
         match message:
             case sdk.SystemMessage(subtype="init", data=data):
                 self._state.id = data.get("session_id")
+                await self._narration.keep()
             case StreamEvent(event=event, parent_tool_use_id=None):
                 await self._tell_event(event)
             case sdk.AssistantMessage(content=blocks):
@@ -149,7 +154,7 @@ class _Run:
         if result.subtype in STOPS:
             return STOPS[result.subtype]
         if result.is_error:
-            raise RequestError.internal(result.result or result.subtype)
+            raise RequestError.internal(shown(result.result or result.subtype))
         return result.stop_reason if result.stop_reason in ("refusal", "max_tokens") else None
 
     async def _may_use(

@@ -9,6 +9,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.errors import GraphRecursionError
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Command, Interrupt
 from msgspec import Struct
@@ -29,6 +30,10 @@ OnInterrupt: TypeAlias = Callable[[Turn[Any], Any], Awaitable[Any]]
 """Answers an interrupt: it takes the turn and the value of the interrupt, and returns what the graph resumes with."""
 
 NO_RESULT = "This call was cancelled, or its agent ended while it ran; it may have been done or not."
+
+
+TOLD = (GraphRecursionError,)
+"""Errors of the limits that the author has set."""
 
 
 class GraphValues(Struct):
@@ -57,7 +62,9 @@ def serve(
     async def work(turn: Turn[GraphValues], narration: Narration) -> None:
         await _Run(graph, dict(config or {}), on_interrupt, turn, narration).answer()
 
-    return adapted_agent(work, GraphValues, graph.name or "langgraph", ["image", "audio", "embedded"], options)
+    return adapted_agent(
+        work, GraphValues, graph.name or "langgraph", ["image", "audio", "embedded"], options, told_errors=TOLD
+    )
 
 
 def tool(agent: Callee, **options: Unpack[ToolOptions]) -> BaseTool:
@@ -121,7 +128,9 @@ class _Run:
         return InMemorySaver().serde.loads_typed((kept.form, kept.data)) if kept.form else {}
 
     async def _keep(self) -> None:
-        values = (await self._graph.aget_state(self._config)).values
+        self._put((await self._graph.aget_state(self._config)).values)
+
+    def _put(self, values: Mapping[str, Any]) -> None:
         if values:
             kept = self._turn.session.state
             kept.form, kept.data = InMemorySaver().serde.dumps_typed(dict(values))
@@ -129,11 +138,16 @@ class _Run:
     async def _stream(self, given: Any) -> Sequence[Interrupt]:
         """Run the graph, and tell what it does; returns the interrupts that it waits for."""
         interrupts: dict[str, Interrupt] = {}
-        modes = ["messages", "updates"]
+        modes = ["messages", "updates", "checkpoints"]
         stream = cast("Any", self._graph).astream(given, self._config, stream_mode=modes, subgraphs=True)
-        async for _, mode, value in stream:
+        async for inside, mode, value in stream:
             if mode == "messages":
                 await self._tell_chunk(value[0])
+                continue
+            if mode == "checkpoints":
+                if not inside and not self._keeps_itself:
+                    self._put(value["values"])
+                    await self._narration.keep()
                 continue
             for node, update in cast("dict[str, Any]", value).items():
                 if node == "__interrupt__":

@@ -113,6 +113,8 @@ class _Run:
         kept = self._turn.session.state
         memory = Messages(kept=[ChatMessage.model_validate(it) for it in kept.messages])
         said = ChatMessage(role="user", blocks=[_block(part) for part in parts_of(self._turn.prompt)])
+        kept.messages = [it.model_dump(mode="json") for it in [*memory.kept, said]]
+        await self._narration.keep()
         handler = self._agent.run(user_msg=said, memory=memory)
         try:
             async for event in handler.stream_events():

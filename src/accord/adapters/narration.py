@@ -111,6 +111,10 @@ class Narration:
                 return call_id
         return None
 
+    async def keep(self) -> None:
+        """Write the state of the session now: a crash loses no more than what the framework does next."""
+        await self.turn.session.save()
+
     async def used(self, read: int, written: int, *, thought: int | None = None) -> None:
         """A model has answered a request: it has read and written so many tokens."""
         self._input += read

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Unpack, cast
 
-from agents.items import ToolCallItem, ToolCallOutputItem
+from agents.items import RunItem, ToolApprovalItem, ToolCallItem, ToolCallOutputItem
 from msgspec import Struct, field
 
 import agents
@@ -23,6 +23,15 @@ NO_RESULT = "This call was cancelled, or its agent ended while it ran; it may ha
 
 TEXT = ("response.output_text.delta", "response.refusal.delta")
 THOUGHT = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
+
+
+TOLD = (
+    agents.InputGuardrailTripwireTriggered,
+    agents.ModelBehaviorError,
+    agents.ModelRefusalError,
+    agents.OutputGuardrailTripwireTriggered,
+)
+"""Errors about what the model or the user has said; the other ones of the SDK may hold texts of tools."""
 
 
 class InputItems(Struct):
@@ -56,7 +65,9 @@ def serve(
             return "max_turn_requests"
         return None
 
-    return adapted_agent(work, InputItems, agent.name or "openai-agents", ["image", "embedded"], options)
+    return adapted_agent(
+        work, InputItems, agent.name or "openai-agents", ["image", "embedded"], options, told_errors=TOLD
+    )
 
 
 def tool(agent: Callee, **options: Unpack[ToolOptions]) -> agents.FunctionTool:
@@ -100,10 +111,15 @@ class _Run:
     async def answer(self) -> None:
         user = {"role": "user", "content": [_content(part) for part in parts_of(self._prompt)]}
         given: Any = [*_with_results(self._state.items), user]
+        before = list(given)
+        said: list[RunItem] = []
         while True:
             run = agents.Runner.run_streamed(self._agent, given, **self._options)
             try:
                 async for event in run.stream_events():
+                    if isinstance(event, agents.RunItemStreamEvent):
+                        said.append(event.item)
+                        await self._keep(before, said)
                     await self._tell(event)
             finally:
                 if not run.is_complete:
@@ -112,6 +128,15 @@ class _Run:
             if not run.interruptions:
                 return
             given = await self._decided(run)
+
+    async def _keep(self, before: list[Json], said: Sequence[RunItem]) -> None:
+        """Write the conversation so far; the run itself has it only when it is over."""
+        known: list[Json] = []
+        for item in said:
+            if not isinstance(item, ToolApprovalItem) and (plainly := plain(item.to_input_item())) not in known:
+                known.append(plainly)  # a run that goes on after a question tells some items again
+        self._state.items = [*before, *known]
+        await self._narration.keep()
 
     async def _decided(self, run: agents.RunResultStreaming) -> agents.RunState[Any]:
         """The run to go on with, after the user was asked about each call that needs approval."""

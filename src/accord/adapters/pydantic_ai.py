@@ -11,7 +11,7 @@ from msgspec import Struct
 from pydantic_ai import messages as of
 from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.capabilities import HandleDeferredToolCalls
-from pydantic_ai.exceptions import ToolFailed
+from pydantic_ai.exceptions import ModelAPIError, ToolFailed, UnexpectedModelBehavior, UsageLimitExceeded
 from pydantic_ai.run import AgentRunResultEvent
 from pydantic_ai.tools import DeferredToolRequests, DeferredToolResults, RunContext
 
@@ -24,6 +24,9 @@ from accord.agent.turn import Turn
 from accord.errors import AccordError
 from accord.fences import fenced
 from accord.schema import v1
+
+TOLD = (ModelAPIError, UnexpectedModelBehavior, UsageLimitExceeded)
+"""Errors of the provider and of the limits that the author has set."""
 
 
 class PydanticMessages(Struct):
@@ -49,7 +52,7 @@ def serve(
         await _Run(agent, turn, narration).answer(None if deps is None else deps(turn))
 
     name = agent.name or "pydantic-ai"
-    return adapted_agent(work, PydanticMessages, name, ["image", "audio", "embedded"], options)
+    return adapted_agent(work, PydanticMessages, name, ["image", "audio", "embedded"], options, told_errors=TOLD)
 
 
 def tool(agent: Callee, **options: Unpack[ToolOptions]) -> pydantic_ai.Tool[Any]:
@@ -92,14 +95,20 @@ class _Run:
             try:
                 async for event in events:
                     started = True
+                    if isinstance(event, of.FunctionToolCallEvent | of.FunctionToolResultEvent):
+                        self._keep(events.all_messages())
+                        await self._narration.keep()
                     await self._tell(event)
                     if isinstance(event, of.PartEndEvent | of.ToolResultEvent):
                         await self._count(events.all_messages(), len(history))
             finally:
                 if started:
                     messages = events.all_messages()
-                    self._turn.session.state.messages = of.ModelMessagesTypeAdapter.dump_json(messages).decode()
+                    self._keep(messages)
                     await self._count(messages, len(history))
+
+    def _keep(self, messages: list[of.ModelMessage]) -> None:
+        self._turn.session.state.messages = of.ModelMessagesTypeAdapter.dump_json(messages).decode()
 
     async def _tell(self, event: of.AgentStreamEvent | AgentRunResultEvent[Any]) -> None:
         tell = self._narration

@@ -7,6 +7,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, TypedDict, TypeVar
 
+from accord.adapters.failures import told
 from accord.adapters.narration import Narration, Shown
 from accord.agent.agent import Agent
 from accord.agent.content import Accepted
@@ -53,9 +54,18 @@ class ServeOptions(TypedDict, total=False):
 
 
 def adapted_agent(
-    work: Work[StateT], state: type[StateT], name: str, accepts: Collection[Accepted], options: ServeOptions
+    work: Work[StateT],
+    state: type[StateT],
+    name: str,
+    accepts: Collection[Accepted],
+    options: ServeOptions,
+    *,
+    told_errors: tuple[type[BaseException], ...] = (),
 ) -> Agent[StateT]:
-    """An agent that does this work for each prompt, and keeps a `state` with each session."""
+    """An agent that does this work for each prompt, and keeps a `state` with each session.
+
+    `told_errors` are the framework's errors whose text is for the user; see `failures`.
+    """
     of_agent: dict[str, Any] = {"accepts": accepts, **options}
     shown = Shown(kinds=of_agent.pop("kinds", {}), context=of_agent.pop("context", None))
     agent = Agent(of_agent.pop("name", name), state=state, **of_agent)
@@ -66,6 +76,10 @@ def adapted_agent(
         try:
             async with Narration(turn, shown) as narration:
                 return await work(turn, narration)
+        except Exception as error:
+            if (known := told(error, told_errors)) is None:
+                raise
+            raise known from error
         finally:
             _TURN.reset(token)
 

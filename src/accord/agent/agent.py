@@ -334,12 +334,14 @@ class Agent(Generic[StateT]):
         supports: Sequence[str],
         required: bool = False,
         default: Endpoint | None = None,
+        replaces_login: bool = False,
     ) -> Provider:
         """Let clients say where the models of this provider are reached: `turn.provider(provider_id)` has the endpoint.
 
         `supports` names the kinds of API that it may have, such as `anthropic` and `openai`. `default` is the endpoint
-        while the client has set none. A `required` provider cannot be disabled. What a client sets belongs to its
-        connection, and is kept in memory only.
+        while the client has set none. A `required` provider cannot be disabled. With `replaces_login`, a
+        client that has set the endpoint needs no login. What a client sets belongs to its connection, and is kept in
+        memory only.
         """
         check_text("agent.provider()", provider_id)
         check_sequence("agent.provider(supports=...)", "kinds of API", supports)
@@ -353,7 +355,7 @@ class Agent(Generic[StateT]):
             )
         if any(it.id == provider_id for it in self._definition.providers):
             raise ValueError(f"the provider {provider_id!r} is registered already; each id can be used once")
-        provider = Provider(provider_id, supports, required=required, default=default)
+        provider = Provider(provider_id, supports, required=required, default=default, replaces_login=replaces_login)
         self._definition.providers.append(provider)
         return provider
 

@@ -58,8 +58,12 @@ class AgentConnection:
             keep_unknown=agent.keep_unknown,
         )
         self._client = ConnectedClient(self._peer, agent.local)
+        self._providers = ConnectionProviders(agent.providers)
         self._authentication = Authentication(
-            agent.logins, lambda: ClientLink(self._client, self._client.asks()), unstable=agent.unstable
+            agent.logins,
+            lambda: ClientLink(self._client, self._client.asks()),
+            unstable=agent.unstable,
+            is_replaced=self._providers.replace_login,
         )
         self._lifecycle = Lifecycle(
             self._surroundings(),
@@ -75,7 +79,6 @@ class AgentConnection:
             self._authentication, agent.logins.status, self._peer, is_declared=self._offers.has("auth.status")
         )
         self._authentication.told = self._auth_status.tell
-        self._providers = ConnectionProviders(agent.providers)
         self._handlers_of: dict[Version, Handlers] = {}
         self._router = Router(agent.served_versions, self._routes_of, self._choose)
         self._choose(min(agent.served_versions))
@@ -96,6 +99,7 @@ class AgentConnection:
             state_type=self._agent.state_type,
             system_prompts=self._agent.system_prompts,
             work=work_in,
+            endpoints=lambda: self._providers.current,
         )
 
     async def run(self) -> None:

@@ -64,8 +64,17 @@ class Login(Elicits):
 class Authentication:
     """Whether one connection is authenticated."""
 
-    def __init__(self, logins: Logins, client: Callable[[], ClientLink], *, unstable: bool) -> None:
+    def __init__(
+        self,
+        logins: Logins,
+        client: Callable[[], ClientLink],
+        *,
+        unstable: bool,
+        is_replaced: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._logins = logins
+        self._is_replaced = is_replaced
+        """Whether something of the client's makes a login unnecessary."""
         self._client = client
         self._unstable = unstable
         self._open = not logins.ways
@@ -80,6 +89,8 @@ class Authentication:
 
     async def require(self) -> None:
         """RequestError unless authenticated."""
+        if self._is_replaced():
+            return
         if not self._open:
             # A login at a terminal does not report its result; the author's function checks what it stored.
             self._open = await self._is_logged_in()
@@ -88,7 +99,7 @@ class Authentication:
 
     async def state(self) -> str:
         """Whether the user is logged in, in the words of `auth/status`."""
-        if not self._logins.ways:
+        if not self._logins.ways or self._is_replaced():
             return "not_required"
         self._open = self._open or await self._is_logged_in()
         return "authenticated" if self._open else "unauthenticated"

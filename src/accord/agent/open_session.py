@@ -24,6 +24,7 @@ from accord.agent.mcp import SessionServers
 from accord.agent.permission import PermissionMemory
 from accord.agent.plans import SessionPlans
 from accord.agent.prompt_queue import PromptQueue, SecondPrompt
+from accord.agent.providers import Current
 from accord.agent.record import Record, title_of
 from accord.agent.session import Session, SessionParts
 from accord.agent.system_prompt import Mode, SystemPrompt
@@ -68,6 +69,8 @@ class SessionSurroundings(msgspec.Struct, frozen=True, kw_only=True):
     """What a client's system prompt may do to the agent's own."""
     work: Callable[[OpenSession], AbstractAsyncContextManager[Any]]
     """Begins work without a prompt."""
+    endpoints: Callable[[], Current]
+    """The endpoints of the agent's providers, as the client has set them by now."""
 
 
 class InsertedPrompt(Protocol):
@@ -134,6 +137,7 @@ class OpenSession:
                 background=self._background,
                 listed=self._listed,
                 work=lambda: surroundings.work(self),
+                endpoints=surroundings.endpoints,
             )
         )
         """The session, as its author sees it."""

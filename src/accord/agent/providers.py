@@ -40,7 +40,15 @@ class Provider:
         return await answers(endpoint)
     """
 
-    def __init__(self, id: str, supports: Sequence[str], *, required: bool, default: Endpoint | None) -> None:  # noqa: A002
+    def __init__(
+        self,
+        id: str,  # noqa: A002
+        supports: Sequence[str],
+        *,
+        required: bool,
+        default: Endpoint | None,
+        replaces_login: bool = False,
+    ) -> None:
         self.id = id
         """The provider's id, by which clients and `turn.provider` name it."""
         self.supports = tuple(supports)
@@ -49,6 +57,8 @@ class Provider:
         """Whether clients may not disable it."""
         self.default = default
         """The endpoint while no client has set one."""
+        self.replaces_login = replaces_login
+        """Whether a client that has set its endpoint needs no login."""
         self._check: Callable[[Endpoint], Any] | None = None
 
     def __repr__(self) -> str:
@@ -64,6 +74,14 @@ class Provider:
         registered_once(f"the check of provider {self.id!r}", self._check, function)
         self._check = function
         return function
+
+
+def endpoint_of(current: Current, provider_id: str, asked: str) -> Endpoint | None:
+    """The endpoint of this provider; `asked` is the method that an error names."""
+    if provider_id not in current:
+        known = ", ".join(current) or "none"
+        raise ValueError(f"{asked} takes one of the agent's providers ({known}), got {provider_id!r}")
+    return current[provider_id]
 
 
 async def _accept(provider: Provider, endpoint: Endpoint) -> None:
@@ -103,6 +121,14 @@ class ConnectionProviders:
         handlers.on(v1.ListProvidersRequest)(self.list)
         handlers.on(v1.SetProviderRequest)(self.set)
         handlers.on(v1.DisableProviderRequest)(self.disable)
+
+    def replace_login(self) -> bool:
+        """Whether the client has set an endpoint that makes the user's login unnecessary."""
+        return any(it.replaces_login and self._is_set(it) for it in self._providers.values())
+
+    def _is_set(self, provider: Provider) -> bool:
+        endpoint = self.current[provider.id]
+        return endpoint is not None and endpoint is not provider.default
 
     def list(self, _: v1.ListProvidersRequest) -> v1.ListProvidersResponse:
         return v1.ListProvidersResponse([self._info(it) for it in self._providers.values()])

@@ -23,11 +23,13 @@ from accord.agent.config_options import ConfigOptions
 from accord.agent.connected_client import SessionClient
 from accord.agent.mcp import SessionServers
 from accord.agent.permission import PermissionMemory
+from accord.agent.providers import Current, endpoint_of
 from accord.agent.record import Record
 from accord.agent.remote_client import RemoteClient
 from accord.agent.system_prompt import SystemPrompt
 from accord.agent.updates import SessionUpdates
 from accord.arguments import check_meta, check_text, check_update, wrong_type
+from accord.endpoints import Endpoint
 from accord.engine.handlers import MessageT
 from accord.engine.interceptors import Registration
 from accord.schema import v1
@@ -81,6 +83,8 @@ class SessionParts(msgspec.Struct, frozen=True, kw_only=True):
     """What the client is told to run beside the turns."""
     work: Callable[[], AbstractAsyncContextManager[Any]]
     """Begins work without a prompt."""
+    endpoints: Callable[[], Current]
+    """The endpoints of the agent's providers, as the client has set them by now."""
 
 
 class Session(Generic[StateT]):
@@ -160,6 +164,13 @@ class Session(Generic[StateT]):
         They are connected when something is first asked of them, or already by `session.mcp.start()`.
         """
         return self._parts.mcp()
+
+    def provider(self, provider_id: str) -> Endpoint | None:
+        """Where the models of this provider are reached now; None while the client has it disabled.
+
+        A turn keeps the endpoint that it began with: see `turn.provider`.
+        """
+        return endpoint_of(self._parts.endpoints(), provider_id, "session.provider()")
 
     def resolve(self, path: str | PathLike[str]) -> str:
         """This path as an absolute one; a relative path starts at `cwd`."""

@@ -16,6 +16,7 @@ from accord.agent.files import TurnFiles
 from accord.agent.permission import Decision, Offered
 from accord.agent.plan import PlanDocument, TurnPlan
 from accord.agent.plans import PlanChange
+from accord.agent.providers import endpoint_of
 from accord.agent.remote_client import RemoteClient
 from accord.agent.running_turn import RunningTurn
 from accord.agent.sent_message import SentMessage, message_blocks
@@ -309,11 +310,7 @@ class Turn(Elicits, Generic[StateT]):
 
         It stays the same for the whole turn. When the client has set another endpoint, do not send your own key there.
         """
-        endpoints = self._running.endpoints
-        if provider_id not in endpoints:
-            known = ", ".join(endpoints) or "none"
-            raise ValueError(f"turn.provider() takes one of the agent's providers ({known}), got {provider_id!r}")
-        return endpoints[provider_id]
+        return endpoint_of(self._running.endpoints, provider_id, "turn.provider()")
 
     def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Do this beside what the turn does. The turn ends only when it is done, and a cancel ends both."""

@@ -107,6 +107,8 @@ class SessionSeen:
     """The request that loads or resumes it, until its answer."""
     cancelled: Frame | None = None
     """The `session/cancel` of the running turn."""
+    read_at_cancel: int = 0
+    """The number of the latest request that the client had certainly read when it cancelled."""
     is_closed: bool = False
     is_deleted: bool = False
 
@@ -120,6 +122,10 @@ class Conversation:
         self.open: dict[Side, dict[tuple[type, Any], Exchange]] = {"agent": {}, "client": {}}
         """The requests of each side that have no answer yet."""
         self.sessions: dict[str, SessionSeen] = {}
+        self.recorder: Side = "client"
+        """The side at which the trace was recorded. A frame of it may cross one of the other side on its way."""
+        self._read_by_client = 0
+        """The number of the latest request of the agent that the client has answered, and so has read."""
         self._declared: dict[Side, dict[str, Any]] = {"agent": {}, "client": {}}
 
     def declares(self, side: Side, path: str) -> bool:
@@ -157,6 +163,8 @@ class Conversation:
         exchange = self.open[asker].pop(key_of(members.get("id")), None)
         if exchange is None:
             return None
+        if asker == "agent":
+            self._read_by_client = max(self._read_by_client, exchange.frame.number)
         exchange.answered = frame
         exchange.result = members.get("result", MISSING)
         # A null beside the other member is a serialiser's way to leave it out.
@@ -176,8 +184,19 @@ class Conversation:
             and (session := self.session_of(told)) is not None
             and session.turns
         ):
-            session.cancelled = frame
+            session.cancelled, session.read_at_cancel = frame, self._read_by_client
         return told
+
+    def is_read_before_cancel(self, asked: Frame, session: SessionSeen, race: float) -> bool:
+        """Whether the client had read a request of the agent when it sent `session/cancel`.
+
+        In what the agent recorded, the request may have crossed the cancel on its way. It has not if the client
+        answered a later request before it cancelled, or if `race` seconds lie between the two.
+        """
+        if session.cancelled is None or asked.number > session.cancelled.number:
+            return False
+        is_early = session.cancelled.time - asked.time >= race
+        return self.recorder == "client" or is_early or session.read_at_cancel > asked.number
 
     def update(self, told: Told) -> Update | None:
         """The session update in a notification; None if there is none."""

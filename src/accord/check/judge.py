@@ -74,6 +74,7 @@ class Judge:
             self._judge(number, event)
 
     def _judge(self, number: int, event: TraceEvent) -> None:
+        self.conversation.recorder = "client" if self._client == "out" else "agent"
         by: Side = "client" if event.direction == self._client else "agent"
         frame = read(number, event.time, by, event.frame or b"")
         for observer in self._observers:

@@ -43,6 +43,7 @@ COMMANDS: dict[str, CliCommand] = {
         "accord.cli.doctor", "Check the installation, the configuration and the agents, and say what to do."
     ),
     "help": CliCommand.of_module("accord.cli.help_command", "Print the help of a command."),
+    "hosts": CliCommand.of_module("accord.cli.hosts", "List the hosts of a service that runs on several."),
     "info": CliCommand.of_module("accord.cli.info", "Show what an agent is and what it offers."),
     "inspect": CliCommand.of_module(
         "accord.cli.inspect", "Show traces in a browser: what was said, and how long it took."

@@ -49,6 +49,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "thirty prompts; fixture: full, for an agent that follows the script of the checks",
     )
     group.add_argument("--prompts", metavar="FILE", help="the texts of the prompts (TOML)")
+    group.add_argument("--max-prompts", type=_budget, metavar="N", help="send no more than N prompts")
     group.add_argument("--auth", metavar="METHOD", help="log in by this method first")
     group.add_argument("--allow-delete", action="store_true", help="delete sessions that the checks have made")
     group.add_argument(
@@ -127,6 +128,7 @@ def _settings(options: argparse.Namespace, *, is_demo: bool) -> Settings:
         auth_method=options.auth,
         versions=tuple(sorted(protocol.versions(options))),
         allow_delete=options.allow_delete,
+        max_prompts=options.max_prompts,
         **given,
     )
 
@@ -145,6 +147,12 @@ def _with_environment(settings: AgentSettings, environment: dict[str, str]) -> A
     import msgspec
 
     return msgspec.structs.replace(settings, env={**settings.env, **environment})
+
+
+def _budget(word: str) -> int:
+    if not (word.isascii() and word.isdecimal()):
+        raise argparse.ArgumentTypeError(f"must be a number of prompts, 0 or more, got {word!r}")
+    return int(word)
 
 
 def seconds(word: str) -> float:

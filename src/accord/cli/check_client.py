@@ -6,13 +6,13 @@ import argparse
 import asyncio
 import shlex
 import signal
-import sys
+import socket
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from accord.cli import check_output, printing
+from accord.cli import check_output, printing, protocol
 from accord.cli.check_agent import environment, seconds, somewhere
 from accord.cli.endings import WrongUsage
 
@@ -25,13 +25,15 @@ examples:
   accord check client -- my-client --agent {agent} "hello"
   accord check client -- accord run --allow all "hello" -- {agent}
   accord check client --profile smoke -- npx acpx --agent {agent} exec hello
-  accord check client --serve                     for an editor: prints the agent's command, and waits
+  accord check client -- my-client --url {url} "hello"     over HTTP; {ws} is the address for WebSocket
+  accord check client --serve                     for an editor: prints the agent's command and URL, and waits
   accord check client --junit junit.xml --expect accord-check.toml -- ./run-my-client {agent}
 
 The client is started once for each scenario, about ten times, and each start must send a prompt. {agent} stands for
-the agent's command, one word without spaces; the variable ACCORD_CHECK_AGENT has it, too, and ACCORD_CHECK_SCENARIO
-the scenario's name. The client works in a scratch folder, and the agent asks for files of that folder only. What the
-client does not do is `not exercised`: neither right nor wrong."""
+the agent's command, one word without spaces, and {url} and {ws} for its address; the variables ACCORD_CHECK_AGENT,
+ACCORD_CHECK_URL and ACCORD_CHECK_WS have them, too, and ACCORD_CHECK_SCENARIO the scenario's name. The client works in
+a scratch folder, and the agent asks for files of that folder only. What the client does not do is `not exercised`:
+neither right nor wrong."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,13 +49,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--serve",
         action="store_true",
-        help="print the agent's command, and wait for a client that you start by hand; Ctrl-C prints the report",
+        help="print the agent's command and URL, and wait for a client that you start; Ctrl-C prints the report",
     )
     group.add_argument("--cwd", metavar="FOLDER", help="run the client here; then the checks make no files")
     group.add_argument(
         "--home", choices=("keep", "scratch"), default="keep", help="the home folder that the client sees"
     )
     group.add_argument("--env", action="append", default=[], metavar="NAME=VALUE", help="set a variable for the client")
+    protocol.arguments(group)
     group.add_argument("--timeout", type=seconds, metavar="SECONDS", help="for an answer that needs no user (10)")
     group.add_argument("--trace", metavar="FILE", help="keep the conversations in this file")
     check_output.arguments(parser)
@@ -63,10 +66,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     from accord.running import run as run_loop
 
-    if sys.platform == "win32":
+    if not hasattr(socket, "AF_UNIX"):
         raise WrongUsage("accord check client needs Unix sockets, which Python does not have on Windows")
     if options.serve == bool(options.agent):
-        raise WrongUsage("give the client's command after --, with {agent} where it names the agent, or give --serve")
+        raise WrongUsage("give the client's command after --, with {agent} or {url} in it, or give --serve")
     with tempfile.TemporaryDirectory(prefix="accord-check-home-") as home:
         settings = _settings(options, home)
         report = run_loop(_served(options, settings) if options.serve else _checked(options, settings))
@@ -82,6 +85,7 @@ def _settings(options: argparse.Namespace, home: str) -> ClientSettings:
     given = {} if options.timeout is None else {"answer_within": options.timeout}
     return ClientSettings(
         profile=options.profile,
+        versions=tuple(sorted(protocol.versions(options))),
         env=environment(options, home),
         cwd=None if options.cwd is None else Path(options.cwd).absolute(),
         **given,
@@ -108,8 +112,11 @@ async def _served(options: argparse.Namespace, settings: ClientSettings) -> Repo
     return _tidied(options, await check_by_hand(by_hand, stop, _announce, trace=file, progress=printing.complain))
 
 
-def _announce(agent: Path, work: Path) -> None:
-    printing.complain(f"the agent's command:   {agent}")
+def _announce(places: Mapping[str, str], work: Path) -> None:
+    printing.complain(f"the agent's command:   {places['{agent}']}")
+    if "{url}" in places:
+        printing.complain(f"its address:           {places['{url}']}")
+        printing.complain(f"with WebSocket:        {places['{ws}']}")
     printing.complain(f"a folder to work in:   {work}")
     printing.complain(
         "Give your client this agent, open the folder, and send any prompt: each plays the next scenario."

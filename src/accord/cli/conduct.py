@@ -146,7 +146,7 @@ LONGEST = 1_000
 
 def _has_room() -> bool:
     """Whether standard error takes a line now. An editor that does not read it must not stop the chain."""
-    if sys.stderr is None or not hasattr(select, "poll"):
+    if sys.platform == "win32" or sys.stderr is None:
         return True
     room = select.poll()
     room.register(sys.stderr, select.POLLOUT)

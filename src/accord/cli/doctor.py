@@ -39,6 +39,7 @@ FOR = {
     "claude-agent-sdk": "agents of the Claude Agent SDK",
     "cli": "accord chat",
     "http": "agents behind URLs, accord serve, accord bridge",
+    "http2": "the same over HTTP/2",
     "langgraph": "agents of LangGraph",
     "llama-index": "agents of LlamaIndex",
     "mcp": "agents that use MCP servers",
@@ -181,7 +182,7 @@ def _agents(known: KnownAgents) -> Iterator[Finding]:
     for agent in agents:
         what, settings = f"agent {agent.name}", agent.settings
         if settings.url is not None:
-            if find_spec("h2") is None or find_spec("websockets") is None:
+            if find_spec("httptools") is None or find_spec("websockets") is None:
                 yield Finding(what, "broken", "a URL needs the extra http", "pip install 'accord[http]'")
             else:
                 yield Finding(what, "ok", settings.where)

@@ -141,9 +141,11 @@ def _guarded(consent: Consent, writes: Writes, elicitation: Elicitation | None =
 
 def has_user() -> bool:
     """Whether we are in the foreground of a terminal, with a user who sees what is written there."""
+    if sys.platform == "win32":
+        return False
     try:
         return sys.stdin.isatty() and sys.stderr.isatty() and os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
-    except (OSError, ValueError, AttributeError):  # closed streams; Windows
+    except (OSError, ValueError, AttributeError):  # closed streams
         return False
 
 

@@ -20,8 +20,12 @@ class RecordedHost(Host):
         self._host = host_of(hosted)
         self.name = self._host.name
         self.starts_processes = self._host.starts_processes
+        self.is_shared = self._host.is_shared
         self._observer = observer
         self._links = itertools.count(1)
+
+    async def close(self, grace: float) -> None:
+        await self._host.close(grace)
 
     async def serve(self, transport: Transport, owner: str) -> End | None:
         return await self._host.serve(RecordedTransport(transport, self._observer, next(self._links)), owner)

@@ -6,15 +6,18 @@ import argparse
 import asyncio
 import functools
 import logging
+import os
 import re
 import shutil
+import socket
+import sys
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from accord.cli import printing, recording, serve_hosts, target, tokens
+from accord.cli import printing, recording, serve_hosts, serve_quotas, target, tokens
 from accord.cli.endings import ENDED_WELL, WrongUsage
 
 if TYPE_CHECKING:
@@ -32,8 +35,9 @@ examples:
   ACCORD_TOKEN=s3cret accord serve --host 0.0.0.0 --certificate tls.pem --key tls.key -- my-agent
   accord serve --limit connections=50 --log-format json -- my-agent
   accord serve --processes 4 -- my-agent              use four cores; limits count for each process
+  accord serve --shared -- my-agent                   several clients use one session together
 
-Clients reach it by that URL (HTTP/1.1 or HTTP/2), or with ws: in place of http: by WebSocket:
+Clients reach it by that URL (HTTP/1.1, and HTTP/2 with the extra http2), or with ws: in place of http: by WebSocket:
   accord run "Say hello" -- http://127.0.0.1:8000/acp
   accord bridge ws://127.0.0.1:8000/acp               for editors that start agents as commands
 
@@ -45,7 +49,10 @@ Ctrl-C or SIGTERM ends it in order: no more connections, prompts get --grace, cl
 at once. http://127.0.0.1:8000/healthz answers 200, and 503 while it shuts down.
 
 limits and their defaults (sizes in bytes, times in seconds):
-{limits}"""
+{limits}
+
+quotas, without defaults:
+{quotas}"""
 
 LIMITS = {
     "body": "the size of a message",
@@ -73,7 +80,7 @@ LIMITS = {
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EPILOG.format(limits="\n".join(_limit_lines()))
+    parser.epilog = EPILOG.format(limits="\n".join(_limit_lines()), quotas=serve_quotas.lines())
     parser.usage = "accord serve [options] [AGENT | -- COMMAND...]"
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: %(default)s)")
     parser.add_argument("--port", default="8000", help="the port; 0 chooses a free one (default: %(default)s)")
@@ -112,7 +119,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--reload", action="store_true", help="for a Python file: end the connections when a file beside it changes"
     )
+    serve_quotas.arguments(parser)
     serve_hosts.arguments(parser)
+    serve_hosts.sharing_arguments(parser)
     recording.arguments(parser, "the messages of all connections")
     target.arguments(parser, is_argument=True, is_remote=False)
 
@@ -144,7 +153,7 @@ def run(options: argparse.Namespace) -> int:
     access = Access(known or None, origins=[_origin(given) for given in options.origin], hosts=names)
     settings = target.settings_of(options)
     serve_hosts.keep_sessions_in(options)
-    hosted = _hosted(settings)
+    hosted = serve_hosts.shared(_hosted(settings), options)
     watched = _watched(settings) if options.reload else None
     _log(options.log_format, verbose=options.verbose)
     _allow_files(2 * limits.sockets)
@@ -156,17 +165,18 @@ def run(options: argparse.Namespace) -> int:
         certificate=options.certificate,
         key=options.key,
         limits=limits,
+        quotas=serve_quotas.quotas_of(options.quota),
         grace=grace,
     )
     if count > 1:
         if options.metrics is not None:
-            raise WrongUsage("--metrics shows the figures of one process: leave it out with --processes")
+            serving = _measured(options.metrics, serving, is_one_of_several=True)
         return _in_processes(count, options, hosted, serving)
-    alone: Callable[[Hosted], Coroutine[Any, Any, None]] = functools.partial(
+    alone: Callable[..., Coroutine[Any, Any, None]] = functools.partial(
         serving, hosts=serve_hosts.hosts_of(options), on_ready=_say_where
     )
     if options.metrics is not None:
-        alone = _measured(options.metrics, alone)
+        alone = _measured(options.metrics, alone, is_one_of_several=options.hosts is not None)
     words = [] if settings is None else settings.words
     with recording.recorded(options, "accord serve", role="agent", peer="clients", agent=words) as trace:
         if trace is not None:
@@ -198,16 +208,21 @@ def _served(serving: Callable[..., Coroutine[Any, Any, None]], **more: Any) -> N
 
 
 def _measured(
-    path: str, serving: Callable[[Hosted], Coroutine[Any, Any, None]]
-) -> Callable[[Hosted], Coroutine[Any, Any, None]]:
-    """Serve with figures at a path."""
+    path: str, serving: Callable[..., Coroutine[Any, Any, None]], *, is_one_of_several: bool
+) -> Callable[..., Coroutine[Any, Any, None]]:
+    """Serve with figures at a path; those of one process of several say which."""
     from accord.http.server.measured_host import MeasuredHost
     from accord.metrics import ServerMetrics
 
     if not re.fullmatch(r"(/[\w.~-]+)+", path) or path in ("/acp", "/healthz"):
         raise WrongUsage(f"--metrics must be a path such as /metrics, other than /acp and /healthz, got {path!r}")
-    metrics = ServerMetrics(path=path)
-    return lambda hosted: serving(MeasuredHost(hosted, metrics))
+
+    def measured(hosted: Hosted, **more: Any) -> Coroutine[Any, Any, None]:
+        # Now, in the process that serves, and not in the one from which it was forked.
+        host = f"{socket.gethostname()}:{os.getpid()}" if is_one_of_several else ""
+        return serving(MeasuredHost(hosted, ServerMetrics(host=host, path=path)), **more)
+
+    return measured
 
 
 async def _reloading(hosted: Hosted, folder: Path, serving: Callable[[Hosted], Coroutine[Any, Any, None]]) -> None:
@@ -238,10 +253,10 @@ def _watched(settings: AgentSettings | None) -> Path:
 
 def _allow_files(wanted: int) -> None:
     """Raise the limit of open files to `wanted` if permitted: each client needs one, and shells allow about 1,000."""
-    try:
-        import resource
-    except ImportError:  # Windows has no such limit
+    if sys.platform == "win32":  # which has no such limit
         return
+    import resource
+
     now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     if most != resource.RLIM_INFINITY:
         wanted = min(wanted, most)

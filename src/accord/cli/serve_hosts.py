@@ -18,6 +18,7 @@ from accord.running import STORE
 
 if TYPE_CHECKING:
     from accord.hosts.hosts import Hosts
+    from accord.http.server.hosting import Hosted
     from accord.http.server.serve import Server
 
 MOST_PROCESSES = 256
@@ -51,6 +52,33 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="URL|FILE",
         help="where agents written with Accord keep their sessions, unless their authors say it",
     )
+
+
+def sharing_arguments(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("several clients of one owner")
+    group.add_argument(
+        "--shared",
+        action="store_true",
+        help="serve all connections of an owner with one agent: clients use a session together, and turns go on "
+        "without a client",
+    )
+    group.add_argument(
+        "--detached", metavar="S", help="seconds that a turn may go on without a client, with --shared (default: 3600)"
+    )
+
+
+def shared(hosted: Hosted, options: argparse.Namespace) -> Hosted:
+    """What is served, with one agent for all connections of an owner if the options ask for it."""
+    if not options.shared:
+        if options.detached is not None:
+            raise WrongUsage("--detached requires --shared")
+        return hosted
+    from accord.http.sharing.shared_host import DETACHED, SharedHost
+
+    try:
+        return SharedHost(hosted, detached=DETACHED if options.detached is None else float(options.detached))
+    except ValueError:
+        raise WrongUsage(f"--detached must be a number of seconds, got {options.detached!r}") from None
 
 
 def processes(options: argparse.Namespace) -> int:

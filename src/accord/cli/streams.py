@@ -31,7 +31,7 @@ def streams() -> Streams:
     return Streams(
         appearance(os.environ, encoding, is_terminal=out),
         appearance(os.environ, encoding, is_terminal=err),
-        together=out and err and os.fstat(1).st_rdev == os.fstat(2).st_rdev,
+        together=out and err and os.path.sameopenfile(1, 2),
         may_spin=err and not _is_pipe(1),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 from pathlib import Path
 
 from accord.cli.endings import WrongUsage
@@ -53,7 +54,7 @@ def forget() -> None:
     """
     if VARIABLE not in os.environ:
         return
-    if os.name == "posix":
+    if sys.platform != "win32":
         import ctypes
 
         find = ctypes.CDLL(None).getenv

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from accord.schema import v1
@@ -73,8 +72,8 @@ def _result(content: v1.ToolCallContent | v2.Diff) -> str:
             return _block(block)
         case v1.Diff(path=path, deleted=True, old_text=None):
             return f"*(deleted {_escaped(path)})*"
-        case v1.Diff(path=path, new_text=new, old_text=old):
-            return fenced("\n".join(_difference(path, old or "", new)), "diff")
+        case v1.Diff() as diff:
+            return fenced(diff.unified(), "diff")
         case v1.Terminal(terminal_id=terminal):
             return f"*(terminal {terminal})*"
         case Unknown(tag=tag):
@@ -88,10 +87,6 @@ def _changes(diff: v2.Diff) -> str:
     if diff.patch is not None:
         return fenced(diff.patch.text.rstrip("\n"), "diff")
     return "\n\n".join(f"*({_escaped(line)})*" for line in diff.summary)
-
-
-def _difference(path: str, old: str, new: str) -> Iterator[str]:
-    return difflib.unified_diff(old.splitlines(), new.splitlines(), path, path, lineterm="")
 
 
 def _step(entry: v1.PlanEntry) -> str:

@@ -14,12 +14,24 @@ from accord.agent.turn import Turn
 from accord.coder.compaction import compact
 from accord.coder.conversation import Conversation
 from accord.coder.keys import forget_key, stored_key
-from accord.coder.models.choosing import VARIABLES, ModelSettings, api_of, context_of, key_of, model_name, open_model
+from accord.coder.models.choosing import (
+    DEFAULT_MODELS,
+    PROVIDERS,
+    VARIABLES,
+    ModelSettings,
+    api_of,
+    context_of,
+    key_of,
+    model_name,
+    url_of,
+)
 from accord.coder.models.failures import ModelError
 from accord.coder.models.model import Model
+from accord.coder.models.opening import api_at, open_model
 from accord.coder.modes import MODES
 from accord.coder.talk import DEFAULT_EFFORT, EFFORT, Talk, told
-from accord.errors import RequestError
+from accord.endpoints import Endpoint
+from accord.errors import ConfigurationError, RequestError
 from accord.schema import v1
 from accord.store.base import Store
 
@@ -58,17 +70,20 @@ def coding_agent(
         system_prompts=["append", "override"],
         unstable=unstable,
     )
-    agent.provider(MODELS, supports=["anthropic", "openai"])
+    own = _own_endpoint(settings)
+    agent.provider(MODELS, supports=["anthropic", "openai"], default=own, replaces_login=True)
     _offer_logins(agent, settings)
-    _Sessions(agent, settings, mode).register()
+    _Sessions(agent, settings, mode, own).register()
     return agent
 
 
 class _Sessions:
     """What sessions offer and what their turns do."""
 
-    def __init__(self, agent: Agent[Conversation], settings: ModelSettings, mode: str) -> None:
+    def __init__(self, agent: Agent[Conversation], settings: ModelSettings, mode: str, own: Endpoint) -> None:
         self._agent = agent
+        self._own = own
+        """The endpoint while the client has set no other."""
         self._settings = settings
         self._mode = mode
 
@@ -84,7 +99,7 @@ class _Sessions:
     async def opened(self, session: Session[Conversation]) -> None:
         modes = [(mode.id, mode.name, mode.description) for mode in MODES]
         await session.modes.offer(modes, current=self._mode)
-        first = model_name(self._settings, api_of(self._settings))
+        first = self._first_model(session.provider(MODELS))
         await session.models.offer([first], current=first)
         await session.config.select(
             EFFORT, "Effort", EFFORTS, value=self._settings.effort or DEFAULT_EFFORT, category="thought_level"
@@ -95,15 +110,17 @@ class _Sessions:
 
     async def _offer_models(self, session: Session[Conversation], first: str) -> None:
         """Offer all models of the provider, once it has listed them."""
+        endpoint = session.provider(MODELS)
+        if endpoint is None:
+            return
+        model = await open_model(self._settings, self._set_by_client(endpoint))  # takes its time on a busy machine
         try:
             async with asyncio.timeout(LISTING):
-                model = open_model(self._settings)
-                try:
-                    names = await model.names()
-                finally:
-                    await model.close()
+                names = await model.names()
         except (ModelError, TimeoutError):
             return
+        finally:
+            await model.close()
         current = session.models.current or first
         await session.models.offer([current, *(name for name in names if name != current)], current=current)
 
@@ -117,17 +134,30 @@ class _Sessions:
     @asynccontextmanager
     async def _model(self, turn: Turn[Conversation]) -> AsyncGenerator[tuple[Model, Callable[[str], str]]]:
         """The model of a turn, and what masks the secrets of its endpoint in a text."""
-        self._check_key(turn)
-        endpoint = turn.provider(MODELS)
-        model = open_model(self._settings, endpoint)
+        used = turn.provider(MODELS)
+        if used is None:
+            raise RequestError.invalid_request(f"the client has disabled the provider {MODELS!r}: set it to go on")
+        endpoint = self._set_by_client(used)
+        if endpoint is None:
+            self._check_key()
+        model = await open_model(self._settings, endpoint)
         try:
             yield model, str if endpoint is None else endpoint.hidden
         finally:
             await model.close()
 
-    def _check_key(self, turn: Turn[Conversation]) -> None:
-        if turn.provider(MODELS) is not None:
-            return
+    def _set_by_client(self, endpoint: Endpoint) -> Endpoint | None:
+        """This endpoint if the client has set it; None for our own, which has a key and settings of the user."""
+        return None if endpoint is self._own else endpoint
+
+    def _first_model(self, endpoint: Endpoint | None) -> str:
+        """The model that a session begins with; the user's choice counts where the same kind of API is spoken."""
+        api = api_of(self._settings)
+        if endpoint is None or endpoint.api_type == self._own.api_type:
+            return model_name(self._settings, api)
+        return DEFAULT_MODELS[api_at(endpoint)]
+
+    def _check_key(self) -> None:
         api = api_of(self._settings)
         if key_of(api) is None and self._settings.url is None and not os.environ.get(VARIABLES[api][1]):
             raise RequestError.auth_required(
@@ -135,7 +165,7 @@ class _Sessions:
             )
 
     def _name(self, session: Session[Conversation]) -> str:
-        return session.models.current or model_name(self._settings, api_of(self._settings))
+        return session.models.current or self._first_model(session.provider(MODELS))
 
     async def compact(self, turn: Turn[Conversation]) -> None:
         conversation = turn.session.state
@@ -158,11 +188,23 @@ class _Sessions:
         conversation, name = turn.session.state, self._name(turn.session)
         size = context_of(self._settings, name)
         used = f"{conversation.used:,} of {size:,} tokens"
-        cost = f", ${conversation.cost:.4f}" if self._settings.price is not None else ""
-        await turn.say(f"Model {name}, mode {turn.session.modes.current}, {used}{cost}.")
+        total = f"{conversation.read:,} read and {conversation.written:,} written so far"
+        known = self._settings.price is not None
+        cost = f"${conversation.cost:.4f}" if known else "no cost, as --price is not given"
+        await turn.say(f"Model {name}, mode {turn.session.modes.current}, {used}; {total}; {cost}.")
 
     async def init(self, turn: Turn[Conversation]) -> str | None:
         return await self.answer(turn, [v1.TextContent(INIT)])
+
+
+def _own_endpoint(settings: ModelSettings) -> Endpoint:
+    """Where the user's own models are; the client is told of it."""
+    api = api_of(settings)
+    api_type, url = PROVIDERS[api]
+    try:
+        return Endpoint(api_type, url_of(api, settings) or url)
+    except ValueError as error:
+        raise ConfigurationError(f"the address of the models cannot be used: {error}") from None
 
 
 def _offer_logins(agent: Agent[Conversation], settings: ModelSettings) -> None:

@@ -73,6 +73,10 @@ class Conversation(Struct):
     used: int = 0
     """Tokens of the context that the latest request filled."""
     cost: float = 0.0
+    read: int = 0
+    """Tokens that the model has read in this session."""
+    written: int = 0
+    """Tokens that it has written."""
     summary: str | None = None
     """What was said before the first message, once the beginning was replaced."""
 

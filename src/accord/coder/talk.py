@@ -150,6 +150,8 @@ class Talk:
         thought = (total.thought or 0) + usage.thought if usage.thought is not None else total.thought
         self._total = Usage(total.input + usage.input, total.output + usage.output, thought)
         conversation.used = usage.input + usage.output
+        conversation.read += usage.input
+        conversation.written += usage.output
         cost = None
         if self._settings.price is not None:
             read, written = self._settings.price

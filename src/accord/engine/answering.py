@@ -83,7 +83,7 @@ class Answering:
         self, message: Call, route: Route | None, size: int, on_answered: Callable[[bool], None] | None = None
     ) -> bool:
         """Handle this request, whose frame has `size` bytes. False if an unanswered request has its id."""
-        owed = Owed(message, route, self, size, on_answered)
+        owed = Owed(message.id, message.method, route, self, size, on_answered)
         if not self._endpoint.owe(message.id, owed):
             return False
         if self._outbox.full or self._held.count:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
+import msgspec
 from msgspec import UNSET, Raw
 
 from accord.engine.intake import Intake
-from accord.engine.lanes import Inside, Lanes, inside
+from accord.engine.lanes import HoldingUp, Inside, Lanes, inside
 from accord.engine.outbox import Outbox
 from accord.errors import EncodeError, Overflow, PeerError, ProtocolError, Timeout
 from accord.jsonrpc import messages
@@ -28,37 +29,35 @@ CANCEL_REQUEST = "$/cancel_request"
 
 _encode = codec.strict_encode
 
+_NOTHING_WAITS = nullcontext()
 
-class Asked:
+
+class Asked(msgspec.Struct, eq=False):
     """A request of ours, from sending until its answer is released to the caller."""
 
-    __slots__ = ("answer", "future", "holding_up", "id", "lane", "maker", "method", "patient", "then")
+    method: str
+    lane: str | None
+    maker: Inside | None
+    holding_up: HoldingUp | None
+    patient: bool
+    """Whether reading may pause while it is open, because its answer is not needed soon."""
+    future: asyncio.Future[Answer]
+    id: int = 0
+    answer: Answer | None = None
+    then: Callable[[], None] | None = None
+    """Called when the answer is released, before any message that arrived after it is handled."""
 
-    def __init__(self, method: str, lane: str | None, *, patient: bool, loop: asyncio.AbstractEventLoop) -> None:
-        self.id = 0
-        self.method = method
-        self.lane = lane
-        self.maker: Inside | None = (maker := inside.get())
-        self.holding_up = None if maker is None else maker.holding_up
-        # A request made inside a notification's handler is not patient: the messages that fill memory wait for it.
-        self.patient = patient and self.holding_up is None
-        """Whether reading may pause while it is open, because its answer is not needed soon."""
-        self.future: asyncio.Future[Answer] = loop.create_future()
-        self.answer: Answer | None = None
-        self.then: Callable[[], None] | None = None
-        """Called when the answer is released, before any message that arrived after it is handled."""
+    def awaited(self) -> AbstractContextManager[None]:
+        """While this context lasts, the handler inside which the request was made waits for the answer."""
+        return _NOTHING_WAITS if self.holding_up is None else self._holding(self.holding_up)
 
     @contextmanager
-    def awaited(self) -> Generator[None]:
-        """While this context lasts, the handler inside which the request was made waits for the answer."""
-        if self.holding_up is None:
-            yield
-            return
-        self.holding_up.begins_to_wait(self)
+    def _holding(self, handler: HoldingUp) -> Generator[None]:
+        handler.begins_to_wait(self)
         try:
             yield
         finally:
-            self.holding_up.no_longer_waits(self)
+            handler.no_longer_waits(self)
 
     def release(self) -> None:
         """Give the answer to the caller: the messages that had to be handled before it have been handled."""
@@ -87,7 +86,8 @@ class Sent:
     def __init__(self, asking: Asking, asked: Asked) -> None:
         self._asking = asking
         self._asked = asked
-        asked.future.add_done_callback(lambda _: asking.settle(asked))
+        if not asked.patient:
+            asked.future.add_done_callback(lambda _: asking.settle(asked))
 
     def then(self, call: Callable[[], None]) -> None:
         """Call this when `result` is known, in the order of arrival. It must be quick, and must not raise."""
@@ -144,7 +144,11 @@ class Asking:
         """
         if self.ended is not None:
             raise self.ended.error()
-        asked = Asked(method, lane, patient=patient, loop=self._loop)
+        maker = inside.get()
+        holding_up = None if maker is None else maker.holding_up
+        # A request made inside a notification's handler is not patient: the messages that fill memory wait for it.
+        patient = patient and holding_up is None
+        asked = Asked(method, lane, maker, holding_up, patient, self._loop.create_future())
         asked.id = request_id = self._endpoint.ask(asked)
         try:
             frame = _encode(CallFrame(request_id, method, UNSET if params is None else params))

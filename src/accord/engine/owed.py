@@ -14,8 +14,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
+import msgspec
+
 from accord.engine.routes import Route
-from accord.jsonrpc.messages import Call
+from accord.jsonrpc.frames import RequestId
 
 
 class Home(Protocol):
@@ -34,56 +36,30 @@ class Home(Protocol):
         ...
 
 
-class Owed:
+class Owed(msgspec.Struct, eq=False):
     """A request of the peer that has no answer yet."""
 
-    __slots__ = (
-        "_begin",
-        "after_answer",
-        "cancelled",
-        "home",
-        "id",
-        "in_lane",
-        "lane",
-        "method",
-        "on_answered",
-        "on_cancel",
-        "route",
-        "running",
-        "size",
-        "stepped",
-        "task",
-    )
-
-    def __init__(
-        self,
-        message: Call,
-        route: Route | None,
-        home: Home,
-        size: int,
-        on_answered: Callable[[bool], None] | None,
-    ) -> None:
-        self.home = home
-        self.id = message.id
-        self.method = message.method
-        self.route = route
-        """Its route; None if no handler takes it."""
-        self.size = size
-        """Bytes of its frame; 0 while it is held."""
-        self.on_answered = on_answered
-        """Called after its answer, with whether that is a result; None if no call is needed."""
-        self.lane: str | None = None
-        self.in_lane = False
-        """Whether notifications that arrived before it have not started yet."""
-        self.running = True
-        self.cancelled = False
-        self.stepped = False
-        """Whether the handler's task has had its first step."""
-        self.task: asyncio.Task[None] | None = None
-        self._begin: Callable[[], None] | None = None
-        self.on_cancel: Callable[[], None] | None = None
-        """Called instead of cancelling the task, if the handler has asked for that."""
-        self.after_answer: list[Callable[[], Awaitable[Any] | None]] | None = None
+    id: RequestId
+    method: str
+    route: Route | None
+    """Its route; None if no handler takes it."""
+    home: Home
+    size: int
+    """Bytes of its frame; 0 while it is held."""
+    on_answered: Callable[[bool], None] | None
+    """Called after its answer, with whether that is a result; None if no call is needed."""
+    lane: str | None = None
+    in_lane: bool = False
+    """Whether notifications that arrived before it have not started yet."""
+    running: bool = True
+    cancelled: bool = False
+    stepped: bool = False
+    """Whether the handler's task has had its first step."""
+    task: asyncio.Task[None] | None = None
+    _begin: Callable[[], None] | None = None
+    on_cancel: Callable[[], None] | None = None
+    """Called instead of cancelling the task, if the handler has asked for that."""
+    after_answer: list[Callable[[], Awaitable[Any] | None]] | None = None
 
     holding_up = None  # a request's handler never holds up an answer
 

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import NamedTuple, Self
 
+from accord.hosts.quota_table import QuotaTable
 from accord.hosts.view import HostRow
 from accord.store.postgres.url import is_postgres
 
@@ -59,6 +60,10 @@ class Directory(ABC):
         """The key with which the hosts of this directory sign, if the directory keeps one."""
         return None
 
+    @abstractmethod
+    def quotas(self) -> QuotaTable:
+        """The tables in which the hosts of this directory count what owners use."""
+
     async def __aenter__(self) -> Self:
         await self.open()
         return self
@@ -76,3 +81,17 @@ def directory_of(where: str | Path, schema: str) -> Directory:
     from accord.hosts.sqlite_directory import SqliteDirectory
 
     return SqliteDirectory(Path(where))
+
+
+async def listed_hosts(where: str | Path, schema: str) -> list[HostRow]:
+    """The hosts in a directory that is only read, the oldest first; raises StoreError."""
+    if is_postgres(where):
+        directory = directory_of(where, schema)
+    else:
+        from accord.hosts.sqlite_directory import SqliteDirectory
+
+        directory = SqliteDirectory(Path(where), is_read_only=True)
+    try:
+        return await directory.hosts()
+    finally:
+        await directory.close()

@@ -13,8 +13,10 @@ from accord.hosts.directory import Directory
 from accord.hosts.forwarding import Forwarder
 from accord.hosts.membership import Membership
 from accord.hosts.peers import Peers
+from accord.hosts.quota_table import QuotaTable
 from accord.hosts.view import HostRow, View, host_id_of, not_answering, why_over
 from accord.http.server.elsewhere import Joinable, OtherHost
+from accord.http.server.owner_counts import owner_key
 from accord.transports.closing import within
 
 TURNS_OF_A_CORE = 8
@@ -37,6 +39,7 @@ class HostGroup:
         lease: float,
         fence: float | None,
         weight: float,
+        table: QuotaTable,
     ) -> None:
         self.membership = Membership(
             directory, host, lease=lease, fence=fence, load=self._load, on_view=self._follow, on_lost=self._lost
@@ -45,6 +48,7 @@ class HostGroup:
         self._app = app
         self._keys = keys
         self._weight = weight
+        self._table = table
         self._random = Random()
         self._ending = asyncio.Event()
         self._has_left = False
@@ -91,6 +95,26 @@ class HostGroup:
             return ()
         ready = [peer.host for peer in self.peers.ready()]
         return [self._forwarder(host) for host in self.membership.view.better_than(me, ready, self._random)]
+
+    async def place_of_owner(self, owner: str) -> OtherHost | None:
+        """The host with the shared agent of this owner, or None if it is this one; raises Refusal."""
+        others = self.places()
+        try:
+            holder = await self._table.claim(owner_key(owner), others[0].id if others else self.id)
+            host = None if holder == self.id else await self.membership.find(holder)
+        except StoreError:
+            raise not_answering() from None
+        if holder == self.id:
+            return None
+        if host is None or host.is_over:
+            raise not_answering()
+        return self._forwarder(host)
+
+    async def metrics(self) -> Sequence[str]:
+        """The figures of the processes with the name of this host, which are those of this machine."""
+        name = self.membership.host.name
+        near = [peer for peer in self.peers.all() if peer.answers and peer.host.name == name]
+        return await asyncio.gather(*(peer.metrics() for peer in near))
 
     def _load(self) -> tuple[float, int]:
         app = self._app

@@ -69,22 +69,34 @@ class Hosts:
         """Let this application be one host of the service for as long as the block lasts."""
         from accord.hosts.group import HostGroup  # here, so that `accord.Hosts` alone loads no extra
         from accord.hosts.peer_door import PeerDoor
+        from accord.hosts.shared_counts import shared
 
         async with directory_of(self.directory, self._schema) as directory:
             keys = await self._keys_of(directory)
             listening = listening_socket(*self._address)
             try:
                 host = HostRow(new_host_id(), f"{self._address[0]}:{listening.getsockname()[1]}", self._name)
-                group = HostGroup(app, directory, host, keys, lease=self._lease, fence=self._fence, weight=self._weight)
+                table = directory.quotas()
+                group = HostGroup(
+                    app,
+                    directory,
+                    host,
+                    keys,
+                    lease=self._lease,
+                    fence=self._fence,
+                    weight=self._weight,
+                    table=table,
+                )
                 listener = listener_of(PeerDoor(app, app.path, keys, lambda: group.id), listening)
             except BaseException:
                 listening.close()
                 raise
             await listener.start()
             try:
-                async with _joined(group, app):
+                async with _joined(group, app), shared(app.gate, table, group.membership):
                     yield
             finally:
+                table.close()
                 await listener.end()
 
     async def _keys_of(self, directory: Directory) -> Sequence[bytes]:

@@ -1,7 +1,8 @@
 """The application of the peer port: requests that other hosts have forwarded, checked and passed to the application.
 
-It answers health questions with the id of this host, so that a peer notices when another process has its address. It
-judges no tokens: the host that the client has reached did, and signed for the owner.
+It answers health questions with the id of this host, so that a peer notices when another process has its address, and
+tells the figures of this process. It judges no tokens: the host that the client has reached did, and signed for the
+owner.
 """
 
 from __future__ import annotations
@@ -11,17 +12,16 @@ from collections.abc import Callable, Sequence
 from hashlib import sha256
 
 from accord.hosts.hop import BadHop, Hop, verified
-from accord.hosts.peers import HEALTH
+from accord.hosts.peers import HEALTH, METRICS
 from accord.http.server.asgi import Event, Receive, Scope, Send, header_pairs, headers_of, path_of
-from accord.http.server.elsewhere import FORWARDED, HOP
+from accord.http.server.elsewhere import FORWARDED, HOP, Joinable
 from accord.http.server.limits import ServerLimits
-from accord.http.server.supervisor import Served
 
 
 class PeerDoor:
     """Lets signed requests in, in the name of the owner for whom they are signed."""
 
-    def __init__(self, app: Served, path: str, keys: Sequence[bytes], me: Callable[[], str]) -> None:
+    def __init__(self, app: Joinable, path: str, keys: Sequence[bytes], me: Callable[[], str]) -> None:
         self._app = app
         self._path = path
         self._keys = keys
@@ -36,6 +36,9 @@ class PeerDoor:
         """Answer a health question, or pass a signed request on."""
         if path_of(scope) == HEALTH and scope["type"] == "http":
             await _answer(send, 200, self._me())
+            return
+        if path_of(scope) == METRICS and scope["type"] == "http":
+            await _answer(send, 200, self._app.metrics_text())
             return
         headers = headers_of(scope)
         try:
@@ -77,6 +80,7 @@ async def _refuse(scope: Scope, send: Send, bad: BadHop) -> None:
 
 
 async def _answer(send: Send, status: int, text: str) -> None:
-    headers = header_pairs(("content-type", "text/plain"), ("content-length", str(len(text))))
+    body = text.encode()
+    headers = header_pairs(("content-type", "text/plain"), ("content-length", str(len(body))))
     await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": text.encode()})
+    await send({"type": "http.response.body", "body": body})

@@ -30,6 +30,11 @@ PATH = "/acp"
 
 HEALTH = "/healthz"
 
+METRICS = "/metrics"
+
+MOST_METRICS = 4 * 1024 * 1024
+"""Bytes of the figures of one host."""
+
 T = TypeVar("T")
 
 
@@ -60,22 +65,30 @@ class Peer:
             self.silent.set()
 
     async def _ask(self) -> None:
-        asking = Requests(f"http://{self.host.address}{HEALTH}", http2=False)
+        # Another process may have the address by now.
+        if await self._told(HEALTH, 1024) == self.host.id:
+            self._answered = self._loop.time()
+            self.silent.clear()
+        if self._loop.time() - self._answered > SILENT * self._lease:
+            self.silent.set()
+
+    async def metrics(self) -> str:
+        """Its figures as text; empty if it does not answer."""
+        return await self._told(METRICS, MOST_METRICS)
+
+    async def _told(self, path: str, most: int) -> str:
+        """The text at this path of its peer port; empty if it does not answer."""
+        asking = Requests(f"http://{self.host.address}{path}", http2=False)
         try:
             async with asyncio.timeout(self._lease * 2 / BEATS):
                 response = await asking.request("GET", [])
-                told = await response.body(1024)
-            # Another process may have the address by now.
-            if response.status == 200 and told.decode("latin-1") == self.host.id:
-                self._answered = self._loop.time()
-                self.silent.clear()
+                told = await response.body(most)
+            return told.decode("utf-8", "replace") if response.status == 200 else ""
         except (Broken, TimeoutError):
-            pass
+            return ""
         finally:
             with suppress(Broken):
                 await asking.close()
-        if self._loop.time() - self._answered > SILENT * self._lease:
-            self.silent.set()
 
     async def unless_silent(self, work: Awaitable[T]) -> T:
         """Await this, but break it off when the peer no longer answers; raises Refusal (503), also for Broken."""
@@ -127,6 +140,10 @@ class Peers:
     def get(self, host: str) -> Peer | None:
         """The peer with this id, if it is not over."""
         return self._peers.get(host)
+
+    def all(self) -> list[Peer]:
+        """The peers that are not over."""
+        return list(self._peers.values())
 
     def ready(self) -> list[Peer]:
         """The peers that open new connections."""

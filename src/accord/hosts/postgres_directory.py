@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from accord.hosts.directory import REMEMBERED, Beat, Directory
+from accord.hosts.postgres_quotas import TABLES, PostgresQuotas
 from accord.hosts.view import HostRow
 from accord.store.postgres.connection import Connection, Row
 from accord.store.postgres.line import Line
@@ -62,6 +63,7 @@ class PostgresDirectory(Directory):
     def __init__(self, url: str, schema: str) -> None:
         check_url(url)
         # A beat that a dying database server forgets is made again within a second.
+        self._url = url
         self._line = Line(url, {"synchronous_commit": "off", "application_name": "accord hosts"})
         named = quoted(schema)
         self._schema = named
@@ -80,9 +82,13 @@ class PostgresDirectory(Directory):
             if await connection.fetchval("SELECT to_regnamespace($1)", self._schema) is None:
                 await connection.execute(f"CREATE SCHEMA {self._schema}")
             await connection.execute(self._table)
+            await connection.execute(TABLES.format(schema=self._schema))
 
     async def close(self) -> None:
         self._line.drop()
+
+    def quotas(self) -> PostgresQuotas:
+        return PostgresQuotas(self._url, self._schema)
 
     async def beat(self, beat: Beat) -> list[HostRow] | None:
         async def work(connection: Connection) -> list[HostRow] | None:

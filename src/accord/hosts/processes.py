@@ -34,7 +34,7 @@ PAUSE = 1.0
 CAN_FORK = hasattr(os, "fork")
 """Whether this system can start processes that way; Windows cannot."""
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD) if CAN_FORK else ()
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD) if sys.platform != "win32" else ()
 
 NOT_WAITED_FOR = -1
 """In place of a descriptor: the parent does not wait for this process."""
@@ -106,6 +106,7 @@ class Processes:
             return reading.read(1) == b"."
 
     def _step(self) -> None:
+        assert sys.platform != "win32"
         now = time.monotonic()
         for due in [due for due in self._due if due <= now]:
             self._due.remove(due)
@@ -125,6 +126,7 @@ class Processes:
 
     def _reap(self, flags: int) -> int:
         """Note the processes that have ended; returns the exit status of the last."""
+        assert sys.platform != "win32"
         status = 0
         while self._started:
             process, ended = os.waitpid(-1, flags)
@@ -146,6 +148,7 @@ class Processes:
         self._due.append(time.monotonic() + (PAUSE if lived < BRIEF else 0.0))
 
     def _start(self, lifeline: Lifeline) -> None:
+        assert sys.platform != "win32"
         sys.stdout.flush()
         sys.stderr.flush()
         with self._signals.held():
@@ -172,8 +175,9 @@ class _Signals:
     def __enter__(self) -> Self:
         self._before = {number: signal.signal(number, _ignored) for number in SIGNALS}
         self._arrived, self._wakes = os.pipe()
-        for descriptor in (self._arrived, self._wakes):
-            os.set_blocking(descriptor, False)
+        if sys.platform != "win32":
+            for descriptor in (self._arrived, self._wakes):
+                os.set_blocking(descriptor, False)
         signal.set_wakeup_fd(self._wakes)
         return self
 
@@ -191,6 +195,7 @@ class _Signals:
     @contextmanager
     def held(self) -> Generator[None]:
         """Deliver no signal within the block: between a fork and `restore` it would be lost."""
+        assert sys.platform != "win32"
         before = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         try:
             yield

@@ -17,8 +17,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from accord.errors import StoreError
+from accord.hosts.boots import boot_id
 from accord.hosts.directory import REMEMBERED, Beat, Directory
 from accord.hosts.hop import LEAST_KEY
+from accord.hosts.sqlite_quotas import TABLES, SqliteQuotas
 from accord.hosts.view import HostRow
 from accord.store.write_ahead import use_write_ahead_log
 
@@ -26,8 +28,6 @@ T = TypeVar("T")
 
 PATIENCE = 5.0
 """Seconds to wait for another process that holds the file's lock."""
-
-_BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS hosts (
@@ -70,20 +70,24 @@ FROM hosts WHERE boot = :boot ORDER BY started, id
 class SqliteDirectory(Directory):
     """The table `hosts` in a SQLite file, used in a thread of its own."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, is_read_only: bool = False) -> None:
         self._path = path
-        self._boot = _BOOT.read_text().strip() if _BOOT.exists() else ""
+        self._is_read_only = is_read_only
+        self._boot = boot_id()
         self._connection: sqlite3.Connection | None = None
         self._thread = ThreadPoolExecutor(1, "accord hosts")
 
     async def open(self) -> None:
-        await self._work(lambda _: None)
+        await self.transact(lambda _: None)
 
     async def close(self) -> None:
         if self._connection is not None:
             connection, self._connection = self._connection, None
             await asyncio.get_running_loop().run_in_executor(self._thread, connection.close)
         self._thread.shutdown(wait=False)
+
+    def quotas(self) -> SqliteQuotas:
+        return SqliteQuotas(self.transact)
 
     async def beat(self, beat: Beat) -> list[HostRow] | None:
         host = beat.host
@@ -99,10 +103,10 @@ class SqliteDirectory(Directory):
                 connection.execute(_SWEEP, {"now": now, "boot": self._boot, "remembered": REMEMBERED})
             return self._read(connection, now)
 
-        return await self._work(work)
+        return await self.transact(work)
 
     async def hosts(self) -> list[HostRow]:
-        return await self._work(lambda connection: self._read(connection, time.monotonic()))
+        return await self.transact(lambda connection: self._read(connection, time.monotonic()))
 
     async def key(self) -> bytes:
         def work(connection: sqlite3.Connection) -> bytes:
@@ -110,13 +114,14 @@ class SqliteDirectory(Directory):
             key: bytes = connection.execute("SELECT key FROM hosts_key").fetchone()[0]
             return key
 
-        return await self._work(work)
+        return await self.transact(work)
 
     def _read(self, connection: sqlite3.Connection, now: float) -> list[HostRow]:
         rows = connection.execute(_READ, {"now": now, "boot": self._boot}).fetchall()
         return [HostRow(**dict(row)) for row in rows]
 
-    async def _work(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    async def transact(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """The result of this work, in one transaction in the directory's thread; raises StoreError."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._in_one_transaction, work)
 
     def _in_one_transaction(self, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -124,20 +129,28 @@ class SqliteDirectory(Directory):
             if self._connection is None:
                 self._connection = self._open()
             with self._connection:
-                self._connection.execute("BEGIN IMMEDIATE")
+                self._connection.execute("BEGIN" if self._is_read_only else "BEGIN IMMEDIATE")
                 return work(self._connection)
         except (sqlite3.Error, OSError) as error:
             raise StoreError("failed", f"cannot use the directory of hosts {self._path}: {error}") from error
 
     def _open(self) -> sqlite3.Connection:
+        if self._is_read_only:
+            return self._open_to_read()
         self._path.touch(mode=0o600)
         connection = sqlite3.connect(self._path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
         try:
             connection.row_factory = sqlite3.Row
             use_write_ahead_log(connection, PATIENCE)
             # A beat that a loss of power forgets does not matter: its process has ended as well.
-            connection.executescript(f"PRAGMA synchronous = OFF; BEGIN IMMEDIATE;{_TABLES}COMMIT;")
+            connection.executescript(f"PRAGMA synchronous = OFF; BEGIN IMMEDIATE;{_TABLES}{TABLES}COMMIT;")
         except BaseException:
             connection.close()
             raise
+        return connection
+
+    def _open_to_read(self) -> sqlite3.Connection:
+        where = f"{self._path.absolute().as_uri()}?mode=ro"
+        connection = sqlite3.connect(where, timeout=PATIENCE, isolation_level=None, check_same_thread=False, uri=True)
+        connection.row_factory = sqlite3.Row
         return connection

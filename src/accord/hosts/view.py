@@ -53,6 +53,11 @@ class View:
         self.hosts = {host.id: host for host in hosts}
         self._placed: dict[str, int] = {}
 
+    @property
+    def living(self) -> int:
+        """How many hosts are not over."""
+        return sum(not host.is_over for host in self.hosts.values())
+
     def placed(self, host: HostRow) -> None:
         """Count a connection that was opened there: the next ones of this second see it."""
         self._placed[host.id] = self._placed.get(host.id, 0) + 1

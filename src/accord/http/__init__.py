@@ -22,14 +22,18 @@ if TYPE_CHECKING:
     from accord.http.server.app import App as App, app as app
     from accord.http.server.limits import ServerLimits as ServerLimits
     from accord.http.server.measured_host import MeasuredHost as MeasuredHost
+    from accord.http.server.quotas import Quotas as Quotas
     from accord.http.server.serve import serve as serve, serving as serving
+    from accord.http.sharing.shared_host import SharedHost as SharedHost
 
 _HOMES = {
     "Access": "server.access",
     "App": "server.app",
     "HttpTransport": "client.transport",
     "MeasuredHost": "server.measured_host",
+    "Quotas": "server.quotas",
     "ServerLimits": "server.limits",
+    "SharedHost": "sharing.shared_host",
     "UrlTarget": "client.urls",
     "app": "server.app",
     "connect_transport": "client.urls",

@@ -8,9 +8,11 @@ second. It goes a slice at a time, so that other requests are answered meanwhile
 
 from __future__ import annotations
 
+import re
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from itertools import pairwise
 
 from accord.inspector.findings import TraceFindings
@@ -37,6 +39,12 @@ STATES = {"ok": ANSWER, "error": ERROR}
 """The states of an answer; all others are in messages."""
 READ = ("tool", "path")
 """Filters for which the messages have to be read."""
+MEMBERS = {"tool": b'"toolcallid"', "path": b'"path"'}
+"""The member, in lower case, that a message must have for such a filter."""
+FEW = 50
+"""Messages are decoded without a look at their bytes if they are at most one of so many."""
+
+_PLAIN = re.compile(r"[A-Za-z0-9]+")
 
 
 class Search:
@@ -65,15 +73,15 @@ class Search:
             return
         last = bisect_right(columns.offset, columns.offset[first] + SLICE)
         self._next = last
-        found: list[int] | range = range(first, last)
+        found: Sequence[int] = range(first, last)
         for term in self._columns:
             fits = self._column_test(term)
             found = [row for row in found if fits(row) is not term.is_negated]
+        lines = _Lines(self.index, first, last)
         if self._texts and found:
-            found = self._with_texts(found, first, last)
+            found = self._with_texts(found, lines)
         for term in self._read:
-            fits = self._content_test(term)
-            found = [row for row in found if fits(row) is not term.is_negated]
+            found = self._with_content(found, term, lines)
         self.rows.extend(found)
 
     def _column_test(self, term: Term) -> Callable[[int], bool]:
@@ -133,34 +141,65 @@ class Search:
 
         return test
 
-    def _with_texts(self, rows: list[int] | range, first: int, last: int) -> list[int]:
+    def _with_texts(self, rows: Sequence[int], lines: _Lines) -> Sequence[int]:
         """The rows whose lines contain every text, and none of the negated ones."""
-        offset = self.index.columns.offset
-        begin = offset[first]
-        end = offset[last] if last < len(offset) else self.index.columns.end
-        data = self.index.reader.read(begin, end - begin).lower()
         wanted = set(rows)
         for variants, is_negated in self._texts:
-            hits: set[int] = set()
-            for needle in variants:
-                hits.update(_rows_with(needle, data, offset, first, last))
+            hits = set[int]().union(*map(lines.rows_with, variants))
             wanted = wanted - hits if is_negated else wanted & hits
             if not wanted:
                 break
         return sorted(wanted)
 
+    def _with_content(self, rows: Sequence[int], term: Term, lines: _Lines) -> Sequence[int]:
+        """The rows whose messages fit a filter. Only messages whose bytes may fit are decoded."""
+        fits = self._content_test(term)
+        read = rows
+        if len(rows) * FEW > lines.count:
+            read = sorted(set(rows).intersection(*map(lines.rows_with, _marks_of(term))))
+        fitting = {row for row in read if fits(row)}
+        return [row for row in rows if (row in fitting) is not term.is_negated]
 
-def _rows_with(needle: bytes, data: bytes, offset: array[int], first: int, last: int) -> Iterator[int]:
-    begin = offset[first]
-    at = data.find(needle)
-    row = first
-    while at >= 0:
-        row = bisect_right(offset, begin + at, row, last) - 1
-        yield row
-        if row + 1 >= last:
-            return
-        row += 1
-        at = data.find(needle, offset[row] - begin)
+
+class _Lines:
+    """The lines of some rows, searched for bytes in any case."""
+
+    def __init__(self, index: TraceIndex, first: int, last: int) -> None:
+        self.count = last - first
+        self._index = index
+        self._first, self._last = first, last
+
+    @cached_property
+    def _data(self) -> bytes:
+        columns = self._index.columns
+        begin = columns.offset[self._first]
+        end = columns.offset[self._last] if self._last < len(columns.offset) else columns.end
+        return self._index.reader.read(begin, end - begin).lower()
+
+    def rows_with(self, needle: bytes) -> set[int]:
+        """The rows whose lines contain these bytes, which are in lower case."""
+        return set(self._rows_with(needle))
+
+    def _rows_with(self, needle: bytes) -> Iterator[int]:
+        data, offset, last = self._data, self._index.columns.offset, self._last
+        begin = offset[self._first]
+        at = data.find(needle)
+        row = self._first
+        while at >= 0:
+            row = bisect_right(offset, begin + at, row, last) - 1
+            yield row
+            if row + 1 >= last:
+                return
+            row += 1
+            at = data.find(needle, offset[row] - begin)
+
+
+def _marks_of(term: Term) -> Iterator[bytes]:
+    """What each line that fits must contain: the name of a member, and letters that JSON does not escape."""
+    if term.key in MEMBERS:
+        yield MEMBERS[term.key]
+    if plain := max(_PLAIN.findall(term.value), key=len, default=""):
+        yield plain.lower().encode()
 
 
 def marks(search: Search, bins: int, begin: float, end: float) -> list[int]:

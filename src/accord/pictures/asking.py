@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 import re
 import select
+import sys
 import time
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -49,6 +50,7 @@ NO_GRAPHICS = Graphics()
 
 def ask_terminal(reads: int, writes: int, within: float = WITHIN) -> tuple[Graphics, str]:
     """How the terminal shows images, and what the user typed while it was asked."""
+    assert sys.platform != "win32"
     import termios
     import tty
 

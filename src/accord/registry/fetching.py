@@ -19,7 +19,7 @@ import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
 from email.message import Message
-from typing import IO, Any, BinaryIO
+from typing import IO, Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from accord.masking import mask_urls
@@ -61,7 +61,7 @@ def fetch(url: str, etag: str | None = None, modified: str | None = None) -> Fet
     return Fetched(body, headers.get("ETag"), headers.get("Last-Modified"))
 
 
-def download(url: str, file: BinaryIO, progress: Progress, *, limit: int = LARGEST_ARCHIVE) -> str:
+def download(url: str, file: IO[bytes], progress: Progress, *, limit: int = LARGEST_ARCHIVE) -> str:
     """Write what is at this address to a file, and return its SHA-256.
 
     Raises RegistryError if it cannot be fetched, and OSError if the file cannot be written.

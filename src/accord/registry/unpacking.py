@@ -18,6 +18,7 @@ import os
 import re
 import shutil
 import stat
+import sys
 import tarfile
 import zipfile
 import zlib
@@ -154,7 +155,7 @@ class _Writer:
                 self._count(len(chunk))
                 file.write(chunk)
             file.flush()
-            if hasattr(os, "fchmod"):
+            if sys.platform != "win32":
                 os.fchmod(file.fileno(), 0o600 | (mode & 0o755))
 
     def _count(self, more: int) -> None:

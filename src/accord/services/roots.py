@@ -10,6 +10,7 @@ begins, and agents may use either name. Later changes of such a link have no eff
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -50,7 +51,7 @@ class Roots:
                 raise ValueError(f"folder must be an absolute path, got {str(folder)!r}")
             real = Path(os.path.realpath(folder))
             for name in (str(real), str(folder)):
-                found.setdefault(_normal(name), real)
+                found.setdefault(_folded(_normal(name)), real)
         self._by_parts = found
         self._lengths = sorted({len(parts) for parts in found}, reverse=True)  # the innermost root comes first
         self.folders: tuple[Path, ...] = tuple(dict.fromkeys(found.values()))
@@ -64,7 +65,7 @@ class Roots:
         """The real path of the root of an absolute path, and the names below it; `..` is kept."""
         parts = path.parts
         for length in self._lengths:
-            if (root := self._by_parts.get(parts[:length])) is not None:
+            if (root := self._by_parts.get(_folded(parts[:length]))) is not None:
                 return root, parts[length:]
         raise outside(path)
 
@@ -92,6 +93,18 @@ def _normal(path: str) -> tuple[str, ...]:
     if os.sep == "/":  # to Linux and macOS, two leading slashes mean one; POSIX lets `normpath` keep both
         normal = "/" + normal.lstrip("/")
     return Path(normal).parts
+
+
+if sys.platform == "win32":
+
+    def _folded(parts: tuple[str, ...]) -> tuple[str, ...]:
+        """Names of Windows have no case: clients and agents write drive letters in both."""
+        return tuple(map(os.path.normcase, parts))
+
+else:
+
+    def _folded(parts: tuple[str, ...]) -> tuple[str, ...]:
+        return parts
 
 
 def is_unicode(path: str) -> bool:

@@ -42,6 +42,7 @@ def connect(
     providers: Mapping[str, Endpoint] | None = None,
     limits: Limits | None = None,
     on_stderr: Callable[[str], object] | None = None,
+    owner: str = "",
 ) -> ConnectionBlock:
     """Connect to an agent, and end it when the block is left.
 
@@ -60,6 +61,8 @@ def connect(
     models are, by the ids of its providers; it is told so again after a restart. `unstable` lets through what the
     protocol only proposes. `on_stderr` is called with each line that a command writes to its
     standard error, as it is: pass it through `accord.printable.printable` before you print it to a terminal.
+    `owner` is the user of your program whose sessions these are: an `Agent`, and a command written with Accord, keeps
+    them apart from those of others. Behind a URL the token says that.
 
     Raises one clear error when the agent cannot be started or does not speak the protocol.
     """
@@ -81,6 +84,7 @@ def connect(
             providers=providers,
             limits=limits,
             on_stderr=on_stderr,
+            owner=owner,
         )
     )
 
@@ -103,6 +107,7 @@ def open(
     providers: Mapping[str, Endpoint] | None = None,
     limits: Limits | None = None,
     on_stderr: Callable[[str], object] | None = None,
+    owner: str = "",
 ) -> RemoteAgent:
     """Connect to an agent until `close` is called on it: for notebooks, where a connection outlives its cell.
 
@@ -125,6 +130,8 @@ def open(
     models are, by the ids of its providers; it is told so again after a restart. `unstable` lets through what the
     protocol only proposes. `on_stderr` is called with each line that a command writes to its
     standard error, as it is: pass it through `accord.printable.printable` before you print it to a terminal.
+    `owner` is the user of your program whose sessions these are: an `Agent`, and a command written with Accord, keeps
+    them apart from those of others. Behind a URL the token says that.
 
     Raises one clear error when the agent cannot be started or does not speak the protocol.
     """
@@ -146,5 +153,6 @@ def open(
             providers=providers,
             limits=limits,
             on_stderr=on_stderr,
+            owner=owner,
         )
     ).__enter__()

@@ -32,7 +32,7 @@ LOW_PRIORITY = 5
 
 def main() -> int:
     """Record until the input ends."""
-    if hasattr(os, "nice"):
+    if sys.platform != "win32":
         with suppress(OSError):
             os.nice(LOW_PRIORITY)  # the conversation comes first
     problem = record(sys.stdin.buffer)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -35,6 +34,9 @@ from accord.transports.group import LEFT_BEHIND
 from accord.transports.guard import Ward
 from accord.transports.launch import Pipes, environment, launch
 from accord.transports.stdio import fill_closed_streams
+
+if sys.platform == "win32":
+    from accord.windows.processes import ask_to_end
 
 PASSED_ON = ("SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
 """Signals that the agent gets in place of the tap."""
@@ -143,7 +145,8 @@ class _Tapped:
         if threading.current_thread() is not threading.main_thread():
             return
         self._signals = os.pipe()
-        os.set_blocking(self._signals[1], False)
+        if sys.platform != "win32":
+            os.set_blocking(self._signals[1], False)
         undo.callback(signal.set_wakeup_fd, signal.set_wakeup_fd(self._signals[1], warn_on_full_buffer=False))
         for name in PASSED_ON:
             number = getattr(signal, name, None)
@@ -158,7 +161,7 @@ class _Tapped:
             return
         with suppress(OSError):
             if sys.platform == "win32":
-                self._process.send_signal(subprocess.signal.CTRL_BREAK_EVENT)
+                ask_to_end(self._process)
             else:
                 os.killpg(self._process.pid, number)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from typing import IO, TYPE_CHECKING
 
 from accord.errors import AccordError
@@ -32,7 +33,7 @@ def open_private(path: str | Path) -> IO[bytes]:
     if problem := _not_private(found):
         file.close()
         raise AccordError(f"cannot record in {path}: {problem}")
-    if os.name == "posix":
+    if sys.platform != "win32":
         os.set_blocking(fd, True)
         if stat.S_ISREG(found.st_mode):
             os.fchmod(fd, 0o600)
@@ -43,7 +44,7 @@ def open_private(path: str | Path) -> IO[bytes]:
 
 def _not_private(found: os.stat_result) -> str | None:
     """Why this file must not hold a trace; None if it may. A device, such as /dev/null, keeps nothing."""
-    if stat.S_ISCHR(found.st_mode) or not hasattr(os, "geteuid"):
+    if sys.platform == "win32" or stat.S_ISCHR(found.st_mode):
         return None
     if found.st_uid != os.geteuid():
         return "it belongs to another user; choose a file of your own"

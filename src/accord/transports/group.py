@@ -22,6 +22,9 @@ from contextlib import suppress
 from accord.transports.closing import within
 from accord.transports.guard_process import birth_of, recycled
 
+if sys.platform == "win32":
+    from accord.windows.processes import contained
+
 LEFT_BEHIND = 0.25
 """Seconds that the other members have to end, or to finish their output, after the leader has ended."""
 
@@ -124,13 +127,13 @@ class ProcessGroup:
     if sys.platform == "win32":
 
         def terminate(self) -> None:
-            self._leader.terminate()
+            contained(self._leader).ask_to_end()
 
         def kill(self) -> None:
-            self._leader.kill()
+            contained(self._leader).job.terminate()
 
         def has_members(self) -> bool:
-            return self._leader.poll() is None
+            return not contained(self._leader).job.is_empty()
 
     else:
 

@@ -13,7 +13,8 @@ ends them.
   Linux the guard finds an agent even if we are killed between its start and the line that names its group.
 - A group's number comes with the start time of its leader, so a reused number is not mistaken for the group.
 
-On Windows, and in a frozen application (where `sys.executable` is not an interpreter), there is no guard.
+On Windows a job does this (`accord.windows.jobs`). In a frozen application, where `sys.executable` is not an
+interpreter, there is no guard.
 """
 
 from __future__ import annotations
@@ -148,6 +149,7 @@ class Guard:
 
 
 def _spawn() -> tuple[subprocess.Popen[bytes], int]:
+    assert sys.platform != "win32"
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     try:
@@ -169,6 +171,7 @@ def _spawn() -> tuple[subprocess.Popen[bytes], int]:
 
 def _has_room(pipe: int, patience: float) -> bool:
     """Whether the pipe accepts data within so many seconds."""
+    assert sys.platform != "win32"
     room = select.poll()  # unlike `select`, accepts any descriptor
     room.register(pipe, select.POLLOUT)
     return bool(room.poll(patience * 1000))
@@ -187,5 +190,5 @@ POSSIBLE = sys.platform != "win32" and bool(sys.executable) and not getattr(sys,
 _keys = itertools.count()
 _guard = Guard()
 
-if hasattr(os, "register_at_fork"):
+if sys.platform != "win32":
     os.register_at_fork(after_in_child=_guard.leave_to_the_parent)

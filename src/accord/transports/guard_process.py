@@ -17,6 +17,7 @@ the guard sends them SIGTERM, and SIGKILL a moment later.
 from __future__ import annotations
 
 import os
+import sys
 import time
 
 TYPE_CHECKING = False
@@ -85,6 +86,7 @@ def end(groups: set[int], expected: set[int]) -> None:
 
 def signal(group: int, number: int) -> bool:
     """Send a signal to a group; returns whether the group exists."""
+    assert sys.platform != "win32"
     try:
         os.killpg(group, number)
     except OSError:
@@ -109,6 +111,7 @@ def recycled(group: int, birth: int) -> bool:
 
 def leaders_at(inode: int) -> set[int]:
     """The group leaders whose standard input or output is this pipe: their parent died before it sent `group`."""
+    assert sys.platform != "win32"
     pipe = f"pipe:[{inode}]"
     found: set[int] = set()
     for name in os.listdir("/proc") if os.path.isdir("/proc/self") else ():

@@ -31,6 +31,10 @@ def environment(env: Environment | None = None, inherit: Inherit = True) -> dict
         inherited = dict(os.environ) if inherit else {}
     else:
         inherited = {name: os.environ[name] for name in inherit if name in os.environ}
+    if sys.platform == "win32":
+        from accord.windows.environments import merged
+
+        return merged(inherited, env or {}, os.environ)
     wanted = {**inherited, **(env or {})}
     return {name: value for name, value in wanted.items() if value is not None}
 
@@ -69,33 +73,40 @@ class Pipes:
 def launch(
     command: Sequence[str], streams: tuple[int, int, int], *, cwd: str | Path | None, env: dict[str, str]
 ) -> subprocess.Popen[bytes]:
-    """Start `command` as the leader of a new session; raises ConnectionClosed if that fails."""
-    stdin, stdout, stderr = streams
+    """Start `command` as the leader of a new session (on Windows: in a job); raises ConnectionClosed if that fails."""
     try:
-        return subprocess.Popen(
-            _program(command, env),
-            cwd=cwd,
-            env=env,
-            stdin=stdin,
-            stdout=stdout,
-            stderr=stderr,
-            # A new session, not only a new group: a background process that reads from our terminal would be stopped.
-            start_new_session=True,  # ignored on Windows, as are the flags elsewhere
-            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
-        )
+        return _started(command, streams, cwd, env)
     except (OSError, ValueError) as error:
         raise ConnectionClosed(
             "died_at_start", f"cannot start {command[0]}: {_why(error, command[0], cwd, env)}"
         ) from error
 
 
-def _program(command: Sequence[str], env: dict[str, str]) -> list[str]:
-    if sys.platform == "win32":
-        # CreateProcess finds only .exe files; npx and others are .cmd files, which `which` finds by PATHEXT.
-        import shutil
+if sys.platform == "win32":
 
-        return [shutil.which(command[0], path=env.get("PATH")) or command[0], *command[1:]]
-    return list(command)
+    def _started(
+        command: Sequence[str], streams: tuple[int, int, int], cwd: str | Path | None, env: dict[str, str]
+    ) -> subprocess.Popen[bytes]:
+        from accord.windows.processes import ContainedProcess
+
+        return ContainedProcess(command, streams, cwd=cwd, env=env)
+
+else:
+
+    def _started(
+        command: Sequence[str], streams: tuple[int, int, int], cwd: str | Path | None, env: dict[str, str]
+    ) -> subprocess.Popen[bytes]:
+        stdin, stdout, stderr = streams
+        return subprocess.Popen(
+            list(command),
+            cwd=cwd,
+            env=env,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            # A new session, not only a new group: a background process that reads from our terminal would be stopped.
+            start_new_session=True,
+        )
 
 
 def _why(error: OSError | ValueError, program: str, cwd: str | Path | None, env: dict[str, str]) -> str:
@@ -111,11 +122,15 @@ def _why(error: OSError | ValueError, program: str, cwd: str | Path | None, env:
     if is_path and path.is_dir():
         return "it is a directory"
     if error.errno == errno.ENOENT:
+        if sys.platform == "win32":  # `which` would also look in the current folder, where no program is searched
+            return "no such file" if is_path else NOT_FOUND
         if path.exists() if is_path else shutil.which(program, path=env.get("PATH", os.defpath)):
             return "the interpreter that its first line names does not exist"
-        return "no such file" if is_path else "command not found; is it installed, and its directory on PATH?"
+        return "no such file" if is_path else NOT_FOUND
     return _HINTS.get(error.errno or 0, error.strerror or str(error))
 
+
+NOT_FOUND = "command not found; is it installed, and its directory on PATH?"
 
 _HINTS = {
     errno.EACCES: "permission denied; is it executable (chmod +x)?",

@@ -11,8 +11,8 @@ and ends the process: close stdin, wait, SIGTERM to the group, wait, SIGKILL to 
 closing takes a bounded time whatever the agent does. If our own process is killed, the guard (`guard`) ends the group.
 
 Children that leave the agent's group on purpose (daemons) are found by a mark in their environment and ended as well,
-on Linux and while our process lives (`strays`). Windows has neither such groups nor a
-guard: there, only the process itself is ended, not what it started.
+on Linux and while our process lives (`strays`). On Windows a job has the place of the group, of the guard and of the
+marks: nothing that the agent starts can leave it, and it ends with us (`accord.windows.jobs`).
 """
 
 from __future__ import annotations

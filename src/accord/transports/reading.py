@@ -64,7 +64,8 @@ class PollReader(Reader):
 
     def __init__(self, fd: int, on_data: Callable[[bytes], None], on_end: Callable[[OSError | None], None]) -> None:
         super().__init__(fd, on_data, on_end)
-        os.set_blocking(fd, False)
+        if sys.platform != "win32":  # where no descriptor is pollable
+            os.set_blocking(fd, False)
         self._loop.add_reader(fd, self._readable)
 
     def _readable(self) -> bool:

@@ -87,7 +87,7 @@ class StdioTransport(Transport):
         for fd in {read_fd, write_fd}:
             if not self._keep_open:
                 os.close(fd)
-            elif pollable(fd):
+            elif sys.platform != "win32" and pollable(fd):
                 # Non-blocking mode is shared with every process that has the same pipe open, such as our shell.
                 undo.callback(_put_back, fd, blocking=os.get_blocking(fd))
         return pair
@@ -215,7 +215,7 @@ def _check_standard_streams() -> None:
 
 def _own(fd: int, access: int) -> int:
     """A descriptor of ours for what `fd` is."""
-    if pollable(fd) and os.isatty(fd):
+    if sys.platform != "win32" and pollable(fd) and os.isatty(fd):
         # Opened again: non-blocking mode is shared by all processes that inherited the same opening, as a shell and
         # its programs do, and they would find it so.
         with suppress(OSError):
@@ -227,6 +227,7 @@ def _own(fd: int, access: int) -> int:
 
 
 def _put_back(fd: int, *, blocking: bool) -> None:
+    assert sys.platform != "win32"
     with suppress(OSError):  # its owner has closed it already
         os.set_blocking(fd, blocking)
 

@@ -42,12 +42,16 @@ class Strays:
 
     async def end(self, grace: float) -> None:
         """Send SIGTERM to all of them, and SIGKILL to those that do not end within `grace` seconds."""
+        if sys.platform == "win32":  # a job ends them
+            return
         if await self._signal_until_gone(signal.SIGTERM, grace):
             return
         await self._signal_until_gone(signal.SIGKILL, KILLED_WITHIN)
 
     def kill(self) -> None:
         """Kill all of them at once."""
+        if sys.platform == "win32":  # a job ends them
+            return
         for pid in self._pids():
             with suppress(OSError):
                 os.kill(pid, signal.SIGKILL)

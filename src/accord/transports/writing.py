@@ -76,7 +76,8 @@ class PollWriter(Writer):
 
     def __init__(self, fd: int, receiver: Receiver, high_water: int, on_broken: Callable[[OSError], None]) -> None:
         super().__init__(fd, receiver, high_water, on_broken)
-        os.set_blocking(fd, False)
+        if sys.platform != "win32":  # where no descriptor is pollable
+            os.set_blocking(fd, False)
         self._head = memoryview(b"")
         self._tail: list[bytes] = []
         self._closed = False

@@ -23,7 +23,7 @@ async def healthy(lab: Lab) -> None:
         await lab.login(link)
         first = await lab.new_session(link)
         second = await lab.new_session(link, "meta.nothing-assumed", _meta=_META)
-        await _idle(lab, link, first)
+        await _idle(lab, link, second)
         await _listed(lab, link)
         if lab.settings.prompting:
             await prompted(lab, link, first)
@@ -32,6 +32,7 @@ async def healthy(lab: Lab) -> None:
             await cancelled_turn(lab, link, first)
             await _loaded(lab, link, first)
             lab.sessions.append(first)
+            lab.answered("lint.cancel.idle-harmless", await lab.prompt(link, second, lab.settings.prompts.plain))
         await _closed(lab, link, second)
         await _deleted(lab, link, second)
         lab.process_ended(link, await link.close(lab.settings.grace), "while it was idle")
@@ -62,7 +63,7 @@ async def _answered(lab: Lab, link: Link, name: str, *asked: Exchange) -> None:
 
 
 async def _idle(lab: Lab, link: Link, session: str) -> None:
-    """A cancel without a turn is a notification like any other: nothing answers it."""
+    """A cancel without a turn is a notification like any other: nothing answers it. The session is prompted later."""
     link.tell("session/cancel", {"sessionId": session})
     link.tell("session/cancel", {"sessionId": "accord-check-no-such-session"})
     await link.quiet(lab.settings.quiet, most=2.0)
@@ -92,9 +93,7 @@ async def _settings(lab: Lab, link: Link, session: str) -> None:
     opened = link.judge.conversation.sessions[session].opened.fields
     modes = object_of(opened.get("modes"))
     if isinstance(current := modes.get("currentModeId"), str):
-        for mode in [*(mode.get("id") for mode in objects(modes.get("availableModes"))), current]:
-            exchange = await link.ask("session/set_mode", {"sessionId": session, "modeId": mode})
-            lab.answered("mode.set.any-time", exchange)
+        await _moded(lab, link, session, modes, current)
     else:
         lab.skip("mode.set.any-time", "the agent offers no modes" if lab.version == 1 else "version 2 has no modes")
     selects = [option for option in objects(opened.get("configOptions")) if values_of(option)]
@@ -110,6 +109,17 @@ async def _settings(lab: Lab, link: Link, session: str) -> None:
     if not selects:
         lab.skip("config.set.any-time", "the agent offers no select options")
         lab.skip("config.set.invalid-refused", "the agent offers no select options")
+
+
+async def _moded(lab: Lab, link: Link, session: str, modes: dict[str, Any], current: str) -> None:
+    """Set each mode, and the first one again. A mode may be refused here: it may need a trusted folder."""
+    others = [mode.get("id") for mode in objects(modes.get("availableModes")) if mode.get("id") != current]
+    for mode in others:
+        exchange = await link.ask("session/set_mode", {"sessionId": session, "modeId": mode})
+        if exchange.succeeded:
+            lab.answered("mode.set.any-time", exchange)
+    exchange = await link.ask("session/set_mode", {"sessionId": session, "modeId": current})
+    lab.answered("mode.set.any-time", exchange)
 
 
 def _setting(lab: Lab, session: str, option: dict[str, Any], value: Any) -> dict[str, Any]:
@@ -130,7 +140,11 @@ async def _closed(lab: Lab, link: Link, session: str) -> None:
     await link.quiet(lab.settings.quiet, most=1.0)
     was_over = turn.is_over
     closing = await link.ask("session/close", {"sessionId": session})
-    await link.turn_end(turn, lab.settings.answer_within)
+    try:
+        await link.turn_end(turn, lab.settings.answer_within)
+    except Unanswered as error:
+        lab.judge(name, f"{error} after the session was closed", closing.frame)
+        return
     if was_over or (turn.answered is not None and turn.answered.number < closing.frame.number):
         lab.skip(name, "the turn ended before the session was closed")
         return

@@ -14,7 +14,7 @@ from accord.check.agent.checks import ACTIVE
 from accord.check.agent.lender import Lender
 from accord.check.agent.link import Link, Over
 from accord.check.agent.recording import Recording
-from accord.check.agent.settings import Settings
+from accord.check.agent.settings import FOLDER, Settings
 from accord.check.agent.turn import Turn
 from accord.check.conversation import Exchange, Frame, object_of, objects
 from accord.check.finding import Finding, Side
@@ -49,6 +49,10 @@ class Lab:
         self.peer: dict[str, Any] = {}
         """The agent's answer to the first handshake."""
         self.starts = 0
+        self.prompts = 0
+        """How many prompts were sent."""
+        self.is_spent = False
+        """Whether a scenario ended because the budget of prompts was used up."""
         self.version = 1
         """The version that the scenarios speak."""
         self.spoken: list[int] = []
@@ -162,8 +166,13 @@ class Lab:
         return await link.turn_end(self.begin(link, session, *texts, more=more), self.settings.turn_within)
 
     def begin(self, link: Link, session: str, *texts: str, more: list[dict[str, Any]] | None = None) -> Turn:
-        """Send a prompt."""
-        blocks = [{"type": "text", "text": text} for text in texts] + (more or [])
+        """Send a prompt. Raises Over if the budget of prompts is used up."""
+        if self.settings.max_prompts is not None and self.prompts >= self.settings.max_prompts:
+            self.is_spent = True
+            raise Over
+        self.prompts += 1
+        named = [text.replace(FOLDER, str(self.folder)) for text in texts]
+        blocks = [{"type": "text", "text": text} for text in named] + (more or [])
         exchange = link.call("session/prompt", {"sessionId": session, "prompt": blocks})
         return Turn(exchange, link.states(session) if self.version == 2 else None)
 

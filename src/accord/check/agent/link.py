@@ -63,6 +63,8 @@ class Wire:
         """How the connection ended; None while it is open."""
         self.last: Frame | None = None
         """The last frame that was sent or received."""
+        self.replies: list[Frame] = []
+        """The answers of the other side, in their order; also those to what was no request."""
         self._answering = answering
         self._ours: Side = side
         self._theirs: Side = _OTHER[side]
@@ -181,6 +183,8 @@ class Wire:
             if isinstance(frame, Oversized):
                 continue
             seen = self._seen("in", bytes(frame))
+            if "method" not in seen.members:
+                self.replies.append(seen)
             params = object_of(seen.members.get("params"))
             self._note(seen, str(params.get("sessionId")), object_of(params.get("update")))
             if isinstance(seen.members.get("method"), str) and "id" in seen.members:

@@ -73,6 +73,10 @@ async def check_agent(
         blocked = blocked or "; ".join(lab.unspoken.values())
     report = _report(subject, lab, settings)
     report.blocked, report.problems = blocked, problems
+    if lab.is_spent:
+        report.remarks.append(
+            f"the budget of {settings.max_prompts} prompts was used up: scenarios that needed more ended early"
+        )
     report.seconds = time.monotonic() - began
     if trace is not None:
         lab.recording.write(trace)

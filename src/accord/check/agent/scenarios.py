@@ -13,7 +13,10 @@ from accord.check.agent.link import Gone, Link, Over
 from accord.check.agent.remote import raw_http
 from accord.check.agent.second import second_version
 from accord.check.agent.settings import Profile
-from accord.check.conversation import object_of
+from accord.check.conversation import Frame, object_of
+
+BAD_IDS = (None, 1, 5)
+"""The ids under which input that is no message may be answered; our requests have larger ones."""
 
 PROMPTING: tuple[Profile, ...] = ("default", "full", "fixture")
 FULL: tuple[Profile, ...] = ("full", "fixture")
@@ -118,16 +121,19 @@ SCENARIOS = (
 async def _bad_frame(lab: Lab, link: Link, name: str, data: bytes) -> None:
     wanted = -32700 if name == "jsonrpc.error.parse" else -32600
     sent = link.send_raw(data)
+
+    def answers() -> list[Frame]:
+        return [frame for frame in link.replies if frame.number > sent.number and frame.members.get("id") in BAD_IDS]
+
     with suppress(TimeoutError, Gone):
-        await link.until(lambda: link.last is not sent, lab.settings.quiet)
-    last = link.last
+        await link.until(lambda: bool(answers()), lab.settings.quiet)
     try:  # a process may need a while to end
         await link.ask("_accord.check/alive", {})
     except Gone:
         lab.judge("lint.survives-bad-input", f"the agent ended after {data.decode()}", sent)
         raise Over from None
-    said = object_of(last.members.get("error")).get("code") if last is not None and last.by == "agent" else None
-    if last is sent:
+    if not (answered := answers()):
         lab.judge(name, f"{data.decode()} had no answer", sent)
-    else:
-        lab.judge(name, None if said == wanted else f"{data.decode()} was answered with {said}", sent, last)
+        return
+    said = object_of(answered[0].members.get("error")).get("code")
+    lab.judge(name, None if said == wanted else f"{data.decode()} was answered with {said}", sent, answered[0])

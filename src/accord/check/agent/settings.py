@@ -22,6 +22,9 @@ Profile = Literal["smoke", "default", "full", "fixture"]
 NOTES = "notes.txt"
 """A file in the session's folder that prompts may name."""
 
+FOLDER = "{folder}"
+"""What stands in a prompt for the path of the session's folder."""
+
 
 @dataclass(frozen=True, slots=True)
 class Prompts:
@@ -73,6 +76,8 @@ class Settings:
     """The headers of these requests, such as a token."""
     tls: ssl.SSLContext | None = None
     """What these requests trust."""
+    max_prompts: int | None = None
+    """The most prompts that a run may send; None for as many as its scenarios have."""
     allow_delete: bool = False
     """Whether sessions that the checks have made may be deleted."""
     start_within: float = 60.0

@@ -9,23 +9,23 @@ from __future__ import annotations
 import asyncio
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from accord.check.agent.link import Gone
-from accord.check.client.door import door
+from accord.check.client.arrival import Arrival
 from accord.check.client.part import Part
+from accord.check.client.places import can_serve, places_for
 from accord.check.client.played import Played
 from accord.check.client.plays import Stage
-from accord.check.client.relayed import Relayed
 from accord.check.client.run import Progress, Run, judge_end, play, report_of
 from accord.check.client.scenarios import SCENARIOS, Scenario
 from accord.check.client.settings import ClientSettings
 from accord.check.report.report import Report
 
-Opened = Callable[[Path, Path], None]
-"""Is told the agent's command, and the folder that the client's sessions should work in."""
+Opened = Callable[[Mapping[str, str], Path], None]
+"""Is told what stands for each place (`{agent}`, `{url}`, `{ws}`), and the folder for the client's sessions."""
 
 BY_HAND = ClientSettings(start_within=3_600, asks_within=120, end_within=60)
 """The settings for a client that waits for its user."""
@@ -47,8 +47,8 @@ async def check_by_hand(
         work = private / "work"
         work.mkdir()
         table = _Table(run, work, progress)
-        async with door(private, table.arrive) as agent:
-            opened(agent, work)
+        async with places_for(private, table.arrive, run.add_requests, is_served=can_serve()) as places:
+            opened(places, work)
             await stop.wait()
             await table.clear()
     report = report_of("a client that was started by hand", run)
@@ -69,9 +69,9 @@ class _Table:
         self._played: list[Played] = []
         self._sittings: list[asyncio.Task[None]] = []
 
-    def arrive(self, transport: Relayed) -> None:
+    def arrive(self, transport: Arrival) -> None:
         scenario = self._left[0] if self._left else SCENARIOS[0]
-        played = Played(transport, scenario.part, self._run.settings)
+        played = Played(transport, scenario.part, self._run.settings, max(self._run.settings.versions))
         self._run.starts += 1
         self._played.append(played)
         self._sittings.append(asyncio.create_task(self._sit(played, scenario)))

@@ -130,5 +130,17 @@ _REQUIRED = (
     on("terminal.release.kills", "releases", fix="kill the command at the release", active=True),
 )
 
-ACTIVE_OF_CLIENT = {check.id: check for check in (*_lints(), *_REQUIRED)}
+_OVER_HTTP = tuple(
+    on(name, "HTTP requests", fix=fix, severity="warn", because="only a proposal demands it", active=True)
+    for name, fix in (
+        ("http.post.sends-json", "send Content-Type: application/json"),
+        ("http.get.accepts-events", "send Accept: text/event-stream"),
+        ("http.connection-header", "send the Acp-Connection-Id that came with the answer to initialize"),
+        ("http.session-header", "send the params' sessionId as Acp-Session-Id as well"),
+        ("http.version-header", "send Acp-Protocol-Version with the version that the agent has chosen"),
+        ("http.cookies-returned", "keep the cookies of a connection, and send them back"),
+    )
+)
+
+ACTIVE_OF_CLIENT = {check.id: check for check in (*_lints(), *_REQUIRED, *_OVER_HTTP)}
 """Every check that only the scenarios for clients have, by its id."""

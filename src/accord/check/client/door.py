@@ -20,6 +20,7 @@ async def door(folder: Path, arrived: Callable[[Relayed], None]) -> AsyncGenerat
     It is one file without arguments, so that it fits into a command line of any form, quoted or not. `folder` must be
     private: who can write to the socket in it can play the client.
     """
+    assert sys.platform != "win32"
     line = folder / "line"
     server = await asyncio.start_unix_server(
         lambda reader, writer: arrived(Relayed(reader, writer)), line, limit=relay.CHUNK * 2

@@ -10,8 +10,8 @@ from typing import Any
 from accord.check.agent.link import Gone, Over, Unanswered, Wire
 from accord.check.agent.recording import Recording
 from accord.check.catalogue import CHECKS
+from accord.check.client.arrival import Arrival
 from accord.check.client.part import Agent, Part
-from accord.check.client.relayed import Relayed
 from accord.check.client.settings import ClientSettings
 from accord.check.conversation import Exchange, Frame, object_of, objects
 from accord.trace import Direction
@@ -23,22 +23,23 @@ ALIVE = "_accord.check/alive"
 class Played(Wire):
     """One start of our agent, played by a part."""
 
-    def __init__(self, transport: Relayed, part: Part, settings: ClientSettings) -> None:
+    def __init__(self, transport: Arrival, part: Part, settings: ClientSettings, most: int = 1) -> None:
         self.record = Recording()
         """The record of this start alone."""
         self.settings = settings
-        self.relayed = transport
+        self.arrival = transport
         self.turn: Exchange | None = None
         """The prompt whose turn a scenario plays."""
         self.reasons: dict[str, str] = {}
         """Why a check was not exercised."""
         self.asked: list[Frame] = []
         """The requests and notifications of the client."""
-        self.replies: dict[Any, Frame] = {}
-        """The answers of the client, by their ids; also those to what was no request."""
-        self.agent = Agent(part, self._prompted)
+        self.agent = Agent(part, self._prompted, most)
         self._late = settings.late if part.late else 0.0
         self._answers_custom = True
+        self._works = False
+        """Whether the turn has begun, and has not ended; in version 2."""
+        self._turns = 0
         super().__init__(transport, self.agent, self.record, within=settings.answer_within, side="agent")
 
     # What checks say
@@ -78,15 +79,40 @@ class Played(Wire):
         except (TimeoutError, Gone):
             raise Over from None
         assert self.turn is not None
+        if self.version == 2:
+            self._begin(self.turn)
+            self._works = True
         return self.turn
+
+    def _begin(self, prompt: Exchange) -> None:
+        """Take a prompt of version 2: its message is told back, it gets its receipt, and the work begins."""
+        self._turns += 1
+        given, session = f"check-user-{self._turns}", prompt.session_id
+        self.update_of(session, "user_message", messageId=given, content=prompt.params.get("prompt"))
+        self.send({"id": prompt.id, "result": {"messageId": given}})
+        self.update_of(session, "state_update", state="running")
+
+    @property
+    def version(self) -> int:
+        """The version of the protocol that is spoken."""
+        return self.agent.version
 
     def say(self, text: str) -> Frame:
         """Send a text of the agent."""
-        return self.update("agent_message_chunk", content={"type": "text", "text": text})
+        named = {"messageId": f"check-answer-{self._turns}"} if self.version == 2 else {}
+        return self.update("agent_message_chunk", **named, content={"type": "text", "text": text})
+
+    def tool(self, call: str, **fields: Any) -> Frame:
+        """Announce a tool call."""
+        return self.update("tool_call_update" if self.version == 2 else "tool_call", toolCallId=call, **fields)
 
     def update(self, kind: str, /, **fields: Any) -> Frame:
         """Send an update of the turn's session."""
-        return self.tell("session/update", {"sessionId": self.session, "update": {"sessionUpdate": kind, **fields}})
+        return self.update_of(self.session, kind, **fields)
+
+    def update_of(self, session: str | None, kind: str, /, **fields: Any) -> Frame:
+        """Send an update of this session."""
+        return self.tell("session/update", {"sessionId": session, "update": {"sessionUpdate": kind, **fields}})
 
     def call_here(self, method: str, /, **params: Any) -> Exchange:
         """Send a request about the turn's session."""
@@ -110,8 +136,19 @@ class Played(Wire):
 
     def finish(self, reason: str = "end_turn") -> None:
         """End the turn."""
-        if self.turn is not None and self.turn.answered is None:
-            self.send({"id": self.turn.id, "result": {"stopReason": reason}})
+        if self._works:
+            self._works = False
+            self.update("state_update", state="idle", stopReason=reason)
+        elif self.turn is not None and self.turn.answered is None:
+            self._end_short(self.turn, reason)
+
+    def _end_short(self, prompt: Exchange, reason: str) -> None:
+        """End the turn of a prompt that no scenario has begun."""
+        if self.version == 2:
+            self._begin(prompt)
+            self.update_of(prompt.session_id, "state_update", state="idle", stopReason=reason)
+        else:
+            self.send({"id": prompt.id, "result": {"stopReason": reason}})
 
     @property
     def text(self) -> str:
@@ -155,22 +192,25 @@ class Played(Wire):
         if self.turn is None:
             self.turn = exchange
         else:  # a scenario plays one turn; the others are short
-            self.send({"id": exchange.id, "result": {"stopReason": "end_turn"}})
+            self._end_short(exchange, "end_turn")
 
     def _seen(self, direction: Direction, data: bytes) -> Frame:
         frame = super()._seen(direction, data)
-        members = frame.members
-        if direction == "in" and "method" in members:
+        if direction == "in" and "method" in frame.members:
             self.asked.append(frame)
-        elif direction == "in" and isinstance(given := members.get("id"), str | int | None):
-            self.replies[given] = frame
         return frame
 
     def _serve(self, exchange: Exchange) -> None:
         if self._late and exchange.method in ("initialize", "session/new"):
-            asyncio.get_running_loop().call_later(self._late, super()._serve, exchange)
+            asyncio.get_running_loop().call_later(self._late, self._serve_now, exchange)
         else:
-            super()._serve(exchange)
+            self._serve_now(exchange)
+
+    def _serve_now(self, exchange: Exchange) -> None:
+        super()._serve(exchange)
+        if self.version == 2 and exchange.succeeded and exchange.method in ("session/new", "session/resume"):
+            opened = exchange.fields.get("sessionId", exchange.session_id)
+            self.update_of(opened, "state_update", state="idle")
 
 
 def refused(exchange: Exchange) -> str:

@@ -12,7 +12,7 @@ from accord.check.client import lent_files, lent_terminals
 from accord.check.client.played import Played
 from accord.check.client.probes import probed
 from accord.check.client.questions import asks_permission, permitted, questioned
-from accord.check.conversation import object_of
+from accord.check.conversation import Frame, object_of
 
 BAD_ID = 4_999
 """The id of a message that is malformed."""
@@ -35,7 +35,8 @@ async def usual(played: Played, stage: Stage) -> None:
     await probed(played)
     await permitted(played)
     await questioned(played)
-    await _lent(played, stage)
+    if played.version == 1:  # version 2 lends neither files nor terminals
+        await _lent(played, stage)
     sent = played.say("The checks are done.")
     await played.alive("lint.client.stays-in-turn", "the last message of the turn", sent)
     await _finished(played)
@@ -129,14 +130,19 @@ async def garbage(played: Played, _: Stage) -> None:
     what = "a request whose method is 7"
     sent = played.send({"id": BAD_ID, "method": 7})
     await played.alive("lint.client.survives-noise", what, sent)
+
+    def answers() -> list[Frame]:
+        return [frame for frame in played.replies if frame.members.get("id") in (BAD_ID, None)]
+
     with suppress(TimeoutError, Gone):
-        await played.until(lambda: bool(played.replies.keys() & {BAD_ID, None}), played.settings.quiet)
-    answered = played.replies.get(BAD_ID) or played.replies.get(None)
+        await played.until(lambda: bool(answers()), played.settings.quiet)
+    answered = next(iter(answers()), None)
     code = object_of(answered.members.get("error")).get("code") if answered is not None else None
     wrong = None if code == -32600 else f"{what} " + ("had no answer" if code is None else f"was refused with {code}")
     played.judged("jsonrpc.error.invalid-request", wrong, sent, answered)
-    sent = played.send_raw(b"Loading the model...")
-    await played.alive("lint.client.survives-noise", "a line of text on standard output", sent)
+    if played.arrival.starts_process:
+        sent = played.send_raw(b"Loading the model...")
+        await played.alive("lint.client.survives-noise", "a line of text on standard output", sent)
     await _finished(played)
 
 
@@ -154,9 +160,8 @@ async def cancelled(played: Played, stage: Stage) -> None:
         await played.answer(question, played.settings.quiet)
     if stage.interrupt is not None:
         stage.interrupt()
-    session = played.judge.conversation.sessions.get(played.session or "")
     try:
-        await played.until(lambda: session is None or session.cancelled is not None, played.settings.asks_within)
+        await played.until(lambda: _has_cancelled(played), played.settings.asks_within)
     except (TimeoutError, Gone) as error:
         why = "ended without" if isinstance(error, Gone) else "sent no"
         played.skip(name, f"the client {why} session/cancel after Ctrl-C")
@@ -173,12 +178,16 @@ async def cancelled(played: Played, stage: Stage) -> None:
     await _finished(played, "cancelled")
 
 
+def _has_cancelled(played: Played) -> bool:
+    return any(frame.members.get("method") == "session/cancel" for frame in played.asked)
+
+
 async def gone(played: Played, _: Stage) -> None:
     """The agent's process ends in the middle of a turn."""
     await played.prompted()
     played.say("I am about to fail. ")
-    played.relayed.complain(b"fatal: the model is gone\n")
-    played.relayed.exit(3)
+    played.arrival.complain(b"fatal: the model is gone\n")
+    played.arrival.exit(3)
     with suppress(TimeoutError, Gone):
         await played.until(lambda: False, played.settings.end_within)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from accord.check.client import second
 from accord.check.client.part import MODES, OPTION
 from accord.check.client.played import Played
 from accord.check.conversation import Frame
@@ -22,6 +23,7 @@ class Probe:
     send: Callable[[Played], Frame | None]
     needs: str = ""
     """The capability without which it is not sent."""
+    versions: tuple[int, ...] = (1, 2)
 
 
 def _edit(played: Played) -> Frame:
@@ -80,14 +82,14 @@ UPDATES: tuple[tuple[str, Callable[[Played], Frame]], ...] = (
 
 
 def _logged(played: Played) -> None:
-    played.relayed.complain(LOG)
+    played.arrival.complain(LOG)
 
 
 _OTHERS: tuple[Probe, ...] = (
     Probe(
         "tool.defaults",
         "a tool call without kind and status",
-        lambda it: it.update("tool_call", toolCallId="check-bare", title="Something"),
+        lambda it: it.tool("check-bare", title="Something"),
     ),
     Probe(
         "lint.client.takes-updates",
@@ -98,12 +100,14 @@ _OTHERS: tuple[Probe, ...] = (
         "message.id.null-is-absent",
         "a chunk whose messageId is null",
         lambda it: it.update("agent_message_chunk", messageId=None, content={"type": "text", "text": "No id. "}),
+        versions=(1,),
     ),
     Probe(
         "meta.nothing-assumed",
         "an update with _meta",
         lambda it: it.update(
             "agent_message_chunk",
+            **({"messageId": "check-meta"} if it.version == 2 else {}),
             content={"type": "text", "text": "Meta. ", "_meta": {"accord.example/check": {"nested": [1, None]}}},
             _meta={"accord.example/check": True},
         ),
@@ -132,13 +136,23 @@ _OTHERS: tuple[Probe, ...] = (
     ),
 )
 
-PROBES = (*(Probe("lint.client.takes-updates", what, send) for what, send in UPDATES), *_OTHERS)
-"""In the order in which they are sent: the mildest first, because a client that ends misses those that follow."""
+
+def _probes(version: int) -> Iterator[Probe]:
+    updates = second.UPDATES if version == 2 else UPDATES
+    yield from (Probe("lint.client.takes-updates", what, send) for what, send in updates)
+    yield from (probe for probe in _OTHERS if version in probe.versions)
+
+
+PROBES = {version: tuple(_probes(version)) for version in (1, 2)}
+"""By version, in the order in which they are sent: the mildest first, as a client that ends misses what follows."""
 
 
 async def probed(played: Played) -> None:
     """Send each probe, and judge that the client goes on after it."""
-    for probe in PROBES:
+    for probe in PROBES[played.version]:
+        if probe.name == "stdio.stderr-is-no-protocol" and not played.arrival.starts_process:
+            played.skip(probe.name, "the client has connected to a URL")
+            continue
         if probe.needs and not played.declares(probe.needs):
             played.skip(probe.name, f"the client does not declare {probe.needs}")
             continue

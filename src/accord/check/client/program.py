@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from accord.errors import ConnectionClosed
-
-PLACE = "{agent}"
-"""Stands in the client's command line for the agent's command."""
 
 KEPT = 4_000
 """Bytes of the client's output that are kept, for a message about it."""
@@ -32,9 +30,11 @@ class Program:
         self._reading = asyncio.create_task(self._read())
 
     @classmethod
-    async def start(cls, words: Sequence[str], agent: Path, cwd: Path, variables: Mapping[str, str]) -> Program:
-        """Start a client with this agent. Raises ConnectionClosed if it does not start."""
-        command = [word.replace(PLACE, str(agent)) for word in words]
+    async def start(
+        cls, words: Sequence[str], places: Mapping[str, str], cwd: Path, variables: Mapping[str, str]
+    ) -> Program:
+        """Start a client; `places` says what stands in its words for what. Raises ConnectionClosed if it fails."""
+        command = [_filled(word, places) for word in words]
         try:
             process = await asyncio.create_subprocess_exec(
                 *command,
@@ -61,6 +61,7 @@ class Program:
 
     def interrupt(self) -> None:
         """Send SIGINT to all processes of the client, as a terminal does for Ctrl-C."""
+        assert sys.platform != "win32"
         if self._process.returncode is None:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGINT)
@@ -74,6 +75,7 @@ class Program:
 
     async def end(self) -> None:
         """End it, first gently. If it still runs, so do its children, which end with it."""
+        assert sys.platform != "win32"
         for number in (signal.SIGTERM, signal.SIGKILL):
             if self._process.returncode is None:
                 self.was_ended = True
@@ -86,3 +88,9 @@ class Program:
         assert self._process.stdout is not None
         while data := await self._process.stdout.read(65_536):
             self._said = (self._said + data)[-KEPT:]
+
+
+def _filled(word: str, places: Mapping[str, str]) -> str:
+    for place, given in places.items():
+        word = word.replace(place, given)
+    return word

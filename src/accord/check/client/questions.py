@@ -28,8 +28,11 @@ FORM: dict[str, Any] = {
 
 def asks_permission(played: Played, call: str, title: str) -> Exchange:
     """Ask for a permission, about a tool call of this id."""
-    played.update("tool_call", toolCallId=call, title=title, kind="edit", status="pending")
-    return played.call_here("session/request_permission", toolCall={"toolCallId": call}, options=OPTIONS)
+    played.tool(call, title=title, kind="edit", status="pending")
+    about: dict[str, Any] = {"toolCall": {"toolCallId": call}}
+    if played.version == 2:
+        about = {"title": title, "subject": {"type": "tool_call", **about}}
+    return played.call_here("session/request_permission", **about, options=OPTIONS)
 
 
 async def permitted(played: Played) -> None:

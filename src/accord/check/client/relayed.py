@@ -7,21 +7,19 @@ import signal
 from collections.abc import Sequence
 from contextlib import suppress
 
+from accord.check.client.arrival import Arrival
 from accord.check.client.relay import HEAD
-from accord.transports.base import End, Receiver, Transport
+from accord.transports.base import End, Receiver
 
 KILLED = "the client killed the agent"
 CLOSED_INPUT = "the client closed the agent's standard input"
 
 
-class Relayed(Transport):
+class Relayed(Arrival):
     """One start of the agent by the client."""
 
-    name = "client"
-
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.end_of_input = False
-        """Whether the client has closed the agent's standard input."""
+        super().__init__()
         self.signals: list[int] = []
         """The signals that the agent got, in order."""
         self._reader, self._writer = reader, writer
@@ -84,6 +82,7 @@ class Relayed(Transport):
                 letter, size = HEAD.unpack(await self._reader.readexactly(HEAD.size))
                 self._take(letter, await self._reader.readexactly(size), receiver)
         self._ended(receiver, KILLED)
+        self.input_over.set()
 
     def _take(self, letter: bytes, data: bytes, receiver: Receiver) -> None:
         match letter:
@@ -92,6 +91,7 @@ class Relayed(Transport):
                 receiver.received([line for line in lines if line.strip()])
             case b"e":
                 self.end_of_input = True
+                self.input_over.set()
                 self.exit(0)  # as an agent does
                 self._ended(receiver, CLOSED_INPUT)
             case b"s":

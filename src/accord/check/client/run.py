@@ -8,7 +8,7 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -16,15 +16,16 @@ from pathlib import Path
 from accord.check.agent.link import Gone, Over, Unanswered
 from accord.check.agent.recording import Recording
 from accord.check.catalogue import CHECKS_OF_CLIENTS
-from accord.check.client.door import door
+from accord.check.client.arrival import Arrival
+from accord.check.client.places import PLACES, VARIABLES, names_address, places_for
 from accord.check.client.played import Played
 from accord.check.client.plays import Stage
-from accord.check.client.program import PLACE, Program
-from accord.check.client.relayed import Relayed
+from accord.check.client.program import Program
 from accord.check.client.scenarios import SCENARIOS, Scenario
 from accord.check.client.settings import ClientSettings
 from accord.check.finding import Finding, Side
 from accord.check.judged_trace import peer_of
+from accord.check.passive.observer import Bench
 from accord.check.report.report import Report, outcomes_of
 from accord.errors import ConnectionClosed
 
@@ -50,6 +51,10 @@ class Run:
         self.reasons: dict[str, str] = {}
         self.problems: list[str] = []
         self.peer = ""
+        self.version = 1
+        """The latest version that our agent speaks now."""
+        self.spoken: set[int] = set()
+        """The versions that were spoken."""
         self.starts = 0
         """How often the client has started the agent."""
         self._findings: dict[tuple[str, str, str], Finding] = {}
@@ -58,6 +63,16 @@ class Run:
     def findings(self) -> list[Finding]:
         """All findings, the same fault of two scenarios once."""
         return list(self._findings.values())
+
+    def lacks(self, version: int) -> bool:
+        """Whether the client was offered this version, and spoke an earlier one."""
+        return self.version == version == 2 and bool(self.spoken) and 2 not in self.spoken
+
+    def add_requests(self, bench: Bench) -> None:
+        """Add what the HTTP requests of one scenario have shown."""
+        self.seen += bench.seen
+        for finding in bench.findings:
+            self._findings.setdefault((finding.id, finding.side, finding.message), finding)
 
     def add(self, played: Played) -> None:
         """Add what one start of the agent has shown."""
@@ -69,6 +84,8 @@ class Run:
             self._findings.setdefault((finding.id, finding.side, finding.message), moved)
         for name, reason in played.reasons.items():
             self.reasons.setdefault(name, reason)
+        if played.judge.conversation.is_initialized:
+            self.spoken.add(played.version)
         self.peer = self.peer or peer_of(played.judge, "client")
 
 
@@ -83,16 +100,17 @@ async def check_client(
     """Run the scenarios of a profile against a client; with `only`, those of these names.
 
     `words` is the client's command line; `{agent}` in it stands for the agent's command, which is also the variable
-    ACCORD_CHECK_AGENT. The client is started once for each scenario, in a scratch folder. `trace` is the file for all
-    conversations; it is written in any case.
+    ACCORD_CHECK_AGENT; `{url}` and `{ws}` stand for its address, over HTTP and over WebSocket. The client is started
+    once for each scenario, in a scratch folder. `trace` is the file for all conversations; it is written in any case.
     """
     began = time.monotonic()
     run, blocked = Run(settings), ""
     with tempfile.TemporaryDirectory(prefix="accord-check-") as made:
         folder = await asyncio.to_thread(Path(made).resolve)
-        for scenario in SCENARIOS:
-            if settings.profile not in scenario.profiles or (only and scenario.name not in only):
+        for scenario, version in _planned(settings, only):
+            if run.lacks(version):
                 continue
+            run.version = version
             if progress is not None:
                 progress(scenario.shows)
             try:
@@ -101,6 +119,8 @@ async def check_client(
                 blocked = str(reason)
                 break
     report = report_of(" ".join(words), run)
+    if not blocked and run.spoken.isdisjoint(settings.versions) and run.spoken:
+        blocked = f"the client does not speak version {settings.versions[-1]} of the protocol"
     report.blocked, report.seconds = blocked, time.monotonic() - began
     if trace is not None:
         run.recording.write(trace)
@@ -108,12 +128,21 @@ async def check_client(
     return report
 
 
+def _planned(settings: ClientSettings, only: Sequence[str]) -> Iterator[tuple[Scenario, int]]:
+    """The scenarios of a run, each with its version."""
+    for version in settings.versions:
+        for scenario in SCENARIOS:
+            is_chosen = settings.profile in scenario.profiles and (not only or scenario.name in only)
+            if is_chosen and version in scenario.versions:
+                yield scenario, version
+
+
 class _Performance:
     """One scenario: the client is started, and each start of the agent by it is played."""
 
     def __init__(self, run: Run, scenario: Scenario, folder: Path) -> None:
         self._run, self._scenario = run, scenario
-        self._private = folder / scenario.name.replace(" ", "-")
+        self._private = folder / f"{scenario.name.replace(' ', '-')}-{run.version}"
         self._work = self._private / "work"
         self._work.mkdir(parents=True)
         self._played: list[Played] = []
@@ -123,14 +152,15 @@ class _Performance:
 
     async def perform(self, words: Sequence[str]) -> None:
         settings = self._run.settings
-        async with door(self._private, self._arrive) as agent:
+        is_served = names_address(words)
+        async with places_for(self._private, self._arrive, self._run.add_requests, is_served=is_served) as places:
             variables = {
-                "ACCORD_CHECK_AGENT": str(agent),
+                **{VARIABLES[place]: given for place, given in places.items()},
                 "ACCORD_CHECK_SCENARIO": self._scenario.name,
                 **settings.env,
             }
             program = self._program = await Program.start(
-                from_here(words), agent, settings.cwd or self._work, variables
+                from_here(words), places, settings.cwd or self._work, variables
             )
             try:
                 await self._until_played(program)
@@ -165,7 +195,8 @@ class _Performance:
     def _no_start(self, program: Program) -> str:
         said = f"; its last line: {program.last_words}" if program.last_words else ""
         code = "" if program.exit_code is None else f" (exit code {program.exit_code})"
-        return f"the client did not start the agent{code}; put {PLACE} where its command line names the agent{said}"
+        what = f"put {PLACES[0]} where its command line names the agent, or {{url}} or {{ws}} where it takes an address"
+        return f"the client did not start the agent{code}; {what}{said}"
 
     async def _until_ended(self, program: Program) -> None:
         """Give the client its time to end, and judge how it left the agent."""
@@ -173,9 +204,11 @@ class _Performance:
         has_ended = await program.ended(settings.end_within)
         played = self._played[-1]
         if self._scenario.ends:
-            if has_ended:
-                with suppress(TimeoutError, Gone):  # the end of the agent's input may still be on its way
-                    await played.until(lambda: False, min(settings.end_within, LAST_WORDS))
+            if has_ended and played.arrival.starts_process:
+                # A client that ends closes both streams, in any order: the end of the input may still be on its way.
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(min(settings.end_within, LAST_WORDS)):
+                        await played.arrival.input_over.wait()
             judge_end(played, has_ended=has_ended)
         else:
             name = "lint.client.ends-after-agent"
@@ -183,8 +216,8 @@ class _Performance:
             if played.turn is not None:
                 played.judged(name, None if has_ended else wrong, played.last)
 
-    def _arrive(self, transport: Relayed) -> None:
-        played = Played(transport, self._scenario.part, self._run.settings)
+    def _arrive(self, transport: Arrival) -> None:
+        played = Played(transport, self._scenario.part, self._run.settings, self._run.version)
         self._run.starts += 1
         self._played.append(played)
         self._plays.append(asyncio.create_task(self._play(played)))
@@ -225,13 +258,16 @@ def from_here(words: Sequence[str]) -> list[str]:
 def judge_end(played: Played, *, has_ended: bool) -> None:
     """Judge that a client which has ended by itself has closed the agent's standard input."""
     name = "stdio.client-closes-stdin"
+    if not played.arrival.starts_process:
+        played.skip(name, "the client has connected to a URL")
+        return
     if not has_ended:
         played.skip(name, "the client did not end by itself")
         return
     if played.end is None:
         played.skip(name, "a process of the client keeps the agent")
         return
-    wrong = None if played.relayed.end_of_input else f"{played.end.detail}, and did not close its standard input first"
+    wrong = None if played.arrival.end_of_input else f"{played.end.detail}, and did not close its standard input first"
     played.judged(name, wrong, played.last)
 
 
@@ -240,5 +276,6 @@ def report_of(subject: str, run: Run) -> Report:
     found = [finding for finding in run.findings if finding.side == "client"]
     report = Report(subject, outcomes_of(CHECKS_OF_CLIENTS, ("client",), run.seen, found, run.reasons), peer=run.peer)
     report.problems, report.profile = run.problems, run.settings.profile
-    report.version = 1 if run.peer or run.seen else None
+    report.versions = tuple(sorted(run.spoken))
+    report.version = min(run.spoken, default=1 if run.peer or run.seen else None)
     return report

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 from accord.check.client import plays
-from accord.check.client.part import EVERYTHING, OPTION, Part
+from accord.check.client.part import EVERYTHING, EVERYTHING_V2, INFO, OPTION, Part
 from accord.check.client.played import Played
 from accord.check.client.plays import Stage
 from accord.check.client.settings import Profile
@@ -25,6 +25,7 @@ class Scenario(NamedTuple):
     play: Callable[[Played, Stage], Awaitable[None]]
     part: Part = Part()
     profiles: tuple[Profile, ...] = ("default",)
+    versions: tuple[int, ...] = (1, 2)
     ends: bool = True
     """Whether the client is expected to end by itself afterwards."""
 
@@ -41,6 +42,8 @@ _ODD_CATEGORY: list[dict[str, Any]] = [
     {**OPTION, "id": "plain", "category": None},
     {**OPTION, "id": "odd", "category": "_accord.check/category"},
 ]
+_NEW: dict[str, Any] = {"_accord.check/future": {"deep": [1, {"er": None}]}, "accordCheckFuture": {}}
+_FUTURE_V2: dict[str, Any] = {**EVERYTHING_V2, **_NEW, "session": {**EVERYTHING_V2["session"], **_NEW}}
 _FUTURE: dict[str, Any] = {
     **EVERYTHING,
     "_accord.check/future": {"deep": [1, {"er": None}]},
@@ -48,21 +51,32 @@ _FUTURE: dict[str, Any] = {
     "sessionCapabilities": {**EVERYTHING["sessionCapabilities"], "accordCheckFuture": {}},
 }
 
+_LATER = Part(capabilities=_FUTURE, capabilities_v2=_FUTURE_V2)
+_UNKNOWN_VERSION = Part(answer={"protocolVersion": 65535, "agentCapabilities": {}, "agentInfo": INFO})
+_BARE = Part(capabilities={}, session={}, capabilities_v2={"session": {}}, session_v2={})
+
+
+def _with_options(*options: dict[str, Any]) -> Part:
+    renamed = [{"configId" if name == "id" else name: value for name, value in each.items()} for each in options]
+    return Part(session={"configOptions": list(options)}, session_v2={"configOptions": renamed})
+
+
 SCENARIOS = (
     Scenario("usual", "updates, questions, files, terminals, and unknown messages", plays.usual, profiles=BOTH),
-    Scenario("bare", "an agent without capabilities", plays.bare, Part(capabilities={}, session={}), BOTH),
+    Scenario("bare", "an agent without capabilities", plays.bare, _BARE, BOTH),
+    Scenario("version", "a version that no client speaks", plays.version, _UNKNOWN_VERSION, BOTH),
     Scenario(
-        "version", "a version that no client speaks", plays.version, Part(answer={"protocolVersion": 65535}), BOTH
+        "future",
+        "capabilities that do not exist yet",
+        plays.future,
+        _LATER,
     ),
-    Scenario("future", "capabilities that do not exist yet", plays.future, Part(capabilities=_FUTURE)),
-    Scenario(
-        "odd option", "an option of an unknown type", plays.odd_option, Part(session={"configOptions": [_ODD_TYPE]})
-    ),
+    Scenario("odd option", "an option of an unknown type", plays.odd_option, _with_options(_ODD_TYPE)),
     Scenario(
         "odd category",
         "options of unknown categories",
         plays.odd_category,
-        Part(session={"configOptions": _ODD_CATEGORY}),
+        _with_options(*_ODD_CATEGORY),
     ),
     Scenario("late", "answers that come late", plays.late, Part(late=True)),
     Scenario("large", "large messages, and many", plays.large),

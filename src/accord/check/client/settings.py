@@ -16,6 +16,8 @@ class ClientSettings:
     """The settings of a run."""
 
     profile: Profile = "default"
+    versions: tuple[int, ...] = (1,)
+    """The versions of the protocol to judge; of both, those that the client speaks."""
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     """Variables that are set for the client."""
     cwd: Path | None = None

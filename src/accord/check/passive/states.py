@@ -228,6 +228,8 @@ class States(Observer):
         if cancelled is not None and exchange.frame.number < cancelled.number:
             wrong = None if code == CANCELLED else f"a prompt that waited at session/cancel was answered with {code}"
             self.judge("lint.prompt.held-cancelled", wrong, cancelled, frame, session=exchange.session_id)
+            if not work.is_active and work.begun_by is None:
+                work.cancelled = None  # the prompt was all that there was to cancel
         elif exchange.frame.number in self._busy:
             wrong = None if code in _NEVER_INSERTED else f"a prompt was refused with {code} while the session ran"
             self.judge("lint.prompt.taken-while-busy", wrong, exchange.frame, frame, session=exchange.session_id)

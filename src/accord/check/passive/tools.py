@@ -9,6 +9,7 @@ from accord.check.checks import lint, on
 from accord.check.conversation import Exchange, Frame, Update, object_of, objects
 from accord.check.passive.observer import Observer
 from accord.check.passive.sessions import is_absolute
+from accord.check.passive.turns import RACE
 
 _ENDED = ("completed", "failed")
 
@@ -180,7 +181,8 @@ class Tools(Observer):
             self.judge("permission.selected-is-offered", wrong, exchange.frame, frame)
         cancelled = session.cancelled if session is not None else None
         is_first = self.conversation.version == 1  # in version 2 the agent withdraws its questions
-        if is_first and cancelled is not None and exchange.frame.number < cancelled.number and exchange.succeeded:
+        was_open = session is not None and self.conversation.is_read_before_cancel(exchange.frame, session, RACE)
+        if is_first and cancelled is not None and was_open and exchange.succeeded:
             said = fields.get("outcome")
             wrong = (
                 None

@@ -79,20 +79,36 @@ class Turns(Observer):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._last: dict[str, Exchange] = {}
-        """The last answered prompt of each session that was not prompted or loaded since."""
+        """The last answered prompt of each session about which the client has asked nothing since."""
         self._was_cancelled: set[int] = set()
         self._closing: set[str] = set()
         """Sessions that the client closes, which ends their turns."""
+        self._unasked: list[Exchange] = []
+        """Turns that ended as cancelled, and that the client did not cancel by a message."""
         self._speakers: dict[tuple[str, str], str] = {}
         self._compactions: dict[tuple[str, Any], Any] = {}
 
+    def frame(self, frame: Frame) -> None:
+        # A client that has closed its side has cancelled its turns by that, and says nothing more.
+        if frame.by == "client" and self._unasked:
+            for exchange in self._unasked:
+                self.found(
+                    "lint.prompt.cancelled-unasked",
+                    "the turn ended as cancelled, but the client did not cancel it",
+                    *([exchange.answered] if exchange.answered is not None else []),
+                    by="agent",
+                    session=exchange.session_id,
+                )
+            self._unasked.clear()
+
     def request(self, exchange: Exchange) -> None:
         if exchange.by == "client" and exchange.session_id is not None:
-            if exchange.method in ("session/prompt", "session/load", "session/resume"):
-                self._last.pop(exchange.session_id, None)
-                self._closing.discard(exchange.session_id)
-            elif exchange.method in ("session/close", "session/delete", "logout"):
+            if exchange.method in ("session/close", "session/delete", "logout"):
                 self._closing.add(exchange.session_id)
+            else:  # what comes after any other request may be about that request
+                self._last.pop(exchange.session_id, None)
+            if exchange.method in ("session/prompt", "session/load", "session/resume"):
+                self._closing.discard(exchange.session_id)
             if exchange.method == "session/load":
                 self._speakers = {key: by for key, by in self._speakers.items() if key[0] != exchange.session_id}
                 self._compactions = {key: by for key, by in self._compactions.items() if key[0] != exchange.session_id}
@@ -105,9 +121,9 @@ class Turns(Observer):
         if cancelled is not None and session is not None and session.turns[:1] == [exchange]:
             self._cancelled(exchange, exchange.answered, cancelled)
         elif exchange.succeeded and exchange.session_id not in self._closing:
-            reason = exchange.fields.get("stopReason")
-            problem = "the turn ended as cancelled, but the client did not cancel it" if reason == "cancelled" else None
-            self.judge("lint.prompt.cancelled-unasked", problem, exchange.answered, session=exchange.session_id)
+            self.saw("lint.prompt.cancelled-unasked", "agent")
+            if exchange.fields.get("stopReason") == "cancelled":
+                self._unasked.append(exchange)
         if exchange.succeeded:
             self._reason(exchange, exchange.answered)
         if exchange.session_id is not None:

@@ -49,6 +49,7 @@ def as_html(report: Report) -> str:
         _counts(report),
         *(f"<p><b>{_text(text)}</b></p>" for text in report.problems),
         *(f"<p><b>{_text(name)}</b> passes: remove it from the expected failures.</p>" for name in report.stale),
+        *(f"<p><b>{_text(name)}</b> was not exercised, and the profile demands it.</p>" for name in report.demanded),
         "<h2>Findings</h2>" if report.findings else "",
         *(_finding(finding, _is_expected(finding, report)) for finding in report.findings),
         *(_listed(report, side) for side in report.sides),

@@ -21,7 +21,9 @@ def as_junit(report: Report) -> str:
     for side in report.sides:
         outcomes = [outcome for outcome in report.outcomes if outcome.side == side]
         failed = sum(_fails(outcome, report) for outcome in outcomes)
-        skipped = sum(outcome.status in ("not exercised", "expected") for outcome in outcomes)
+        skipped = sum(
+            outcome.status in ("not exercised", "expected") and not _fails(outcome, report) for outcome in outcomes
+        )
         suite = SubElement(
             root,
             "testsuite",
@@ -51,7 +53,8 @@ def _case(suite: Element, outcome: Outcome, report: Report) -> None:
     said = _clean("\n\n".join(_said(finding) for finding in outcome.findings))
     if _fails(outcome, report):
         failure = SubElement(case, "failure", type=outcome.check.level)
-        failure.set("message", _clean(outcome.findings[0].message if outcome.findings else outcome.detail))
+        idle = f"not exercised, and the profile demands it: {outcome.detail}"
+        failure.set("message", _clean(outcome.findings[0].message if outcome.findings else idle))
         failure.text = said
     elif outcome.status in ("not exercised", "expected"):
         SubElement(case, "skipped", message=_clean(f"{outcome.status}: {outcome.detail}"))
@@ -60,7 +63,12 @@ def _case(suite: Element, outcome: Outcome, report: Report) -> None:
 
 
 def _fails(outcome: Outcome, report: Report) -> bool:
-    return outcome.status == "fail" or (report.strict and outcome.status == "warn")
+    return outcome.status == "fail" or (report.strict and outcome.status == "warn") or _is_demanded(outcome, report)
+
+
+def _is_demanded(outcome: Outcome, report: Report) -> bool:
+    """Whether this check had to be exercised, and was not."""
+    return outcome.status == "not exercised" and outcome.check.id in report.demanded
 
 
 def _said(finding: Finding) -> str:

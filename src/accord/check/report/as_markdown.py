@@ -34,6 +34,7 @@ def as_markdown(report: Report) -> str:
         lines += ["", "| | check | seen | lines |", "|---|---|---|---|"]
         status = {id(finding): outcome.status for outcome in report.outcomes for finding in outcome.findings}
         lines += [_row(finding, status[id(finding)]) for finding in report.findings]
+    lines += [f"\n`{name}` was not exercised, and the profile demands it." for name in report.demanded]
     lines += [f"\n`{name}` passes: remove it from the expected failures." for name in report.stale]
     return "\n".join(lines) + "\n"
 

@@ -10,6 +10,7 @@ from msgspec import Struct, field
 
 from accord.coder.conversation import Call, Image, Json, Message, Part, Result, Text, Thought
 from accord.coder.models import failures
+from accord.coder.models.foreign import restrictions
 from accord.coder.models.model import PATIENCE, RETRIES, Considered, Event, Finished, Question, Spoken, Stop, Usage
 from accord.extras import missing_extra
 
@@ -26,10 +27,23 @@ _STOPS: dict[str, Stop] = {"tool_use": "calls", "max_tokens": "length", "refusal
 class AnthropicMessages:
     """Anthropic's API, or one that speaks as it does."""
 
-    def __init__(self, key: str | None, url: str | None, headers: dict[str, str], patience: float = PATIENCE) -> None:
+    def __init__(
+        self,
+        key: str | None,
+        url: str | None,
+        headers: dict[str, str],
+        patience: float = PATIENCE,
+        *,
+        foreign: bool = False,
+    ) -> None:
         self._patience = patience
         self._client = anthropic.AsyncAnthropic(
-            api_key=key or "none", base_url=url, default_headers=headers, timeout=patience, max_retries=RETRIES
+            api_key=key or "none",
+            base_url=url,
+            default_headers=headers,
+            timeout=patience,
+            max_retries=RETRIES,
+            http_client=anthropic.DefaultAsyncHttpxClient(**restrictions(headers)) if foreign else None,
         )
 
     async def answer(self, question: Question) -> AsyncGenerator[Event]:
@@ -77,13 +91,10 @@ class AnthropicMessages:
     def _trouble(self, error: Exception) -> Exception:
         if isinstance(error, anthropic.APIStatusError):
             return failures.of_status(NAME, error.status_code, error.body, error.message)
-        if isinstance(error, anthropic.APITimeoutError):
-            return failures.silent(NAME, self._patience)
-        if isinstance(error, anthropic.APIConnectionError):
-            return failures.unreachable(NAME, self._client.base_url, error.__cause__ or error)
         if isinstance(error, failures.ModelError):
             return error
-        return failures.broken(NAME, error)
+        began = not isinstance(error, anthropic.APIConnectionError)
+        return failures.of_connection(NAME, self._client.base_url, error, self._patience, began=began)
 
 
 def wire_messages(messages: Sequence[Message]) -> list[Json]:

@@ -20,14 +20,16 @@ class ChatCompletions(OpenAiClient):
     async def answer(self, question: Question) -> AsyncGenerator[Event]:
         """The answer as it streams."""
         growing = GrowingAnswer()
+        began = False
         try:
             create = cast("Any", self.client.chat.completions.create)
             async with await create(**request_of(question)) as stream:
+                began = True
                 async for chunk in stream:
                     for event in growing.add(read(chunk, Chunk)):
                         yield event
         except Exception as error:
-            raise self.trouble(error) from error
+            raise self.trouble(error, began=began) from error
         if growing.stop is None:
             raise self.unfinished()
         yield growing.finished()

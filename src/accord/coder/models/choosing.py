@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from accord.coder.keys import stored_key
-from accord.coder.models.model import PATIENCE, Api, Model
-from accord.endpoints import Endpoint
+from accord.coder.models.model import PATIENCE, Api
 
 VARIABLES: dict[Api, tuple[str, str]] = {
     "anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
@@ -17,6 +16,13 @@ VARIABLES: dict[Api, tuple[str, str]] = {
     "responses": ("OPENAI_API_KEY", "OPENAI_BASE_URL"),
 }
 """The variables that hold the key and the address, by the names that the providers' own programs use."""
+
+PROVIDERS: dict[Api, tuple[str, str]] = {
+    "anthropic": ("anthropic", "https://api.anthropic.com"),
+    "openai": ("openai", "https://api.openai.com/v1"),
+    "responses": ("openai", "https://api.openai.com/v1"),
+}
+"""The kind of API by its name in the protocol, and the address of the provider itself."""
 
 DEFAULT_MODELS: dict[Api, str] = {
     "anthropic": "claude-sonnet-4-5",
@@ -76,29 +82,3 @@ def context_of(settings: ModelSettings, model: str) -> int:
     if settings.context is not None:
         return settings.context
     return next((size for start, size in CONTEXTS if model.startswith(start)), USUAL_CONTEXT)
-
-
-def open_model(settings: ModelSettings, endpoint: Endpoint | None = None) -> Model:
-    """The model's API: the client's endpoint where it has set one, which gets no key of ours; else the user's own."""
-    if endpoint is not None:
-        api: Api = "anthropic" if endpoint.api_type == "anthropic" else "openai"
-        return _made(api, None, endpoint.base_url, dict(endpoint.headers), settings.patience)
-    api = api_of(settings)
-    return _made(api, key_of(api), url_of(api, settings), {}, settings.patience)
-
-
-def _made(api: Api, key: str | None, url: str | None, headers: dict[str, str], patience: float) -> Model:
-    # The packages take a second to import, so each is imported when it is used.
-    match api:
-        case "anthropic":
-            from accord.coder.models.anthropic_messages import AnthropicMessages
-
-            return AnthropicMessages(key, url, headers, patience)
-        case "openai":
-            from accord.coder.models.chat_completions import ChatCompletions
-
-            return ChatCompletions(key, url, headers, patience)
-        case "responses":
-            from accord.coder.models.responses import Responses
-
-            return Responses(key, url, headers, patience)

@@ -64,9 +64,20 @@ def broken(provider: str, why: object) -> ModelError:
     return ModelError("broken", f"the answer of {provider} broke off: {shown(str(why) or type(why).__name__)}")
 
 
+def of_connection(provider: str, url: object, error: BaseException, patience: float, *, began: bool) -> ModelError:
+    """The error for a connection that failed; `began` says whether an answer had begun."""
+    causes = [it for it in (error, error.__cause__) if it is not None]
+    # The packages use one of two HTTP libraries, and pass its timeouts on as they are once an answer has begun.
+    if any(type(it).__name__.endswith(("Timeout", "TimeoutError")) for it in causes):
+        return silent(provider, patience)
+    return broken(provider, causes[-1]) if began else unreachable(provider, url, causes[-1])
+
+
 def unreachable(provider: str, url: object, why: object) -> ModelError:
     """The error for a provider that cannot be reached."""
-    return ModelError("broken", f"cannot reach {provider} at {mask_urls(str(url))}: {shown(str(why))}")
+    return ModelError(
+        "broken", f"cannot reach {provider} at {mask_urls(str(url))}: {shown(str(why) or type(why).__name__)}"
+    )
 
 
 def shown(text: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from accord.coder.models import failures
+from accord.coder.models.foreign import restrictions
 from accord.coder.models.model import PATIENCE, RETRIES
 from accord.extras import missing_extra
 
@@ -23,10 +24,23 @@ T = TypeVar("T")
 class OpenAiClient:
     """OpenAI's API, or one that speaks as it does."""
 
-    def __init__(self, key: str | None, url: str | None, headers: dict[str, str], patience: float = PATIENCE) -> None:
+    def __init__(
+        self,
+        key: str | None,
+        url: str | None,
+        headers: dict[str, str],
+        patience: float = PATIENCE,
+        *,
+        foreign: bool = False,
+    ) -> None:
         self._patience = patience
         self.client = openai.AsyncOpenAI(
-            api_key=key or "none", base_url=url, default_headers=headers, timeout=patience, max_retries=RETRIES
+            api_key=key or "none",
+            base_url=url,
+            default_headers=headers,
+            timeout=patience,
+            max_retries=RETRIES,
+            http_client=openai.DefaultAsyncHttpxClient(**restrictions(headers)) if foreign else None,
         )
 
     async def names(self) -> list[str]:
@@ -40,17 +54,14 @@ class OpenAiClient:
         """End its connections."""
         await self.client.close()
 
-    def trouble(self, error: Exception) -> Exception:
-        """The error for an exception of the package."""
+    def trouble(self, error: Exception, *, began: bool = False) -> Exception:
+        """The error for an exception of the package; `began` says whether an answer had begun."""
         if isinstance(error, openai.APIStatusError):
             return failures.of_status(self.name, error.status_code, error.body, error.message)
-        if isinstance(error, openai.APITimeoutError):
-            return failures.silent(self.name, self._patience)
-        if isinstance(error, openai.APIConnectionError):
-            return failures.unreachable(self.name, self.client.base_url, error.__cause__ or error)
         if isinstance(error, failures.ModelError):
             return error
-        return failures.broken(self.name, error)
+        began = began or not isinstance(error, openai.APIConnectionError)
+        return failures.of_connection(self.name, self.client.base_url, error, self._patience, began=began)
 
     def unfinished(self) -> failures.ModelError:
         """The error for an answer that ended too early."""

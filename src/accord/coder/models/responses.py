@@ -19,9 +19,11 @@ class Responses(OpenAiClient):
     async def answer(self, question: Question) -> AsyncGenerator[Event]:
         """The answer as it streams."""
         whole: Whole | None = None
+        began = False
         try:
             create = cast("Any", self.client.responses.create)
             async with await create(**request_of(question)) as stream:
+                began = True
                 async for event in stream:
                     match event.type:
                         case "response.output_text.delta" | "response.refusal.delta":
@@ -35,7 +37,7 @@ class Responses(OpenAiClient):
                         case _:
                             pass
         except Exception as error:
-            raise self.trouble(error) from error
+            raise self.trouble(error, began=began) from error
         if whole is None:
             raise self.unfinished()
         if whole.error is not None:

@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from accord.coder.toolbox.definition import REFUSED, Given, ToolDefinition, ToolUse
 
 MOST_OUTPUT = 30_000
-SHELL = ["cmd", "/c"] if os.name == "nt" else ["sh", "-c"]
+SHELL = ["cmd.exe", "/d", "/c"] if os.name == "nt" else ["sh", "-c"]
 
 
 class Running(Struct):

@@ -2,8 +2,8 @@
 
 Event streams stay open and can use all streams of an HTTP/2 connection; then another connection is opened.
 
-HTTP/2 is negotiated within TLS. Without TLS a plain `http` URL means HTTP/1.1, unless the user says that the server
-speaks HTTP/2.
+HTTP/2 needs the extra `http2`, and is negotiated within TLS. Without TLS a plain `http` URL means HTTP/1.1, unless the
+user says that the server speaks HTTP/2.
 """
 
 from __future__ import annotations
@@ -12,11 +12,16 @@ import asyncio
 import ssl
 from collections import deque
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from accord.extras import missing_extra
 from accord.http.client.http1 import Http1
-from accord.http.client.http2 import Http2
 from accord.http.client.socket import ClientSocket, Response
+from accord.http.http2_extra import has_http2, offered
+
+if TYPE_CHECKING:
+    from accord.http.client.http2 import Http2
 
 OPEN_WITHIN = 30.0
 """Seconds to open a connection."""
@@ -27,10 +32,13 @@ PORTS = {"http": 80, "https": 443}
 class Requests:
     """The connections to one server.
 
-    `http2` is negotiated if None, never used if False, and used without negotiation on plain `http` if True.
+    `http2` is negotiated if None, never used if False, and used without negotiation on plain `http` if True. Without
+    the extra `http2` None means False, and True raises AccordError.
     """
 
     def __init__(self, url: str, *, tls: ssl.SSLContext | None = None, http2: bool | None = None) -> None:
+        if http2 and not has_http2():
+            raise missing_extra("http2", "HTTP/2")
         parts = urlsplit(url)
         self._host = parts.hostname or ""
         self._scheme = parts.scheme
@@ -54,16 +62,16 @@ class Requests:
     async def request(self, method: str, headers: Sequence[tuple[str, str]], body: bytes = b"") -> Response:
         """Send a request and wait for the headers of its response; raises Broken."""
         connection = await self._connection()
-        if isinstance(connection, Http2):
-            target = [
-                (":method", method),
-                (":scheme", self._scheme),
-                (":authority", self._authority),
-                (":path", self._path),
-            ]
-            return await connection.request([*target, *headers], body)
-        length = [("content-length", str(len(body)))] if body or method == "POST" else []
-        return await connection.request(method, self._path, [("host", self._authority), *headers, *length], body)
+        if isinstance(connection, Http1):
+            length = [("content-length", str(len(body)))] if body or method == "POST" else []
+            return await connection.request(method, self._path, [("host", self._authority), *headers, *length], body)
+        target = [
+            (":method", method),
+            (":scheme", self._scheme),
+            (":authority", self._authority),
+            (":path", self._path),
+        ]
+        return await connection.request([*target, *headers], body)
 
     async def _connection(self) -> Http1 | Http2:
         if (shared := self._usable_http2()) is not None:
@@ -77,6 +85,8 @@ class Requests:
                 return shared
             opened = await self._open()
             if self._tls is None or opened.speaks == "h2":
+                from accord.http.client.http2 import Http2
+
                 self._multiplexed.append(shared := Http2(opened))
                 return shared
             return self._take(Http1(opened, self._released))
@@ -119,5 +129,5 @@ class Requests:
 
 
 def _with_protocols(tls: ssl.SSLContext, http2: bool | None) -> ssl.SSLContext:
-    tls.set_alpn_protocols(["http/1.1"] if http2 is False else ["h2", "http/1.1"])
+    tls.set_alpn_protocols(["http/1.1"] if http2 is False else offered())
     return tls

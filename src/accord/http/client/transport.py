@@ -60,9 +60,9 @@ class HttpTransport(Transport):
     """A client's transport over Streamable HTTP.
 
     `headers` are sent with every request. `cookies` keeps the server's cookies. `tls` replaces the default TLS context.
-    HTTP/2 is negotiated within TLS; `http2=False` prevents it, `http2=True` uses it without TLS as well. `limit` is the
-    size of a message, `high_water` how many bytes may wait before the sender is paused. `reconnect_within` is how many
-    seconds a broken stream is resumed, or a POST repeated.
+    With the extra `http2`, HTTP/2 is negotiated within TLS; `http2=False` prevents it, `http2=True` uses it without TLS
+    as well. `limit` is the size of a message, `high_water` how many bytes may wait before the sender is paused.
+    `reconnect_within` is how many seconds a broken stream is resumed, or a POST repeated.
     """
 
     def __init__(
@@ -185,7 +185,8 @@ class HttpTransport(Transport):
     async def _post_somehow(self, out: Posting) -> tuple[Response, bytes]:
         """Post a message and read the response; repeat it while the server cannot receive it twice.
 
-        A server that numbers takes a message once, so it is also repeated when a server or a proxy refuses for now.
+        A server that numbers takes a message once, so it is also repeated when a server or a proxy refuses for now. A
+        request that comes too fast (429) fails at once; a notification or an answer, which cannot fail, is repeated.
         """
         headers = [("content-type", JSON), ("accept", f"{JSON}, {EVENTS}"), *self._identity(out.session)]
         if self.numbered:
@@ -196,7 +197,8 @@ class HttpTransport(Transport):
             try:
                 response = await self._request("POST", headers, out.frame)
                 body = await response.body(self.limit)
-                if not (self.numbered and response.status in AWAY and await patience.another(wished_pause(response))):
+                again = response.status in AWAY or (response.status == 429 and not isinstance(out.message, Call))
+                if not (self.numbered and again and await patience.another(wished_pause(response))):
                     return response, body
             except Broken as broken:
                 if (broken.was_sent and not self.numbered) or not await patience.another():

@@ -56,7 +56,7 @@ def _checked(url: str) -> str:
             f"invalid agent URL {mask_urls(url)}: it must have a host and begin with "
             + ", ".join(f"{it}://" for it in SCHEMES)
         )
-    if find_spec("h2") is None or find_spec("websockets") is None:
+    if find_spec("httptools") is None or find_spec("websockets") is None:
         raise missing_extra("http", "connecting to a URL")
     return parts.scheme
 

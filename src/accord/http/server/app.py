@@ -27,15 +27,20 @@ from accord.http.server.asgi import OWN_SOCKET, Receive, Scope, Send, gone, head
 from accord.http.server.asgi_websocket import AsgiWebSocket
 from accord.http.server.connection import HttpConnection, StreamReader
 from accord.http.server.elsewhere import Elsewhere, OtherHost, Passed
+from accord.http.server.guarded import GuardedTransport
 from accord.http.server.hosting import Hosted, host_of
 from accord.http.server.initialize_answer import with_connection_id
 from accord.http.server.limits import ServerLimits
+from accord.http.server.owner_counts import Use
+from accord.http.server.owner_gate import OwnerGate
 from accord.http.server.quota import Processes
+from accord.http.server.quotas import Quotas
 from accord.http.server.request_body import RequestBody
 from accord.http.server.responder import Responder
 from accord.http.server.room import Bodies
 from accord.http.server.validation import AnswersBadly, Ends, Headers, Opens, Posts, Reads, Refusal
 from accord.jsonrpc.messages import Answer, error_answer, parse
+from accord.metrics.merging import merged
 from accord.tasks import Tasks
 from accord.transports.base import End, Transport
 from accord.transports.closing import first_of
@@ -64,6 +69,7 @@ def app(
     path: str = "/acp",
     access: Access | None = None,
     limits: ServerLimits | None = None,
+    quotas: Quotas | None = None,
 ) -> App:
     """Create an ASGI application that serves an agent, for any ASGI server or as part of a larger application.
 
@@ -72,9 +78,9 @@ def app(
 
     `hosted` is an `Agent`, or a command that is started as a process for each connection. `path` is the endpoint.
     `access` are the access rules; the default allows every client, but no browser pages. `limits` bounds sizes, counts
-    and times.
+    and times. `quotas` bound what each owner may use.
     """
-    return App(hosted, path=path, access=access, limits=limits)
+    return App(hosted, path=path, access=access, limits=limits, quotas=quotas)
 
 
 class App:
@@ -87,6 +93,7 @@ class App:
         path: str = "/acp",
         access: Access | None = None,
         limits: ServerLimits | None = None,
+        quotas: Quotas | None = None,
     ) -> None:
         self.host = host_of(hosted)
         """What serves each connection: the agent, or the command that starts one."""
@@ -97,6 +104,8 @@ class App:
         """The limits on sizes, counts and times."""
         self.elsewhere: Elsewhere | None = None
         """The other hosts of this service; None for a single server."""
+        self.gate = None if quotas is None else OwnerGate(quotas)
+        """Admits what each owner uses; None without quotas."""
         self._processes = Processes(self.limits.processes, self.limits.owner_processes)
         self._bodies = Bodies(self.limits.bodies)
         self._links: dict[str, HttpConnection] = {}
@@ -142,6 +151,7 @@ class App:
         if self.elsewhere is not None:
             await self.elsewhere.drain()
         await asyncio.gather(*(self._end(link, grace) for link in self._open()))
+        await self._unless_hurried(self.host.close(grace), grace + ENDING)
         if self.elsewhere is not None:
             await self.elsewhere.leave()
         if self._tasks is not None:
@@ -177,6 +187,10 @@ class App:
         """How many protocol connections are open."""
         return len(self._links) + len(self._sockets)
 
+    def has(self, connection: str) -> bool:
+        """Whether the connection with this id, the header `Acp-Connection-Id` of its requests, is open here."""
+        return connection in self._links
+
     @property
     def running(self) -> int:
         """How many connections have an unanswered prompt."""
@@ -207,13 +221,17 @@ class App:
                 record.user = self._access.owner(headers)
             else:
                 record.user = elsewhere.owner_of(scope, headers, self._access)
-                if await elsewhere.forwarded(self.elsewhere, scope, headers, body, responder, receive):
-                    return
+            if self.gate is not None and record.method == "POST" and not elsewhere.is_forwarded(scope):
+                await self.gate.spend(record.user)
+            if self.elsewhere is not None and await elsewhere.forwarded(
+                self.elsewhere, scope, headers, body, responder, receive
+            ):
+                return
             match await validation.read(scope["method"], headers, lambda: self._read_body(headers, body, record)):
                 case Opens() as request:
                     if self.elsewhere is not None:
                         passed = Passed("POST", headers, request.body, record.user, responder, receive)
-                        if await elsewhere.opened(self.elsewhere, scope, passed):
+                        if await elsewhere.opened(self.elsewhere, scope, passed, is_shared=self.host.is_shared):
                             return
                     await self._initialize(request, body, responder, receive)
                 case Posts() as request:
@@ -245,7 +263,14 @@ class App:
     async def _tell_metrics(self, metrics: ServerMetrics, responder: Responder) -> None:
         if responder.record.method not in ("GET", "HEAD"):
             raise Refusal(405, "method not allowed; use GET or HEAD")
-        await responder.respond(200, metrics.text().encode(), media_type="text/plain; version=0.0.4; charset=utf-8")
+        text = metrics.text()
+        if self.elsewhere is not None:
+            text = merged([text, *await self.elsewhere.metrics()])
+        await responder.respond(200, text.encode(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+    def metrics_text(self) -> str:
+        """The figures of this process, for other processes of the same machine."""
+        return "" if self.host.metrics is None else self.host.metrics.text()
 
     def _check_path(self, scope: Scope) -> None:
         if path_of(scope).rstrip("/") != self.path.rstrip("/"):
@@ -258,10 +283,11 @@ class App:
 
     async def _initialize(self, request: Opens, body: RequestBody, responder: Responder, receive: Receive) -> None:
         record = responder.record
-        link = HttpConnection(self._new_id(record.user), record.user, self.limits)
+        identifier, use = await self._admitted(record.user)
+        link = HttpConnection(identifier, record.user, self.limits)
         record.connection = link.id
         self._links[link.id] = link
-        self._serve(link, link.owner, link.id)
+        self._serve(link, link.owner, link.id, use=use)
         try:
             answer = await _unless_gone(receive, body.held_during(link.initialize(request)))
         except Refusal as refusal:
@@ -317,8 +343,9 @@ class App:
         try:
             self._check_path(scope)
             record.user = owner = elsewhere.owner_of(scope, headers_of(scope), self._access)
-            other = elsewhere.place_of_socket(self.elsewhere, scope)
-            record.connection = self._new_id(owner) if other is None else other.id
+            shared = self.host.is_shared
+            other = await elsewhere.place_of_socket(self.elsewhere, scope, owner, is_shared=shared)
+            record.connection, use = await self._admitted(owner) if other is None else (other.id, None)
         except Refusal as refusal:
             record.status = refusal.status
             record.end()
@@ -333,7 +360,7 @@ class App:
         link = take(self.limits) if take else AsgiWebSocket(receive, send, self.limits)
         self._sockets.add(link)
         try:
-            self._serve(link, owner, record.connection, other)
+            self._serve(link, owner, record.connection, other, use)
             await link.run()
         finally:
             self._sockets.discard(link)
@@ -341,6 +368,17 @@ class App:
             record.end()
 
     # The agents
+
+    async def _admitted(self, owner: str) -> tuple[str, Use | None]:
+        """The id of a new connection of this owner, and what is released at its end; raises Refusal."""
+        if self.gate is None:
+            return self._new_id(owner), None
+        use = await self.gate.admit_connection(owner)
+        try:
+            return self._new_id(owner), use
+        except BaseException:
+            self.gate.release(use)
+            raise
 
     def _new_id(self, owner: str) -> str:
         if self._closed:
@@ -353,18 +391,35 @@ class App:
             self._processes.check(owner)
         return secrets.token_urlsafe(24) if self.elsewhere is None else self.elsewhere.new_id()
 
-    def _serve(self, link: Transport, owner: str, connection_id: str, other: OtherHost | None = None) -> None:
+    def _serve(
+        self,
+        link: Transport,
+        owner: str,
+        connection_id: str,
+        other: OtherHost | None = None,
+        use: Use | None = None,
+    ) -> None:
         if self._tasks is None:
             self._tasks = Tasks(asyncio.get_running_loop())
             self._looking = asyncio.create_task(self._look(), name="accord http: look for unused connections")
         self._processes.begin(owner)
-        serving = self.host.serve(link, owner) if other is None else other.relay(link, owner)
+        serving = self.host.serve(self._guarded(link, owner), owner) if other is None else other.relay(link, owner)
         self._tasks.start(
-            self._serve_one(link, owner, connection_id, serving), f"accord connection {connection_id[:8]}"
+            self._serve_one(link, owner, connection_id, serving, use), f"accord connection {connection_id[:8]}"
         )
 
+    def _guarded(self, link: Transport, owner: str) -> Transport:
+        if self.gate is None or not self.gate.guards():
+            return link
+        return GuardedTransport(link, owner, self.gate, counts_messages=not isinstance(link, HttpConnection))
+
     async def _serve_one(
-        self, link: Transport, owner: str, connection_id: str, serving: Coroutine[Any, Any, End | None]
+        self,
+        link: Transport,
+        owner: str,
+        connection_id: str,
+        serving: Coroutine[Any, Any, End | None],
+        use: Use | None,
     ) -> None:
         try:
             end = await serving
@@ -376,6 +431,8 @@ class App:
             log.exception("connection %s: serving failed", connection_id[:8])
         finally:
             self._processes.end(owner)
+            if self.gate is not None:
+                self.gate.release(use)
             await link.close(0)
             if isinstance(link, HttpConnection):
                 self._note_the_end(link)
@@ -421,7 +478,8 @@ async def _unless_gone(receive: Receive, work: Coroutine[Any, Any, Result]) -> R
 
 async def _refuse_socket(scope: Scope, send: Send, refusal: Refusal) -> None:
     if "websocket.http.response" in scope.get("extensions", {}):
-        headers = header_pairs(("content-type", "text/plain"))
+        more = [("retry-after", str(refusal.retry_after))] if refusal.status in (429, 503) else []
+        headers = header_pairs(("content-type", "text/plain"), *more)
         await send({"type": "websocket.http.response.start", "status": refusal.status, "headers": headers})
         await send({"type": "websocket.http.response.body", "body": refusal.problem.encode()})
     else:

@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 from accord.http.headers import CONNECTION_ID
 from accord.http.server.access import Access
 from accord.http.server.asgi import Receive, Scope
+from accord.http.server.owner_gate import OwnerGate
 from accord.http.server.request_body import RequestBody
 from accord.http.server.responder import Responder
 from accord.http.server.supervisor import Served
@@ -73,6 +74,14 @@ class Elsewhere(Protocol):
         """The hosts that should open a new connection, the best first; empty if this one should."""
         ...
 
+    async def place_of_owner(self, owner: str) -> OtherHost | None:
+        """The host with the shared agent of this owner, or None if it is this one; raises Refusal."""
+        ...
+
+    async def metrics(self) -> Sequence[str]:
+        """The figures of the other processes of this machine, as far as they answer."""
+        ...
+
     async def drain(self) -> None:
         """Tell the other hosts that this one opens no more connections; does nothing after `leave`."""
         ...
@@ -89,6 +98,8 @@ class Joinable(Served, Protocol):
     """The endpoint."""
     elsewhere: Elsewhere | None
     """The other hosts of its service."""
+    gate: OwnerGate | None
+    """What admits the uses of each owner."""
 
     @property
     def connections(self) -> int:
@@ -98,6 +109,10 @@ class Joinable(Served, Protocol):
     @property
     def running(self) -> int:
         """How many connections have an unanswered prompt."""
+        ...
+
+    def metrics_text(self) -> str:
+        """The figures of this process, for other processes of the same machine."""
         ...
 
     def end_all(self, why: str) -> None:
@@ -141,21 +156,35 @@ async def forwarded(
     return True
 
 
-async def opened(elsewhere: Elsewhere, scope: Scope, request: Passed) -> bool:
-    """Let another host open a connection, if one should; False if this host should."""
+async def opened(elsewhere: Elsewhere, scope: Scope, request: Passed, *, is_shared: bool) -> bool:
+    """Let another host open a connection, if one should; False if this host should. Raises Refusal."""
     if _signed_owner(scope) is not None:
         return False
+    if is_shared:
+        holder = await elsewhere.place_of_owner(request.owner)
+        if holder is not None and not await holder.opens(request):
+            raise Refusal(503, "the host with the agent of this owner does not answer; try again", retry_after=1)
+        return holder is not None
     for other in elsewhere.places():
         if await other.opens(request):
             return True
     return False
 
 
-def place_of_socket(elsewhere: Elsewhere | None, scope: Scope) -> OtherHost | None:
-    """The other host that should serve this WebSocket, or None if this one should."""
+async def place_of_socket(
+    elsewhere: Elsewhere | None, scope: Scope, owner: str, *, is_shared: bool
+) -> OtherHost | None:
+    """The other host that should serve this WebSocket, or None if this one should; raises Refusal."""
     if elsewhere is None or _signed_owner(scope) is not None:
         return None
+    if is_shared:
+        return await elsewhere.place_of_owner(owner)
     return next(iter(elsewhere.places(is_socket=True)), None)
+
+
+def is_forwarded(scope: Scope) -> bool:
+    """Whether another host has forwarded this request, and has counted it."""
+    return _signed_owner(scope) is not None
 
 
 def _signed_owner(scope: Scope) -> str | None:

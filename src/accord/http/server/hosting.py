@@ -31,12 +31,17 @@ class Host(ABC):
     name: str
     starts_processes = False
     """Whether each connection starts a process, so that limits on processes apply."""
+    is_shared = False
+    """Whether all connections of an owner have one agent, so that one host has to serve them."""
     metrics: ServerMetrics | None = None
     """What counts this host's connections; the server gives the figures at its path."""
 
     @abstractmethod
     async def serve(self, transport: Transport, owner: str) -> End | None:
         """Serve a client until either side ends; returns how the agent ended, or None if the client ended first."""
+
+    async def close(self, grace: float) -> None:  # noqa: B027  (most hosts have nothing that outlives its connections)
+        """End what outlives connections, at the latest after `grace` seconds; the server has ended."""
 
 
 class AgentHost(Host):

@@ -17,6 +17,7 @@ from typing import cast
 
 from accord.http.h1 import LONGEST, Bad, Fields, RequestHead, chunk, head_bytes, keeps, status_line, values
 from accord.http.h1_reader import BodyPart, Item, RequestReader, Upgraded, wants_websocket
+from accord.http.http2_extra import has_http2
 from accord.http.server.asgi import Scope, scope_of
 from accord.http.server.asgi_request import AsgiRequest, date
 from accord.http.server.lingering import close_after_reading
@@ -82,9 +83,7 @@ class Http1Connection(Received):
             return
         tls = transport.get_extra_info("ssl_object")
         if tls is not None and tls.selected_alpn_protocol() == "h2":
-            self._is_leaving = True
-            self._forget()
-            self._supervisor.speak_http2(self, transport, b"")
+            self._change_to_http2(b"")
             return
         self._watch()
 
@@ -138,9 +137,7 @@ class Http1Connection(Received):
             if data[: len(PREFACE)] == PREFACE[: len(data)]:
                 self._rest = data
                 if len(data) >= len(PREFACE):
-                    self._forget()
-                    self._is_leaving = True
-                    self._supervisor.speak_http2(self, self._transport, data)
+                    self._change_to_http2(data)
                 return
             self._first = False
             if data.startswith(HANDSHAKE):
@@ -149,6 +146,14 @@ class Http1Connection(Received):
                 return
         self._rest = data
         self._advance()
+
+    def _change_to_http2(self, data: bytes) -> None:
+        if has_http2():
+            self._forget()
+            self._is_leaving = True
+            self._supervisor.speak_http2(self, self._transport, data)
+        else:
+            self._refuse(Bad("this server does not speak HTTP/2: it lacks the extra 'http2'", 505))
 
     def _advance(self) -> None:
         """Handle what has arrived, up to a request that must wait."""

@@ -4,7 +4,7 @@ with TLS: TlsAcceptor ──┐
                         ▼
 a connection ──▶ Http1Connection ──┬──▶ the application      HTTP/1.1, our own
                                    ├──▶ Upgrade              a WebSocket, our own
-                                   └──▶ Http2Connection      HTTP/2, by ALPN or by its preface
+                                   └──▶ Http2Connection      HTTP/2, by ALPN or by its preface (extra `http2`)
 
 end ──▶ accept no more, close idle connections, wait a moment for the rest, then abort all that are left
 """
@@ -19,7 +19,6 @@ from typing import Any
 
 from accord.http.h1 import RequestHead
 from accord.http.server.http1 import Http1Connection
-from accord.http.server.http2 import Http2Connection
 from accord.http.server.limits import ServerLimits
 from accord.http.server.supervisor import Served, Supervised
 from accord.http.server.tls import BACKLOG, TlsAcceptor
@@ -108,6 +107,8 @@ class Listener:
 
     def speak_http2(self, connection: Supervised, transport: asyncio.Transport, data: bytes) -> None:
         """Speak HTTP/2 on this connection; `data` is what has been received of it."""
+        from accord.http.server.http2 import Http2Connection
+
         self.forget(connection)
         speaking = Http2Connection(self)
         self._connections.add(speaking)

@@ -24,7 +24,11 @@ class MeasuredHost(Host):
         self._host = host_of(hosted)
         self.name = self._host.name
         self.starts_processes = self._host.starts_processes
+        self.is_shared = self._host.is_shared
         self._counted = self.metrics = metrics
+
+    async def close(self, grace: float) -> None:
+        await self._host.close(grace)
 
     async def serve(self, transport: Transport, owner: str) -> End | None:
         conversation = MeasuredConversation(self._counted)

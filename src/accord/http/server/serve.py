@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, Self
 
 from accord.errors import AccordError
 from accord.extras import missing_extra
+from accord.http.http2_extra import offered
 from accord.http.server.access import Access, is_loopback, names_of
 from accord.http.server.app import App
 from accord.http.server.elsewhere import Joins
 from accord.http.server.hosting import Hosted
 from accord.http.server.limits import ServerLimits
+from accord.http.server.quotas import Quotas
 from accord.http.server.supervisor import Served
 from accord.transports.closing import to_the_end
 
@@ -48,6 +50,7 @@ async def serve(
     certificate: str | Path | None = None,
     key: str | Path | None = None,
     limits: ServerLimits | None = None,
+    quotas: Quotas | None = None,
     grace: float = GRACE,
     hosts: Joins | None = None,
     listening: socket.socket | None = None,
@@ -69,6 +72,7 @@ async def serve(
             certificate=certificate,
             key=key,
             limits=limits,
+            quotas=quotas,
             hosts=hosts,
             listening=listening,
         ) as server:
@@ -109,6 +113,7 @@ async def serving(
     key: str | Path | None = None,
     path: str = "/acp",
     limits: ServerLimits | None = None,
+    quotas: Quotas | None = None,
     hosts: Joins | None = None,
     listening: socket.socket | None = None,
 ) -> AsyncGenerator[Server]:
@@ -120,10 +125,15 @@ async def serving(
     `hosted` is an `Agent`, a command, or an `App`. With port 0 the system chooses a free port. A `host` other than the
     loopback requires an `access` with tokens, because clients of an agent can usually run programs on its machine.
     `certificate` and `key` are PEM files for https; the key may be in the certificate's file. `path` is the endpoint.
-    `limits` bounds sizes, counts and times. With `hosts` (`accord.Hosts`) this server is one of several that share a
-    service. `listening` is a listening socket to use in place of `host` and `port`.
+    `limits` bounds sizes, counts and times, and `quotas` what each owner may use. With `hosts` (`accord.Hosts`) this
+    server is one of several that share a service. `listening` is a listening socket to use in place of `host` and
+    `port`.
     """
-    app = hosted if isinstance(hosted, App) else App(hosted, path=path, access=_access(host, access), limits=limits)
+    app = (
+        hosted
+        if isinstance(hosted, App)
+        else App(hosted, path=path, access=_access(host, access), limits=limits, quotas=quotas)
+    )
     tls = None if certificate is None else _tls(certificate, key)
     listening = listening or listening_socket(host, port)
     server = Server(app, url_of("http" if certificate is None else "https", host, listening, app.path))
@@ -165,7 +175,7 @@ def _tls(certificate: str | Path, key: str | Path | None) -> ssl.SSLContext:
     # RFC 7540, 9.2: "MUST use TLS version 1.2 or higher", and none of the older ciphers.
     tls.minimum_version = ssl.TLSVersion.TLSv1_2
     tls.set_ciphers("ECDHE+AESGCM:ECDHE+CHACHA20")
-    tls.set_alpn_protocols(["h2", "http/1.1"])
+    tls.set_alpn_protocols(offered())
     try:
         tls.load_cert_chain(certificate, key)
     except (OSError, ssl.SSLError) as error:  # an SSLError is an OSError, but its text does not help users

@@ -1,5 +1,7 @@
 // The source of an exported page: the answers are in the page itself, packed with gzip.
 
+import { readQuery } from "./query.js";
+
 const OF_ROW = [0, 1, 2]; // number, time, direction
 const MARKED = 2000;
 
@@ -101,14 +103,9 @@ export class Stored {
     return found;
   }
 
-  /** Text only: each word must occur in the message. */
   ask_search(data, { q }) {
-    const words = (q.match(/"[^"]*"|\S+/g) ?? []).map((word) => word.replaceAll('"', "").toLowerCase()).filter(Boolean);
-    const found = [];
-    data.frames.forEach((frame, row) => {
-      const text = `${frame.raw} ${frame.what} ${frame.detail}`.toLowerCase();
-      if (words.every((word) => text.includes(word))) found.push(row);
-    });
+    const fits = readQuery(q, data.summary);
+    const found = data.frames.filter(fits).map((frame) => frame.number);
     const key = `q${q}`;
     this.searches.set(key, found);
     return { key, count: found.length, done: true };

@@ -67,7 +67,7 @@ class Bridge:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def _bound(self) -> socket.socket:
-        if hasattr(socket, "AF_UNIX"):
+        if sys.platform != "win32":
             self._folder = tempfile.mkdtemp(prefix="accord-mcp-")  # mode 0700
             bound = socket.socket(socket.AF_UNIX)
             bound.bind(str(Path(self._folder) / "socket"))

@@ -16,6 +16,7 @@ def dial(address: str) -> socket.socket:
     """The open socket at this address."""
     if address.isdigit():
         return socket.create_connection(("127.0.0.1", int(address)))
+    assert sys.platform != "win32"  # there, every address is a port
     link = socket.socket(socket.AF_UNIX)
     link.connect(address)
     return link

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -62,7 +63,7 @@ def _wait(process: subprocess.Popen[bytes], progress: Progress) -> None:
 def _end(process: subprocess.Popen[bytes]) -> None:
     """End the program and what it started, for instance because the user pressed Ctrl-C."""
     with suppress(OSError):
-        if os.name == "posix":
+        if sys.platform != "win32":
             os.killpg(process.pid, signal.SIGKILL)
         else:
             process.kill()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -160,7 +161,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
         with suppress(OSError):
             process.kill()
         await process.wait()
-    if os.name == "posix":
+    if sys.platform != "win32":
         import signal
 
         with suppress(OSError):

@@ -32,6 +32,22 @@ class Diff(Model, tag_field="type", tag="diff"):
     old_text: Tolerant[str | None] = None
     deleted: Unstable[Tolerant[bool]] = False
 
+    def unified(self) -> str:
+        """The change as a unified diff, for showing it as text; empty if nothing differs.
+
+        >>> print(Diff("a.txt", "one\\n2\\n", "one\\ntwo\\n").unified())
+        --- a.txt
+        +++ a.txt
+        @@ -1,2 +1,2 @@
+         one
+        -two
+        +2
+        """
+        import difflib  # here, so that agents that only send diffs do not load it
+
+        old, new = (self.old_text or "").splitlines(), self.new_text.splitlines()
+        return "\n".join(difflib.unified_diff(old, new, self.path, self.path, lineterm=""))
+
 
 class Terminal(Model, tag_field="type", tag="terminal"):
     """The live output of a terminal, as content of a tool call."""

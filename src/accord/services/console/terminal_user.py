@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import sys
 import webbrowser
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
@@ -49,7 +50,8 @@ class TerminalUser:
         keep: Callable[[PermissionQuestion], object] | None = None,
     ) -> None:
         self._fd = os.open(path, os.O_RDWR | getattr(os, "O_NOCTTY", 0))
-        os.set_blocking(self._fd, False)
+        if sys.platform != "win32":  # which has no such file to open
+            os.set_blocking(self._fd, False)
         self._open_link = open_link or open_in_browser
         self._while_asking = while_asking
         self._keep = keep
@@ -106,6 +108,7 @@ class TerminalUser:
 
     def _forget_typed(self) -> None:
         """Discard what was typed before this question was shown."""
+        assert sys.platform != "win32"
         import termios  # exists on every platform that has a terminal to open
 
         self._typed = b""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import sys
 from abc import ABC, abstractmethod
 from contextlib import suppress
 from pathlib import Path
@@ -115,7 +116,7 @@ def _is_kernels_own(device: int) -> bool:
     Such a file system has no disk, so its device has the major number 0; the table of mounts is read only for those.
     The answer is not cached, because file systems are mounted at any time.
     """
-    if not hasattr(os, "major") or os.major(device) != 0:
+    if sys.platform == "win32" or os.major(device) != 0:
         return False
     with suppress(OSError, UnicodeDecodeError, ValueError):
         wanted = f"{os.major(device)}:{os.minor(device)}"

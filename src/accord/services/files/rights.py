@@ -93,7 +93,7 @@ def copy_rights(old: int, new: int) -> None:
     Raises OSError if the new file would grant more than the old one.
     """
     found = os.fstat(old)
-    if not hasattr(os, "fchmod"):
+    if sys.platform == "win32":
         return
     gave_owner, gave_group = _give_to(new, found)
     lost = {"owner": not gave_owner, "group": not gave_group}
@@ -112,6 +112,7 @@ def copy_rights(old: int, new: int) -> None:
 
 def _give_to(new: int, found: os.stat_result) -> tuple[bool, bool]:
     """Copy owner and group; returns whether each was copied."""
+    assert sys.platform != "win32"
     for owner in (found.st_uid, -1):  # only root may change the owner; an owner may choose among their own groups
         with suppress(OSError):
             os.fchown(new, owner, found.st_gid)

@@ -1,8 +1,9 @@
 """Opens files by their whole path and checks them afterwards, for platforms without `dir_fd` (Windows).
 
-Every link is refused. The real path of an opened file is compared with the expected one, so a read never leaves the
-root. A write checks the new file the same way before it has content. One race remains: a program that exchanges
-folders at the instant in which the new file takes the old one's name.
+Every link is refused, and so is every name that Windows reads in a special way (`accord.windows.names`). The real path
+of an opened file is compared with the expected one, so a read never leaves the root. A write checks the new file the
+same way before it has content. One race remains: a program that exchanges folders at the instant in which the new file
+takes the old one's name.
 """
 
 from __future__ import annotations
@@ -17,11 +18,15 @@ from typing import Any
 from accord.errors import RequestError
 from accord.services.files.folder import Folder
 from accord.services.roots import RootedPath, outside
+from accord.windows.names import is_link, plain_path, why_refused
 
 
 def by_name(place: RootedPath, *, make: bool) -> NamedFolder:
     """The folder that contains a place. With `make`, missing folders are created."""
     path = place.path
+    for name in place.names:
+        if problem := why_refused(name):
+            raise RequestError.invalid_params(f"a name in path {problem}", name=name[:200])
     if make:
         for depth in range(1, len(place.names)):
             *above, name = place.names[:depth]
@@ -79,8 +84,8 @@ class NamedFolder(Folder):
 
 
 def _refuse_link(path: Path, found: os.stat_result) -> None:
-    junction = getattr(found, "st_file_attributes", 0) & getattr(stat, "FILE_ATTRIBUTE_REPARSE_POINT", 0)
-    if stat.S_ISLNK(found.st_mode) or junction:
+    reparse = getattr(found, "st_file_attributes", 0), getattr(found, "st_reparse_tag", 0)
+    if stat.S_ISLNK(found.st_mode) or is_link(*reparse):
         raise RequestError.invalid_params(
             "path leads through a link, which cannot be followed safely on this platform", path=str(path)
         )
@@ -92,9 +97,11 @@ if sys.platform == "win32":
         import ctypes
         import msvcrt
 
+        call = ctypes.WinDLL("kernel32").GetFinalPathNameByHandleW
+        call.argtypes = (ctypes.c_void_p, ctypes.c_wchar_p, ctypes.c_uint32, ctypes.c_uint32)
         room = ctypes.create_unicode_buffer(32 * 1024)
-        length = ctypes.windll.kernel32.GetFinalPathNameByHandleW(msvcrt.get_osfhandle(fd), room, len(room), 0)
-        return room.value.removeprefix("\\\\?\\") if 0 < length < len(room) else None
+        length = call(msvcrt.get_osfhandle(fd), room, len(room), 0)
+        return plain_path(room.value) if 0 < length < len(room) else None
 
 else:
 

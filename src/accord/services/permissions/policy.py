@@ -40,8 +40,11 @@ from typing import Any, Literal, NamedTuple, cast, get_args
 
 from accord.errors import ConfigurationError
 from accord.schema import v1
+from accord.services.permissions.judged_alone import FolderOnly
 from accord.services.permissions.question import PermissionQuestion
 from accord.services.permissions.shell import simple_commands, traces
+from accord.services.permissions.subject import must_be_judgeable
+from accord.state import ToolCallState
 
 Answer = Literal["allow", "reject", "ask"]
 
@@ -154,6 +157,17 @@ class PermissionPolicy:
             if rule.fits(case):
                 return rule.answer, f"rule {number}"
         return self.default, "default"
+
+    def judge(self, tool_call: ToolCallState, *, cwd: str | Path, agent: str = "") -> tuple[Answer, str]:
+        """The answer for a tool call that no client was asked about, and the rule that gave it.
+
+            policy.judge(ToolCallState(id, kind="execute", raw_input={"command": "git push"}), cwd=folder)
+
+        It is for proxies, and for services of your own. `cwd` is the folder of the session, `agent` the agent's name.
+        Raises RequestError for a tool call that is too large to judge.
+        """
+        must_be_judgeable(tool_call, ())
+        return self.decide(PermissionQuestion(FolderOnly(cwd, agent), tool_call, ()))
 
 
 _CONDITIONS = ("kinds", "paths", "titles", "commands", "agents")

@@ -8,7 +8,12 @@ simple commands that could be allowed.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+SHELLS = frozenset({"sh", "bash", "dash", "ash", "ksh", "zsh", "fish"})
+"""Programs that run the line after their option `-c`."""
 
 _OPAQUE = re.compile(r"[`$<>(){}\n\r\\]")
 _SEPARATORS = {"&&", "||", ";", "|", "&", "|&", ";;"}
@@ -61,8 +66,42 @@ def _words(line: str) -> list[str] | None:
 
 
 def traces(command: str | Sequence[str]) -> list[str]:
-    """Every part of a line that could be a command, for rules that reject."""
-    line = command if isinstance(command, str) else " ".join(command)
-    found = [line, *(simple_commands(command) or [])]
-    found += [part.strip() for part in re.split(r"[;&|`$(){}\n\r]+", line)]
+    """Every part of a command that could be a command, for rules that reject; also what it hands to another shell.
+
+    >>> traces(["sh", "-c", "rm a.txt"])
+    ['sh -c rm a.txt', 'rm a.txt']
+    """
+    found: list[str] = []
+    waiting: list[str | Sequence[str]] = [command]
+    while waiting:
+        part = waiting.pop()
+        line = part if isinstance(part, str) else " ".join(part)
+        found += [line, *(simple_commands(part) or [])]
+        found += [part.strip() for part in re.split(r"[;&|`$(){}\n\r]+", line)]
+        waiting += _lines_for_shells(part)
     return list(dict.fromkeys(" ".join(part.split()) for part in found if part.strip()))
+
+
+def _lines_for_shells(command: str | Sequence[str]) -> list[str]:
+    """The lines that a command hands to shells: LINE of `sh -c LINE`. Each is shorter than the command."""
+    try:
+        words = _shell_words(command) if isinstance(command, str) else list(command)
+    except ValueError:  # a quote is not closed: a shell would not run it
+        return []
+    found: list[str] = []
+    for at, word in enumerate(words):
+        if PurePosixPath(word).name not in SHELLS:
+            continue
+        after = at + 1
+        while after + 1 < len(words) and words[after].startswith("-"):
+            if not words[after].startswith("--") and "c" in words[after]:
+                found.append(words[after + 1])
+                break
+            after += 1
+    return found
+
+
+def _shell_words(line: str) -> list[str]:
+    split = shlex.shlex(line, posix=True, punctuation_chars=True)
+    split.whitespace_split, split.commenters = True, ""
+    return list(split)

@@ -48,7 +48,7 @@ IN_ALL = 256
 PATIENCE = 1.0
 """Seconds that displays have to show the last output after a session has ended."""
 
-_SHELL = ("cmd.exe", "/c") if sys.platform == "win32" else ("/bin/sh", "-c")
+_SHELL = ("cmd.exe", "/d", "/c") if sys.platform == "win32" else ("/bin/sh", "-c")
 _FOR_A_SHELL = re.compile(r"[\s|&;<>()$`\\\"'*?\[\]#~=%!{}]")
 
 

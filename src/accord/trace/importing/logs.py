@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -26,7 +27,10 @@ def read_zed(entries: Iterable[Mapping[str, Any]]) -> Imported:
 
 
 def read_toad(lines: Iterable[bytes]) -> Imported:
-    """The log of Toad: `[client] {...}`, `[agent] {...}`, `[error] ...`."""
+    """The log of Toad: `[client] {...}`, `[agent] {...}`, `[error] ...`.
+
+    What Toad sends is logged as Python writes it (0.6.20), and what the agent sends as it came.
+    """
     events: list[TraceEvent] = []
     for line in lines:
         found = TOAD.match(line.rstrip(b"\r\n"))
@@ -36,8 +40,18 @@ def read_toad(lines: Iterable[bytes]) -> Imported:
         if who == b"error":
             events.append(TraceEvent(0.0, IN, stderr=content.decode("utf-8", "replace")))
         else:
-            events.append(TraceEvent(0.0, OUT if who == b"client" else IN, content))
+            sent = who == b"client"
+            events.append(TraceEvent(0.0, OUT if sent else IN, _from_python(content) if sent else content))
     return Imported("toad", events)
+
+
+def _from_python(content: bytes) -> bytes:
+    """A message that stands in a log as a Python literal; any other is returned as it is."""
+    try:
+        found = ast.literal_eval(content.decode())
+    except (ValueError, SyntaxError, MemoryError, RecursionError):  # JSON with `true`, or no literal at all
+        return content
+    return frame_of(found) if isinstance(found, dict) else content
 
 
 def read_bare(messages: Sequence[tuple[bytes, Mapping[str, Any]]]) -> Imported:

@@ -1,0 +1,72 @@
+"""Opens the API of a model, beside the event loop.
+
+The package of a provider takes seconds to import on a busy machine, and a keyring may take its time, too. A cancel must
+not wait for that, and neither must the end of the agent: so a daemon thread does it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TypeVar
+
+from accord.coder.models.choosing import ModelSettings, api_of, key_of, url_of
+from accord.coder.models.model import Api, Model
+from accord.endpoints import Endpoint
+
+T = TypeVar("T")
+
+
+async def open_model(settings: ModelSettings, endpoint: Endpoint | None = None) -> Model:
+    """The model's API: at the endpoint that the client has set, which gets no key of ours; else the user's own."""
+    return await _beside(lambda: _opened(settings, endpoint))
+
+
+async def _beside(work: Callable[[], T]) -> T:
+    """What this function returns; a thread calls it that keeps nothing waiting."""
+    done: Future[T] = Future()
+    done.set_running_or_notify_cancel()
+
+    def run() -> None:
+        try:
+            result = work()
+        except BaseException as error:  # whoever waits gets it
+            done.set_exception(error)
+        else:
+            done.set_result(result)
+
+    threading.Thread(target=run, name="open a model", daemon=True).start()
+    return await asyncio.wrap_future(done)
+
+
+def _opened(settings: ModelSettings, endpoint: Endpoint | None) -> Model:
+    if endpoint is not None:
+        headers = dict(endpoint.headers)
+        return _made(api_at(endpoint), None, endpoint.base_url, headers, settings.patience, foreign=True)
+    api = api_of(settings)
+    return _made(api, key_of(api), url_of(api, settings), {}, settings.patience)
+
+
+def api_at(endpoint: Endpoint) -> Api:
+    """The API that an endpoint speaks."""
+    return "anthropic" if endpoint.api_type == "anthropic" else "openai"
+
+
+def _made(
+    api: Api, key: str | None, url: str | None, headers: dict[str, str], patience: float, *, foreign: bool = False
+) -> Model:
+    match api:
+        case "anthropic":
+            from accord.coder.models.anthropic_messages import AnthropicMessages
+
+            return AnthropicMessages(key, url, headers, patience, foreign=foreign)
+        case "openai":
+            from accord.coder.models.chat_completions import ChatCompletions
+
+            return ChatCompletions(key, url, headers, patience, foreign=foreign)
+        case "responses":
+            from accord.coder.models.responses import Responses
+
+            return Responses(key, url, headers, patience, foreign=foreign)

@@ -1,0 +1,273 @@
+"""`SharedConversation`: which of several clients gets which message of their one agent, and the agent of theirs. PURE.
+
+    client's request ──▶ a number of ours ──▶ agent ──▶ answer ──▶ the client that asked, under its own id
+    agent's update   ──▶ every client of the session, and its log
+    agent's question ──▶ every controller of the session ──▶ the first answer wins; the others are told to stop asking
+
+A session has one turn at a time: in version 1 further prompts wait here, in version 2 the agent orders them. Requests
+that the agent makes of a client's own machine (files, terminals) are refused: no client offers them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import count
+from typing import NamedTuple
+
+from accord.errors import INVALID_REQUEST, METHOD_NOT_FOUND
+from accord.http.headers import session_of
+from accord.http.sharing import frames
+from accord.http.sharing.frames import CANCEL_REQUEST, members
+from accord.http.sharing.openings import MAKES, OPENS, Openings
+from accord.http.sharing.questions import AGENT, Questions
+from accord.http.sharing.session import EarlyUpdates, SharedSession, Waiting
+from accord.jsonrpc import messages
+from accord.jsonrpc.messages import Answer, Call, Malformed, Tell, parse
+
+PROMPT, CANCEL, CLOSE, DELETE = "session/prompt", "session/cancel", "session/close", "session/delete"
+
+FOR_ALL = frozenset({"session/list", "session/status", DELETE})
+"""Requests about a session that a client may send without having opened it."""
+
+OF_A_MACHINE = ("fs/", "terminal/")
+"""How the methods begin with which an agent uses the machine of its client."""
+
+
+class Asked(NamedTuple):
+    """A request of a client that the agent has not answered."""
+
+    client: int
+    call: Call
+    session: str
+
+
+class SharedConversation:
+    """The clients and the sessions of one agent. Messages to send are appended to `out`, with their receivers."""
+
+    def __init__(self) -> None:
+        self.out: list[tuple[int, bytes]] = []
+        self._clients: dict[int, bool] = {}
+        """The attached clients, and whether each has been initialized."""
+        self._sessions: dict[str, SharedSession] = {}
+        self._asked: dict[int, Asked] = {}
+        self._numbers = count(1)
+        self._early = EarlyUpdates()
+        self._initialized: Answer | None = None
+        self._initializing: list[Waiting] = []
+        self._version = 1
+        self._questions = Questions(self._numbers, self.out)
+        self._openings = Openings(self._clients, self._sessions, self._questions, self._forward, self._send)
+
+    @property
+    def version(self) -> int | None:
+        """The version of the protocol that the agent speaks here, once it has said so."""
+        return None if self._initialized is None else self._version
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a turn is running, with or without a client."""
+        return any(session.is_busy for session in self._sessions.values())
+
+    def _send(self, receiver: int, frame: bytes) -> None:
+        self.out.append((receiver, frame))
+
+    def _send_all(self, clients: Iterable[int], frame: bytes) -> None:
+        self.out += [(client, frame) for client in clients]
+
+    def _all(self) -> list[int]:
+        return [client for client, is_in in self._clients.items() if is_in]
+
+    # Clients
+
+    def joined(self, client: int) -> None:
+        """A client has connected."""
+        self._clients[client] = False
+
+    def left(self, client: int) -> None:
+        """A client has ended its connection. Its turns go on."""
+        self._clients.pop(client, None)
+        self._questions.left(client)
+        for session in self._sessions.values():
+            session.clients.pop(client, None)
+
+    def received(self, client: int, frame: bytes) -> None:
+        """A client has sent this."""
+        match parse(frame):
+            case Call() as call:
+                self._call(client, call)
+            case Tell() as tell:
+                self._tell(client, tell)
+            case Answer() as answer:
+                self._questions.answered(client, answer)
+            case Malformed() as malformed:
+                if (reply := malformed.reply()) is not None:
+                    self._send(client, reply)
+
+    def _call(self, client: int, call: Call) -> None:
+        if call.method == "initialize":
+            self._begin(client, call)
+        elif not self._clients.get(client):
+            self._send(client, messages.error_answer(call.id, INVALID_REQUEST, "`initialize` must be sent first"))
+        elif call.method in OPENS:
+            self._openings.open(client, call)
+        else:
+            self._ask(client, call, "" if call.method in MAKES else session_of(call.params) or "")
+
+    def _ask(self, client: int, call: Call, named: str) -> None:
+        session = self._sessions.get(named)
+        if session is None or (call.method in FOR_ALL and not session.clients.get(client)):
+            self._forward(client, call, named)
+        elif session.clients.get(client, True) and call.method != CLOSE:
+            problem = "this client has not opened the session, or only watches it: load it to control it"
+            self._send(client, messages.error_answer(call.id, INVALID_REQUEST, problem, {"reason": "watching"}))
+        elif call.method == PROMPT and self._version == 1 and session.running is not None:
+            session.prompts.append(Waiting(client, call))
+        elif call.method == PROMPT:
+            self._prompt(session, client, call)
+        elif call.method == CLOSE and session.clients.keys() - {client}:
+            session.clients.pop(client, None)
+            self._send(client, messages.answer(call.id, b"{}"))
+        else:
+            self._forward(client, call, named)
+
+    def _forward(self, client: int, call: Call, session: str) -> int:
+        number = next(self._numbers)
+        self._asked[number] = Asked(client, call, session)
+        self._send(AGENT, messages.call(number, call.method, call.params))
+        return number
+
+    def _prompt(self, session: SharedSession, client: int, call: Call) -> None:
+        number = self._forward(client, call, session.name)
+        if session.running is None:
+            session.running = number
+        if self._version == 1:  # in version 2 the agent tells all of them what the user said
+            for update in frames.user_messages(session.name, members(call.params)):
+                self._tell_others(session, client, update)
+
+    def _tell_others(self, session: SharedSession, client: int, update: bytes) -> None:
+        session.note([update])
+        self._send_all(session.clients.keys() - {client}, update)
+
+    def _tell(self, client: int, tell: Tell) -> None:
+        if tell.method == CANCEL_REQUEST:
+            self._cancel_request(client, members(tell.params).get("requestId"))
+            return
+        session = self._sessions.get(session_of(tell.params) or "")
+        if session is not None and session.clients.get(client, True):
+            return  # it only watches
+        if session is not None and tell.method == CANCEL:
+            self._cancel_waiting(session)
+        self._send(AGENT, messages.tell(tell.method, tell.params))
+
+    def _cancel_waiting(self, session: SharedSession) -> None:
+        for waiting in session.prompts:
+            self._send(waiting.client, messages.answer(waiting.call.id, b'{"stopReason":"cancelled"}'))
+        session.prompts.clear()
+
+    def _cancel_request(self, client: int, request_id: object) -> None:
+        for number, asked in self._asked.items():
+            if asked.client == client and asked.call.id == request_id:
+                self._send(AGENT, frames.cancel_request(number))
+
+    def _begin(self, client: int, call: Call) -> None:
+        if self._initialized is not None:
+            self._clients[client] = True
+            self._send(client, frames.answered(self._initialized, call.id))
+            return
+        self._initializing.append(Waiting(client, call))
+        if len(self._initializing) == 1:
+            params = frames.shared_initialize(members(call.params))
+            number = next(self._numbers)
+            self._asked[number] = Asked(client, call, "")
+            self._send(AGENT, messages.call(number, call.method, params))
+
+    def _began(self, answer: Answer) -> None:
+        waiting, self._initializing = self._initializing, []
+        if answer.error is None:
+            self._initialized = answer
+            self._version = frames.version_in(members(answer.result))
+        for client, call in waiting:
+            if client in self._clients:
+                self._clients[client] = answer.error is None
+            self._send(client, frames.answered(answer, call.id))
+
+    # The agent
+
+    def told(self, frame: bytes) -> None:
+        """The agent has sent this."""
+        match parse(frame):
+            case Tell(method="session/update") as tell:
+                self._update(session_of(tell.params) or "", tell, frame)
+            case Tell() as tell if tell.method == CANCEL_REQUEST:
+                self._questions.cancelled(members(tell.params).get("requestId"))
+            case Tell():
+                self._send_all(self._all(), frame)
+            case Call() as call:
+                self._question(call)
+            case Answer(id=int(number)) as answer if number in self._asked:
+                self._settle(number, self._asked.pop(number), answer)
+            case _:
+                pass
+
+    def _session(self, named: str) -> SharedSession | None:
+        """The session with this id, or that of a subagent with this id."""
+        return self._sessions.get(named) or self._sessions.get(named.partition("/")[0])
+
+    def _update(self, named: str, tell: Tell, frame: bytes) -> None:
+        session = self._session(named)
+        if session is None:
+            self._early.add(named, frame)
+            self._send_all(self._all(), frame)
+            return
+        session.note([frame])
+        self._send_all(session.clients if session.opener is None else [session.opener], frame)
+        if frames.may_change_answers(frame):
+            session.changed(frames.update_of(members(tell.params)))
+        if self._version > 1 and b"state_update" in frame and frames.is_idle(members(tell.params)):
+            self._turn_is_over(session)
+
+    def _question(self, call: Call) -> None:
+        session = self._session(session_of(call.params) or "")
+        if call.method.startswith(OF_A_MACHINE):
+            problem = "no client of a shared agent offers its files or terminals"
+            self._send(AGENT, messages.error_answer(call.id, METHOD_NOT_FOUND, problem))
+        elif session is None:
+            self._questions.ask(call, "", self._all())
+        else:
+            self._questions.ask(call, session.name, session.controllers)
+
+    def _settle(self, number: int, asked: Asked, answer: Answer) -> None:
+        client, call, named = asked
+        if call.method == "initialize":
+            self._began(answer)
+            return
+        self._send(client, frames.answered(answer, call.id))
+        session = self._sessions.get(named)
+        if call.method in OPENS:
+            self._openings.opened(client, call, answer)
+        elif call.method in MAKES and answer.error is None:
+            made = session_of(answer.result) or ""
+            self._openings.made(client, made, answer).note(self._early.take(made))
+        elif call.method in (CLOSE, DELETE) and answer.error is None:
+            self._drop(self._sessions.pop(named, None))
+        elif session is not None and call.method == PROMPT:
+            # In version 2 the answer only accepts the prompt.
+            if session.running == number and (self._version == 1 or answer.error is not None):
+                self._turn_is_over(session)
+        elif session is not None and answer.error is None:
+            for update in frames.changes_told(named, call, answer):
+                session.changed(update.body)
+                self._tell_others(session, client, update.frame)
+
+    def _drop(self, session: SharedSession | None) -> None:
+        """A session was closed or deleted."""
+        if session is not None:
+            self._cancel_waiting(session)
+            self._openings.again(session)
+
+    def _turn_is_over(self, session: SharedSession) -> None:
+        session.running = None
+        if session.prompts:
+            self._prompt(session, *session.prompts.popleft())
+        else:
+            self._openings.again(session)

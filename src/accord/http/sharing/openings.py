@@ -1,0 +1,104 @@
+"""`Openings`: how clients of a shared agent open sessions: at the agent, or beside those who have opened them. PURE.
+
+A client that opens a session which is open already gets its log from here. So the agent does not notice, and a running
+turn goes on. While the agent opens a session, its updates are a replay for the one client that has asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from accord.http.headers import session_of
+from accord.http.sharing import frames
+from accord.http.sharing.frames import members
+from accord.http.sharing.questions import Questions
+from accord.http.sharing.session import SharedSession, Waiting
+from accord.jsonrpc import messages
+from accord.jsonrpc.messages import Answer, Call
+
+MAKES = frozenset({"session/new", "session/fork"})
+OPENS = frozenset({"session/load", "session/resume"})
+
+
+class Openings:
+    """Opens sessions for clients. `clients` and `sessions` are those of the conversation."""
+
+    def __init__(
+        self,
+        clients: dict[int, bool],
+        sessions: dict[str, SharedSession],
+        questions: Questions,
+        forward: Callable[[int, Call, str], int],
+        send: Callable[[int, bytes], None],
+    ) -> None:
+        self._clients = clients
+        self._sessions = sessions
+        self._questions = questions
+        self._forward = forward
+        self._send = send
+
+    def open(self, client: int, call: Call) -> None:
+        """A client asks to open a session."""
+        params = members(call.params)
+        named = session_of(call.params) or ""
+        wants_replay = frames.wants_replay(call.method, params)
+        session = self._sessions.get(named)
+        if session is None:
+            session = self._sessions[named] = SharedSession(named)
+            self._open_at_agent(session, client, call, is_whole=wants_replay)
+        elif session.opener is not None:
+            session.openers.append(Waiting(client, call))
+        elif not wants_replay or session.log is not None:
+            self._join(session, client, call, params)
+        elif session.is_busy:  # the agent would end the turn
+            session.openers.append(Waiting(client, call))
+        else:
+            self._open_at_agent(session, client, call, is_whole=True)
+
+    def _open_at_agent(self, session: SharedSession, client: int, call: Call, *, is_whole: bool) -> None:
+        session.opener = client
+        session.begin_log(is_whole=is_whole)
+        self._forward(client, call, session.name)
+
+    def _join(self, session: SharedSession, client: int, call: Call, params: dict[str, Any]) -> None:
+        if frames.wants_replay(call.method, params):
+            for update in session.log or ():
+                self._send(client, update)
+        self._send(client, messages.answer(call.id, frames.written(session.result)))
+        self._enter(session, client, watches=frames.watches(params))
+
+    def _enter(self, session: SharedSession, client: int, *, watches: bool) -> None:
+        if client in self._clients:
+            session.clients[client] = watches
+            if not watches:
+                self._questions.joined(session.name, client)
+
+    def opened(self, client: int, call: Call, answer: Answer) -> None:
+        """The agent has answered a request to open a session."""
+        session = self._sessions.get(session_of(call.params) or "")
+        if session is None:
+            return  # it was deleted meanwhile
+        session.opener = None
+        if answer.error is None:
+            session.result = members(answer.result)
+            self._enter(session, client, watches=frames.watches(members(call.params)))
+        elif not session.clients:
+            del self._sessions[session.name]
+        self.again(session)
+
+    def made(self, client: int, named: str, answer: Answer) -> SharedSession:
+        """The agent has made a session for this client."""
+        session = self._sessions[named] = SharedSession(named)
+        session.result = members(answer.result)
+        session.result.pop("sessionId", None)
+        self._enter(session, client, watches=False)
+        return session
+
+    def again(self, session: SharedSession) -> None:
+        """Look again at the requests to open this session that have waited."""
+        waiting = list(session.openers)
+        session.openers.clear()
+        for client, call in waiting:
+            if client in self._clients:
+                self.open(client, call)

@@ -1,0 +1,60 @@
+"""Our own agents under a URL, judged: every finding is true.
+
+A change here is a review: look at the frames, and at the page, before the table is changed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from accord.check.agent.run import check_agent
+from accord.check.agent.settings import DEMO, Prompts, Settings
+from accord.check.report.report import Report
+from accord.http import UrlTarget, serving
+from accord.http.server.hosting import CommandHost
+
+pytestmark = pytest.mark.timeout(300)
+
+ROOT = Path(__file__).parents[2]
+FULL = Settings("full", quiet=0.3, answer_within=60)
+MEMORY_ONLY = ("note", "lint.load.after-restart")
+
+SERVED: dict[str, tuple[list[str], Prompts, int, str, list[tuple[str, str]]]] = {
+    "demo over HTTP": (["-m", "accord", "demo"], DEMO, 1, "http", [MEMORY_ONLY]),
+    "demo over WebSocket, in version 2": (["-m", "accord", "demo"], DEMO, 2, "ws", [MEMORY_ONLY]),
+    "lasting over HTTP, in version 2": (["examples/lasting_agent.py"], Prompts(), 2, "http", []),
+    "careful editor over WebSocket": (["examples/careful_editor.py"], Prompts(), 1, "ws", [MEMORY_ONLY]),
+}
+"""By name: the arguments of Python, the prompts, the version, the way, and the reviewed findings."""
+
+
+async def _served(name: str) -> tuple[str, Report]:
+    arguments, prompts, version, way, _ = SERVED[name]
+    host = CommandHost([sys.executable, *arguments], cwd=ROOT)
+    async with serving(host) as server:
+        url = server.url.replace("http", way, 1)
+        settings = replace(FULL, prompts=prompts, versions=(version,), url=url)
+        return name, await check_agent(name, UrlTarget(url).dial, settings)
+
+
+@pytest.fixture(scope="module")
+def reports() -> dict[str, Report]:
+    """The reports on all agents. They mostly wait, so all run at once."""
+
+    async def all_judged() -> dict[str, Report]:
+        return dict(await asyncio.gather(*map(_served, SERVED)))
+
+    return asyncio.run(all_judged())
+
+
+@pytest.mark.parametrize("name", SERVED)
+def test_every_finding_about_a_served_agent_of_ours_is_reviewed(reports: dict[str, Report], name: str):
+    report = reports[name]
+    assert (report.problems, report.blocked) == ([], "")
+    assert [(finding.severity, finding.id) for finding in report.findings] == SERVED[name][-1], report.findings
+    assert report.count("pass") >= 75

@@ -1,0 +1,51 @@
+"""A page for each command of `accord`: what `--help` prints, for the command and the commands below it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator
+
+from tools.website.page import Page
+
+from accord.cli import COMMANDS, parser_of
+from accord.cli.command import commands_of
+
+WIDTH = "88"
+"""Columns of a help text; a page shows about 90."""
+
+
+def command_pages() -> Iterator[Page]:
+    os.environ |= {"COLUMNS": WIDTH, "NO_COLOR": "1"}
+    parser = parser_of(COMMANDS)
+    lines = [
+        "# The command line",
+        "",
+        "What `accord COMMAND --help` prints, for every command. [The guide](../command-line.md) explains the",
+        "common ones.",
+        "",
+        "| command | |",
+        "|---|---|",
+    ]
+    for name, inner in sorted(commands_of(parser).items()):
+        lines.append(f"| [`accord {name}`]({name}.md) | {COMMANDS[name].summary} |")
+        yield Page(f"commands/{name}.md", page_of(inner, COMMANDS[name].summary))
+    yield Page("commands/index.md", "\n".join([*lines, "", *help_of(parser), ""]))
+
+
+def page_of(parser: argparse.ArgumentParser, summary: str) -> str:
+    lines = [f"# {parser.prog}", "", summary, "", *help_of(parser)]
+    for _, inner in every_command(parser):
+        lines += ["", f"## {inner.prog}", "", *help_of(inner)]
+    return "\n".join([*lines, ""])
+
+
+def help_of(parser: argparse.ArgumentParser) -> list[str]:
+    return ["```text", parser.format_help().rstrip(), "```"]
+
+
+def every_command(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.ArgumentParser]]:
+    """The commands below a command, at any depth."""
+    for name, inner in commands_of(parser).items():
+        yield name, inner
+        yield from every_command(inner)
