@@ -19,7 +19,12 @@ ROOT_PAGES = {
 }
 """Files at the root, and where each is in the site. README.md becomes the start page's neighbour, docs/home.md."""
 
-RENAMED = {"docs/home.md": "index.md", "docs/README.md": "all-pages.md", "README.md": "index.md"}
+RENAMED = {
+    "docs/home.md": "index.md",
+    "docs/README.md": "all-pages.md",
+    "README.md": "index.md",
+    "docs/examples.md": "examples/index.md",
+}
 """Files whose place in the site is not their place below docs."""
 
 REPLACED = "docs/reference/"
@@ -72,7 +77,7 @@ def pictures() -> dict[str, Path]:
 
 
 def examples() -> Iterator[Page]:
-    """A page for each example with its source, and the list of them."""
+    """A page for each example with its source; docs/examples.md lists them."""
     found = [*sorted((ROOT / "examples").rglob("*.py")), *sorted((ROOT / "examples").rglob("*.ipynb"))]
     files = [it for it in found if "__pycache__" not in it.parts and it.name != "__init__.py"]
     written = sorted((ROOT / "examples").rglob("*.md"))
@@ -81,7 +86,6 @@ def examples() -> Iterator[Page]:
         if origin != "examples/README.md":
             yield Page(str(site_path(origin)), file.read_text(encoding="utf-8"), origin)
     taken = {site_path(it.relative_to(ROOT).as_posix()) for it in written}
-    rows: list[str] = []
     for file in files:
         origin = file.relative_to(ROOT).as_posix()
         path = str(site_path(origin))
@@ -92,18 +96,6 @@ def examples() -> Iterator[Page]:
         first = " ".join(first.split())
         lines = [f"# {file.relative_to(ROOT / 'examples')}", first, rest, f"```py\n{code.rstrip()}\n```"]
         yield Page(path, "\n\n".join(it for it in lines if it) + "\n", origin)
-        rows.append(f"| [{file.relative_to(ROOT / 'examples')}]({path.removeprefix('examples/')}) | {escaped(first)} |")
-    yield Page("examples/index.md", "\n".join([*EXAMPLES_HEAD, *rows]) + "\n")
-
-
-EXAMPLES_HEAD = (
-    "# Examples",
-    "",
-    "Programs of the folder `examples`, whole. Each of them runs in the tests.",
-    "",
-    "| program | shows |",
-    "|---|---|",
-)
 
 
 def docstring(file: Path) -> str:
@@ -117,7 +109,3 @@ def notebook(file: Path) -> tuple[str, str]:
     code = ["".join(it["source"]) for it in cells if it["cell_type"] == "code"]
     about = texts[0].lstrip("# ") if texts else ""
     return about, "\n\n\n".join(code)
-
-
-def escaped(text: str) -> str:
-    return text.replace("|", "\\|")
