@@ -17,6 +17,7 @@ import atexit
 import gc
 import os
 import shutil
+import signal
 import tempfile
 from pathlib import Path
 
@@ -38,6 +39,10 @@ atexit.register(shutil.rmtree, OWN, ignore_errors=True)
 os.environ |= {"XDG_CONFIG_HOME": f"{OWN}/config", "XDG_STATE_HOME": f"{OWN}/state", "XDG_DATA_HOME": f"{OWN}/data"}
 os.environ["ACCORD_REGISTRY"] = "off"
 os.environ.pop("ACCORD_CONFIG", None)
+
+# A run in the background of a script ignores SIGINT, and so would the programs of the tests.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ON_REQUEST = (
     "agents",

@@ -71,3 +71,19 @@ def test_a_goal_is_read_from_meta():
     assert goal == extensions.Goal("ship it", "active", ("pause",), "_session/goal")
     assert extensions.goal_of({"goal": "ship it"}) is None
     assert extensions.goal_of(None) is None
+
+
+async def test_what_an_agent_announces_in_meta_is_read_from_it():
+    """`RemoteAgent.meta` is the `_meta` of the answer to `initialize`."""
+    agent, _ = agent_that_steers("injected")
+    silent, _ = agent_that_steers("injected")
+
+    @agent.on(v1.InitializeRequest)
+    def answer(request: v1.InitializeRequest) -> v1.InitializeResponse:
+        return v1.InitializeResponse(1, meta={"steering": {"supported": True}})
+
+    async with accord.connect(agent) as remote:
+        assert remote.meta == {"steering": {"supported": True}}
+        assert extensions.can_steer(remote)
+    async with accord.connect(silent) as remote:
+        assert remote.meta == {}

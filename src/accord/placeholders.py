@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import base64
 import binascii
+from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
+from accord.file_uris import path_of_uri
 from accord.printable import label
 from accord.schema import v1
 
@@ -17,8 +20,8 @@ class PngSize(NamedTuple):
     height: int
 
 
-def placeholder(block: object) -> str:
-    """What a block that is not text holds, in words.
+def placeholder(block: object, folder: str = "") -> str:
+    """What a block that is not text holds, in words. Files are named from this folder, if they are in it.
 
     >>> placeholder(v1.ImageContent.from_bytes(b"not a picture", "image/png"))
     '[image: image/png, 13 bytes]'
@@ -31,13 +34,23 @@ def placeholder(block: object) -> str:
         case v1.AudioContent(data=data, mime_type=kind):
             return f"[audio: {label(kind, 40)}, {_length(data):,} bytes]"
         case v1.ResourceLink(name=name, uri=uri):
-            return f"[link: {label(name, 60)} {label(uri, 200)}]"
+            shown = _from_folder(uri, folder)
+            return f"[link: {label(name, 60)} {label(uri, 200)}]" if shown is None else f"[link: {label(shown, 200)}]"
         case v1.EmbeddedResource(resource=v1.TextResourceContents(uri=uri, text=text)):
-            return f"[file: {label(uri, 200)}, {len(text):,} characters]"
+            return f"[file: {label(_from_folder(uri, folder) or uri, 200)}, {len(text):,} characters]"
         case v1.EmbeddedResource(resource=v1.BlobResourceContents(uri=uri, blob=blob)):
-            return f"[file: {label(uri, 200)}, {_length(blob):,} bytes]"
+            return f"[file: {label(_from_folder(uri, folder) or uri, 200)}, {_length(blob):,} bytes]"
         case _:
             return "[content of an unknown type]"
+
+
+def _from_folder(uri: str, folder: str) -> str | None:
+    """The path of a `file:` URI from this folder, with its fragment; None for what is not in the folder."""
+    path = path_of_uri(uri) if folder else None
+    if path is None or not path.is_relative_to(folder) or path == Path(folder):
+        return None
+    place = urlsplit(uri).fragment
+    return f"{path.relative_to(folder)}{f' {place}' if place else ''}"
 
 
 def png_size(data: bytes) -> PngSize | None:

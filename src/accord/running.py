@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shlex
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Generator
@@ -72,6 +71,8 @@ def _own_command() -> str:
     words = list(sys.orig_argv)
     if len(words) > 1 and Path(words[1]).name == "accord":  # the script that is on PATH
         words = ["accord", *words[2:]]
+    import shlex  # only for words to a person at a terminal
+
     return shlex.join(words)
 
 

@@ -4,19 +4,20 @@ from pathlib import Path
 
 import pytest
 
-from accord.documents.uris import is_uri, key_of, path_of, uri_of
+from accord.documents.uris import is_uri, key_of, uri_of
+from accord.file_uris import path_of_uri
 
 
 def test_a_path_with_a_space_becomes_a_uri_and_back():
     assert uri_of("/w/a b/ü.py") == "file:///w/a%20b/%C3%BC.py"
-    assert path_of(uri_of("/w/a b/ü.py")) == Path("/w/a b/ü.py")
+    assert path_of_uri(uri_of("/w/a b/ü.py")) == Path("/w/a b/ü.py")
     assert uri_of("a.py", Path("/w")) == "file:///w/a.py"
 
 
 def test_a_uri_stays_as_its_peer_wrote_it():
     assert uri_of("untitled:One") == "untitled:One"
-    assert path_of("untitled:One") is None
-    assert path_of("file://host/share/a") is None
+    assert path_of_uri("untitled:One") is None
+    assert path_of_uri("file://host/share/a") is None
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,11 @@ import pytest
 import accord
 from accord import v1
 from accord.jsonrpc.frames import Oversized
+from accord.registry.installing.tools import run_tool
 from accord.services.files.files import Files
 from accord.services.roots import Roots
 from accord.transports.process import ProcessTransport
+from accord.transports.programs import program_file
 
 pytestmark = pytest.mark.skipif(sys.platform != "win32", reason="shows what Windows does")
 
@@ -206,6 +208,52 @@ async def test_an_argument_of_a_batch_file_is_not_run_as_a_command(start, tmp_pa
     assert told.startswith(b"got ")
     assert not any(frame.strip().startswith(b"injected") for frame in receiver.frames)
     assert b"leaked" not in told
+
+
+class UntilTold:
+    """The progress of an installation that a user interrupts when the installer has told of its child."""
+
+    def __init__(self, told):
+        self.told, self.handles = told, []
+
+    def waiting(self):
+        if self.told.exists() and (words := self.told.read_text().split()):
+            self.handles = [open_process(int(word)) for word in words]
+            raise KeyboardInterrupt
+
+
+def planted(folder, line):
+    (folder / "npm.cmd").write_text(f"@{line}\r\n")
+    return folder
+
+
+def test_an_installer_is_found_on_path_and_not_in_the_current_folder(tmp_path, monkeypatch):
+    good, bad = tmp_path / "good", tmp_path / "bad"
+    good.mkdir()
+    bad.mkdir()
+    monkeypatch.chdir(planted(bad, "echo planted"))
+    monkeypatch.setenv("PATH", "C:\\windows\\system32")
+    assert program_file("npm") is None
+    monkeypatch.setenv("PATH", f"C:\\windows\\system32;{planted(good, 'echo got %*')}")
+    assert program_file("npm").lower() == str(good / "npm.cmd").lower()
+    printed = run_tool([program_file("npm"), "install", "a&echo injected"], tmp_path, UntilTold(tmp_path / "none"))
+    assert printed.splitlines()[0].strip() == 'got install "a&echo injected"'
+    assert len(printed.splitlines()) == 1
+
+
+async def test_an_installer_that_is_interrupted_ends_with_what_it_started(tmp_path):
+    (tmp_path / "installer.py").write_text(PARENT.replace("os.write(1, ", "open('told', 'wb').write(") + FOREVER)
+    program = planted(tmp_path, f'"{sys.executable}" -I -S installer.py') / "npm.cmd"
+    progress = UntilTold(tmp_path / "told")
+    with pytest.raises(KeyboardInterrupt):
+        run_tool([str(program)], tmp_path, progress)
+    assert len(progress.handles) == 2
+    assert [await has_ended(handle) for handle in progress.handles] == [True, True]
+
+
+def test_a_pseudo_terminal_is_refused_at_once():
+    with pytest.raises(NotImplementedError, match="'pty' must be False on Windows"):
+        accord.Terminals(pty=True)
 
 
 async def run_in_terminal(command, args, folder, **options):

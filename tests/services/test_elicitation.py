@@ -1,14 +1,11 @@
 """Questions of an agent's reach the user, safely, and answers come back right or not at all."""
 
 import asyncio
-import fcntl
 import os
 import re
 import struct
 import subprocess
 import sys
-import termios
-import tty
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -24,6 +21,7 @@ from accord.services.elicitation.url import UrlToVisit
 from accord.services.permissions.question import PermissionQuestion
 from accord.services.permissions.subject import must_be_judgeable
 from accord.state import ToolCallState
+from tests.posix import fcntl, termios, tty
 
 SCHEMA = v1.ElicitationSchema(
     {

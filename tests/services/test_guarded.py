@@ -189,5 +189,17 @@ async def test_a_use_that_waits_for_an_earlier_question_is_not_asked_after_the_t
         reply = session.prompt("go")
         await open_now.wait()
         assert (await reply.cancel()).stop_reason == "cancelled"
-    assert titles == ["write a"]
+    assert len(titles) == 1
     assert v1.ToolCallId("write") not in session.state.tool_calls
+
+
+async def test_a_question_about_a_file_elsewhere_is_answered(tmp_path: Path) -> None:
+    async def work(turn: accord.Turn) -> None:
+        change = v1.Diff("/elsewhere/notes.txt", "new\n")
+        async with turn.tool("Edit the notes", kind="edit") as tool:
+            await tool.content(change)
+            await turn.say("allowed" if await tool.ask() else "refused")
+
+    asked = Asked(True)
+    assert await played(work, asked, tmp_path) == "allowed"
+    assert asked.titles == ["Edit the notes"]

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -17,6 +16,7 @@ import accord
 from accord import v1
 from accord.services.terminals import terminal as terminal_module
 from accord.services.terminals.terminals import Terminals
+from tests.posix import resource
 from tests.waiting import eventually
 
 DEADLINE = 30

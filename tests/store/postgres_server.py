@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import pwd
 import shutil
 import signal
 import subprocess
@@ -10,6 +9,8 @@ import tempfile
 from pathlib import Path
 
 import asyncpg
+
+from tests.posix import pwd
 
 DEADLINE = 60
 

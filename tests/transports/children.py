@@ -2,9 +2,9 @@
 
 import asyncio
 import sys
-import termios
 import threading
-import tty
+
+from tests.posix import termios, tty
 
 ECHO = """
 while data := os.read(0, 1 << 20):

@@ -1,11 +1,9 @@
 """An agent's process: what it writes arrives, whatever it does it ends, and nothing of it is left."""
 
 import asyncio
-import fcntl
 import os
 import signal
 import sys
-import termios
 
 import pytest
 
@@ -15,6 +13,7 @@ from accord.transports.base import End
 from accord.transports.process import ProcessTransport
 from accord.transports.reading import ThreadReader
 from accord.transports.writing import ThreadWriter
+from tests.posix import fcntl, termios
 from tests.transports.children import DEAF, ECHO, FOREVER, READY, pid_of, python, shell
 from tests.waiting import eventually
 

@@ -1,16 +1,14 @@
 """A whole agent over its real standard streams: whatever they are, and whatever strays into them."""
 
 import asyncio
-import fcntl
 import os
-import pty
 import socket
 import subprocess
 import sys
-import tty
 
 import pytest
 
+from tests.posix import fcntl, pty, tty
 from tests.transports.children import END_OF_INPUT, in_thread, read_lines
 
 AGENT = """

@@ -2,16 +2,15 @@
 
 import asyncio
 import os
-import pty
 import socket
 import struct
-import tty
 
 import pytest
 
 from accord.errors import ConnectionClosed
 from accord.transports.base import End
 from accord.transports.stdio import StdioTransport
+from tests.posix import pty, tty
 from tests.transports.children import END_OF_INPUT, in_thread, read_lines
 
 

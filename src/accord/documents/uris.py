@@ -1,4 +1,4 @@
-"""URIs of documents: of a path, as a path, and in one form for comparing. PURE."""
+"""URIs of documents: of a path, and in one form for comparing. PURE."""
 
 from __future__ import annotations
 
@@ -20,21 +20,6 @@ def uri_of(path: str | Path, folder: Path | None = None) -> str:
     if isinstance(path, str) and is_uri(path):
         return path
     return (Path(path) if folder is None else folder / path).absolute().as_uri()
-
-
-def path_of(uri: str) -> Path | None:
-    """The path of a `file:` URI on this machine; None for another URI.
-
-    >>> path_of("file:///w/a%20b.py")
-    PosixPath('/w/a b.py')
-    """
-    if uri[:5].lower() != "file:":
-        return None
-    parts = urlsplit(uri)
-    plain = unquote(parts.path)
-    if _DRIVE.match(plain):
-        return Path(plain.removeprefix("/"))
-    return Path(plain) if parts.netloc in ("", "localhost") else None
 
 
 def key_of(uri: str) -> str:

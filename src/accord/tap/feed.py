@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import threading
 import time
 from collections import deque
@@ -17,6 +16,7 @@ from contextlib import suppress
 
 import msgspec
 
+from accord.own_commands import own_command
 from accord.tap.parcels import LOST, PLAN, PROCESS, Parcel, packed
 from accord.tap.plan import RecordingPlan
 
@@ -93,8 +93,7 @@ class Feed:
     def _start(self) -> subprocess.Popen[bytes] | None:
         try:
             return subprocess.Popen(
-                # -P: the current folder may be a stranger's project, and no module is imported from there.
-                [sys.executable, "-P", "-m", "accord.tap.recorder"],
+                own_command("accord.tap.recorder"),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,

@@ -126,6 +126,9 @@ class ProcessGroup:
 
     if sys.platform == "win32":
 
+        def interrupt(self) -> None:
+            contained(self._leader).ask_to_end()
+
         def terminate(self) -> None:
             contained(self._leader).ask_to_end()
 
@@ -136,6 +139,10 @@ class ProcessGroup:
             return not contained(self._leader).job.is_empty()
 
     else:
+
+        def interrupt(self) -> None:
+            """Interrupt all members, as a terminal does for Ctrl-C (on Windows for Ctrl-Break)."""
+            self._signal(signal.SIGINT)
 
         def terminate(self) -> None:
             self._signal(signal.SIGTERM)
@@ -172,6 +179,20 @@ class ProcessGroup:
             with suppress(ChildProcessError):
                 while os.waitpid(-self._leader.pid, os.WNOHANG)[0]:
                     pass
+
+
+if sys.platform == "win32":
+
+    def kill_group(leader: subprocess.Popen[bytes]) -> None:
+        """Kill a process that `launch` has started, and the members of its group (on Windows: of its job)."""
+        contained(leader).job.terminate()
+
+else:
+
+    def kill_group(leader: subprocess.Popen[bytes]) -> None:
+        """Kill a process that `launch` has started, and the members of its group (on Windows: of its job)."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(leader.pid, signal.SIGKILL)
 
 
 def _pidfd(pid: int) -> int | None:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import asyncio
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from accord.errors import ConnectionClosed, EndReason
@@ -65,6 +65,10 @@ class ProcessTransport(Transport):
         self.name = f"process {shlex.join(command)}"
         self.pid: int | None = None
         """The id of the command's process; None before the start."""
+        self.before_cleanup: Callable[[], Awaitable[object]] | None = None
+        """Is awaited when the command has ended by itself, before the processes that it has left are ended."""
+        self.limit_hit: Callable[[], Awaitable[str]] | None = None
+        """Is awaited when the command has ended by itself: which limit has ended it, in words, or nothing."""
         self._command = list(command)
         self._cwd = cwd
         self._strays = Strays()
@@ -106,6 +110,10 @@ class ProcessTransport(Transport):
 
     async def flush(self) -> None:
         await self._stdin.flush()
+
+    def started(self) -> list[int]:
+        """The ids of the processes that the command has started and that still run; only Linux tells them."""
+        return [pid for pid in self._strays.pids() if pid != self.pid]
 
     @property
     def stderr(self) -> str:
@@ -156,6 +164,7 @@ class ProcessTransport(Transport):
         self._stdout.resume()  # an agent that is blocked in a write could not end by itself
         await within(self._grace, self._stdin.flush())
         self._stdin.close()
+        await self._observe()
         await self._group.end(self._grace)
         await self._read_the_rest()
         self._ended("closed")
@@ -165,8 +174,14 @@ class ProcessTransport(Transport):
         if await self._group.is_ending():
             reason = "process_ended"  # more precise than the closed stream that came before it
         await self._read_the_rest()
-        self._ended(reason)
+        hit = await self.limit_hit() if self.limit_hit is not None and reason == "process_ended" else ""
+        self._ended(reason, hit)
+        await self._observe()
         await self._group.end(self._grace)
+
+    async def _observe(self) -> None:
+        if self.before_cleanup is not None and await within(self._grace, self._group.exited.wait()):
+            await self.before_cleanup()
 
     async def _read_the_rest(self) -> None:
         """Read what the process has written. A child of the process may hold the pipes open for ever."""
@@ -179,12 +194,15 @@ class ProcessTransport(Transport):
         await self._stdout.ended.wait()
         await self._stderr.ended.wait()
 
-    def _ended(self, reason: EndReason) -> None:
+    def _ended(self, reason: EndReason, detail: str = "") -> None:
         self._stdout.close()
         if frames := self._frames.finish():
             self._receiver.received(frames)
         self._end = End(
-            reason, _DETAILS.get(reason, ""), exit_code=self._group.exit_code, stderr=self._stderr_tail.text
+            reason,
+            detail or _DETAILS.get(reason, ""),
+            exit_code=self._group.exit_code,
+            stderr=self._stderr_tail.text,
         )
         self._receiver.ended(self._end)
 

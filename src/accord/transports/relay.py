@@ -81,7 +81,7 @@ async def relay(near: Transport, far: Transport, grace: float = 2.0) -> tuple[Tr
             if end.reason in ("process_ended", "peer_closed"):
                 end = await far.close(grace)  # its stderr is complete by then
             # The stderr is for the operator, so it is left out for the other side.
-            near.why = str(ConnectionClosed(end.reason, exit_code=end.exit_code))
+            near.why = str(ConnectionClosed(end.reason, end.detail, exit_code=end.exit_code))
     finally:
         await _close_both(near, far, grace)
     return first, end

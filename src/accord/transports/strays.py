@@ -52,7 +52,7 @@ class Strays:
         """Kill all of them at once."""
         if sys.platform == "win32":  # a job ends them
             return
-        for pid in self._pids():
+        for pid in self.pids():
             with suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
 
@@ -61,7 +61,7 @@ class Strays:
         loop = asyncio.get_running_loop()
         deadline, pause = loop.time() + seconds, 0.002
         asked: set[int] = set()
-        while found := set(self._pids()):
+        while found := set(self.pids()):
             for pid in found - asked:
                 with suppress(OSError):
                     os.kill(pid, number)
@@ -72,7 +72,8 @@ class Strays:
             pause = min(2 * pause, 0.1)
         return True
 
-    def _pids(self) -> Iterator[int]:
+    def pids(self) -> Iterator[int]:
+        """The ids of all of them, the agent's own process included."""
         if sys.platform != "linux":
             return
         for name in os.listdir("/proc"):  # noqa: PTH208 (a Path for each process takes as long as all the rest)

@@ -20,6 +20,7 @@ from accord.masking import mask_urls
 from accord.transports.base import HIGH_WATER, Receiver
 from accord.transports.cookies import Cookies
 from accord.transports.framed import Framed
+from accord.transports.given_headers import checked_headers
 from accord.transports.received import Received
 from accord.transports.unreachable import no_answer, not_found, without_tls
 
@@ -51,8 +52,8 @@ class WebSocketTransport(Framed):
         super().__init__(limit=limit, is_client=True, ping_every=ping_every, high_water=high_water)
         self.name = mask_urls(url)
         self._url = url
-        self._headers = dict(headers or {})
-        self._cookies = cookies or Cookies()
+        self._headers = checked_headers(headers)
+        self._cookies = Cookies() if cookies is None else cookies
         self._tls = tls
         self._open_within = open_within
 

@@ -17,7 +17,7 @@ import inspect
 import os
 import shlex
 from collections.abc import Awaitable, Callable, Hashable, MutableMapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -259,7 +259,10 @@ async def _running(session: ServedSession, message: v1.CreateTerminalRequest) ->
 def _uses(question: PermissionQuestion) -> list[Use]:
     """What an agent's own question asks for, exactly."""
     call, session = question.tool_call, question.session
-    uses: list[Use] = [_written(_real(session, diff.path), diff.new_text) for diff in call.diffs]
+    uses: list[Use] = []
+    for diff in call.diffs:
+        with suppress(RequestError):  # outside of the session's folders: no file that is lent could be meant
+            uses.append(_written(_real(session, diff.path), diff.new_text))
     if call.kind == "read":
         uses += [("read", str(path)) for path in question.paths]
     if question.command is not None:

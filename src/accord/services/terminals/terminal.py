@@ -25,6 +25,9 @@ from accord.transports.guard import Ward
 from accord.transports.launch import launch
 from accord.transports.reading import Reader, open_reader
 
+HAS_PTY = sys.platform != "win32"
+"""Whether commands can run at a pseudo-terminal."""
+
 GRACE = 2.0
 """Seconds between SIGTERM and SIGKILL."""
 
@@ -185,7 +188,7 @@ def _path_to(cwd: Path, folder: int | None) -> str | Path:
 if sys.platform == "win32":
 
     def _terminal(command: Sequence[str]) -> tuple[int, int, list[str]]:
-        raise NotImplementedError("pseudo-terminals are not supported on Windows; use pty=False")
+        raise NotImplementedError("`Terminals` refuses pty=True on Windows")
 
 else:
 

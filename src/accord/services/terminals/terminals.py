@@ -14,7 +14,6 @@ import inspect
 import os
 import re
 import secrets
-import shutil
 import sys
 from collections.abc import Callable, Generator, MutableMapping
 from contextlib import ExitStack, contextmanager
@@ -29,9 +28,10 @@ from accord.errors import ConnectionClosed, RequestError
 from accord.schema import v1
 from accord.services.files.confined import opened
 from accord.services.service import ServedSession, Service, SessionOf
-from accord.services.terminals.terminal import Terminal
+from accord.services.terminals.terminal import HAS_PTY, Terminal
 from accord.tasks import log
 from accord.transports.launch import Inherit, environment
+from accord.transports.programs import program_file
 
 LIMIT = 1024 * 1024
 """Bytes of output that are kept by default."""
@@ -75,6 +75,8 @@ class Terminals(Service):
         per_session: int = PER_SESSION,
         in_all: int | None = None,
     ) -> None:
+        if pty and not HAS_PTY:
+            raise NotImplementedError("'pty' must be False on Windows, got True: commands run over pipes there")
         self._on_open = on_open
         self._limit = limit
         self._pty = pty
@@ -182,7 +184,7 @@ class Terminals(Service):
         line = request.command
         if request.args or not self._shell or not _FOR_A_SHELL.search(line):
             return [line, *request.args]
-        if shutil.which(line) or os.path.isfile(cwd / line):  # noqa: PTH113  a path with spaces; unlike pathlib, accepts any length
+        if program_file(line) or os.path.isfile(cwd / line):  # noqa: PTH113  a path with spaces; unlike pathlib, accepts any length
             return [line]
         return [*_SHELL, line]
 

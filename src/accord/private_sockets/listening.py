@@ -1,0 +1,118 @@
+"""`PrivateSocket`: accepts connections that begin with a token, and hands each to what the token stands for."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hmac
+import logging
+import secrets
+import shutil
+import socket
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from accord.private_sockets import dialling
+from accord.tasks import Tasks
+
+CONNECTIONS = 64
+"""Connections that may be open at a time."""
+
+TOKEN_WITHIN = 10.0
+"""Seconds until a connection has to have said its token."""
+
+HAS_UNIX_SOCKETS = sys.platform != "win32"
+"""Whether Python has Unix sockets here."""
+
+Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+"""Serves one connection, which is closed when this returns."""
+
+log = logging.getLogger("accord")
+
+
+class PrivateSocket:
+    """A listening socket for processes that got a command line from us; `limit` bounds the bytes of a line.
+
+    It is made with its socket open, so that no connection comes too early.
+    """
+
+    def __init__(self, name: str, tasks: Tasks, *, limit: int) -> None:
+        self._name, self._tasks, self._limit = name, tasks, limit
+        self._served: dict[str, Serve] = {}
+        self._open: set[asyncio.Task[None]] = set()
+        self._folder: str | None = None
+        self._socket = self._unix() if HAS_UNIX_SOCKETS else self._loopback()
+        self._socket.listen(CONNECTIONS)
+        self._socket.setblocking(False)
+        self._accepting = tasks.start(self._accept(), f"accord {name}")
+
+    def add(self, serve: Serve) -> str:
+        """A new token; connections that begin with it are served by this function."""
+        token = secrets.token_urlsafe(32)
+        self._served[token] = serve
+        return token
+
+    @property
+    def address(self) -> str:
+        """Where to connect: a path, or a port where there are no Unix sockets."""
+        name = self._socket.getsockname()
+        return name if isinstance(name, str) else str(name[1])
+
+    def command(self, script: str) -> list[str]:
+        """The command that runs this script on a connection; it needs the token in the variable `dialling.TOKEN`."""
+        return [sys.executable, "-I", "-S", dialling.__file__, script, self.address]
+
+    def close(self) -> None:
+        """Close the socket, and end all connections."""
+        for task in [self._accepting, *self._open]:
+            task.cancel()
+        self._socket.close()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _unix(self) -> socket.socket:
+        assert sys.platform != "win32"
+        self._folder = tempfile.mkdtemp(prefix="accord-socket-")  # mode 0700
+        bound = socket.socket(socket.AF_UNIX)
+        bound.bind(str(Path(self._folder) / "socket"))
+        return bound
+
+    def _loopback(self) -> socket.socket:
+        bound = socket.socket()
+        bound.bind(("127.0.0.1", 0))
+        return bound
+
+    async def _accept(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            link, _ = await loop.sock_accept(self._socket)
+            if len(self._open) >= CONNECTIONS:
+                link.close()
+                continue
+            task = self._tasks.start(self._admit(link), f"accord {self._name} connection")
+            if not task.done():
+                self._open.add(task)
+                task.add_done_callback(self._open.discard)
+
+    async def _admit(self, link: socket.socket) -> None:
+        reader, writer = await asyncio.open_connection(sock=link, limit=self._limit)
+        try:
+            async with asyncio.timeout(TOKEN_WITHIN):
+                serve = self._meant(await reader.readline())
+            if serve is not None:
+                await serve(reader, writer)
+        except (OSError, ValueError, TimeoutError) as error:  # ValueError: a line is too long
+            log.info("a connection of the %s has ended: %s", self._name, error or type(error).__name__)
+        except Exception:  # a fault of what is served must not become ours
+            log.exception("a connection of the %s has failed", self._name)
+        finally:
+            writer.close()
+            with contextlib.suppress(OSError):
+                await writer.wait_closed()
+
+    def _meant(self, line: bytes) -> Serve | None:
+        said = line.strip()
+        found = [serve for token, serve in self._served.items() if hmac.compare_digest(token.encode(), said)]
+        return found[0] if found else None

@@ -1,0 +1,129 @@
+"""Private sockets: the same over a Unix socket and over a port, as Windows has it."""
+
+import asyncio
+import os
+import sys
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from accord.check.client.door import command_file
+from accord.private_sockets import listening
+from accord.private_sockets.dialling import TOKEN
+from accord.private_sockets.listening import PrivateSocket
+from accord.tasks import Tasks
+
+SCRIPT = """
+import os
+UNREACHABLE = "nobody listens"
+
+def main(link):
+    while data := link.recv(100):
+        os.write(1, data)
+    return 7
+"""
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(True, id="unix", marks=pytest.mark.skipif(sys.platform == "win32", reason="no Unix sockets")),
+        pytest.param(False, id="port"),
+    ]
+)
+def kind(request, monkeypatch):
+    monkeypatch.setattr(listening, "HAS_UNIX_SOCKETS", request.param)
+    return request.param
+
+
+@asynccontextmanager
+async def listening_socket():
+    tasks = Tasks(asyncio.get_running_loop())
+    made = PrivateSocket("test", tasks, limit=1000)
+    try:
+        yield made
+    finally:
+        made.close()
+        await tasks.end(60)
+        assert not tasks.running
+
+
+async def connected(made, tmp_path, token):
+    """What a program of this socket prints, and its exit code."""
+    return await run(made.command(str(tmp_path / "script.py")), tmp_path, token)
+
+
+async def run(command, tmp_path, token):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    program = await asyncio.create_subprocess_exec(*command, env={**os.environ, TOKEN: token}, stdout=-1, stderr=-1)
+    printed, complaint = await program.communicate()
+    return printed, complaint.decode(), program.returncode
+
+
+def saying(words):
+    async def serve(_, writer):
+        writer.write(words)
+        await writer.drain()
+
+    return serve
+
+
+async def test_each_token_leads_to_what_it_was_made_for(kind, tmp_path):
+    async with listening_socket() as made:
+        one, two = made.add(saying(b"one")), made.add(saying(b"two"))
+        assert made.address.isdigit() is not kind
+        assert await connected(made, tmp_path, one) == (b"one", "", 7)
+        assert await connected(made, tmp_path, two) == (b"two", "", 7)
+
+
+@pytest.mark.parametrize("token", ["", "wrong", "x" * 5000])
+async def test_a_wrong_token_gets_nothing(kind, tmp_path, token):
+    async with listening_socket() as made:
+        made.add(saying(b"secret"))
+        printed, _, _ = await connected(made, tmp_path, token)
+    assert printed == b""
+
+
+async def test_the_token_is_not_among_the_arguments(kind):
+    async with listening_socket() as made:
+        assert made.add(saying(b"")) not in " ".join(made.command("script.py"))
+
+
+async def test_a_program_that_comes_too_late_says_so(kind, tmp_path):
+    async with listening_socket() as made:
+        command, token = made.command(str(tmp_path / "script.py")), made.add(saying(b""))
+    printed, complaint, code = await run(command, tmp_path, token)
+    assert (printed, code) == (b"", 1)
+    assert complaint.startswith("nobody listens: ")
+
+
+async def test_a_connection_ends_with_the_socket(kind, tmp_path):
+    reached = asyncio.Event()
+
+    async def serve(reader, _):
+        reached.set()
+        await reader.read()
+
+    async with listening_socket() as made:
+        program = asyncio.ensure_future(connected(made, tmp_path, made.add(serve)))
+        await reached.wait()
+    assert await program == (b"", "", 7)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="rights are of POSIX")
+async def test_the_folder_of_a_unix_socket_is_private_and_is_removed():
+    async with listening_socket() as made:
+        folder = Path(made.address).parent
+        assert folder.stat().st_mode & 0o777 == 0o700
+    assert not folder.exists()
+
+
+def test_the_agent_of_a_client_check_is_a_batch_file_on_windows(tmp_path):
+    words = ["C:\\Program Files\\python.exe", "-I", "C:\\100%\\relay.py", "4711"]
+    command = command_file(tmp_path, words, "abc", is_windows=True)
+    assert command.name == "agent.cmd"
+    assert command.read_bytes().split(b"\r\n") == [
+        f"@set {TOKEN}=abc".encode(),
+        b'@"C:\\Program Files\\python.exe" -I C:\\100%%\\relay.py 4711',
+        b"",
+    ]
