@@ -9,7 +9,6 @@ import asyncio
 import json
 import os
 import re
-import resource
 import signal
 import subprocess
 import sys
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.attack.bounds import VICTIM_MEMORY, Bounds
+from tests.posix import resource
 
 ROOT = Path(__file__).parents[2]
 TROUBLE = re.compile(

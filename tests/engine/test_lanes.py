@@ -198,7 +198,7 @@ async def test_a_handler_that_fails_does_not_stop_its_lane(bench, caplog):
 
 def others_handler():
     """The handler of a request, somewhere."""
-    return Owed(1, "session/prompt", None, None, 10, None)
+    return Owed(1, 1, "session/prompt", None, None, 10, None)
 
 
 def ended_handler():

@@ -22,7 +22,7 @@ from accord.engine.held_requests import EMPTY, HeldRequests
 from accord.engine.lanes import Lanes, inside
 from accord.engine.outbox import Outbox
 from accord.engine.owed import Owed
-from accord.engine.routes import Route
+from accord.engine.routes import MISFITS, Route
 from accord.errors import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -83,8 +83,9 @@ class Answering:
         self, message: Call, route: Route | None, size: int, on_answered: Callable[[bool], None] | None = None
     ) -> bool:
         """Handle this request, whose frame has `size` bytes. False if an unanswered request has its id."""
-        owed = Owed(message.id, message.method, route, self, size, on_answered)
-        if not self._endpoint.owe(message.id, owed):
+        key = key_of(message.id)
+        owed = Owed(message.id, key, message.method, route, self, size, on_answered)
+        if not self._endpoint.owe(key, owed):
             return False
         if self._outbox.full or self._held.count:
             owed.will_begin(functools.partial(self._take_held, owed, message, size))
@@ -125,11 +126,14 @@ class Answering:
             return
         raw = message.params or EMPTY
         try:
-            params = route.read(raw)
-        except DecodeError as error:
-            data = {"path": error.path, "problem": error.problem}
-            self._answer_error(owed, INVALID_PARAMS, f"Invalid params: {error}", data)
-            return
+            params = route.decode(raw)
+        except MISFITS:
+            try:
+                params = route.decode_tolerantly(raw)
+            except DecodeError as error:
+                data = {"path": error.path, "problem": error.problem}
+                self._answer_error(owed, INVALID_PARAMS, f"Invalid params: {error}", data)
+                return
         owed.lane = route.lane_of(params)
         if self._lanes.busy or self._deferred or self.unstepped:
             owed.will_begin(functools.partial(self._begin, owed, route, params))
@@ -275,7 +279,7 @@ class Answering:
         except Exception as error:
             self._fail(owed, error)
         else:
-            self._answer(owed, frame, well=True)
+            self._answer(owed, frame, True)
 
     def _fail(self, owed: Owed, error: BaseException) -> None:
         self._answer_error(owed, *self.failure(owed, error))
@@ -301,11 +305,11 @@ class Answering:
         return "" if told or self._debug else f'; the peer was told only "Internal error"{self._debug_hint}'
 
     def _answer_error(self, owed: Owed, code: int, message: str, data: Any = None) -> None:
-        self._answer(owed, messages.error_answer(owed.id, code, message, data), well=False)
+        self._answer(owed, messages.error_answer(owed.id, code, message, data), False)
 
-    def _answer(self, owed: Owed, frame: bytes, *, well: bool) -> None:
+    def _answer(self, owed: Owed, frame: bytes, well: bool) -> None:
         owed.running = False
-        if not self._endpoint.pay(owed.id):
+        if not self._endpoint.pay(owed.key):
             return
         self._bytes -= owed.size
         self._outbox.answer(frame)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 from msgspec import UNSET, Raw
@@ -30,6 +30,32 @@ CANCEL_REQUEST = "$/cancel_request"
 _encode = codec.strict_encode
 
 _NOTHING_WAITS = nullcontext()
+_RESULT = b',"result":'
+
+
+class Reading(Protocol):
+    """How the result of a request becomes a value."""
+
+    @property
+    def strict(self) -> Callable[[bytes | Raw], Any] | None:
+        """Reads a whole value of the expected form, and refuses others; None if each result is read with care."""
+        ...
+
+    def read(self, raw: Raw) -> Any:
+        """The value of any result; raises ProtocolError."""
+        ...
+
+
+class AsItCame:
+    """The result stays JSON, for the caller to read."""
+
+    strict = None
+
+    def read(self, raw: Raw) -> Any:
+        return raw
+
+
+AS_IT_CAME = AsItCame()
 
 
 class Asked(msgspec.Struct, eq=False):
@@ -39,11 +65,16 @@ class Asked(msgspec.Struct, eq=False):
     lane: str | None
     maker: Inside | None
     holding_up: HoldingUp | None
-    patient: bool
-    """Whether reading may pause while it is open, because its answer is not needed soon."""
-    future: asyncio.Future[Answer]
+    hurries: Intake | None
+    """What may not pause while this is open; None for a patient request, whose answer is not needed soon."""
+    future: asyncio.Future[Any]
+    reading: Reading
+    """How its result is read where it arrives."""
     id: int = 0
-    answer: Answer | None = None
+    value: Any = None
+    """The result, from its arrival on."""
+    error: Exception | None = None
+    """The error that came in place of a result."""
     then: Callable[[], None] | None = None
     """Called when the answer is released, before any message that arrived after it is handled."""
 
@@ -61,21 +92,34 @@ class Asked(msgspec.Struct, eq=False):
 
     def release(self) -> None:
         """Give the answer to the caller: the messages that had to be handled before it have been handled."""
-        if self.answer is not None and not self.future.done():
-            self.future.set_result(self.answer)
-            self._call_then()
+        if self.error is not None:
+            self.fail(self.error)
+        elif not self.future.done():
+            self.future.set_result(self.value)
+            if (intake := self.hurries) is not None:  # `settle`, without a call for each request
+                intake.impatient -= 1
+                self.hurries = None
+            if self.then is not None:
+                self._call_then(self.then)
 
     def fail(self, error: Exception) -> None:
         """Give the caller an error instead of an answer."""
         if not self.future.done():
             self.future.set_exception(error)
             self.future.exception()  # mark as retrieved: no caller may be left to await it
-            self._call_then()
+            self.settle()
+            if self.then is not None:
+                self._call_then(self.then)
 
-    def _call_then(self) -> None:
-        then, self.then = self.then, None  # it may refer to what refers to this
-        if then is not None:
-            then()
+    def settle(self) -> None:
+        """The answer is no longer awaited: reading may pause, as far as this request goes. Twice is harmless."""
+        if self.hurries is not None:
+            self.hurries.impatient -= 1
+            self.hurries = None
+
+    def _call_then(self, then: Callable[[], None]) -> None:
+        self.then = None  # it may refer to what refers to this
+        then()
 
 
 class Sent:
@@ -86,16 +130,14 @@ class Sent:
     def __init__(self, asking: Asking, asked: Asked) -> None:
         self._asking = asking
         self._asked = asked
-        if not asked.patient:
-            asked.future.add_done_callback(lambda _: asking.settle(asked))
 
     def then(self, call: Callable[[], None]) -> None:
         """Call this when `result` is known, in the order of arrival. It must be quick, and must not raise."""
         self._asked.then = call
 
-    def result(self) -> Raw:
+    def result(self) -> Any:
         """The result, once the answer has arrived; raises PeerError for an error, ConnectionClosed for no answer."""
-        return self._asking.result(self._asked, self._asked.future.result())
+        return self._asked.future.result()
 
     def abandon(self) -> None:
         """Cancel the request: its answer is no longer needed."""
@@ -128,6 +170,7 @@ class Asking:
     ) -> None:
         self.ended: End | None = None
         """How the connection has ended, or why it is ending; None while it is open."""
+        self._asked = endpoint.asked
         self.heard: dict[str | None, float] = {}
         """When the last message of a session arrived, for sessions with a request that has an idle timeout."""
         self._watchers: dict[str | None, int] = {}
@@ -137,86 +180,63 @@ class Asking:
         self._lanes = lanes
         self._loop = loop
 
-    def send(self, method: str, params: Any, *, lane: str | None, patient: bool) -> Asked:
-        """Send a request now. The caller must call `settle` later.
+    def send(self, method: str, params: Any, lane: str | None, patient: bool, reading: Reading) -> Asked:
+        """Send a request now. Its future has the result, as `reading` reads it.
 
-        `params` are a message, or JSON that is encoded already (as `Raw`), or None.
+        `params` are a message, or JSON that is encoded already (as `Raw`), or None. A caller that no longer awaits the
+        future must call `abandon`.
         """
         if self.ended is not None:
             raise self.ended.error()
         maker = inside.get()
         holding_up = None if maker is None else maker.holding_up
         # A request made inside a notification's handler is not patient: the messages that fill memory wait for it.
-        patient = patient and holding_up is None
-        asked = Asked(method, lane, maker, holding_up, patient, self._loop.create_future())
+        hurries = None if patient and holding_up is None else self._intake
+        asked = Asked(method, lane, maker, holding_up, hurries, self._loop.create_future(), reading)
         asked.id = request_id = self._endpoint.ask(asked)
         try:
             frame = _encode(CallFrame(request_id, method, UNSET if params is None else params))
         except codec.ENCODE_REFUSALS:
             frame = self._with_care(request_id, method, params)
-        if not asked.patient:
-            self._intake.impatient += 1
-            if self._intake.paused:
-                self._intake.decide()
+        if hurries is not None:
+            hurries.impatient += 1
+            if hurries.paused:
+                hurries.decide()
         if self._outbox.ask(frame):
             self._outbox.expect_room()
         return asked
 
-    def _with_care(self, request_id: RequestId, method: str, params: Any) -> bytes:
+    def _with_care(self, request_id: int, method: str, params: Any) -> bytes:
         try:
             return messages.call(request_id, method, codec.encode(params))
         except EncodeError:
-            del self._endpoint.asked[request_id]  # it was never sent
+            self._endpoint.forget(request_id)  # it was never sent
             raise
 
-    async def call(
-        self,
-        method: str,
-        params: Any,
-        *,
-        lane: str | None,
-        patient: bool,
-        total: float | None,
-        idle: float | None,
-    ) -> Raw:
-        """Send a request and wait for its result; see `Connection.call`."""
-        asked = self.send(method, params, lane=lane, patient=patient)
-        del params  # a large one is not kept while we wait
+    async def answer_to(self, asked: Asked, total: float | None = None, idle: float | None = None) -> Any:
+        """Wait for the result of a request; raises PeerError when the answer is an error, and Timeout.
+
+        Cancelling the caller cancels the request.
+        """
         try:
             if total is not None or idle is not None:
-                answer = await self.wait_until(asked, total, idle)
-            elif asked.holding_up is None:
-                answer = await asked.future
-            else:
-                with asked.awaited():
-                    answer = await asked.future
+                return await self.wait_until(asked, total, idle)
+            with asked.awaited():
+                return await asked.future
         except BaseException:
             self.abandon(asked)
             raise
-        finally:
-            self.settle(asked)
-        return self.result(asked, answer)
 
     def abandon(self, asked: Asked) -> None:
         """Cancel this request: its answer is no longer needed."""
+        asked.settle()
         if self._endpoint.abandon(asked.id):
             self._outbox.put(messages.tell(CANCEL_REQUEST, b'{"requestId":%d}' % asked.id))
 
     def withdraw(self, asked: Asked) -> None:
         """Ask the peer to cancel this request, and still wait for its answer."""
-        if asked.id in self._endpoint.asked and self.ended is None:
+        if self._endpoint.is_open(asked.id) and self.ended is None:
             self._outbox.put(messages.tell(CANCEL_REQUEST, b'{"requestId":%d}' % asked.id))
-
-    def settle(self, asked: Asked) -> None:
-        """This request is no longer awaited."""
-        if not asked.patient:
-            self._intake.impatient -= 1
-
-    def result(self, asked: Asked, answer: Answer) -> Raw:
-        """The result in an answer; raises PeerError if the answer is an error."""
-        if (error := answer.error) is not None:
-            raise PeerError(asked.method, error.code, error.message, error.data, said_by=self._endpoint)
-        return answer.result  # type: ignore[return-value]  # one of the two is there
 
     async def wait_until(
         self, asked: Asked, total: float | None, idle: float | None, until: asyncio.Future[Any] | None = None
@@ -265,19 +285,48 @@ class Asking:
         """Whether the peer waits for an answer of ours in this session."""
         return any(owed.lane == lane for owed in self._endpoint.owed.values())
 
+    def take(self, frame: bytes) -> bool:
+        """Handle this frame if it is an ordinary answer to an open request: found and decoded without its envelope.
+
+        What lies between the head and the last brace is the result, if it is one whole value: the decoder finds out.
+        """
+        head, _, rest = frame.partition(_RESULT)
+        asked = self._asked.get(head)
+        if asked is None or (strict := asked.reading.strict) is None:
+            return False
+        try:
+            asked.value = strict(rest[:-1])
+        except codec.REFUSALS:
+            return False  # an answer with further members, or a result that needs the tolerant reader
+        del self._asked[head]
+        if self._lanes.busy or self.heard:
+            self._arrived(asked)
+        else:
+            asked.release()
+        return True
+
     def answered(self, answer: Answer) -> bool:
         """An answer has arrived; it may have to wait for earlier notifications. False if no open request has its id."""
         asked = self._endpoint.answered(answer.id)
         if asked is None:
             return False
-        asked.answer = answer
+        if (error := answer.error) is not None:
+            asked.error = PeerError(asked.method, error.code, error.message, error.data, said_by=self._endpoint)
+        elif answer.result is not None:
+            try:
+                asked.value = asked.reading.read(answer.result)
+            except Exception as problem:
+                asked.error = problem.with_traceback(None)  # its frames refer to this request
+        self._arrived(asked)
+        return True
+
+    def _arrived(self, asked: Asked) -> None:
         if self.heard:
             self.hear(asked.lane)
         if self._lanes.busy:
             self._lanes.hold(asked.lane, asked)
         else:
             asked.release()
-        return True
 
     def spoiled(self, request_id: RequestId | None, problem: str) -> None:
         """Fail this request: its answer could not be read, and there is no second one."""
@@ -294,7 +343,7 @@ class Asking:
     def fail_from_inside(self, end: End) -> None:
         """Fail the requests that our handlers made, so that the end does not wait for those handlers."""
         for asked in [asked for asked in self._endpoint.asked.values() if asked.maker is not None]:
-            del self._endpoint.asked[asked.id]
+            self._endpoint.forget(asked.id)
             asked.fail(end.error())
 
     def fail_all(self, end: End) -> None:

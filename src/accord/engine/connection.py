@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import functools
 import logging
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from typing import Any, Self
 
 from msgspec import Raw
 
 from accord.engine.answering import Answering
-from accord.engine.asking import Asked, Asking, Sent
+from accord.engine.asking import AS_IT_CAME, Asked, Asking, Sent
 from accord.engine.backlog import Backlog
 from accord.engine.intake import Intake
 from accord.engine.lanes import Lanes, inside
@@ -32,7 +33,7 @@ from accord.jsonrpc import messages
 from accord.jsonrpc.endpoint import Endpoint
 from accord.jsonrpc.frames import Oversized
 from accord.tasks import Tasks
-from accord.trace import Observer, Watch
+from accord.trace.events import Observer, Watch
 from accord.transports.base import End, Transport
 from accord.transports.closing import first_of, to_the_end
 
@@ -71,7 +72,8 @@ class Connection:
         )
         self._outbox = Outbox(transport, self.intake, self._backlog, loop)
         self._tasks = Tasks(loop)
-        self._asking = Asking(self._endpoint, self._outbox, self.intake, self._lanes, loop)
+        self.asking = Asking(self._endpoint, self._outbox, self.intake, self._lanes, loop)
+        """Our open requests."""
         self._answering = Answering(
             self._endpoint,
             self._outbox,
@@ -87,11 +89,12 @@ class Connection:
             transport,
             routes,
             self._endpoint,
-            self._asking,
+            self.asking,
             self._answering,
             self._lanes,
             self._outbox,
             self._backlog,
+            self.intake,
             self._tasks,
             loop,
             role=role,
@@ -185,6 +188,10 @@ class Connection:
         """Send what this turn of the loop has to send in one piece, at its end."""
         self._outbox.collect()
 
+    def flush(self) -> None:
+        """Send what was collected now: nothing more is likely to come in this turn of the loop."""
+        self._outbox.flush()
+
     async def breathe(self) -> None:
         """Let other tasks run; while the peer does not read, wait for room."""
         await self._outbox.breathe()
@@ -198,16 +205,16 @@ class Connection:
         if self._outbox.full:
             await self._outbox.breathe()
 
-    def call(
+    async def call(
         self,
         method: str,
         params: Any = None,
         *,
         lane: str | None = None,
         patient: bool = False,
-        timeout: float | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109
         idle_timeout: float | None = None,
-    ) -> Coroutine[Any, Any, Raw]:
+    ) -> Raw:
         """Send a request and wait for its result; raises PeerError when the answer is an error.
 
         `params` are a message of the protocol, or the JSON of one. `lane` is the session that it belongs to. A
@@ -216,13 +223,22 @@ class Connection:
         """
         if params.__class__ is bytes:
             params = Raw(params)
-        return self._asking.call(method, params, lane=lane, patient=patient, total=timeout, idle=idle_timeout)
+        asked = self.asking.send(method, params, lane, patient, AS_IT_CAME)
+        result: Raw = await self.asking.answer_to(asked, timeout, idle_timeout)
+        return result
 
-    def ask(self, method: str, params: Any = None, *, lane: str | None = None, patient: bool = False) -> Sent:
+    def ask(
+        self,
+        method: str,
+        params: Any = None,
+        *,
+        lane: str | None = None,
+        patient: bool = False,
+    ) -> Sent:
         """Send a request now and wait for its answer later, or never; raises ConnectionClosed after the end."""
         if params.__class__ is bytes:
             params = Raw(params)
-        return Sent(self._asking, self._asking.send(method, params, lane=lane, patient=patient))
+        return Sent(self.asking, self.asking.send(method, params, lane, patient, AS_IT_CAME))
 
     # What the transport calls
 
@@ -249,6 +265,9 @@ class Connection:
 
     def ended(self, end: End) -> None:
         """The peer is gone; the transport calls this once."""
+        if self._receiving.aside.busy and self._end is None:
+            self._receiving.aside.on_idle = functools.partial(self._wind_down, end)
+            return
         self._wind_down(end)
 
     # Flow control
@@ -261,7 +280,7 @@ class Connection:
             error = f"{lane.size:,} bytes of notifications waited for the handler of {lane.handling}"
             log.error("%s and were dropped; the limit is %s bytes", error, f"{self.limits.lane:,}")
             lane.drop(lambda: Overflow(error))
-            self._asking.overflowed(lane.key, error)
+            self.asking.overflowed(lane.key, error)
 
     def _taken(self) -> int:
         """How many bytes of our output the other side has taken, as far as its transport can tell."""
@@ -277,7 +296,8 @@ class Connection:
 
     def _wind_down(self, end: End) -> asyncio.Task[None]:
         if self._winding_down is None:
-            self._end = self._asking.ended = end
+            self._end = self.asking.ended = end
+            self._receiving.aside.end()
             self._answering.link_has_ended = True
             self._outbox.emptied()  # wakes those that wait for room
             self._backlog.end()
@@ -290,7 +310,7 @@ class Connection:
             if end.reason != "closed":
                 await self._deliver(end, grace)
             await self._lanes.cancel(end.error, within=grace)
-            self._asking.fail_all(end)
+            self.asking.fail_all(end)
             await self._answering.end(grace)
             self._outbox.flush()
             # The peer may take a grace of its own for its handlers before it closes.
@@ -300,13 +320,13 @@ class Connection:
         except Exception:
             log.exception("ending the connection failed")
         finally:
-            self._end = self._asking.ended = end
+            self._end = self.asking.ended = end
             if not self._closed.done():
                 self._closed.set_result(end)
 
     async def _deliver(self, end: End, grace: float) -> None:
         """Let what was received be handled."""
-        self._asking.fail_from_inside(end)
+        self.asking.fail_from_inside(end)
         await first_of(self._quiet(), self._hurry.wait(), seconds=grace)
 
     async def _quiet(self) -> None:

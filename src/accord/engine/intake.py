@@ -27,7 +27,7 @@ MARK = 4 * 1024 * 1024
 class Intake:
     """Decides whether to read, whenever one of its counts has changed."""
 
-    __slots__ = ("_pause", "_resume", "_size", "impatient", "mark", "paused", "senders", "stopped", "unread")
+    __slots__ = ("_pause", "_resume", "_size", "held", "impatient", "mark", "paused", "senders", "stopped", "unread")
 
     def __init__(self, pause: Callable[[], None], resume: Callable[[], None], mark: int = MARK) -> None:
         self.mark = mark
@@ -40,6 +40,8 @@ class Intake:
         """Bytes of updates in Replies that have not been read."""
         self.stopped = False
         """Whether reading has stopped until the peer reads its answers."""
+        self.held = False
+        """Whether a heavy message is being read, and later ones wait for it."""
         self._size = 0
         self._pause = pause
         self._resume = resume
@@ -78,14 +80,24 @@ class Intake:
         self.stopped = False
         self.decide()
 
+    def hold(self) -> None:
+        """Read nothing until `let_go`: a heavy message is being read."""
+        self.held = True
+        self.decide()
+
+    def let_go(self) -> None:
+        """Read again after `hold`, unless another reason for a pause holds."""
+        self.held = False
+        self.decide()
+
     def decide(self) -> None:
         """Pause or resume reading, if one of the counts has made that necessary."""
         may_pause = not self.impatient and not self.senders
         waiting = self._size + self.unread
         if self.paused:
-            if not self.stopped and (not may_pause or waiting <= self.mark // 4):
+            if not (self.stopped or self.held) and (not may_pause or waiting <= self.mark // 4):
                 self.paused = False
                 self._resume()
-        elif self.stopped or (may_pause and waiting > self.mark):
+        elif self.stopped or self.held or (may_pause and waiting > self.mark):
             self.paused = True
             self._pause()

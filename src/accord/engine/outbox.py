@@ -15,7 +15,7 @@ import asyncio
 
 from accord.engine.backlog import Backlog
 from accord.engine.intake import Intake
-from accord.trace import OUT, Watch
+from accord.trace.events import OUT, Watch
 from accord.transports.base import Transport
 
 FLUSH_AT = 64 * 1024
@@ -81,7 +81,10 @@ class Outbox:
 
     def answer(self, frame: bytes) -> None:
         """Send an answer."""
-        if self.corked or self._has_answered:
+        if self.corked and self.watch is None and self._size < FLUSH_AT:  # like most: a handler without `await`
+            self.frames.append(frame)
+            self._size += len(frame)
+        elif self.corked or self._has_answered:
             self.put(frame)
         else:
             self._has_answered = True
@@ -103,9 +106,9 @@ class Outbox:
             self._is_first_request = False
             if self.watch is not None:
                 self.watch.frame(OUT, frame)
-            self.frames.append(frame)
-            self._size += len(frame)
-            self.flush()
+            self.frames_out += 1
+            self.bytes_out += len(frame)
+            self._transport.send((frame,))  # nothing waits: what is collected is written before this turn ends
         else:
             self.put(frame)
         return self.full

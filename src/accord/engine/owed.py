@@ -11,7 +11,7 @@ that is cancelled before it has begun is begun, and cancelled right after that: 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
 from typing import Any, Protocol
 
 import msgspec
@@ -40,6 +40,8 @@ class Owed(msgspec.Struct, eq=False):
     """A request of the peer that has no answer yet."""
 
     id: RequestId
+    key: Hashable
+    """What it is looked up by: the `key_of` its id."""
     method: str
     route: Route | None
     """Its route; None if no handler takes it."""

@@ -15,13 +15,13 @@ handled and sent by its method's name, in plain JSON values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from typing import Any, Generic, Protocol, Self, TypeVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
 from msgspec import Raw
 
 from accord.capabilities import Capabilities, CapabilityGuard, declared_in
-from accord.engine.asking import Sent
+from accord.engine.asking import Asked, Sent
 from accord.engine.connection import Connection
 from accord.engine.limits import Limits
 from accord.engine.receiving import Role
@@ -30,11 +30,14 @@ from accord.engine.trace_context import traced
 from accord.errors import ConnectionClosed, DecodeError, ProtocolError
 from accord.jsonrpc import messages
 from accord.jsonrpc.messages import TellFrame
+from accord.jsonrpc.slices import Sliced
 from accord.schema import codec, legacy, v1
 from accord.schema.base import Json, Notification, Request
 from accord.schema.methods import may_be_empty, row_for
-from accord.spans import SpanEnd, Spans
 from accord.transports.base import Transport
+
+if TYPE_CHECKING:
+    from accord.spans import SpanEnd, Spans
 
 ResultT = TypeVar("ResultT")
 
@@ -45,16 +48,17 @@ class _Outgoing:
     """The way in which messages of one class are sent; made once for each class."""
 
     __slots__ = (
-        "decode",
         "empty_result",
         "guard",
         "guarded",
         "is_handshake",
         "is_plain",
+        "keeping",
         "lane_of",
         "method",
         "patient",
         "result",
+        "strict",
     )
 
     def __init__(self, cls: type[Request[Any] | Notification]) -> None:
@@ -63,34 +67,42 @@ class _Outgoing:
         self.method = row.name
         self.result = row.result
         self.patient = issubclass(cls, Request) and cls.__patient__
-        self.decode = codec.strict_decoder(row.result) if row.kind == "request" else None
         self.is_handshake = issubclass(cls, Request) and cls.__handshake__
         """Whether its answer says what the peer can do: it comes once, and may have older names (`legacy`)."""
+        self.strict = None if self.is_handshake or row.kind != "request" else codec.strict_decoder(row.result)
+        """Reads most results; None if each is read with care."""
         self.is_plain = not codec.closed_words(cls)
         """Whether every value that can be encoded is valid, so that closed sets of words need no check."""
         self.guard = None if guard.is_open else guard
         self.guarded = guard.updates
         self.lane_of = lane_of(cls)
         self.empty_result = may_be_empty(row.result)
+        self.keeping = _Keeping(self)
 
-    def read(self, raw: Raw) -> Any:
+    def read(self, raw: bytes | Raw) -> Any:
         """The result in this JSON; raises ProtocolError."""
-        if self.is_handshake:
-            return self._read_tolerantly(raw, _with_older_names)
-        try:
-            return self.decode(raw)  # type: ignore[misc]
-        except codec.REFUSALS:
-            return self._read_tolerantly(raw)
+        return self.read_tolerantly(raw, _with_older_names if self.is_handshake else codec.decode)
 
-    def read_keeping(self, raw: Raw) -> Any:
-        """`read`, and keep the members that the types do not know; raises ProtocolError."""
-        return self._read_tolerantly(raw, codec.decode_keeping)
-
-    def _read_tolerantly(self, raw: Raw, decode: Callable[[bytes | Raw, Any], Any] = codec.decode) -> Any:
+    def read_tolerantly(self, raw: bytes | Raw, decode: Callable[[bytes | Raw, Any], Any]) -> Any:
+        """The result in this JSON, as this function decodes it; raises ProtocolError."""
         try:
-            return decode(legacy.empty_result(bytes(raw)) if self.empty_result else raw, self.result)
+            is_text = self.empty_result and not isinstance(raw, Sliced)
+            return decode(legacy.empty_result(bytes(raw)) if is_text else raw, self.result)
         except DecodeError as error:
             raise ProtocolError(f"{self.method}: the answer's result is invalid: {error}") from error
+
+
+class _Keeping:
+    """How results are read that keep the members which their types do not know."""
+
+    __slots__ = ("_way", "strict")
+
+    def __init__(self, way: _Outgoing) -> None:
+        self._way = way
+        self.strict = None
+
+    def read(self, raw: Raw) -> Any:
+        return self._way.read_tolerantly(raw, codec.decode_keeping)
 
 
 def _with_older_names(data: bytes | Raw, type: Any) -> Any:  # noqa: A002
@@ -108,7 +120,7 @@ def _way_out(cls: type[Any]) -> _Outgoing:
 class Posted(Generic[ResultT]):
     """A request that was sent."""
 
-    def __init__(self, sent: Sent, read: Callable[[Raw], Any], end_span: SpanEnd | None) -> None:
+    def __init__(self, sent: Sent, end_span: SpanEnd | None) -> None:
         self.awaited = sent.awaited
         """A context manager: while it lasts, the handler inside which the request was sent waits for the answer."""
         self.within = sent.within
@@ -118,7 +130,6 @@ class Posted(Generic[ResultT]):
         self.abandon = sent.abandon
         """Cancel the request: its answer is no longer needed."""
         self._sent = sent
-        self._read = read
         self._end_span = end_span
 
     def then(self, call: Callable[[ResultT | Exception], None]) -> None:
@@ -126,7 +137,7 @@ class Posted(Generic[ResultT]):
 
         def answered() -> None:
             try:
-                result: Any = self._read(self._sent.result())
+                result: Any = self._sent.result()
             except Exception as error:
                 result = error
             if self._end_span is not None:
@@ -184,6 +195,7 @@ class Peer:
         if handlers is not None:
             handlers.add_routes(self._routes, self)
         self.connection = Connection(transport, self._routes, role=role, limits=limits, debug=debug)
+        self._asking = self.connection.asking
 
     @property
     def capabilities(self) -> Capabilities:
@@ -210,19 +222,26 @@ class Peer:
         did not declare what the request needs. Cancelling the caller cancels the request.
         """
         way = self._open_ways.get(request.__class__) or self._way(request, force=force)
-        if self.spans is None:
-            raw = await self._call(way, request, timeout, idle_timeout)
-        else:
-            in_span: ResultT = await self._request_in_span(way, request, timeout, idle_timeout)
-            return in_span
-        result: ResultT = way.read_keeping(raw) if self.keep_unknown else way.read(raw)
+        result: ResultT
+        if self.spans is not None:
+            result = await self._request_in_span(way, request, timeout, idle_timeout)
+            return result
+        asked = self._ask(way, request)
+        if timeout is not None or idle_timeout is not None or asked.holding_up is not None:
+            result = await self._asking.answer_to(asked, timeout, idle_timeout)
+            return result
+        # As `answer_to` does it: an ordinary request has no coroutine more.
+        try:
+            result = await asked.future
+        except BaseException:
+            self._asking.abandon(asked)
+            raise
         return result
 
     async def _request_in_span(self, way: _Outgoing, request: Any, total: float | None, idle: float | None) -> Any:
         assert self.spans is not None
         with self.spans.asking(request, self.role) as (in_span, answered):
-            raw = await self._call(way, in_span, total, idle)
-            result = way.read_keeping(raw) if self.keep_unknown else way.read(raw)
+            result = await self._asking.answer_to(self._ask(way, in_span), total, idle)
             answered(result)
             return result
 
@@ -235,9 +254,7 @@ class Peer:
         end_span: SpanEnd | None = None
         if self.spans is not None:
             request, end_span = self.spans.sending(request, self.role)
-        params = traced(request) if way.is_plain else Raw(codec.encode(traced(request)))
-        sent = self.connection.ask(way.method, params, lane=way.lane_of(request), patient=way.patient)
-        return Posted(sent, way.read_keeping if self.keep_unknown else way.read, end_span)
+        return Posted(Sent(self._asking, self._ask(way, request)), end_span)
 
     def handle(self, handlers: RouteSource) -> None:
         """Add these handlers; they replace earlier ones for the same messages."""
@@ -259,14 +276,14 @@ class Peer:
             self._open_ways[cls] = way
         return way
 
-    def _call(self, way: _Outgoing, request: Any, total: float | None, idle: float | None) -> Coroutine[Any, Any, Raw]:
-        return self.connection.call(
+    def _ask(self, way: _Outgoing, request: Any) -> Asked:
+        """Send this request now."""
+        return self._asking.send(
             way.method,
             traced(request) if way.is_plain else Raw(codec.encode(traced(request))),
-            lane=way.lane_of(request),
-            patient=way.patient,
-            timeout=total,
-            idle_timeout=idle,
+            way.lane_of(request),
+            way.patient,
+            way.keeping if self.keep_unknown else way,
         )
 
     async def notify(self, notification: Notification, *, force: bool = False) -> None:

@@ -12,6 +12,7 @@ from msgspec import Raw
 from accord.errors import DecodeError
 from accord.jsonrpc.frames import RequestId
 from accord.jsonrpc.messages import tell_head
+from accord.jsonrpc.slices import Sliced
 from accord.schema.base import Json
 from accord.schema.codec import REFUSALS
 
@@ -81,9 +82,11 @@ class Route:
     def read(self, raw: bytes | Raw) -> Any:
         """The params in this JSON; raises DecodeError."""
         try:
-            return self.decode(raw)
+            if raw.__class__ is not Sliced:
+                return self.decode(raw)
         except MISFITS:
-            return self.decode_tolerantly(raw)
+            pass
+        return self.decode_tolerantly(raw)
 
 
 Around: TypeAlias = Callable[[tuple[str, bool], Route | None], Route | None]

@@ -16,10 +16,9 @@ digits and spaces. Only a message with too many gets the last look, which leaves
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TypeAlias
 
-from msgspec import Raw
+from msgspec import Raw, Struct
 
 MOST_CONTAINERS = 50_000
 """Arrays and objects that one message may hold."""
@@ -40,8 +39,7 @@ SMALL = MOST_CONTAINERS
 """Bytes up to which a message is within the bounds whatever it holds: each container takes one byte at least."""
 
 
-@dataclass(frozen=True)
-class Bounds:
+class Bounds(Struct, frozen=True):
     """How much one text may hold."""
 
     containers: int = MOST_CONTAINERS
@@ -73,7 +71,7 @@ def excess(text: bytes | Raw, most: Bounds = NORMAL) -> str | None:
     escapes = text.count(b"\\") if is_long and b"\\" in text else 0
     if escapes > MOST_SPELLED:
         return _TOO_MUCH_SPELLED
-    if _is_mostly_strings(text, most.containers):
+    if is_mostly_strings(text, most.containers):
         return None
     has_digits = _SAMPLED_DIGITS in text[::_SAMPLE].translate(_AS_ZEROS)
     may_spell = is_long and escapes + _plain_outside(text) > MOST_SPELLED
@@ -82,7 +80,7 @@ def excess(text: bytes | Raw, most: Bounds = NORMAL) -> str | None:
     return _exceeds(_marks_outside_strings(text, has_digits=has_digits), most, escapes)
 
 
-def _is_mostly_strings(text: bytes, few: int) -> bool:
+def is_mostly_strings(text: bytes, few: int = MOST_CONTAINERS) -> bool:
     """Whether so little stands between the strings that it cannot be too much. False where that is not seen at once."""
     outside, at, escaped = 0, 0, 0
     for _ in range(_FEW_QUOTES):

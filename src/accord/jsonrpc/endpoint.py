@@ -11,8 +11,8 @@ their type: Python's dictionaries keep `1` and `"1"` apart, and `parse` accepts 
 
 | the peer's requests | |
 |---|---|
-| `owe(id, note) -> bool` | a request arrives; False if an unanswered one has the same id |
-| `pay(id) -> bool` | we answer it: True once, then False |
+| `owe(key, note) -> bool` | a request arrives; False if an unanswered one has the same key |
+| `pay(key) -> bool` | we answer it: True once, then False |
 
 A *note* is the object that the engine keeps with an open request.
 """
@@ -44,32 +44,48 @@ def key_of(request_id: RequestId) -> Hashable:
     return request_id
 
 
+def head_of(request_id: int) -> bytes:
+    """How nearly every peer begins the answer to the request of ours that has this id: up to the result or error.
+
+    Open requests are looked up by it, so an answer that begins like this is found before its envelope is read.
+    """
+    return _HEAD % request_id
+
+
 class Endpoint(Generic[AskedT, OwedT]):
     """The open requests of both sides of one connection."""
 
     __slots__ = ("_abandoned", "_next_id", "asked", "owed", "strays")
 
     def __init__(self) -> None:
-        self.asked: dict[RequestId, AskedT] = {}
-        """Our open requests, by their ids."""
+        self.asked: dict[bytes, AskedT] = {}
+        """Our open requests, by the `head_of` their answers."""
         self.owed: dict[Hashable, OwedT] = {}
         """The peer's unanswered requests, by the `key_of` their ids."""
         self.strays = 0
         """How many answers belonged to no request of ours."""
-        self._abandoned: OrderedDict[RequestId, None] = OrderedDict()
+        self._abandoned: OrderedDict[int, None] = OrderedDict()
         self._next_id = 1
 
     def ask(self, note: AskedT) -> int:
         """A new id for a request of ours; it is never used again on this connection."""
         request_id = self._next_id
         self._next_id = request_id + 1
-        self.asked[request_id] = note
+        self.asked[_HEAD % request_id] = note
         return request_id
+
+    def is_open(self, request_id: int) -> bool:
+        """Whether this request of ours is neither answered nor abandoned."""
+        return head_of(request_id) in self.asked
+
+    def forget(self, request_id: int) -> AskedT | None:
+        """Remove this request of ours, without expecting its answer; its note, or None if it is not open."""
+        return self.asked.pop(head_of(request_id), None)
 
     def answered(self, request_id: RequestId | None) -> AskedT | None:
         """An answer has arrived: the note of its request, or None if no open request has this id."""
-        if request_id is not None:
-            note = self.asked.pop(request_id, None)
+        if isinstance(request_id, int):
+            note = self.forget(request_id)
             if note is not None:
                 return note
             if request_id in self._abandoned:
@@ -78,18 +94,17 @@ class Endpoint(Generic[AskedT, OwedT]):
         self.strays += 1
         return None
 
-    def abandon(self, request_id: RequestId) -> bool:
+    def abandon(self, request_id: int) -> bool:
         """Forget this request. False if its answer has arrived: then there is nothing to cancel."""
-        if self.asked.pop(request_id, None) is None:
+        if self.forget(request_id) is None:
             return False
         self._abandoned[request_id] = None
         if len(self._abandoned) > MOST_ABANDONED:
             self._abandoned.popitem(last=False)
         return True
 
-    def owe(self, request_id: RequestId, note: OwedT) -> bool:
-        """A request of the peer has arrived. False if an unanswered one has the same id."""
-        key = key_of(request_id)
+    def owe(self, key: Hashable, note: OwedT) -> bool:
+        """A request of the peer has arrived. False if an unanswered one has the same key."""
         if key in self.owed:
             return False
         self.owed[key] = note
@@ -99,17 +114,18 @@ class Endpoint(Generic[AskedT, OwedT]):
         """Whether a request with this id is unanswered: an answer with the id would be its answer."""
         return request_id is not None and key_of(request_id) in self.owed
 
-    def pay(self, request_id: RequestId) -> bool:
+    def pay(self, key: Hashable) -> bool:
         """Mark this request as answered. True exactly once: after False, no answer may be sent."""
-        return self.owed.pop(key_of(request_id), None) is not None
+        return self.owed.pop(key, None) is not None
 
     def drop_all(self) -> Iterator[AskedT]:
         """Remove and yield all open requests of ours, oldest first, at the end of the connection."""
         while self.asked:
-            for request_id in list(self.asked):
+            for head in list(self.asked):
                 # The caller's work on one request may have abandoned another.
-                if (note := self.asked.pop(request_id, None)) is not None:
+                if (note := self.asked.pop(head, None)) is not None:
                     yield note
 
 
+_HEAD = b'{"jsonrpc":"2.0","id":%d'
 _LEAST, _MOST = -(2**63), 2**64 - 1

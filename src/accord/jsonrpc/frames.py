@@ -72,7 +72,13 @@ class FrameReader:
         # One message in this read, as in a dialogue. `find` compares words of memory and `split` bytes, so a message of
         # 1 KB takes half of the instructions.
         last = len(chunk) - 1
-        if chunk.find(b"\n") == last and 0 < last < self._limit and not self._length and _is_tidy(chunk, last):
+        if (
+            chunk.find(b"\n") == last
+            and 0 < last < self._limit
+            and not self._length
+            and chunk[0] == _OPENING
+            and chunk[last - 1] == _CLOSING  # from brace to brace: there is nothing to remove
+        ):
             return [chunk[:last]]
         lines = chunk.split(b"\n")
         rest = lines.pop()
@@ -97,7 +103,7 @@ class FrameReader:
             return [frame for line in lines for frame in self._one_line(line)]
         # No line needs tidying if none is blank, starts with a BOM or ends in a carriage return. To compare all lines
         # with a brace and to search the chunk costs a fifth of checking each line.
-        if min(lines) >= b"{" and b"\r" not in chunk and (b"\xef" not in chunk or max(lines) < b"|"):
+        if min(lines) >= b"{" and chunk.find(b"\r") < 0 and (chunk.find(b"\xef") < 0 or max(lines) < b"|"):
             return lines
         return [frame for line in lines if (frame := _tidy(line))]
 
@@ -274,11 +280,6 @@ def skip(pattern: re.Pattern[AnyStr], text: AnyStr, at: int) -> int:
 
 def _oversized(length: int, members: dict[str, Any]) -> Oversized:
     return Oversized(length, as_id(members.get("id")), "id" in members, members.get("method") is not None)
-
-
-def _is_tidy(line: bytes, end: int) -> bool:
-    """Whether this line, up to its end, goes from brace to brace: it has nothing to remove."""
-    return line[0] == _OPENING and line[end - 1] == _CLOSING
 
 
 def _tidy(line: bytes) -> bytes:

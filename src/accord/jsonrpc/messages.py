@@ -42,7 +42,7 @@ class ErrorObject(msgspec.Struct, frozen=True, gc=False):
     data: Any = None
 
 
-class Call(msgspec.Struct, frozen=True, gc=False):
+class Call(msgspec.Struct, frozen=True, gc=False, tag_field="jsonrpc", tag="2.0", forbid_unknown_fields=True):
     """A message that expects an answer under its id."""
 
     id: RequestId
@@ -102,12 +102,15 @@ def parse(frame: bytes) -> Message | Malformed:
         if problem := excess(frame):
             return _unreadable(frame, problem)
     # A stream consists of tells, and most peers write the method as the second member. Such a tell is decoded without
-    # an envelope. A call that starts in the same way is refused here, and read below.
+    # an envelope, and so is a call that begins with its id and its method. Others are refused here, and read below.
     else:
         try:
-            if frame[_SECOND_NAME] == _M and frame[_END] == _TWO_BRACES:
-                return _decode_tell(frame)
-        except _NO_TELL:
+            if frame[_END] == _TWO_BRACES:
+                if frame[_SECOND_NAME] == _M:
+                    return _decode_tell(frame)
+                if frame.find(_METHOD, *_AFTER_VERSION) > 0:  # `in` raises an error and drops it, for any bytes
+                    return _decode_call(frame)
+        except _OTHER:
             pass
     try:
         envelope = _decode(frame)
@@ -183,10 +186,10 @@ def _method(method: str) -> bytes:
     return b',"method":' + _json(method)
 
 
-# Tells are decoded directly into their class: the version is its tag, and a frame with further members is refused. But
-# msgspec requires a tag only in a union, where tags tell the classes apart. So there is a second class. It has no
+# Most frames are decoded directly into their class: the version is its tag, and further members are refused.
+# But msgspec requires a tag only in a union, where tags tell the classes apart. So there is a second class. It has no
 # members, so no frame that ends in an object can be one.
-class _NoTell(msgspec.Struct, tag_field="jsonrpc", tag="", forbid_unknown_fields=True):
+class _NoMessage(msgspec.Struct, tag_field="jsonrpc", tag="", forbid_unknown_fields=True):
     pass
 
 
@@ -318,12 +321,15 @@ def _first_of(*checks: tuple[bool, str]) -> str | None:
     return next((problem for is_wrong, problem in checks if is_wrong), None)
 
 
-_decode_tell = cast("msgspec.json.Decoder[Tell]", msgspec.json.Decoder(Tell | _NoTell)).decode
+_decode_tell = cast("msgspec.json.Decoder[Tell]", msgspec.json.Decoder(Tell | _NoMessage)).decode
+_decode_call = cast("msgspec.json.Decoder[Call]", msgspec.json.Decoder(Call | _NoMessage)).decode
 _decode = msgspec.json.Decoder(_Envelope).decode
 _REFUSALS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-_NO_TELL = (*_REFUSALS, IndexError)
+_OTHER = (*_REFUSALS, IndexError)
 
 _SECOND_NAME = len(b'{"jsonrpc":"2.0","')
+_AFTER_VERSION = (_SECOND_NAME, 72)  # an id as long as a UUID, and the name of the next member
+_METHOD = b',"method":'
 _M = ord("m")
 # A frame that ends in two braces ends in a member that is an object. Of the members that the decoders know, only
 # params, result and error can be objects. So this check shows that params are one, for half the cost of reading them.

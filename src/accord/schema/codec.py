@@ -19,6 +19,7 @@ import msgspec
 
 from accord.errors import DecodeError, EncodeError
 from accord.jsonrpc.bounds import DAMAGED, MISFIT, excess
+from accord.jsonrpc.slices import Sliced
 from accord.schema import tolerant
 from accord.schema.base import Json, Unknown
 from accord.schema.hints import OneWord, fields_of
@@ -47,6 +48,8 @@ def decode(data: bytes | msgspec.Raw, type: Any) -> Any:
     TextContent(text='hi')
     """
     try:
+        if data.__class__ is Sliced:
+            return tolerant.convert_strictly(cast("Sliced", data).value, type)
         return (_decoders.get(type) or _decoder(type)).decode(data)
     except REFUSALS:
         if problem := excess(data, MISFIT):
@@ -93,6 +96,8 @@ def decode_keeping(data: bytes | msgspec.Raw, type: Any) -> Any:
 
 def loads(data: bytes | msgspec.Raw) -> Json:
     """Plain values from JSON text, also from text that msgspec refuses: with halves of emoji or invalid UTF-8."""
+    if data.__class__ is Sliced:
+        return cast("Sliced", data).value
     try:
         return _plain_decoder.decode(data)
     except REFUSALS:

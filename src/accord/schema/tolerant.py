@@ -116,7 +116,7 @@ def strictly(choice: type[Any], value: Json) -> Any:
     chosen = choice.__choose__(value)
     if chosen is None:
         raise ValueError(f"the value fits no variant of {choice.__name__}")
-    return _convert(value, chosen)
+    return convert_strictly(value, chosen)
 
 
 def decoder_of(type: Any) -> msgspec.json.Decoder[Any]:
@@ -140,7 +140,8 @@ def convert_alone(value: Json, type: Any) -> Any:
         return msgspec.convert(value, type, str_keys=True)
 
 
-def _convert(value: Json, type: Any) -> Any:
+def convert_strictly(value: Json, type: Any) -> Any:
+    """Convert a plain value as the strict decoder would read its text; raises msgspec.ValidationError."""
     if type not in _noted:
         decoder_of(type)
     return msgspec.convert(value, type, dec_hook=strictly)
@@ -240,7 +241,7 @@ def _word(word: OneWord, value: Json) -> str:
 
 def _foreign(type: Any, value: Json) -> Any:
     try:
-        return _convert(value, type)
+        return convert_strictly(value, type)
     except (msgspec.ValidationError, ValueError, TypeError, RecursionError) as error:
         raise Misfit(f"{error!s:.200}") from None
 
@@ -337,7 +338,7 @@ def _whole_object_reader(cls: type[msgspec.Struct]) -> Reader:
 
     def read(value: Json) -> Any:
         try:
-            made = _convert(value, cls)
+            made = convert_strictly(value, cls)
             if not _repairs.keeping or msgspec.to_builtins(made) == value:
                 return made
         except (msgspec.ValidationError, ValueError, RecursionError):
