@@ -12,6 +12,9 @@ from accord.schema.hints import Tagged, fields_of
 Path = str
 """A capability, by its place in the declared object: `session_capabilities.fork`."""
 
+WATCH = "accord.dev/watch"
+"""The key of `_meta` with which a server says that sessions can be watched, and a client asks to watch one."""
+
 FIELDS_NEED: dict[tuple[str, str], Path] = {
     ("session/new", "system_prompt"): "session_capabilities.system_prompt",
     ("session/load", "system_prompt"): "session_capabilities.system_prompt",

@@ -136,7 +136,7 @@ async def test_the_older_handshake_is_served(tmp_path):
 
 async def test_a_wrong_token_is_shown_nothing():
     block, server = await lent(accord.tools(add))
-    process = await start(server, ACCORD_MCP_TOKEN="wrong")
+    process = await start(server, ACCORD_SOCKET_TOKEN="wrong")
     process.stdin.write(msgspec.json.encode(INITIALIZE) + b"\n")
     assert await process.stdout.read() == b""
     assert await process.wait() == 0
@@ -186,7 +186,8 @@ async def test_the_shim_imports_nothing_but_pythons_own():
     """It is started for each session of each agent, so its start has to cost as little as Python's."""
     block, server = await lent(accord.tools(add))
     assert server.args[:2] == ["-I", "-S"]
-    source = await asyncio.to_thread(Path(server.args[2]).read_text)
-    imports = {line.split()[1] for line in source.splitlines() if line.startswith(("import ", "from "))}
+    sources = [await asyncio.to_thread(Path(name).read_text) for name in server.args[2:4]]
+    lines = [line for source in sources for line in source.splitlines()]
+    imports = {line.split()[1] for line in lines if line.startswith(("import ", "from "))}
     assert imports == {"os", "socket", "sys", "threading"}
     await block.__aexit__(None, None, None)

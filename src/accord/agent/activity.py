@@ -35,6 +35,7 @@ class SessionActivity:
         """Foreground work has ended."""
         self._activity = "idle"
         self.tell(end)
+        self._updates.flush()
 
     @contextmanager
     def waiting_for_user(self) -> Generator[None]:
@@ -74,6 +75,11 @@ class SessionActivity:
 
     def tell(self, end: End | None = None) -> None:
         """Tell the client what the session does now."""
+        if self._background is None and (end is None or end.is_plain):
+            encoded = self._updates.voice.plain_state(self._activity, None if end is None else end.stop_reason)
+            if encoded is not None:
+                self._updates.report_encoded(encoded)
+            return
         background = None if self._background is None else self.background
         update = self._updates.voice.state(self._activity, background, end)
         if update is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Generic, cast, get_args, overload
+from typing import TYPE_CHECKING, Any, Generic, cast, get_args, overload
 
 from accord.agent.commands import Command
 from accord.agent.connection import AgentConnection
@@ -49,16 +49,16 @@ from accord.engine.interceptors import Interception
 from accord.engine.limits import Limits
 from accord.running import OWNER, STORE, Unwritable, explain_at_a_terminal, run_until_the_end
 from accord.schema import v1
-from accord.services.files.files import Files
-from accord.services.local import LocalHost
 from accord.services.service import Service as LentService
-from accord.services.terminals.terminals import Terminals
-from accord.spans import Spans
 from accord.store.base import IN_MEMORY, Store
 from accord.store.memory import MemoryStore
 from accord.store.postgres.url import is_postgres
 from accord.transports.base import Transport
 from accord.transports.stdio import StdioTransport
+
+if TYPE_CHECKING:
+    from accord.services.local import LocalHost
+    from accord.spans import Spans
 
 
 class Agent(Generic[StateT]):
@@ -430,8 +430,13 @@ class Agent(Generic[StateT]):
 def _local(local: bool | Sequence[LentService]) -> LocalHost | None:
     if not isinstance(cast("object", local), bool):
         check_sequence("Agent(local=...)", "services", local)
-    services = [Files(), Terminals()] if local is True else local or ()
-    return LocalHost(services) if services else None
+    if not local:
+        return None
+    from accord.services.files.files import Files
+    from accord.services.local import LocalHost
+    from accord.services.terminals.terminals import Terminals
+
+    return LocalHost([Files(), Terminals()] if local is True else local)
 
 
 def _versions(versions: Sequence[Version]) -> tuple[Version, ...]:

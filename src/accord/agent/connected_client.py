@@ -17,12 +17,12 @@ from accord.capabilities import Capabilities
 from accord.engine.interceptors import Interceptors
 from accord.engine.peer import Peer
 from accord.schema import v1
-from accord.services.local import HelpedPeer, LocalHost
 from accord.services.service import ServedSession
 from accord.tasks import Tasks
 
 if TYPE_CHECKING:
     from accord.mcp.over_acp.lines_to_client import LinesToClient
+    from accord.services.local import LocalHost
 
 
 class ConnectedClient(msgspec.Struct):
@@ -84,7 +84,11 @@ class ConnectedClient(msgspec.Struct):
     def asked_for(self, session: ServedSession, voice: Voice) -> Asks:
         """What answers this session's requests."""
         asks = self.asks(voice)
-        return asks if self.local is None else HelpedPeer(asks, self.peer, self.local, session)
+        if self.local is None:
+            return asks
+        from accord.services.local import HelpedPeer
+
+        return HelpedPeer(asks, self.peer, self.local, session)
 
 
 class SessionClient(msgspec.Struct, frozen=True):

@@ -20,7 +20,7 @@ from accord.agent.providers import ConnectionProviders
 from accord.agent.remote_client import ClientLink
 from accord.agent.router import Router
 from accord.agent.running_turn import RunningTurn, meant_by
-from accord.agent.store_errors import not_found, told
+from accord.agent.store_errors import taken, told
 from accord.agent.turn import AddedPrompt, Turn
 from accord.agent.work import work_in
 from accord.capabilities import Capabilities
@@ -28,7 +28,7 @@ from accord.engine.context import Context
 from accord.engine.handlers import Handlers
 from accord.engine.peer import Peer
 from accord.engine.routes import Routes
-from accord.errors import StoreError
+from accord.errors import NOT_FOUND, StoreError
 from accord.schema import v1
 from accord.schema.v1.prompt import StopReason
 from accord.tasks import Tasks
@@ -246,7 +246,8 @@ class AgentConnection:
             if error.reason in ("taken", "gone"):
                 await self._lifecycle.let_go(session)
             if insertion is not None and error.reason == "taken":
-                raise not_found(session.id) from error  # version 2: a session that is not active here is not found
+                # Version 2: a session that is not active here is not found.
+                raise taken(session.id, NOT_FOUND) from error
             raise told(error, session.id) from error
         return self._response(running, turn, place.stop_reason)
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from accord.engine.handlers import Handlers
-from accord.mcp.opening import mcp_capabilities
+from accord.mcp.offered import mcp_capabilities
 from accord.schema import v1
 
 _YES: dict[Any, Any] = {

@@ -9,7 +9,7 @@ import inspect
 import sys
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
-from typing import Any, cast, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 import msgspec
 
@@ -30,9 +30,11 @@ from accord.engine.handlers import Handlers
 from accord.engine.limits import Limits
 from accord.schema import v1
 from accord.schema.v1.prompt import StopReason
-from accord.services.local import LocalHost
-from accord.spans import Spans
 from accord.store.base import Store
+
+if TYPE_CHECKING:
+    from accord.services.local import LocalHost
+    from accord.spans import Spans
 
 STOP_REASONS: tuple[str, ...] = get_args(StopReason)
 
@@ -162,6 +164,8 @@ def stop_reason(result: Any) -> str:
 
 async def _spoken(turn: Turn, result: Any) -> Any:
     """Say what a generator yields; give what another function returned."""
+    if inspect.iscoroutine(result):  # most are, and abstract classes take long to say what something is not
+        return await result
     if isinstance(result, AsyncGenerator):
         async with aclosing(cast("AsyncGenerator[Any]", result)) as parts:
             async for part in parts:

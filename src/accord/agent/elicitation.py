@@ -9,17 +9,18 @@ from __future__ import annotations
 import logging
 import re
 import uuid
-from typing import Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 from urllib.parse import urlsplit
 
 import msgspec
 
-from accord.agent.forms import Content, check, filled_in, schema_of
 from accord.agent.remote_client import ClientLink
 from accord.consent import Consent
 from accord.schema import v1
 from accord.schema.base import Unknown
-from accord.services.elicitation.url import is_here
+
+if TYPE_CHECKING:
+    from accord.agent.forms import Content
 
 T = TypeVar("T")
 
@@ -101,6 +102,8 @@ class Elicits:
         >>> async def choose(turn):
         ...     answer = await turn.elicit("How shall I go about it?", Approach, fallback=Approach())
         """
+        from accord.agent.forms import check, filled_in, schema_of  # few agents ask for values
+
         schema = schema_of(form)
         check(schema)
         if _LINK.search(message):
@@ -133,6 +136,8 @@ class Elicits:
 
 
 def _check_url(url: str) -> None:
+    from accord.services.elicitation.url import is_here
+
     parts = urlsplit(url)
     if not all(parts[:2]):
         raise ValueError(f"url must have a scheme and a host, got {url!r}")

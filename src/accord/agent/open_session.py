@@ -20,7 +20,6 @@ from accord.agent.commands import Command, called_by, offered
 from accord.agent.config_options import ConfigOptions
 from accord.agent.connected_client import ConnectedClient, SessionClient
 from accord.agent.content import text_of
-from accord.agent.mcp import SessionServers
 from accord.agent.permission import PermissionMemory
 from accord.agent.plans import SessionPlans
 from accord.agent.prompt_queue import PromptQueue, SecondPrompt
@@ -30,7 +29,6 @@ from accord.agent.session import Session, SessionParts
 from accord.agent.system_prompt import Mode, SystemPrompt
 from accord.agent.updates import SessionUpdates
 from accord.errors import ConnectionClosed, StoreError
-from accord.mcp.surroundings import Surroundings
 from accord.schema import v1
 from accord.schema.base import Json
 from accord.services.roots import Roots
@@ -38,6 +36,7 @@ from accord.services.service import ServedSession
 from accord.tasks import Tasks
 
 if TYPE_CHECKING:
+    from accord.agent.mcp import SessionServers
     from accord.schema import v2
 
 log = logging.getLogger("accord")
@@ -159,6 +158,9 @@ class OpenSession:
 
     def _servers(self) -> SessionServers:
         if self._mcp is None:
+            from accord.agent.mcp import SessionServers  # few agents use MCP servers
+            from accord.mcp.surroundings import Surroundings
+
             folders = [str(folder) for folder in self.face.roots.folders]
             surroundings = Surroundings(self._client.peer, self.id, folders, self._client.lines())
             self._mcp = SessionServers(self.face.mcp_servers, surroundings, self.updates, self.turns)

@@ -14,14 +14,14 @@ states of version 2, those are saved that say why work has ended.
 from __future__ import annotations
 
 import functools
-import secrets
+import os
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 from msgspec import UNSET
 
-from accord.agent.entries import Version, marked, read
+from accord.agent.entries import Version, marked, marking, read
 from accord.agent.retelling import Retelling, Told
 from accord.agent.subagent_updates import enclosed, opened, update_head
 from accord.schema import codec, v1
@@ -60,12 +60,13 @@ class Record:
         self._stored = stored
         self._state = stored.state
         self._append = store.appending(stored)
+        self._mark = marking(version)
         self._apart = classes_apart(version)
         if version == 2:
             from accord.agent.replay_v2 import message_of_user  # loads the types of version 2
 
             self._message_of_user = message_of_user
-        self._name = secrets.token_hex(4)
+        self._name = os.urandom(4).hex()
         """What tells the prompts of this opening from those of earlier ones."""
         self._prompts = 0
         """How many there were since."""
@@ -94,7 +95,7 @@ class Record:
             encoded = codec.strict_encode(update)
         except codec.ENCODE_REFUSALS:
             encoded = codec.encode(update)
-        self._append(encoded if self.version == 1 else marked(encoded, self.version))
+        self._append(encoded if self._mark is None else self._mark(encoded))
         return b"%b%b}}" % (self._head, encoded)
 
     async def keep_prompt(self, prompt: Sequence[Any], title: str | None = None) -> list[bytes]:

@@ -63,7 +63,8 @@ def _id(told: Message) -> v2.MessageId:
 def block(value: Any) -> v2.ContentBlock | None:
     """This block in version 2; None if it has no valid form there."""
     if value.__class__ in _BLOCKS:
-        return cast("v2.ContentBlock", value)
+        known: v2.ContentBlock = value
+        return known
     if isinstance(value, v1.TextContent) and value.annotations is None:
         return v2.TextContent(value.text, meta=value.meta)
     try:

@@ -21,7 +21,6 @@ from accord.agent.compaction import RunningCompaction
 from accord.agent.config import Config, Models, Modes
 from accord.agent.config_options import ConfigOptions
 from accord.agent.connected_client import SessionClient
-from accord.agent.mcp import SessionServers
 from accord.agent.permission import PermissionMemory
 from accord.agent.providers import Current, endpoint_of
 from accord.agent.record import Record
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     # Only type checkers need the default; `typing` has it from 3.13 on, and typing_extensions is no dependency.
     from typing_extensions import TypeVar as TypeVarWithDefault
 
+    from accord.agent.mcp import SessionServers
     from accord.agent.turn import Turn
     from accord.schema import v2
 

@@ -15,6 +15,10 @@ def not_found(session_id: str) -> RequestError:
     return RequestError(NOT_FOUND, "Session not found", {"sessionId": session_id})
 
 
+def taken(session_id: str, code: int = INVALID_REQUEST) -> RequestError:
+    return RequestError(code, "Session was opened elsewhere", {"sessionId": session_id, "reason": "taken"})
+
+
 _IN_WORDS: dict[StoreTrouble, str] = {
     "newer_format": "The agent's store of sessions was written by a newer version; update the agent",
     "not_a_store": "The file that the agent keeps sessions in is not a store of sessions; give the agent another one",
@@ -33,8 +37,7 @@ def told(error: StoreError, session_id: str) -> RequestError:
     if error.reason == "cursor":
         return RequestError.invalid_params(str(error), path="$.cursor")
     if error.reason == "taken":
-        data = {"sessionId": session_id, "reason": "taken"}
-        return RequestError(INVALID_REQUEST, "Session was opened elsewhere", data)
+        return taken(session_id)
     log.error("%s", error)
     message = _IN_WORDS.get(error.reason, "The agent's store of sessions cannot be used; its log says why")
     return RequestError.internal(message, reason=error.reason)

@@ -20,12 +20,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from os import PathLike, fspath
 from types import TracebackType
-from typing import Any, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
 import msgspec
 
 from accord.agent.asks import Asks
 from accord.agent.cancellations import Cancellations
+from accord.agent.command_text import CommandText
 from accord.agent.connected_client import SessionClient
 from accord.agent.elicitation import Elicits
 from accord.agent.paths import check_line, with_absolute_paths
@@ -33,7 +34,6 @@ from accord.agent.permission import Decision, Offered, PermissionMemory, decided
 from accord.agent.remote_client import RemoteClient
 from accord.agent.remote_terminal import RemoteTerminal, before_release
 from accord.agent.terminal_text import TerminalText
-from accord.agent.tool_command import CommandStage, CommandText, ToolCommand
 from accord.agent.tool_life import ToolLife
 from accord.agent.voices.base import Voice
 from accord.arguments import check_text, content_block
@@ -41,6 +41,9 @@ from accord.errors import AccordError, CapabilityMissing, ConnectionClosed
 from accord.schema import v1
 from accord.schema.base import Json
 from accord.schema.sendable import check_sendable
+
+if TYPE_CHECKING:
+    from accord.agent.tool_command import ToolCommand
 
 INTERVAL = 0.05
 """Seconds between two updates of one tool's content."""
@@ -215,6 +218,8 @@ class Tool(Elicits):
         """
         if self._command is None:
             raise RuntimeError("this tool call cannot run commands")
+        from accord.agent.tool_command import CommandStage, ToolCommand  # loads what runs commands here
+
         stage = CommandStage(
             self._session,
             self._command.client,

@@ -17,7 +17,6 @@ from __future__ import annotations
 import asyncio
 import codecs
 import os
-import secrets
 import shlex
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
@@ -28,30 +27,18 @@ from typing import Any, Self
 import msgspec
 
 from accord.agent.cancellations import Cancellations
+from accord.agent.command_text import CommandText
 from accord.agent.connected_client import SessionClient
 from accord.agent.remote_client import RemoteClient
 from accord.agent.remote_terminal import CommandResult, RemoteTerminal
 from accord.agent.voices.base import Voice
 from accord.arguments import check_sequence
 from accord.errors import ConnectionClosed
-from accord.fences import fenced
 from accord.schema import v1
 from accord.services.terminals.terminal import Terminal
 
 LIMIT = 1024 * 1024
 """Bytes of a command's output that are kept for its result."""
-
-
-class CommandText:
-    """The output of a command as content of a tool call."""
-
-    def __init__(self) -> None:
-        self.text = ""
-
-    @property
-    def content(self) -> v1.Content:
-        """The output so far, in a block that Markdown leaves as it is."""
-        return v1.Content.of(fenced(self.text))
 
 
 class CommandStage(msgspec.Struct, frozen=True):
@@ -135,7 +122,7 @@ class ToolCommand:
             self._remote = await remote.__aenter__()
             await stage.show_remote(remote)
             return self
-        terminal = Terminal(v1.TerminalId(f"term_{secrets.token_hex(8)}"), self.command, self._cwd, LIMIT)
+        terminal = Terminal(v1.TerminalId(f"term_{os.urandom(8).hex()}"), self.command, self._cwd, LIMIT)
         await terminal.start({**os.environ, **self._env})
         self._local = terminal
         begun = stage.voice.terminal_begins(terminal.id, shlex.join(self.command), str(self._cwd))

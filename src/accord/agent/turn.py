@@ -6,13 +6,12 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from pathlib import Path, PurePath
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import msgspec
 
 from accord.agent.content import text_of
 from accord.agent.elicitation import Elicits
-from accord.agent.files import TurnFiles
 from accord.agent.permission import Decision, Offered
 from accord.agent.plan import PlanDocument, TurnPlan
 from accord.agent.plans import PlanChange
@@ -29,6 +28,9 @@ from accord.endpoints import Endpoint
 from accord.schema import v1
 from accord.schema.base import Json
 from accord.schema.sendable import check_sendable
+
+if TYPE_CHECKING:
+    from accord.agent.files import TurnFiles
 
 T = TypeVar("T")
 
@@ -97,6 +99,8 @@ class Turn(Elicits, Generic[StateT]):
     @property
     def files(self) -> TurnFiles:
         """The session's files: the client's where it lends them, else those of this machine inside its folders."""
+        from accord.agent.files import TurnFiles  # loads what reads and writes files here
+
         return TurnFiles(self.session, self.client)
 
     async def prompts(self) -> AsyncGenerator[AddedPrompt]:

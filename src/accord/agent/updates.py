@@ -70,14 +70,22 @@ class SessionUpdates:
 
     def report_encoded(self, update: bytes) -> None:
         """`report` for an update that is JSON already."""
+        frame = self._record.frame(update)
+        if self._early is not None:
+            self._early.append(frame)
+            return
         try:  # noqa: SIM105 - `suppress` costs more than what it surrounds
-            self.tell(self._record.frame(update))
+            self._peer.connection.tell(frame)
         except ConnectionClosed:
             pass  # work that ends with the link has no client to tell
 
     def collect(self) -> None:
         """Send what this turn of the loop has to send in one piece, at its end."""
         self._peer.connection.collect()
+
+    def flush(self) -> None:
+        """Send what was collected now: nothing more is likely to come in this turn of the loop."""
+        self._peer.connection.flush()
 
     def tell(self, frame: bytes) -> bool:
         """Tell the client of an update that is kept already; True if the sender should `breathe`."""

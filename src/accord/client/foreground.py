@@ -18,7 +18,9 @@ end of a stretch that the agent began by itself is not the end of a prompt that 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from accord.schema import v1, v2
 from accord.schema.base import Unknown
@@ -26,7 +28,7 @@ from accord.schema.base import Unknown
 IDLE = "idle"
 
 
-class Mark(NamedTuple):
+class Mark(msgspec.Struct, frozen=True):
     """A moment in a session."""
 
     number: int
@@ -35,7 +37,7 @@ class Mark(NamedTuple):
     """How many entries the timeline had, as the caller counts them."""
 
 
-class End(NamedTuple):
+class End(msgspec.Struct, frozen=True):
     """An end of work."""
 
     at: Mark
@@ -74,6 +76,8 @@ class Foreground:
         """The state of the session in the protocol's words; None if the agent did not tell it yet."""
         self.prompts: list[Prompt] = []
         """The prompts that are not done, in the order in which they were sent."""
+        self._without_receipt = 0
+        """How many of the prompts have no receipt."""
         self._inserted = False
         """Whether a message of the user was inserted since the last end of work."""
         self._told: dict[str, Mark] = {}
@@ -95,18 +99,20 @@ class Foreground:
 
     def sent(self) -> Prompt:
         """A prompt was sent."""
-        prompt = Prompt(self.number, sent_while_idle=not self.is_working and not self.prompts)
+        prompt = Prompt(self.number, sent_while_idle=not self.prompts and not self.is_working)
         self.prompts.append(prompt)
+        self._without_receipt += 1
         return prompt
 
     def received_receipt(self, prompt: Prompt, message_id: str, place: int) -> End | None:
         """The receipt of a prompt has come; returns the end of its work if that has come before."""
         prompt.message_id, prompt.receipt = message_id, Mark(self.number, place)
+        self._without_receipt -= prompt in self.prompts  # one that was dropped is not counted
         prompt.begun = self._told.pop(message_id, None)
         ended = None
         if prompt.begun is None:
             self._inserted = True
-        else:
+        elif self._ends:
             begun = prompt.begun.number
             ended = next((end for end in self._ends if end.at.number > begun), None)
         if ended is not None:
@@ -118,18 +124,19 @@ class Foreground:
         """A prompt was refused, withdrawn, or is not waited for any more."""
         if prompt in self.prompts:
             self.prompts.remove(prompt)
+            self._without_receipt -= prompt.receipt is None
         self._forget()
 
     def drop_all(self) -> list[Prompt]:
         """The connection has ended: forget what the agent did, and return the prompts that were not done."""
         dropped, self.prompts = self.prompts, []
-        self.activity, self._inserted = None, False
+        self.activity, self._inserted, self._without_receipt = None, False, 0
         self._forget()
         return dropped
 
     def _forget(self) -> None:
         """Forget what only prompts without a receipt need to know."""
-        if all(prompt.receipt is not None for prompt in self.prompts):
+        if not self._without_receipt and (self._told or self._ends):
             self._told.clear()
             self._ends.clear()
 
@@ -140,40 +147,44 @@ class Foreground:
 
         Returns the end of work that this update is, with the prompts that are done by it; None for any other update.
         """
-        self.number += 1
         kind = update.__class__
+        if kind is v2.SessionStateUpdate:
+            return self.received_state(update, place)  # type: ignore[arg-type]
+        self.number += 1
         if kind is v2.UserMessageChunk or kind is v2.UserMessage:
             self._user_message(update.message_id, place)  # type: ignore[union-attr]
-        elif kind is v2.SessionStateUpdate:
-            return self._state(update, place)  # type: ignore[arg-type]
         elif kind is Unknown and update.tag == v2.SessionStateUpdate.__struct_config__.tag:  # type: ignore[union-attr]
             self.activity = str(update.raw.get("state", "unknown"))  # type: ignore[union-attr]
         return None
 
     def _user_message(self, message_id: str, place: int) -> None:
         self._inserted = True
-        mark = Mark(self.number, place)
         for prompt in self.prompts:
             if prompt.message_id == message_id:
                 if prompt.begun is None:
-                    prompt.begun = mark
+                    prompt.begun = Mark(self.number, place)
                 return
-        if any(prompt.receipt is None for prompt in self.prompts):
-            self._told.setdefault(message_id, mark)
+        if self._without_receipt and message_id not in self._told:
+            self._told[message_id] = Mark(self.number, place)
 
-    def _state(self, update: v2.SessionStateUpdate, place: int) -> tuple[End, Sequence[Prompt]] | None:
-        was_working, self.activity = self.is_working, update.state
+    def received_state(self, update: v2.SessionStateUpdate, place: int) -> tuple[End, Sequence[Prompt]] | None:
+        """`received` for the state of the session."""
+        self.number += 1
         if update.state != IDLE:
+            self.activity = update.state
             return None
+        was_working, self.activity = self.is_working, IDLE
         if not was_working and not (update.stop_reason is not None and self._inserted):
             return None
         self._inserted = False
         end = End(Mark(self.number, place), update.stop_reason, update.error, update.usage, update.meta)
-        if any(prompt.receipt is None for prompt in self.prompts):
+        if self._without_receipt:
             self._ends.append(end)
-        done = [prompt for prompt in self.prompts if prompt.receipt is not None]
+            done = [prompt for prompt in self.prompts if prompt.receipt is not None]
+            self.prompts = [prompt for prompt in self.prompts if prompt.receipt is None]
+        else:
+            done, self.prompts = self.prompts, []
         for prompt in done:
             if prompt.begun is None:
                 prompt.begun = prompt.receipt
-            self.prompts.remove(prompt)
         return end, done

@@ -14,7 +14,7 @@ from accord.engine.peer import Peer
 from accord.errors import AccordError, ConnectionClosed, PeerError, ProtocolError, Timeout, keep_stderr
 from accord.last_lines import add_note
 from accord.spans import Spans
-from accord.trace import Observer
+from accord.trace.events import Observer
 
 
 class Handshake(NamedTuple):

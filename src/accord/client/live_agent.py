@@ -32,7 +32,7 @@ from accord.schema.base import Json, Notification, Request
 from accord.services.service import Service
 from accord.spans import Spans
 from accord.tasks import Tasks
-from accord.trace import Observer
+from accord.trace.events import Observer
 from accord.transports.closing import to_the_end
 
 if TYPE_CHECKING:

@@ -258,7 +258,7 @@ class LiveSession:
 
     def received(self, update: v1.SessionUpdate, params: bytes | Raw) -> None:
         """Take an update of this session, with the JSON of its notification's params."""
-        size = len(memoryview(params))
+        size = len(params) if params.__class__ is bytes else len(memoryview(params))
         self.state.add(update, size)
         if self._turns:
             turn = self._turns[0]

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias, cast
@@ -23,6 +22,7 @@ import msgspec
 
 from accord.errors import ConfigurationError
 from accord.schema import v1
+from accord.transports.programs import program_file
 
 SECTIONS = ("mcpServers", "servers", "context_servers")
 """The keys under which editors keep their servers."""
@@ -75,7 +75,7 @@ def program(command: str, cwd: Path, path: str | None = None) -> str:
     """The absolute path of a program, which the protocol requires, found as a shell in `cwd` would find it."""
     if os.sep in command or (os.altsep and os.altsep in command):
         return os.path.normpath(cwd / Path(command).expanduser())
-    found = shutil.which(command, path=path)
+    found = program_file(command, path=path)
     if found is None:
         raise ConfigurationError(f"{command}: command not found; is it installed, and its directory on PATH?")
     return str(Path(found).absolute())

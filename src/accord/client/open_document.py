@@ -12,8 +12,9 @@ from pathlib import Path
 from accord.client.suggestion_session import SuggestionSession
 from accord.documents.edits import Edit, addressable, smallest_edit, with_edits
 from accord.documents.text_document import TextDocument
-from accord.documents.uris import key_of, path_of
+from accord.documents.uris import key_of
 from accord.errors import ProtocolError, StaleSuggestion
+from accord.file_uris import path_of_uri
 from accord.schema import v1
 from accord.schema.base import Unknown
 
@@ -49,7 +50,7 @@ class OpenDocument:
     @property
     def path(self) -> Path | None:
         """The path of the file; None for a document that is not a file."""
-        return path_of(self.uri)
+        return path_of_uri(self.uri)
 
     async def change(self, text: str) -> None:
         """Change the whole text; the agent is told the smallest change, or the text if it wants that."""

@@ -103,7 +103,8 @@ class PendingTurn:
         """Made only for a prompt that waits for its agent's restart."""
         self._result: v1.PromptResponse | Exception | None = None
         self._finished = asyncio.Event()
-        self._inserted = asyncio.Event() if session.answers_are_receipts else None
+        self._inserted: asyncio.Event | None = None
+        """Set when the prompt has its place, or never gets one; made for those who wait for that."""
         self.message_id: str | None = None
         """The id of the prompt's message; None before the agent has told it, and in version 1."""
         self._begins_at: int | None = None
@@ -138,12 +139,17 @@ class PendingTurn:
         """Wait until the prompt has its place; its message's id, or None if it never gets one."""
         if self._posted is None:
             await self._until_sent()
-        if self._inserted is not None and self._posted is not None:
-            with self._posted.awaited():
-                await self._inserted.wait()
+        if self._session.answers_are_receipts and self._posted is not None:
+            await self._until_receipt(self._posted)
         if self.message_id is None and isinstance(self._result, Exception):
             raise self._result
         return self.message_id
+
+    async def _until_receipt(self, posted: Posted[Any]) -> None:
+        if self.message_id is None and self._result is None:
+            self._inserted = self._inserted or asyncio.Event()
+            with posted.awaited():
+                await self._inserted.wait()
 
     def withdraw(self) -> None:
         """Ask the agent not to begin with the prompt, if it has not answered it."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 from accord.arguments import check_meta, check_text, check_word, shortened
-from accord.capabilities import AgentOffers
+from accord.capabilities import WATCH, AgentOffers
 from accord.client import login
 from accord.client.live_agent import LiveAgent
 from accord.client.remote_session import RemoteSession
@@ -19,7 +19,7 @@ from accord.client.sessions import absolute
 from accord.endpoints import Endpoint
 from accord.engine.handlers import MessageT, Registrar
 from accord.engine.peer import Peer
-from accord.errors import AccordError
+from accord.errors import AccordError, CapabilityMissing
 from accord.last_lines import last_lines
 from accord.schema import v1
 from accord.schema.base import Json, Notification, Request
@@ -171,6 +171,23 @@ class RemoteAgent:
         return await sessions.reopen(
             v1.LoadSessionRequest, session_id, cwd, mcp_servers, additional_directories, system_prompt, meta
         )
+
+    async def watch(
+        self,
+        session_id: str,
+        cwd: str | Path | None = None,
+        *,
+        meta: dict[str, Json] | None = None,
+    ) -> RemoteSession:
+        """Follow a session that other clients use, as an observer; its past is in `state` when this returns.
+
+        All that happens in the session arrives, also when the session goes on without its client. The agent asks an
+        observer nothing, and refuses its prompts and settings with `PeerError`. It takes a server that shares agents
+        (`accord serve --shared`); raises `CapabilityMissing` for any other.
+        """
+        if self.meta.get(WATCH) is not True:
+            raise CapabilityMissing(f'_meta["{WATCH}"]', "remote.watch()")
+        return await self.load(session_id, cwd, meta={**(meta or {}), WATCH: True})
 
     async def resume(
         self,

@@ -343,7 +343,8 @@ class Sessions:
 
 
 def _was_taken(error: Exception) -> bool:
-    data = error.data if isinstance(error, PeerError) and error.code == INVALID_REQUEST else None
+    # Version 1 has no code for it; version 2 says that it is not found.
+    data = error.data if isinstance(error, PeerError) and error.code in (INVALID_REQUEST, NOT_FOUND) else None
     return isinstance(data, dict) and cast("dict[str, Any]", data).get("reason") == "taken"
 
 

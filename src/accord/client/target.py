@@ -73,12 +73,13 @@ class CommandTarget(Target):
         """The program's real path, and a digest of the whole command, because an argument may be a secret."""
         import hashlib  # only for remembered answers; a connection needs none of these
         import json
-        import shutil
+
+        from accord.transports.programs import program_file
 
         folder = os.path.realpath(self.cwd or ".")
         path = environment(self.env, self.inherit).get("PATH", os.defpath)
         named = os.path.join(folder, self.command[0]) if os.sep in self.command[0] else self.command[0]  # noqa: PTH118
-        found = shutil.which(named, path=path) or named
+        found = program_file(named, path=path) or named
         arguments = [_resolved(argument, folder) for argument in self.command[1:]]
         real = os.path.realpath(found)
         digest = hashlib.sha256(json.dumps([found, real, *arguments]).encode()).hexdigest()

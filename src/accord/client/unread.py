@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
@@ -45,6 +45,7 @@ class Unread:
     """A queue for one reader."""
 
     __slots__ = (
+        "_as_read",
         "_awaiting",
         "_dropped",
         "_finished",
@@ -58,8 +59,12 @@ class Unread:
         "size",
     )
 
-    def __init__(self, intake: Intake | None, limit: int) -> None:
+    def __init__(
+        self, intake: Intake | None, limit: int, as_read: Callable[[Any], Any] = lambda update: update
+    ) -> None:
         self.size = 0
+        self._as_read = as_read
+        """What the reader gets for an update that was put: most turns are awaited, and nobody reads their updates."""
         self._items: deque[tuple[Any, int]] = deque()
         self._intake = intake
         """What pauses reading; None if these updates must never pause it."""
@@ -98,9 +103,12 @@ class Unread:
 
     def _merge(self, update: Any, size: int) -> int:
         """Merge this text into the last one if both are plain chunks of one message; returns the size left to add."""
+        update = self._as_read(update)
         if not _is_plain(update):
             return size
         last, last_size = self._items[-1]
+        if not isinstance(last, _Merged):
+            last = self._as_read(last)
         if isinstance(last, _Merged):
             if last.cls is not type(update) or last.message_id != update.message_id:
                 return size
@@ -149,7 +157,7 @@ class Unread:
             return None
         item, size = self._items.popleft()
         self._resize(-size)
-        return item.chunk() if isinstance(item, _Merged) else item
+        return item.chunk() if isinstance(item, _Merged) else self._as_read(item)
 
     async def get(self, awaited: AbstractContextManager[None] | None = None) -> Any:
         """Wait for the next update; None after the last."""

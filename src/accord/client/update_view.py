@@ -46,7 +46,7 @@ class UpdateView:
     def __init__(self) -> None:
         self._begun: dict[tuple[str, str], None] = {}
         """The messages and tool calls that have begun, by kind and id."""
-        self._last: tuple[str, str] | None = None
+        self.last: tuple[str, str] | None = None
         """What was noted last, which the next chunk most likely continues."""
         self._grown: set[str] = set()
         """Tool calls whose content has grown piece by piece since it was last shown as a whole."""
@@ -54,7 +54,7 @@ class UpdateView:
     def clear(self) -> None:
         """Forget everything, before a replay from the start."""
         self._begun.clear()
-        self._last = None
+        self.last = None
         self._grown.clear()
 
     def read(
@@ -66,12 +66,12 @@ class UpdateView:
         """
         kind = update.__class__
         if (chunk := CHUNKS.get(kind)) is not None:
-            return self._chunk(cast("v2.ContentChunk", update), chunk[0])
+            return self._chunk(cast("v2.ContentChunk", update), *chunk)
         if (whole := WHOLE.get(kind)) is not None:
             return self._whole(update, *whole, replaced)
         match update:
             case v2.ToolCallProgress():
-                return self._tool_call(update, state)
+                return self.tool_call(update, state)
             case v2.ToolCallContentChunk():
                 self._grown.add(update.tool_call_id)
                 return [update]
@@ -86,30 +86,17 @@ class UpdateView:
 
     # Messages
 
-    def _chunk(self, update: v2.ContentChunk, speaker: Speaker) -> list[Any]:
-        if (plain := self.plain_chunk(update)) is not None:
-            return [plain]
-        self._begin(speaker, update.message_id)
-        return [CHUNKS[update.__class__][1](shown(update.content), update.message_id, meta=update.meta)]
-
-    def plain_chunk(self, update: v2.ContentChunk) -> v1.ContentChunk | None:
-        """A chunk of plain text as a chunk of version 1; None for any other chunk."""
-        content: Any = update.content
-        if content.__class__ is not v2.TextContent or content.meta is not None or content.annotations is not None:
-            return None
-        speaker, kind = CHUNKS[update.__class__]
-        if self._last is None or self._last[1] != update.message_id or self._last[0] != speaker:
-            self._begin(speaker, update.message_id)
-        chunk: v1.ContentChunk = kind(v1.TextContent(content.text), update.message_id, meta=update.meta)
-        return chunk
+    def _chunk(self, update: v2.ContentChunk, speaker: Speaker, kind: Any) -> list[Any]:
+        self.begin(speaker, update.message_id)
+        return [kind(shown(update.content), update.message_id, meta=update.meta)]
 
     def _whole(self, update: Any, speaker: Speaker, kind: Any, replaced: tuple[Message, Message] | None) -> list[Any]:
         if update.content is UNSET:
             return [update]
-        is_new = self._begin(speaker, update.message_id)
+        is_new = self.begin(speaker, update.message_id)
         if not update.content:  # what comes next is all that it says
             del self._begun[speaker, update.message_id]
-            self._last = None
+            self.last = None
             return [update]
         if is_new:
             return _chunks(update, kind)
@@ -121,9 +108,9 @@ class UpdateView:
             return [update]
         return [kind(v1.TextContent(rest), update.message_id)] if rest else []
 
-    def _begin(self, kind: str, its_id: str) -> bool:
+    def begin(self, kind: str, its_id: str) -> bool:
         """Note that something has begun; returns whether it is new."""
-        self._last = key = (kind, its_id)
+        self.last = key = (kind, its_id)
         if key in self._begun:
             return False
         self._begun[key] = None
@@ -133,17 +120,18 @@ class UpdateView:
 
     # Tool calls
 
-    def _tool_call(self, update: v2.ToolCallProgress, state: SessionState) -> list[Any]:
+    def tool_call(self, update: v2.ToolCallProgress, state: SessionState) -> list[Any]:
+        """What readers get for a change of a tool call, which `state` has folded already."""
         call_id = update.tool_call_id
         call = state.tool_calls.get(call_id)
         if call is None:  # dropped at once, because it is larger than the state may be
             return as_v1(update)
-        is_new = self._begin("tool call", call_id)
+        is_new = self.begin("tool call", call_id)
         shows_content = is_new or update.content is not UNSET or (call_id in self._grown and call.is_finished)
         if shows_content:
             self._grown.discard(call_id)
-        content: Any = list(call.content)
-        locations = list(call.locations)
+        status: Any = call.status  # of version 2, with its words
+        content: Any = list(call.content) if shows_content else None
         meta = update.meta or None
         if is_new:
             return [
@@ -151,9 +139,9 @@ class UpdateView:
                     call_id,
                     call.title,
                     kind=call.kind,
-                    status=cast("Any", call.status),  # of version 2, with its words
+                    status=status,
                     content=content,
-                    locations=locations,
+                    locations=list(call.locations),
                     raw_input=call.raw_input,
                     raw_output=call.raw_output,
                     name=call.name,
@@ -165,9 +153,9 @@ class UpdateView:
                 call_id,
                 title=None if update.title is UNSET else call.title,
                 kind=None if update.kind is UNSET else call.kind,
-                status=None if update.status is UNSET else cast("Any", call.status),
-                content=content if shows_content else None,
-                locations=None if update.locations is UNSET else locations,
+                status=None if update.status is UNSET else status,
+                content=content,
+                locations=None if update.locations is UNSET else list(call.locations),
                 raw_input=None if update.raw_input is UNSET else call.raw_input,
                 raw_output=None if update.raw_output is UNSET else call.raw_output,
                 name=None if update.name is UNSET else call.name,

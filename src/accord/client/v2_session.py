@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from msgspec import Raw
 
@@ -27,7 +27,12 @@ from accord.schema.base import Json
 from accord.state import Message, Observer, Speaker, ToolCallState
 
 STREAMED: dict[type, Speaker] = {v2.AgentMessageChunk: "agent", v2.AgentThoughtChunk: "thought"}
-"""The updates that make up most of the traffic."""
+"""The updates that make up most of the traffic, and who speaks in them."""
+READ_AS: dict[type, Any] = {
+    v2.AgentMessageChunk: v1.AgentMessageChunk,
+    v2.AgentThoughtChunk: v1.AgentThoughtChunk,
+}
+"""The classes in which readers get them."""
 PROMPT = v2.PromptRequest.__method__
 NOT_TOLD = "unknown"
 """The stop reason of work whose agent does not say why it ended."""
@@ -64,6 +69,8 @@ class LiveSessionV2(LiveSession):
         super().__init__(remote, session_id, setup)
         self._foreground = Foreground(is_new=is_new)
         self._open: list[_OpenTurn] = []
+        self._only: PendingTurn | None = None
+        """The only open turn, while nothing but that turn and the state has to know of its updates."""
         self._view = UpdateView()
         self._replaced: tuple[Message, Message] | None = None
         """The message that the present update has replaced, before and after."""
@@ -83,12 +90,13 @@ class LiveSessionV2(LiveSession):
         is_alone = not self._open
         peer = self.remote.peer
         posted = peer.post(v2.PromptRequest(self.id, blocks_as_v2(turn.prompt), meta=turn.meta))
-        turn.sent(posted, Unread(peer.connection.intake, self.remote.limits.reply))
+        turn.sent(posted, Unread(peer.connection.intake, self.remote.limits.reply, _as_read))
         opened = _OpenTurn(turn, self._foreground.sent())
         self._open.append(opened)
+        self._note_only()
         if is_alone:
             opened.copy = self.state.add_prompt_copy(turn.prompt)
-            turn.begin()
+            turn.begin(opened.copy + 1)
         posted.then(lambda result: self._receipt(opened, result))
 
     def _receipt(self, opened: _OpenTurn, result: v2.PromptResponse | Exception) -> None:
@@ -104,11 +112,13 @@ class LiveSessionV2(LiveSession):
         turn.inserted(result.message_id)
         if opened.copy is not None:
             self.state.name_prompt(opened.copy, result.message_id)
-        begun = self._foreground.number if prompt.begun is None else prompt.begun.number
-        for kept in opened.kept:
-            if kept.number >= begun:
-                self._give(turn, kept.update, kept.size)
-        opened.kept.clear()
+        if opened.kept:
+            begun = self._foreground.number if prompt.begun is None else prompt.begun.number
+            for kept in opened.kept:
+                if kept.number >= begun:
+                    self._give(turn, kept.update, kept.size)
+            opened.kept.clear()
+            self._note_only()
         if end is not None:
             self._done(opened, end)
         elif turn.cancelled:
@@ -127,10 +137,18 @@ class LiveSessionV2(LiveSession):
     def _close_turn(self, opened: _OpenTurn, result: v1.PromptResponse | Exception, ends_at: int | None = None) -> None:
         if opened in self._open:
             self._open.remove(opened)
+            self._note_only()
         opened.turn.answered(result, ends_at)
         if isinstance(result, PeerError):
             self.remote.failed(self.id, result)
-        self._settle()
+        if self._idle_waiters:
+            self._settle()
+
+    def _note_only(self) -> None:
+        """Note whether the updates to come concern one turn alone, which is how most turns are."""
+        first = self._open[0] if len(self._open) == 1 else None
+        is_simple = first is not None and not (first.kept or first.turn.keeps_wire or self._observers)
+        self._only = first.turn if first is not None and is_simple else None
 
     def is_turn(self, turn: PendingTurn) -> bool:
         """Whether the agent may still work on the turn's prompt."""
@@ -200,42 +218,75 @@ class LiveSessionV2(LiveSession):
 
     def received(self, update: Any, params: bytes | Raw) -> None:
         """Take an update of this session, with the JSON of its notification's params."""
-        size = len(memoryview(params))
-        if update.__class__ in STREAMED and self._stream(cast("v2.AgentMessageChunk", update), size):
+        size = len(params) if params.__class__ is bytes else len(memoryview(params))
+        turn = self._only
+        if turn is None:
+            self._received_any(update, size, params)
             return
+        kind = update.__class__
+        if (speaker := STREAMED.get(kind)) is None:
+            if kind is v2.SessionStateUpdate:
+                self._received_state(turn, update, size)
+            elif kind is v2.ToolCallProgress:
+                self._received_tool_call(turn, update, size)
+            else:
+                self._received_any(update, size, params)
+            return
+        content = update.content
+        if content.__class__ is not v2.TextContent or content.meta is not None or content.annotations is not None:
+            self._received_any(update, size, params)
+            return
+        # Plain text, which is most of the traffic: a further call would cost each chunk 3 %.
+        message_id, view = update.message_id, self._view
+        if view.last != (speaker, message_id):
+            view.begin(speaker, message_id)
+        self._foreground.number += 1
+        self.state.append_text(speaker, update, size)
+        try:
+            turn.unread.put(update, size)
+        except Overflow as overflow:
+            turn.overflowed(overflow)
+
+    def _received_state(self, turn: PendingTurn, update: v2.SessionStateUpdate, size: int) -> None:
+        """Take the session's state for the only open turn; readers get it as it is."""
+        ended = self._foreground.received_state(update, len(self.state) if update.state == IDLE else 0)
+        try:
+            self.state.add(update, size)
+            self._give(turn, update, size)
+        finally:
+            self._received_end(ended)
+
+    def _received_tool_call(self, turn: PendingTurn, update: v2.ToolCallProgress, size: int) -> None:
+        """Take what changes in a tool call for the only open turn, which has no observers."""
+        self._foreground.number += 1
+        self.state.add(update, size)
+        for each in self._view.tool_call(update, self.state):
+            self._give(turn, each, size)
+
+    def _received_any(self, update: Any, size: int, params: bytes | Raw) -> None:
+        """Take an update for any number of open turns."""
         ended = self._foreground.received(update, len(self.state))
         try:
             shown = self._fold(update, size)
-            if self._open:
+            if (only := self._only) is not None:
+                for each in shown:
+                    self._give(only, each, size)
+            elif self._open:
                 self._deliver(shown, size, params)
             else:
                 for each in shown:
                     (self._tell_listeners if self._listeners else self._keep_outside)(each, size)
         finally:  # an observer that raises must not leave a turn without its end
-            if ended is not None:
-                end, prompts = ended
-                for opened in [it for it in self._open if it.prompt in prompts]:
-                    self._done(opened, end)
-            if self._foreground.activity == IDLE:
-                self._settle()
+            self._received_end(ended)
 
-    def _stream(self, update: v2.AgentMessageChunk, size: int) -> bool:
-        """Take a chunk of plain text while one turn is open and nothing else has to know; False for any other."""
-        if len(self._open) != 1 or self._observers:
-            return False
-        opened = self._open[0]
-        if opened.kept or opened.turn.keeps_wire:
-            return False
-        chunk = self._view.plain_chunk(update)
-        if chunk is None:
-            return False
-        self._foreground.number += 1
-        self.state.append_text(STREAMED[update.__class__], update, size)
-        try:
-            opened.turn.unread.put(chunk, size)
-        except Overflow as overflow:
-            opened.turn.overflowed(overflow)
-        return True
+    def _received_end(self, ended: tuple[End, Sequence[Prompt]] | None) -> None:
+        """Finish the turns that an update has ended, and wake those who wait until the agent is idle."""
+        if ended is not None:
+            end, prompts = ended
+            for opened in [it for it in self._open if it.prompt in prompts]:
+                self._done(opened, end)
+        if self._idle_waiters and self._foreground.activity == IDLE:
+            self._settle()
 
     def _fold(self, update: Any, size: int) -> list[Any]:
         """Fold an update into the state; returns what readers get for it."""
@@ -257,12 +308,14 @@ class LiveSessionV2(LiveSession):
     def on_change(self, observer: Observer) -> Callable[[], None]:
         """Call `observer` after every change of the state, with the update as readers get it."""
         self._observers.append(observer)
+        self._note_only()
         if self._stop_watching is None:
             self._stop_watching = self.state.on_change(self._state_changed)
 
         def end() -> None:
             if observer in self._observers:
                 self._observers.remove(observer)
+                self._note_only()
             if not self._observers and self._stop_watching is not None:
                 self._stop_watching()
                 self._stop_watching = None
@@ -289,13 +342,18 @@ class LiveSessionV2(LiveSession):
             turn, prompt = opened.turn, opened.prompt
             updates: list[Any] = [wire_form(params)] if turn.keeps_wire else shown
             if is_alone or prompt.begun is not None:
-                for kept in opened.kept:
-                    self._give(turn, kept.update, kept.size)
-                opened.kept.clear()
+                if opened.kept:
+                    self._give_kept(opened)
                 for each in updates:
                     self._give(turn, each, size)
             elif prompt.receipt is None and self._foreground.unclaimed is not None:
                 opened.kept += [_Kept(self._foreground.number, each, size) for each in updates]
+
+    def _give_kept(self, opened: _OpenTurn) -> None:
+        for kept in opened.kept:
+            self._give(opened.turn, kept.update, kept.size)
+        opened.kept.clear()
+        self._note_only()
 
     def current_turns(self) -> Sequence[PendingTurn]:
         """The turns that updates belong to now: all that are open."""
@@ -332,8 +390,16 @@ class LiveSessionV2(LiveSession):
         """End here: the session was closed, or its connection has ended for good."""
         self._turns.extend(opened.turn for opened in self._open)
         self._open.clear()
+        self._note_only()
         self._foreground.drop_all()
         await super().ended()
+
+
+def _as_read(update: Any) -> Any:
+    """What readers get for an update that waited for them: plain text waits as it came."""
+    if (older := READ_AS.get(update.__class__)) is None:
+        return update
+    return older(v1.TextContent(update.content.text), update.message_id, meta=update.meta)
 
 
 def _result_of(end: End) -> v1.PromptResponse | PeerError:

@@ -10,8 +10,29 @@ holds the connection, `server` makes requests over it, `servers` joins all serve
 what they offer. `content` and `elicitation` convert from MCP's types. Nothing here depends on an agent.
 """
 
-from accord.mcp.catalog import McpPrompt as McpPrompt, McpResource as McpResource, McpTool as McpTool
-from accord.mcp.content import McpMessage as McpMessage, McpResult as McpResult
-from accord.mcp.opening import mcp_capabilities as mcp_capabilities
-from accord.mcp.servers import McpServers as McpServers
-from accord.mcp.surroundings import Surroundings as Surroundings
+from typing import TYPE_CHECKING
+
+from accord.loading import on_first_use
+
+if TYPE_CHECKING:
+    from accord.mcp.catalog import McpPrompt as McpPrompt, McpResource as McpResource, McpTool as McpTool
+    from accord.mcp.content import McpMessage as McpMessage, McpResult as McpResult
+    from accord.mcp.offered import mcp_capabilities as mcp_capabilities
+    from accord.mcp.servers import McpServers as McpServers
+    from accord.mcp.surroundings import Surroundings as Surroundings
+
+_HOMES = {
+    "McpMessage": "content",
+    "McpPrompt": "catalog",
+    "McpResource": "catalog",
+    "McpResult": "content",
+    "McpServers": "servers",
+    "McpTool": "catalog",
+    "Surroundings": "surroundings",
+    "mcp_capabilities": "offered",
+}
+
+__all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
+
+if not TYPE_CHECKING:
+    __getattr__ = on_first_use(__name__, _HOMES)

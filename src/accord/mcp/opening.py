@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import AsyncGenerator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING
 
 from accord.errors import McpServerError
 from accord.extras import needs_extra
+from accord.mcp.offered import installed
 from accord.mcp.server_stderr import server_stderr
 from accord.mcp.surroundings import Surroundings
 from accord.schema import v1
@@ -16,16 +16,6 @@ from accord.schema.base import Unknown
 
 if TYPE_CHECKING:
     from mcp.client._transport import Transport, TransportStreams
-
-
-def installed() -> bool:
-    """Whether the official package is installed."""
-    return importlib.util.find_spec("mcp") is not None
-
-
-def mcp_capabilities() -> v1.McpCapabilities:
-    """The MCP capabilities that an agent can declare: all transports of the official package, if it is installed."""
-    return v1.McpCapabilities(http=installed(), sse=installed(), acp=installed())
 
 
 def transport_for(server: v1.McpServer | Unknown, surroundings: Surroundings) -> Transport:

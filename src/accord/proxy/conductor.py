@@ -25,7 +25,7 @@ from typing import Any
 from accord.client.target import Target
 from accord.errors import INVALID_PARAMS, INVALID_REQUEST, AccordError, ConnectionClosed
 from accord.jsonrpc.frames import RequestId
-from accord.mcp.opening import installed
+from accord.mcp.offered import installed
 from accord.proxy.bridging import AgentBridge
 from accord.proxy.envelopes import INITIALIZE
 from accord.proxy.failure import Failure

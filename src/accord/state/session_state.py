@@ -139,7 +139,8 @@ class SessionState:
 
     def append_text(self, speaker: Speaker, chunk: v2.AgentMessageChunk, size: int) -> None:
         """`add` for a chunk of version 2 that is known to be plain text."""
-        self._timeline.append_text(speaker, chunk.message_id, cast("Any", chunk.content).text)
+        content: Any = chunk.content
+        self._timeline.append_text(speaker, chunk.message_id, content.text)
         if self._limit is not None:
             self._room -= size + WEIGHT
             if self._room < 0:
@@ -196,13 +197,15 @@ class SessionState:
         of the user. Message ids stay valid.
         """
         place = self._timeline.add_copy(content)
-        self._tell(None)
+        if self._observers:
+            self._tell(None)
         return place
 
     def name_prompt(self, place: int, message_id: v1.MessageId) -> None:
         """Take the id that the agent's answer gives to the prompt at this place; an echo before has done that."""
         self._timeline.name_copy(place, message_id)
-        self._tell(None)
+        if self._observers:
+            self._tell(None)
 
     def drop_prompt(self, place: int) -> None:
         """Mark the prompt at this place as refused: the agent has answered that it will not insert it."""

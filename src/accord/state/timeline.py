@@ -230,6 +230,8 @@ class Timeline:
 
     def name_copy(self, place: int, message_id: v1.MessageId) -> None:
         """Take the id that the agent has given to a prompt: the echo with this id replaces it."""
+        if not self._not_echoed:  # the usual case: the echo came first
+            return
         copy = next((it for it in self._not_echoed if it.place == place), None)
         if copy is not None and ("user", message_id) not in self._by_id:
             self._not_echoed.remove(copy)
@@ -279,13 +281,12 @@ class Timeline:
 
     def replace(self, message: GrowingMessage, content: Sequence[v1.ContentBlock]) -> None:
         """Replace what a message says."""
-        before = None if self.on_replacement is None else message.message()
+        before = None if self.on_replacement is None else message.read()
         message.is_ours = False
         message.replace(content)
-        if self.on_replacement is not None and before is not None and before.content:
+        if before and self.on_replacement is not None and before != tuple(content):
             after = message.message()
-            if after.content != before.content:
-                self.on_replacement(before, after)
+            self.on_replacement(msgspec.structs.replace(after, content=before), after)
 
     def append_to_tool_call(self, tool_call_id: v1.ToolCallId, item: v1.ToolCallContent) -> None:
         """Append an item to the content of a tool call; one that is unknown begins now."""

@@ -53,7 +53,8 @@ def _append(timeline: Timeline, chunk: v2.ContentChunk) -> None:
 
 def _put_message(timeline: Timeline, update: v2.UserMessage | v2.AgentMessage | v2.AgentThought) -> None:
     message = timeline.message(_SPEAKERS[update.__class__], update.message_id)
-    message.meta = patched_meta(message.meta, update.meta)
+    if update.meta is not UNSET:
+        message.meta = patched_meta(message.meta, update.meta)
     if update.content is not UNSET:
         timeline.replace(message, shown_blocks(update.content))
 
@@ -67,26 +68,21 @@ def _patch_tool_call(timeline: Timeline, update: v2.ToolCallUpdate) -> None:
 
 
 def _patched(call: ToolCallState, update: v2.ToolCallUpdate) -> ToolCallState:
-    fields: dict[str, Any] = {}
-    for name, cleared in _CLEARED.items():
-        value = getattr(update, name)
-        if value is not UNSET:
-            fields[name] = cleared if value is None else shown(value)
-    return msgspec.structs.replace(call, meta=patched_meta(call.meta, update.meta), **fields)
-
-
-_CLEARED: dict[str, Any] = {
-    "title": "",
-    "kind": "other",
-    "status": "pending",
-    "content": (),
-    "locations": (),
-    "raw_input": None,
-    "raw_output": None,
-    "name": None,
-    "capabilities": None,
-}
-"""The fields of a tool call, each with the value that clearing it gives."""
+    kind: Any = update.kind  # also a word that version 1 lacks
+    return ToolCallState(
+        call.id,
+        call.title if (title := update.title) is UNSET else "" if title is None else title,
+        call.kind if kind is UNSET else "other" if kind is None else kind,
+        call.status if (status := update.status) is UNSET else "pending" if status is None else status,
+        call.content if (content := update.content) is UNSET else () if content is None else shown(content),
+        call.locations if (locations := update.locations) is UNSET else () if locations is None else shown(locations),
+        call.raw_input if update.raw_input is UNSET else update.raw_input,
+        call.raw_output if update.raw_output is UNSET else update.raw_output,
+        call.name if update.name is UNSET else update.name,
+        call.meta if update.meta is UNSET else patched_meta(call.meta, update.meta),
+        call.refused,
+        call.capabilities if update.capabilities is UNSET else update.capabilities,
+    )
 
 
 def _append_to_tool_call(timeline: Timeline, chunk: v2.ToolCallContentChunk) -> None:

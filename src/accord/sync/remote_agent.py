@@ -157,6 +157,18 @@ class RemoteAgent(Face[remote_agent.RemoteAgent]):
         )
         return face_of(self._portal, RemoteSession, held, held.id)
 
+    def watch(
+        self, session_id: str, cwd: str | Path | None = None, *, meta: dict[str, Json] | None = None
+    ) -> RemoteSession:
+        """Follow a session that other clients use, as an observer; its past is in `state` when this returns.
+
+        All that happens in the session arrives, also when the session goes on without its client. The agent asks an
+        observer nothing, and refuses its prompts and settings with `PeerError`. It takes a server that shares agents
+        (`accord serve --shared`); raises `CapabilityMissing` for any other.
+        """
+        held = self._portal.wait(lambda: self._held.watch(session_id, cwd, meta=meta), self._session)
+        return face_of(self._portal, RemoteSession, held, held.id)
+
     def resume(
         self,
         session_id: str,

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -20,6 +19,7 @@ from typing import Any
 import msgspec
 
 from accord.errors import INTERNAL_ERROR, METHOD_NOT_FOUND, ConnectionClosed
+from accord.own_commands import own_command
 from accord.testing.line import Line
 from accord.testing.recorded import Names, Said, Source, best, conversation
 from accord.trace import TraceEvent
@@ -56,7 +56,7 @@ class RecordedAgent:
 
 def recorded_agent_command(path: Source) -> list[str]:
     """The command that plays the agent of a trace in a process, for `accord.connect`."""
-    return [sys.executable, "-m", "accord", "replay", str(path), "--as", "agent"]
+    return own_command("accord", "replay", str(path), "--as", "agent")
 
 
 def _parts(said: Sequence[Said]) -> list[Part]:

@@ -19,23 +19,45 @@ A trace holds private messages. So only its owner can read the file, and secrets
 (`redaction`). The wire itself is not changed.
 """
 
-from accord.trace.events import IN, OUT, Direction, Observer, TraceEvent, Watch
-from accord.trace.header import FORMAT, TraceHeader
-from accord.trace.reading import follow, read, read_event, read_header
-from accord.trace.writing import TraceFile
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "FORMAT",
-    "IN",
-    "OUT",
-    "Direction",
-    "Observer",
-    "TraceEvent",
-    "TraceFile",
-    "TraceHeader",
-    "Watch",
-    "follow",
-    "read",
-    "read_event",
-    "read_header",
-]
+from accord.loading import on_first_use
+
+if TYPE_CHECKING:
+    from accord.trace.events import (
+        IN as IN,
+        OUT as OUT,
+        Direction as Direction,
+        Observer as Observer,
+        TraceEvent as TraceEvent,
+        Watch as Watch,
+    )
+    from accord.trace.header import FORMAT as FORMAT, TraceHeader as TraceHeader
+    from accord.trace.reading import (
+        follow as follow,
+        read as read,
+        read_event as read_event,
+        read_header as read_header,
+    )
+    from accord.trace.writing import TraceFile as TraceFile
+
+_HOMES = {
+    "FORMAT": "header",
+    "IN": "events",
+    "OUT": "events",
+    "Direction": "events",
+    "Observer": "events",
+    "TraceEvent": "events",
+    "TraceFile": "writing",
+    "TraceHeader": "header",
+    "Watch": "events",
+    "follow": "reading",
+    "read": "reading",
+    "read_event": "reading",
+    "read_header": "reading",
+}
+
+__all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
+
+if not TYPE_CHECKING:
+    __getattr__ = on_first_use(__name__, _HOMES)

@@ -63,6 +63,19 @@ async def test_a_prompt_of_which_nothing_comes_goes_through_the_same_states(spea
         await client.state("idle", stopReason="end_turn")
 
 
+async def test_a_slash_command_goes_through_the_same_states(speak):
+    agent = Agent("short")
+
+    @agent.command("ping", "Answer at once")
+    async def ping(turn):
+        await turn.say("pong")
+
+    async with speak(agent) as client:
+        await client.inserted(client.prompt(await client.new(), "/ping"), "/ping")
+        assert await client.said() == "pong"
+        await client.state("idle", stopReason="end_turn")
+
+
 @pytest.mark.parametrize("reason", ["max_tokens", "max_turn_requests", "refusal"])
 async def test_the_idle_state_has_the_stop_reason_of_the_function(speak, reason):
     agent = Agent("ends")

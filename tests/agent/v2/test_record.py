@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from accord import Agent, MemoryStore
+from accord import Agent, MemoryStore, v2
+from accord.schema import codec
 
 
 def scribe(store):
@@ -125,5 +126,45 @@ async def test_a_prompt_to_a_session_that_was_opened_elsewhere_is_refused_there(
         session_id = await open_session(first)
         await replayed(second, 2, session_id)
         error = await first.expect_error(first.prompt(session_id), -32002)
-        assert error["data"] == {"sessionId": session_id}
+        assert error["data"] == {"sessionId": session_id, "reason": "taken"}
         await prompted(second, 2, session_id, "hello")
+
+
+NOBODY_KNOWS = [
+    {"sessionUpdate": "hologram", "depth": [1, None]},
+    {"sessionUpdate": "agent_message", "messageId": "m", "content": [{"type": "smell", "of": "tea"}]},
+    {
+        "sessionUpdate": "tool_call_update",
+        "toolCallId": "t",
+        "title": "Odd",
+        "kind": "ponder",
+        "status": "completed",
+        "content": [{"type": "session", "sessionId": "child"}],
+    },
+]
+"""An update, a block, and a kind and content of a tool call that this version of Accord does not know."""
+
+
+async def test_what_nobody_knows_is_replayed_as_it_came(speak):
+    store = MemoryStore()
+    agent = Agent("odd", store=store)
+
+    @agent.on_prompt
+    async def send(turn):
+        for update in NOBODY_KNOWS:
+            await turn.send(codec.convert(update, v2.SessionUpdate))
+
+    def parts(updates):
+        """What the updates say, each field that the test has sent."""
+        return [
+            {name: update.get(name) for name in sent}
+            for sent in NOBODY_KNOWS
+            for update in updates
+            if update["sessionUpdate"] == sent["sessionUpdate"]
+        ]
+
+    async with speak(agent) as client:
+        session_id = await open_session(client)
+        assert parts(await prompted(client, 2, session_id, "go")) == NOBODY_KNOWS
+    async with speak(agent) as client:
+        assert parts(await replayed(client, 2, session_id)) == NOBODY_KNOWS

@@ -77,6 +77,25 @@ async def test_resuming_tells_the_state_before_the_answer(speak, replays):
         await client.expect_silence()
 
 
+async def test_resuming_a_session_that_works_ends_its_work_before_it_is_opened_again(speak):
+    agent = full()
+
+    @agent.on_prompt
+    async def work(turn):
+        await turn.say("working")
+        await asyncio.Event().wait()
+
+    async with speak(agent) as client:
+        session_id = await client.new()
+        await client.inserted(client.prompt(session_id))
+        assert await client.said() == "working"
+        request = client.call("session/resume", {"sessionId": session_id, "cwd": "/project"})
+        await client.state("idle", stopReason="cancelled")
+        await client.state("idle")
+        await client.expect_result(request)
+        await client.expect_silence()
+
+
 async def test_resuming_without_a_replay_tells_the_title(speak):
     agent = full()
 

@@ -299,6 +299,46 @@ async def test_background_work_is_listed_in_every_state_and_outlives_a_cancel(sp
         await client.state("idle", background=[])
 
 
+async def test_a_question_of_background_work_changes_no_state_and_survives_a_cancel(speak):
+    begun = asyncio.Event()
+
+    async def watch(turn):
+        async with turn.tool("Watch", background=True) as tool:
+            begun.set()
+            await tool.text("allowed" if await tool.ask() else "refused")
+
+    async def work(turn):
+        if turn.text == "watch":
+            turn.session.start(watch(turn))
+            await begun.wait()
+        else:
+            await asyncio.Event().wait()
+
+    async with speak(of(work)) as client:
+        session_id = await client.new()
+        client.prompt(session_id, "watch")
+        question, seen = None, []
+        while question is None or seen[-1].get("state") != "idle":
+            message = await client.receive()
+            if message.get("method") == "session/request_permission":
+                question = message
+            elif "method" in message:
+                seen.append(message["params"]["update"])
+        assert "requires_action" not in [it.get("state") for it in seen]
+        client.prompt(session_id, "wait")
+        await client.update("user_message")
+        await client.receive()
+        running = await client.update("state_update")
+        assert running["state"] == "running"
+        client.cancel(session_id)
+        idle = await client.update("state_update")
+        assert (idle["state"], idle["stopReason"]) == ("idle", "cancelled")
+        await client.expect_silence()
+        client.answer(question, {"outcome": {"outcome": "selected", "optionId": "allow_once"}})
+        seen = await client.until("state_update", background=[])
+        assert [texts(it) for it in seen if it.get("content")] == [["allowed"]]
+
+
 async def test_closing_ends_background_work_and_tells_it(speak):
     begun = asyncio.Event()
 

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from accord.documents.positions import Encoding
 from accord.documents.text_document import TextDocument
-from accord.documents.uris import key_of, path_of
+from accord.documents.uris import key_of
+from accord.file_uris import path_of_uri
 from accord.schema import v1
 
 log = logging.getLogger("accord")
@@ -45,7 +46,7 @@ class MirroredDocument:
     @property
     def path(self) -> Path | None:
         """The path of the file; None for a document that is not a file."""
-        return path_of(self.uri)
+        return path_of_uri(self.uri)
 
 
 def positions_of(document: MirroredDocument) -> TextDocument:

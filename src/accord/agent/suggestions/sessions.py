@@ -17,10 +17,11 @@ from accord.agent.suggestions.functions import SuggestionFunctions, finished
 from accord.agent.suggestions.mirror import MirroredDocument, Mirrors, positions_of
 from accord.agent.suggestions.request import SuggestionRequest, is_shown
 from accord.documents.positions import DEFAULT, Encoding, chosen
-from accord.documents.uris import key_of, path_of
+from accord.documents.uris import key_of
 from accord.engine.handlers import Handlers
 from accord.engine.peer import Peer
 from accord.errors import RequestError
+from accord.file_uris import path_of_uri
 from accord.schema import v1
 from accord.schema.base import Unknown
 from accord.schema.sendable import check_sendable
@@ -100,7 +101,7 @@ class SuggestionSessions:
     async def _start(self, request: v1.StartNesRequest) -> v1.StartNesResponse:
         await self._require_login()
         session_id = SessionId(f"nes-{next(self._numbers)}")
-        folder = None if request.workspace_uri is None else path_of(request.workspace_uri)
+        folder = None if request.workspace_uri is None else path_of_uri(request.workspace_uri)
         self._sessions[session_id] = SuggestionSession(folder, self._encoding())
         return v1.StartNesResponse(session_id)
 

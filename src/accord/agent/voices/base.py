@@ -46,6 +46,11 @@ class End(msgspec.Struct, frozen=True, kw_only=True):
     meta: dict[str, Json] | None = None
     failure: Failure | None = None
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it says nothing but the stop reason."""
+        return self.usage is None and self.failure is None and not self.meta
+
 
 class Background(msgspec.Struct, frozen=True):
     """One thing that runs beside the turns: a tool call or a terminal."""
@@ -101,6 +106,10 @@ class Voice(ABC):
 
         `background` is None as long as the session has never had any; `end` is the end of the work before.
         """
+        return None
+
+    def plain_state(self, activity: Activity, stop_reason: str | None) -> bytes | None:  # noqa: ARG002
+        """The JSON of a `state` that says nothing but these words, as most do."""
         return None
 
     def terminal_begins(self, id: str, command: str, cwd: str) -> Any | None:  # noqa: A002, ARG002

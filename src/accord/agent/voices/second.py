@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Sequence
 from typing import Any, cast
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from accord.agent.voices.base import Activity, Background, End, Kind, Voice
@@ -94,16 +95,13 @@ class SecondVoice(Voice):
             self._shown[update.tool_call_id] = list(given)
         if update.status in ENDED:
             self._shown.pop(update.tool_call_id, None)
-        patch = to_v2(replace(update, content=[] if begins else None))
+        patch = _plain_patch(update) or to_v2(replace(update, content=[] if begins else None))
         if given is None:
             return (patch,)
-        patches = () if patch == v2.ToolCallProgress(update.tool_call_id) else (patch,)
-        if given == shown:
-            return patches
-        if shown and given[: len(shown)] == shown:
-            added = given[len(shown) :]
-            return (*(v2.ToolCallContentChunk(update.tool_call_id, content_up(it)) for it in added), *patches)
-        return (replace(patch, content=[content_up(it) for it in given]),)
+        if (not shown and given) or given[: len(shown)] != shown:
+            return (replace(patch, content=[content_up(it) for it in given]),)
+        added = [v2.ToolCallContentChunk(update.tool_call_id, content_up(it)) for it in given[len(shown) :]]
+        return added if patch == v2.ToolCallProgress(update.tool_call_id) else (*added, patch)
 
     def told(self, tool_call: v1.ToolCallUpdate) -> None:
         """The client has learnt this of a tool call from another message, such as a question."""
@@ -132,6 +130,9 @@ class SecondVoice(Voice):
         tool_call = v2.ToolCallCapabilities(v2.ToolCallCancelCapabilities()) if offered else None
         return v2.ToolCallProgress(v2.ToolCallId(id), capabilities=tool_call)
 
+    def plain_state(self, activity: Activity, stop_reason: str | None) -> bytes:
+        return _plain_state(activity, stop_reason)
+
     def state(
         self, activity: Activity, background: Sequence[Background] | None, end: End | None = None
     ) -> v2.SessionStateUpdate:
@@ -143,6 +144,37 @@ class SecondVoice(Voice):
             error = v2.Error(end.failure.code, end.failure.message, _error_data(end.failure.data))
         reason = end.stop_reason if error is None else "error"
         return v2.SessionStateUpdate(activity, reason, end.usage, error, running, meta=end.meta or None)
+
+
+@functools.lru_cache(maxsize=64)
+def _plain_state(activity: Activity, stop_reason: str | None) -> bytes:
+    """The JSON of a state that says nothing else, which is made once."""
+    return codec.encode(v2.SessionStateUpdate(activity, stop_reason))
+
+
+_PLAIN = frozenset({str, type(None)})
+
+
+def _plain_patch(update: v1.ToolCall | v1.ToolCallProgress) -> v2.ToolCallProgress | None:
+    """A tool call of words and raw values, without its content; None if it needs a conversion field by field."""
+    title, kind, status, name = update.title, update.kind, update.status, update.name
+    if update.__class__ is v1.ToolCall:
+        is_plain = title is not None and not update.locations
+    else:
+        is_plain = update.locations is None  # an empty list clears them
+    if not is_plain or update.meta is not None or update.tool_call_id.__class__ is not str:
+        return None
+    if not _PLAIN.issuperset(map(type, (title, kind, status, name))):
+        return None
+    return v2.ToolCallProgress(
+        update.tool_call_id,
+        UNSET if title is None else title,
+        UNSET if kind is None else kind,
+        UNSET if status is None else status,
+        raw_input=UNSET if update.raw_input is None else update.raw_input,
+        raw_output=UNSET if update.raw_output is None else update.raw_output,
+        name=UNSET if name is None else name,
+    )
 
 
 def content_up(item: Any) -> Any:

@@ -1,29 +1,18 @@
-"""`Bridge`: the socket that shims connect with, and the servers behind it."""
+"""`Bridge`: the private socket that shims connect with, and the servers behind it."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import hmac
-import logging
-import secrets
-import shutil
-import socket
-import sys
-import tempfile
-from pathlib import Path
+import functools
 from typing import Any
 
 from accord.mcp.bridge import shim
 from accord.mcp.over_acp.tool_server import ToolServer
+from accord.private_sockets.dialling import TOKEN
+from accord.private_sockets.listening import PrivateSocket
 from accord.schema import v1
 from accord.tasks import Tasks
-
-CONNECTIONS = 64
-"""Connections that may be open at a time."""
-
-TOKEN_WITHIN = 10.0
-"""Seconds until a connection has to have said its token."""
 
 LINE = 16 * 1024 * 1024
 """Bytes that one MCP message may have."""
@@ -31,85 +20,20 @@ LINE = 16 * 1024 * 1024
 WAITING = 64
 """Messages that may wait for a server to read them."""
 
-log = logging.getLogger("accord")
-
 
 class Bridge:
-    """Servers of this program, each reached by a token; made with its socket open, so that no shim comes too early."""
+    """Servers of this program, each reached by a token."""
 
     def __init__(self, tasks: Tasks) -> None:
-        self._tasks = tasks
-        self._servers: dict[str, ToolServer] = {}
-        self._open: set[asyncio.Task[None]] = set()
-        self._folder: str | None = None
-        self._socket = self._bound()
-        self._accepting = tasks.start(self._accept(), "accord mcp bridge")
+        self._socket = PrivateSocket("mcp bridge", tasks, limit=LINE)
+        self.close = self._socket.close
+        """Close the socket, and end all connections."""
 
     def add(self, server: ToolServer) -> v1.McpServerStdio:
         """A description of this server for an agent that starts a process."""
-        token = secrets.token_urlsafe(32)
-        self._servers[token] = server
-        variables = [v1.EnvVariable("ACCORD_MCP_TOKEN", token)]
-        return v1.McpServerStdio(server.name, sys.executable, ["-I", "-S", shim.__file__, self.address], variables)
-
-    @property
-    def address(self) -> str:
-        """Where shims connect: a path, or a port where there are no Unix sockets."""
-        name = self._socket.getsockname()
-        return name if isinstance(name, str) else str(name[1])
-
-    def close(self) -> None:
-        """Close the socket, and end all connections."""
-        for task in [self._accepting, *self._open]:
-            task.cancel()
-        self._socket.close()
-        if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
-
-    def _bound(self) -> socket.socket:
-        if sys.platform != "win32":
-            self._folder = tempfile.mkdtemp(prefix="accord-mcp-")  # mode 0700
-            bound = socket.socket(socket.AF_UNIX)
-            bound.bind(str(Path(self._folder) / "socket"))
-        else:
-            bound = socket.socket()
-            bound.bind(("127.0.0.1", 0))
-        bound.listen(CONNECTIONS)
-        bound.setblocking(False)
-        return bound
-
-    async def _accept(self) -> None:
-        loop = asyncio.get_running_loop()
-        while True:
-            link, _ = await loop.sock_accept(self._socket)
-            if len(self._open) >= CONNECTIONS:
-                link.close()
-                continue
-            task = self._tasks.start(self._serve(link), "accord mcp bridge connection")
-            if not task.done():
-                self._open.add(task)
-                task.add_done_callback(self._open.discard)
-
-    async def _serve(self, link: socket.socket) -> None:
-        reader, writer = await asyncio.open_connection(sock=link, limit=LINE)
-        try:
-            async with asyncio.timeout(TOKEN_WITHIN):
-                server = self._meant(await reader.readline())
-            if server is not None:
-                await _run(server, reader, writer)
-        except (OSError, ValueError, TimeoutError) as error:  # ValueError: a line is too long
-            log.info("an MCP connection over the bridge has ended: %s", error or type(error).__name__)
-        except Exception:  # a server's own fault must not become the client's
-            log.exception("an MCP server has failed")
-        finally:
-            writer.close()
-            with contextlib.suppress(OSError):
-                await writer.wait_closed()
-
-    def _meant(self, line: bytes) -> ToolServer | None:
-        said = line.strip()
-        found = [server for token, server in self._servers.items() if hmac.compare_digest(token.encode(), said)]
-        return found[0] if found else None
+        token = self._socket.add(functools.partial(_run, server))
+        program, *arguments = self._socket.command(shim.__file__)
+        return v1.McpServerStdio(server.name, program, arguments, [v1.EnvVariable(TOKEN, token)])
 
 
 async def _run(server: ToolServer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
