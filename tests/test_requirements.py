@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from accord.requirements import ALL, REQUIREMENTS, Requirement, requirement
+from accord.check.requirements import ALL, REQUIREMENTS, Requirement, requirement
 
 TESTS = Path(__file__).parent
 
@@ -223,7 +223,9 @@ def test_ids_are_found_wherever_a_test_can_carry_them(source: str):
 
 
 def test_what_only_looks_like_a_mark_is_no_mark():
-    assert carried_by("from accord.requirements import requirement\nrequirement('a.b')\nit.requirement('c.d')") == (
+    assert carried_by(
+        "from accord.check.requirements import requirement\nrequirement('a.b')\nit.requirement('c.d')"
+    ) == (
         set(),
         [],
     )

@@ -13,6 +13,7 @@ import sys
 import threading
 from pathlib import Path
 from typing import Any
+from urllib.request import Request, urlopen
 
 FAULT = sys.argv[1] if len(sys.argv) > 1 else ""
 MODES = {"currentModeId": "ask", "availableModes": [{"id": "ask", "name": "Ask"}, {"id": "code", "name": "Code"}]}
@@ -26,15 +27,16 @@ OPTION = {
 KNOWN = ("session/cancel",)
 
 sending = threading.Lock()
+is_ending = threading.Event()
 answers: dict[Any, queue.Queue[Any]] = {}
 sessions: dict[str, Session] = {}
 capabilities: dict[str, Any] = {}
 
 
 class Session:
-    def __init__(self, cwd: str) -> None:
+    def __init__(self, cwd: str, history: list[tuple[str, str]] | None = None) -> None:
         self.cwd = cwd
-        self.history: list[tuple[str, str]] = []
+        self.history = history or []
         self.cancelled = threading.Event()
         self.was_cancelled = False
         self.is_closed = False
@@ -84,6 +86,7 @@ def initialize(params: dict[str, Any]) -> Any:
         "protocolVersion": asked if FAULT == "echoes any version" else 1,
         "agentCapabilities": {
             "loadSession": True,
+            "mcpCapabilities": {"http": True},
             "sessionCapabilities": {name: {} for name in ("list", "close", "delete", "resume", "fork")},
         },
         "agentInfo": {"name": "faulty", "version": "1"},
@@ -98,17 +101,47 @@ def new(params: dict[str, Any]) -> Any:
         raise Refused(-32603, "no session")
     if FAULT == "is disturbed by _meta" and params.get("_meta"):
         raise Refused(-32602, "unknown _meta")
-    if params.get("mcpServers"):
-        start(params["mcpServers"][0])
-    name = f"s{len(sessions)}"
+    connect(params["mcpServers"])
+    name = new_id()
     sessions[name] = Session(params["cwd"])
     return {"sessionId": name, "modes": MODES, "configOptions": [OPTION]}
 
 
-def start(server: dict[str, Any]) -> None:
-    """Start an MCP server, and shake hands with it."""
-    if FAULT == "takes no servers":
+def new_id() -> str:
+    return f"s{os.getpid()}-{len(sessions)}"
+
+
+def keep(name: str, session: Session) -> None:
+    """Keep the past of a session in its folder, for a later process."""
+    if FAULT == "keeps nothing before its end" and not is_ending.is_set():
+        return
+    file = Path(session.cwd) / f"kept-{name}.json"
+    file.write_text(json.dumps(session.history))
+
+
+def kept(name: str, cwd: str) -> Session | None:
+    """A session that an earlier process kept."""
+    file = Path(cwd) / f"kept-{name}.json"
+    if FAULT == "forgets at its end" or not file.exists():
+        return None
+    return Session(cwd, [(by, text) for by, text in json.loads(file.read_text())])
+
+
+def connect(servers: list[dict[str, Any]]) -> None:
+    """Shake hands with the MCP servers of a session."""
+    if servers and FAULT == "takes no servers":
         raise Refused(-32603, "no MCP here")
+    if FAULT == "wants a type of each server" and any("type" not in server for server in servers):
+        raise Refused(-32602, "type is missing")
+    for server in servers[:1] if FAULT == "starts one server" else servers:
+        reach(server) if server.get("type") == "http" else start(server)
+
+
+HELLO = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}}
+
+
+def start(server: dict[str, Any]) -> None:
+    """Shake hands with an MCP server that is a program."""
     env = dict(os.environ) | {each["name"]: each["value"] for each in server["env"]}
     args = server["args"][:2] if FAULT == "starts servers without arguments" else server["args"]
     process = subprocess.Popen(
@@ -116,12 +149,21 @@ def start(server: dict[str, Any]) -> None:
     )
     assert process.stdin is not None
     assert process.stdout is not None
-    asked = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18"}}
-    process.stdin.write(json.dumps(asked) + "\n")
+    process.stdin.write(json.dumps(HELLO) + "\n")
     process.stdin.flush()
     process.stdout.readline()
     process.stdin.close()
     process.wait()
+
+
+def reach(server: dict[str, Any]) -> None:
+    """Shake hands with an MCP server over HTTP."""
+    if FAULT == "refuses servers over HTTP":
+        raise Refused(-32602, "no HTTP here")
+    given = {} if FAULT == "forgets the headers" else {each["name"]: each["value"] for each in server["headers"]}
+    headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream", **given}
+    with urlopen(Request(server["url"], json.dumps(HELLO).encode(), headers)) as answer:
+        answer.read()
 
 
 def resume(params: dict[str, Any]) -> Any:
@@ -131,7 +173,7 @@ def resume(params: dict[str, Any]) -> Any:
 
 
 def fork(params: dict[str, Any]) -> Any:
-    source, name = find(params), f"s{len(sessions)}"
+    source, name = find(params), new_id()
     sessions[name] = Session(params["cwd"])
     sessions[name].is_dead = FAULT == "forks into nothing"
     source.is_dead = FAULT == "forgets the source of a fork"
@@ -140,6 +182,9 @@ def fork(params: dict[str, Any]) -> Any:
 
 def load(params: dict[str, Any]) -> Any:
     name = params["sessionId"]
+    earlier = kept(name, params["cwd"])
+    if name not in sessions and earlier is not None:
+        sessions[name] = earlier
     if name not in sessions and FAULT == "loads what is not there":
         sessions[name] = Session(params["cwd"])
     session = find(params)
@@ -219,12 +264,14 @@ def prompt(params: dict[str, Any]) -> Any:
     if FAULT == "reads files unasked" and not capabilities.get("fs"):
         ask("fs/read_text_file", {"sessionId": name, "path": f"{session.cwd}/notes.txt"})
     session.history.append(("user", texts[0]))
+    keep(name, session)
     if texts[0] in ("slow", "check slow"):
         return slow(name, session)
     if texts[0] in ("edit", "check edit"):
         edit(name)
     say(name, "Done.")
     session.history.append(("agent", "Done."))
+    keep(name, session)
     return {"stopReason": "end_turn"}
 
 
@@ -354,11 +401,23 @@ def received(line: bytes) -> None:
         serve(message)
 
 
+def outliving() -> subprocess.Popen[bytes]:
+    """A process that does not end with its parent."""
+    return subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"], stdin=subprocess.DEVNULL)
+
+
 def main() -> None:
     if FAULT == "greets on stdout":
         print("Welcome!", flush=True)
+    child = outliving() if FAULT in ("leaves a process", "leaves a process if it is killed") else None
     for line in sys.stdin.buffer:
         received(line)
+    if child is not None and FAULT == "leaves a process if it is killed":
+        child.kill()
+        child.wait()
+    is_ending.set()
+    for name, session in sessions.items():
+        keep(name, session)
     if FAULT == "ignores the end of its input":
         threading.Event().wait()
     os._exit(0)

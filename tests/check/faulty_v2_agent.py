@@ -153,7 +153,7 @@ METHODS = {
 
 
 def unknown(method: str) -> None:
-    if method == "tool_call/cancel":
+    if method == "tool_call/cancel" and FAULT != "cannot cancel tools":
         raise Refused(-32602, "no such tool call")
     raise Refused(-32601, f"Method not found: {method}")
 

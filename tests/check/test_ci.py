@@ -17,7 +17,7 @@ import pytest
 from accord.check import revisions
 from accord.check.catalogue import CHECKS
 from accord.check.pages import names_of_pages, page_of, write_pages
-from accord.requirements import REQUIREMENTS
+from accord.check.requirements import REQUIREMENTS
 from tests.check.test_mutants_of_an_agent import PATIENT, judged
 
 ROOT = Path(__file__).parents[2]

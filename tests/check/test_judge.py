@@ -142,25 +142,6 @@ def test_one_bad_update_is_one_finding_for_each_fault():
     ]
 
 
-def test_faults_that_a_schema_does_not_know_are_found():
-    """A validator of schemas alone finds none of these."""
-    talk = healthy()
-    put("tool", "params.update.locations[0]", {"path": "a.py", "line": 0})(talk)
-    put("initialize", "params.protocolVersion", 65535)(talk)
-    put("initialize/answer", "result.protocolVersion", 65535)(talk)
-    drop("initialize", "params.clientCapabilities.fs.readTextFile")(talk)
-    says("cancel", "agent", {"id": None, "error": {"code": -32601, "message": "unknown"}})(talk)
-    says("initialize", "agent", b"Welcome!")(talk)
-    assert {finding.id for finding in judge(talk.events())} == {
-        "paths.agent-sends-absolute",
-        "lines.agent-counts-from-one",
-        "initialize.version.agent-answers-latest",
-        "files.read.only-when-advertised",
-        "jsonrpc.notification.never-answered",
-        "stdio.stdout-only-messages",
-    }
-
-
 CROSSED = "prompt.cancel.permissions-cancelled"
 
 

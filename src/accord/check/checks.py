@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from accord.check.finding import Severity
-from accord.requirements import Requirement, requirement
+from accord.check.requirements import Requirement, requirement
 
 _SEVERITIES: dict[str, Severity] = {"MUST": "fail", "SHOULD": "warn", "MAY": "note"}
 

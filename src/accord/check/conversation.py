@@ -71,6 +71,10 @@ class Exchange(Told):
     answered: Frame | None = None
     result: Any = MISSING
     error: Any = MISSING
+    same_id: Exchange | None = None
+    """An earlier request of this id that had no answer yet."""
+    is_doubtful: bool = False
+    """Whether its answer may be that of another request, because two open ones had this id."""
 
     @property
     def succeeded(self) -> bool:
@@ -152,6 +156,9 @@ class Conversation:
         )
         if frame.by == "client" and method == "initialize":
             self._begins(exchange)
+        exchange.same_id = self.open[frame.by].get(key_of(exchange.id))
+        if exchange.same_id is not None:
+            exchange.is_doubtful = exchange.same_id.is_doubtful = True
         self.open[frame.by][key_of(exchange.id)] = exchange
         self._follow_request(exchange)
         return exchange
@@ -163,9 +170,13 @@ class Conversation:
         exchange = self.open[asker].pop(key_of(members.get("id")), None)
         if exchange is None:
             return None
+        if exchange.same_id is not None:
+            self.open[asker][key_of(exchange.id)] = exchange.same_id
         if asker == "agent":
             self._read_by_client = max(self._read_by_client, exchange.frame.number)
         exchange.answered = frame
+        if exchange.is_doubtful:
+            return exchange
         exchange.result = members.get("result", MISSING)
         # A null beside the other member is a serialiser's way to leave it out.
         exchange.error = MISSING if members.get("error") is None else members["error"]

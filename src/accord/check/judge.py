@@ -101,7 +101,7 @@ class Judge:
     def _answer(self, frame: Frame) -> None:
         exchange = self.conversation.answered(frame)
         if exchange is not None:
-            for observer in self._observers:
+            for observer in () if exchange.is_doubtful else self._observers:
                 observer.answer(exchange)
             self.conversation.settle(exchange)
 

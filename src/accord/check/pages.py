@@ -12,7 +12,7 @@ from pathlib import Path
 from accord.check.catalogue import CHECKS
 from accord.check.checks import Check
 from accord.check.finding import url_of
-from accord.requirements import REQUIREMENTS, Requirement
+from accord.check.requirements import REQUIREMENTS, Requirement
 
 _FOUND_AS = {"fail": "a failure", "warn": "a warning", "note": "a note"}
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from pathlib import Path
 from typing import Any
 
 from accord.check.agent.lab import Lab
@@ -12,9 +9,6 @@ from accord.check.agent.link import Link
 
 IN_FLIGHT = 1_000
 """Requests that are sent before the first answer is waited for."""
-
-SERVER = Path(__file__).with_name("mcp_probe.py")
-_NAME, _VALUE = "ACCORD_CHECK_MARK", "as told"
 
 
 async def two_sessions(lab: Lab) -> None:
@@ -49,7 +43,7 @@ async def opened_again(lab: Lab) -> None:
         if not lab.lacks(link, "resume", "session.resume.ready-when-answered"):
             if lab.offers(link, "close"):
                 await link.ask("session/close", {"sessionId": session})
-            exchange = await link.ask("session/resume", place, lab.settings.turn_within)
+            exchange = await lab.resume(link, session)
             name = "session.resume.ready-when-answered"
             if lab.answered(name, exchange):
                 lab.answered(name, await lab.prompt(link, session, lab.settings.prompts.plain))
@@ -63,37 +57,6 @@ async def _forked(lab: Lab, link: Link, session: str, place: dict[str, Any]) -> 
     if lab.answered("lint.fork.goes-on", exchange) and isinstance(fork, str):
         lab.answered("lint.fork.goes-on", await lab.prompt(link, fork, lab.settings.prompts.plain))
         lab.answered("session.fork.leaves-source", await lab.prompt(link, session, lab.settings.prompts.plain))
-
-
-async def lent_server(lab: Lab) -> None:
-    """A session with an MCP server of ours, which writes down how it was started."""
-    names = ("mcp.stdio-supported", "mcp.launched-as-told")
-    note = lab.folder / "mcp-started.json"
-    note.unlink(missing_ok=True)
-    async with lab.link() as link:
-        await lab.initialize(link)
-        await lab.login(link)
-        if lab.lacks(link, "stdio", *names):
-            return
-        server: dict[str, Any] = {
-            "name": "accord-check",
-            "command": sys.executable,
-            "args": [str(SERVER), str(note), "an argument"],
-            "env": [{"name": _NAME, "value": _VALUE}],
-        }
-        kind = {"type": "stdio"} if lab.version == 2 else {}
-        session = await lab.new_session(link, names[0], mcpServers=[kind | server])
-        if not note.exists():  # some agents connect at the first prompt
-            asked = lab.settings.prompts.mcp or lab.settings.prompts.plain
-            await lab.prompt(link, session, asked)
-        if not note.exists():
-            for name in names:
-                lab.skip(name, "the agent did not start the MCP server of its session")
-            return
-        said = json.loads(note.read_text(encoding="utf-8"))
-        odd = said["arguments"] != ["an argument"] or said["mark"] != _VALUE
-        wrong = f"the MCP server got the arguments {said['arguments']} and {_NAME}={said['mark']!r}" if odd else None
-        lab.judge(names[1], wrong, link.last)
 
 
 async def many_requests(lab: Lab) -> None:
@@ -147,3 +110,31 @@ async def second_client(lab: Lab) -> None:
         sessions = [await lab.new_session(one), await lab.new_session(other)]
         for link, session in zip((one, other), sessions, strict=True):
             lab.answered("lint.second-client", await lab.prompt(link, session, lab.settings.prompts.plain))
+
+
+async def killed_in_a_turn(lab: Lab) -> None:
+    """An agent that is killed in a turn, and started again: its session is opened again where it says that it can."""
+    name = "lint.load.after-kill"
+    async with lab.link() as link:
+        await lab.initialize(link)
+        await lab.login(link)
+        if not link.is_process:
+            lab.skip(name, "the agent is not a process of ours")
+            lab.skip("lint.killed.leaves-no-process", "the agent is not a process of ours")
+            return
+        session = await lab.new_session(link)
+        await lab.prompt(link, session, lab.settings.prompts.plain)
+        link.forget(session)
+        turn = lab.begin(link, session, lab.settings.prompts.slow)
+        await link.while_open(turn, lambda: bool(link.told(session)), lab.settings.turn_within)
+        await link.kill(lab.settings.answer_within)
+        can_load = lab.offers(link, "load")
+        if not can_load and lab.lacks(link, "resume", name):
+            return
+    async with lab.link() as link:
+        await lab.initialize(link)
+        await lab.login(link)
+        exchange = await (lab.load(link, session) if can_load else lab.resume(link, session))
+        if lab.answered(name, exchange, "the session of a killed process cannot be opened again"):
+            await link.quiet(lab.settings.quiet)
+            lab.answered("session.load.goes-on", await lab.prompt(link, session, lab.settings.prompts.plain))

@@ -11,6 +11,7 @@ from typing import Any
 
 from accord.check.agent import dialect
 from accord.check.agent.checks import ACTIVE
+from accord.check.agent.leftovers import Leftovers
 from accord.check.agent.lender import Lender
 from accord.check.agent.link import Link, Over
 from accord.check.agent.recording import Recording
@@ -89,13 +90,18 @@ class Lab:
     async def link(self) -> AsyncGenerator[Link]:
         """A new connection to the agent; a process is started. What was judged on it is kept at its end."""
         lender = Lender(self.folder)
-        link = Link(self._dial(), lender, self.recording, within=self.settings.answer_within)
+        transport = self._dial()
+        left = Leftovers(transport, self.settings.left_within)
+        link = Link(transport, lender, self.recording, within=self.settings.answer_within)
         self.starts += 1
         await link.open()
         try:
             yield link
         finally:
             await link.close(self.settings.grace)
+            if left.left is not None:
+                name = "lint.killed.leaves-no-process" if link.was_killed else "lint.leaves-no-process"
+                self.judge(name, left.problem, link.last)
             link.judge.end()
             self._keep(link.judge.bench)
 
@@ -180,6 +186,11 @@ class Lab:
         """Open a session again, with its past."""
         method, params = dialect.load(session, self.folder, self.version)
         return await link.ask(method, params, self.settings.turn_within)
+
+    async def resume(self, link: Link, session: str) -> Exchange:
+        """Open a session again, without its past."""
+        params: dict[str, Any] = {"sessionId": session, "cwd": str(self.folder), "mcpServers": []}
+        return await link.ask("session/resume", params, self.settings.turn_within)
 
     def process_ended(self, link: Link, end: End, when: str) -> None:
         """Judge how a process ended after the end of its input."""

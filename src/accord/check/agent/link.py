@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, Protocol
 
 import msgspec
@@ -242,11 +245,24 @@ class Link(Wire):
         super().__init__(transport, lender, recording, within=within)
         self.lender = lender
         """Answers the agent's requests."""
+        self.was_killed = False
+        """Whether the agent was killed, and did not end by itself."""
+
+    async def kill(self, within: float) -> None:
+        """Kill the agent's process, and wait for its end."""
+        self.was_killed = True
+        if (pid := getattr(self._transport, "pid", None)) is not None:
+            with suppress(ProcessLookupError):
+                os.kill(pid, _KILL)
+        await self.until(lambda: self.end is not None, within)
 
     def settle(self) -> None:
         """Answer the permission requests that wait."""
         for exchange, result in self.lender.settle():
             self.send({"id": exchange.id, "result": result})
 
+
+_KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
+"""On Windows, SIGTERM ends a process at once."""
 
 _OTHER: dict[Side, Side] = {"agent": "client", "client": "agent"}

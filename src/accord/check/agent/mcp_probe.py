@@ -28,18 +28,25 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any] | None:
             return None
 
 
+def reply_to(message: dict[str, Any]) -> dict[str, Any] | None:
+    """The answer to a message; None for one that has none."""
+    if "id" not in message or "method" not in message:
+        return None
+    result = answer(message["method"], message.get("params") or {})
+    unknown = {"error": {"code": -32601, "message": "Method not found"}}
+    return {"jsonrpc": "2.0", "id": message["id"], **({"result": result} if result is not None else unknown)}
+
+
 def main(note: str, *arguments: str) -> None:
     said = {"arguments": list(arguments), "mark": os.environ.get("ACCORD_CHECK_MARK")}
-    Path(note).write_text(json.dumps(said), encoding="utf-8")
+    written = Path(f"{note}.part")
+    written.write_text(json.dumps(said), encoding="utf-8")
+    written.replace(note)  # the note is whole as soon as it is there
     for line in sys.stdin:
-        message = json.loads(line)
-        if "id" not in message or "method" not in message:
-            continue
-        result = answer(message["method"], message.get("params") or {})
-        unknown = {"error": {"code": -32601, "message": "Method not found"}}
-        reply = {"result": result} if result is not None else unknown
-        sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": message["id"], **reply}) + "\n")
-        sys.stdout.flush()
+        reply = reply_to(json.loads(line))
+        if reply is not None:
+            sys.stdout.write(json.dumps(reply) + "\n")
+            sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import NamedTuple
 
-from accord.check.agent import full
+from accord.check.agent import full, mcp_servers
 from accord.check.agent.healthy import healthy
 from accord.check.agent.lab import Lab
 from accord.check.agent.link import Gone, Link, Over
@@ -104,12 +104,14 @@ SCENARIOS = (
     Scenario("version 2", "what version 2 refuses", second_version, versions=(2,)),
     Scenario("two sessions", "two sessions at work at once", full.two_sessions, FULL),
     Scenario("opened again", "sessions that are resumed and forked", full.opened_again, FULL),
-    Scenario("MCP server", "a session with an MCP server", full.lent_server, FULL),
+    Scenario("MCP servers", "a session with MCP servers", mcp_servers.lent_servers, FULL),
+    Scenario("remote MCP server", "a session with an MCP server over HTTP", mcp_servers.remote_server, FULL),
+    Scenario("killed in a turn", "a session after its agent was killed", full.killed_in_a_turn, FULL),
     Scenario("open question", "a turn that is cancelled while it asks", full.cancelled_question, FULL),
     Scenario("at once", "a turn that is cancelled at once", full.cancelled_at_once, FULL),
     Scenario("second client", "two clients at once", full.second_client, FULL),
     Scenario("many requests", "a thousand requests at once", full.many_requests, FULL),
-    Scenario("raw HTTP", "requests over raw HTTP", raw_http, FULL, versions=(1,)),
+    Scenario("raw HTTP", "requests over raw HTTP", raw_http, FULL),
     Scenario("latest", "a version that does not exist yet", latest, versions=(0,)),
     Scenario("garbage", "input that is no message", garbage),
     Scenario("restarted", "a session after a restart", restarted, PROMPTING),

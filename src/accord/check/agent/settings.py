@@ -85,6 +85,8 @@ class Settings:
     turn_within: float = 120.0
     grace: float = 3.0
     """Seconds that the agent has to end after the end of its input."""
+    left_within: float = 3.0
+    """Seconds that the processes which the agent has started have to end after it."""
     stops_within: float = 5.0
     """Seconds that a cancelled turn may take to end."""
     quiet: float = 0.5

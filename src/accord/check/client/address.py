@@ -16,7 +16,7 @@ from accord.check.client.http_requests import COOKIE, HttpRequests
 from accord.http.headers import CONNECTION_ID
 from accord.http.server.access import Access
 from accord.http.server.app import App
-from accord.http.server.asgi import Event, Receive, Scope, Send, headers_of
+from accord.http.server.asgi import OWN_BODY, Event, Receive, Scope, Send, headers_of
 from accord.http.server.hosting import Host
 from accord.http.server.serve import serving
 from accord.jsonrpc.frames import Oversized
@@ -135,7 +135,9 @@ class Watched(App):
                 event = {**event, "headers": [*event.get("headers", ()), cookie]}
             await send(event)
 
-        await super().__call__(scope, receiving, sending)
+        # The body comes through `receiving`, and not at once past it.
+        extensions = {name: value for name, value in scope.get("extensions", {}).items() if name != OWN_BODY}
+        await super().__call__({**scope, "extensions": extensions}, receiving, sending)
         if method == "POST":
             self._requests.asked(method, headers, bytes(body))
 

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import shlex
+import subprocess
 import sys
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from accord.check.client import relay
 from accord.check.client.relayed import Relayed
+from accord.private_sockets.dialling import TOKEN
+from accord.private_sockets.listening import PrivateSocket
+from accord.tasks import Tasks
+
+LAST_STEPS = 2.0
+"""Seconds in which the connections have to end."""
 
 
 @asynccontextmanager
@@ -18,18 +25,36 @@ async def door(folder: Path, arrived: Callable[[Relayed], None]) -> AsyncGenerat
     """Make the agent's command in this folder, and call `arrived` for each start of it. Gives the command's file.
 
     It is one file without arguments, so that it fits into a command line of any form, quoted or not. `folder` must be
-    private: who can write to the socket in it can play the client.
+    private: the file has the token with which a program can play the client.
     """
-    assert sys.platform != "win32"
-    line = folder / "line"
-    server = await asyncio.start_unix_server(
-        lambda reader, writer: arrived(Relayed(reader, writer)), line, limit=relay.CHUNK * 2
-    )
-    command = folder / "agent"
-    words = [sys.executable, "-I", relay.__file__, str(line)]
-    command.write_text(f"#!/bin/sh\nexec {shlex.join(words)}\n", encoding="utf-8")
-    command.chmod(0o700)
+
+    async def relayed(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        arrival = Relayed(reader, writer)
+        arrived(arrival)
+        await arrival.closed.wait()
+
+    tasks = Tasks(asyncio.get_running_loop())
+    listening = PrivateSocket("client checks", tasks, limit=relay.CHUNK * 2)
     try:
-        yield command
+        yield command_file(
+            folder,
+            listening.command(relay.__file__),
+            listening.add(relayed),
+            is_windows=sys.platform == "win32",
+        )
     finally:
-        server.close()
+        listening.close()
+        await tasks.end(LAST_STEPS)
+
+
+def command_file(folder: Path, words: Sequence[str], token: str, *, is_windows: bool) -> Path:
+    """Write a file that runs this command with the token; Windows starts no script with a `#!` line."""
+    if is_windows:
+        command = folder / "agent.cmd"
+        line = subprocess.list2cmdline(words).replace("%", "%%")
+        command.write_text(f"@set {TOKEN}={token}\r\n@{line}\r\n", encoding="utf-8", newline="")
+        return command
+    command = folder / "agent"
+    command.write_text(f"#!/bin/sh\nexport {TOKEN}={token}\nexec {shlex.join(words)}\n", encoding="utf-8")
+    command.chmod(0o700)
+    return command

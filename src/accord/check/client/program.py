@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from accord.errors import ConnectionClosed
+from accord.transports.group import ProcessGroup
+from accord.transports.launch import environment, launch
+from accord.transports.reading import open_reader
 
 KEPT = 4_000
 """Bytes of the client's output that are kept, for a message about it."""
@@ -22,12 +22,12 @@ LAST_STEPS = 2.0
 class Program:
     """A running client. Its output is read, so that it can write what it likes."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
+    def __init__(self, group: ProcessGroup, output: int) -> None:
         self.was_ended = False
         """Whether the checks have ended it."""
-        self._process = process
+        self._group = group
         self._said = b""
-        self._reading = asyncio.create_task(self._read())
+        self._reader = open_reader(output, self._take, lambda _: None)
 
     @classmethod
     async def start(
@@ -35,59 +35,49 @@ class Program:
     ) -> Program:
         """Start a client; `places` says what stands in its words for what. Raises ConnectionClosed if it fails."""
         command = [_filled(word, places) for word in words]
+        null, (reads, writes) = os.open(os.devnull, os.O_RDONLY), os.pipe()
         try:
-            process = await asyncio.create_subprocess_exec(
-                *command,
-                cwd=cwd,
-                env={**os.environ, **variables},
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.STDOUT,
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise ConnectionClosed("died_at_start", f"cannot start {words[0]}: {error.strerror}") from error
-        return cls(process)
+            process = launch(command, (null, writes, writes), cwd=cwd, env=environment(variables))
+        except BaseException:
+            os.close(reads)
+            raise
+        finally:
+            os.close(null)
+            os.close(writes)
+        return cls(ProcessGroup(process, on_exit=lambda: None), reads)
 
     @property
     def exit_code(self) -> int | None:
-        return self._process.returncode
+        return self._group.exit_code
 
     @property
     def last_words(self) -> str:
         """The last line that it printed."""
+        self._reader.drain()
         lines = self._said.decode("utf-8", "replace").strip().splitlines()
         return lines[-1][:200] if lines else ""
 
     def interrupt(self) -> None:
-        """Send SIGINT to all processes of the client, as a terminal does for Ctrl-C."""
-        assert sys.platform != "win32"
-        if self._process.returncode is None:
-            with suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGINT)
+        """Interrupt all processes of the client, as a terminal does for Ctrl-C."""
+        if self.exit_code is None:
+            self._group.interrupt()
 
     async def ended(self, within: float) -> bool:
         """Wait until it has ended; returns whether it did."""
         with suppress(TimeoutError):
             async with asyncio.timeout(within):
-                await self._process.wait()
-        return self._process.returncode is not None
+                await self._group.exited.wait()
+        return self.exit_code is not None
 
     async def end(self) -> None:
         """End it, first gently. If it still runs, so do its children, which end with it."""
-        assert sys.platform != "win32"
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            if self._process.returncode is None:
-                self.was_ended = True
-                with suppress(ProcessLookupError):
-                    os.killpg(self._process.pid, number)
-                await self.ended(LAST_STEPS)
-        self._reading.cancel()
+        if self.exit_code is None:
+            self.was_ended = True
+            await self._group.stop(LAST_STEPS)
+        self._reader.close()
 
-    async def _read(self) -> None:
-        assert self._process.stdout is not None
-        while data := await self._process.stdout.read(65_536):
-            self._said = (self._said + data)[-KEPT:]
+    def _take(self, chunk: bytes) -> None:
+        self._said = (self._said + chunk)[-KEPT:]
 
 
 def _filled(word: str, places: Mapping[str, str]) -> str:

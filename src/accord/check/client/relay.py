@@ -1,13 +1,14 @@
 """The process that a client under check starts as its agent: it passes everything on to the checks, and knows nothing.
 
-    client ──stdin──▶ relay ──Unix socket──▶ the checks
-           ◀─stdout──       ◀──────────────
+    client ──stdin──▶ relay ─private socket─▶ the checks
+           ◀─stdout──       ◀───────────────
 
 The scenarios run in one program, whatever the client starts, and however often. On the socket each parcel has a letter,
 its size in four bytes, and its bytes. The relay sends input (`i`), the end of its input (`e`), a signal (`s`) and that
 its output is closed (`b`). It is told to write to standard output (`o`) or standard error (`r`), and to exit (`x`).
 
-It imports nothing of Accord, so that it starts at once and in any environment.
+It is a script for `private_sockets/dialling.py`, and imports nothing of Accord, so that it starts at once and in any
+environment.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ import os
 import signal
 import socket
 import struct
-import sys
 import threading
 from collections.abc import Callable
 from types import FrameType
@@ -34,21 +34,20 @@ Send = Callable[..., None]
 """Sends a parcel: its letter and its bytes."""
 
 
-def main(path: str) -> int:
-    """Pass everything on to the checks that listen at this socket; returns the exit code."""
-    assert sys.platform != "win32"
-    line = socket.socket(socket.AF_UNIX)
-    try:
-        line.connect(path)
-    except OSError as error:
-        print(f"the conformance checks do not run any more: {error.strerror} ({path})", file=sys.stderr)
-        return 1
+UNREACHABLE = "the conformance checks do not run any more"
+
+SIGNALS = tuple(signal.Signals[name] for name in ("SIGTERM", "SIGHUP", "SIGINT", "SIGBREAK") if hasattr(signal, name))
+"""The signals that are told to the checks; Windows has the last two."""
+
+
+def main(link: socket.socket) -> int:
+    """Pass everything on to the checks over this socket; returns the exit code."""
     sending = threading.Lock()
 
     def send(letter: bytes, data: bytes = b"") -> None:
         with sending:
             try:
-                line.sendall(HEAD.pack(letter, len(data)) + data)
+                link.sendall(HEAD.pack(letter, len(data)) + data)
             except OSError:
                 os._exit(1)  # the checks have ended
 
@@ -60,10 +59,10 @@ def main(path: str) -> int:
         if number != signal.SIGINT:  # which a terminal sends to all that run in it
             os._exit(128 + number)
 
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+    for number in SIGNALS:
         signal.signal(number, signalled)
     reading.start()
-    return _obey(line.makefile("rb"), send)
+    return _obey(link.makefile("rb"), send)
 
 
 def _read(send: Send) -> None:
@@ -89,7 +88,3 @@ def _write(fd: int, data: bytes) -> None:
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(fd, rest) :]
-
-
-if __name__ == "__main__":
-    os._exit(main(sys.argv[1]))

@@ -22,6 +22,8 @@ class Relayed(Arrival):
         super().__init__()
         self.signals: list[int] = []
         """The signals that the agent got, in order."""
+        self.closed = asyncio.Event()
+        """Set when `close` has ended the connection."""
         self._reader, self._writer = reader, writer
         self._partial = b""
         self._end: End | None = None
@@ -70,6 +72,7 @@ class Relayed(Arrival):
         if self._reading is not None:
             self._reading.cancel()
         self._writer.close()
+        self.closed.set()
         return self._end or End("closed")
 
     def _parcel(self, letter: bytes, data: bytes) -> None:

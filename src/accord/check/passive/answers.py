@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from accord.check.checks import lint, on
@@ -67,31 +68,32 @@ class Answers(Observer):
         """The ids of each side's requests that have been answered."""
         self._doubtful: dict[Side, int] = {"agent": 0, "client": 0}
         """How many frames of each side may get an error without an id."""
-        self._open: dict[Side, set[tuple[type, Any]]] = {"agent": set(), "client": set()}
+        self._open: dict[Side, Counter[tuple[type, Any]]] = {"agent": Counter(), "client": Counter()}
+        """How many open requests of each side have an id. Two with one id are owed two answers."""
 
     def frame(self, frame: Frame) -> None:
         members = frame.members
         if isinstance(members.get("method"), str):
             return
         if members.get("method") is not None and "id" in members:
-            self._open[frame.by].add(key_of(members["id"]))  # no message, but its id may be read
+            self._open[frame.by][key_of(members["id"])] += 1  # no message, but its id may be read
             self._doubtful[frame.by] += 1
         elif "result" in members or "error" in members:
             self._judge_answer(frame)
         elif "id" in members:
-            self._open[frame.by].add(key_of(members["id"]))
+            self._open[frame.by][key_of(members["id"])] += 1
         else:
             self._doubtful[frame.by] += 1
 
     def request(self, exchange: Exchange) -> None:
         key, by = key_of(exchange.id), exchange.by
-        is_open = key in self._open[by]
+        is_open = self._open[by][key] > 0
         self.judge(
             "lint.request.id-reused",
             f"a second open request has the id {exchange.id!r}" if is_open else None,
             exchange.frame,
         )
-        self._open[by].add(key)
+        self._open[by][key] += 1
         self._answered[by].discard(key)
         if not _is_sound(exchange.frame):
             self._doubtful[by] += 1
@@ -115,8 +117,9 @@ class Answers(Observer):
         key = key_of(given)
         self.saw("jsonrpc.answer.id-echoed", frame.by)
         self.saw("jsonrpc.answer.exactly-one", frame.by)
-        if key in self._open[asker]:
-            self._open[asker].discard(key)
+        if still := self._open[asker].pop(key, 0):
+            if still > 1:
+                self._open[asker][key] = still - 1
             self._answered[asker].add(key)
         elif key in self._answered[asker]:
             self.found("jsonrpc.answer.exactly-one", f"a second answer to the request with the id {given!r}", frame)

@@ -55,7 +55,7 @@ class Opening(Observer):
             "auth.ids-unique",
             "gives each auth method an id of its own",
             "initializations",
-            page="authentication, Advertising authentication methods",
+            page="authentication, Advertising Authentication",
             of="agent",
             tck="AUTH-001",
         ),

@@ -63,7 +63,7 @@ class Sessions(Observer):
             "list.cwd-absolute",
             "lists absolute folders",
             "entries",
-            page="session-list, Response",
+            page="session-list, Listing Sessions",
             of="agent",
             fix="send the absolute path",
         ),

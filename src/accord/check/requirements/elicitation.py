@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from accord.requirements.entry import agent, host, stated
+from accord.check.requirements.entry import agent, host, stated
 
 ASKING = (
     *stated(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from accord.requirements.entry import agent, client, host, proposed, stated, tool_bridge
+from accord.check.requirements.entry import agent, client, host, proposed, stated, tool_bridge
 
 FILES = (
     *stated(

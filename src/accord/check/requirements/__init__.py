@@ -1,6 +1,6 @@
 """The protocol's requirements as data; checks and tests refer to them by id.
 
-    >>> from accord.requirements import requirement
+    >>> from accord.check.requirements import requirement
     >>> cancelled = requirement("prompt.cancel.answers-cancelled")
     >>> print(cancelled.of, cancelled.level, cancelled.clause)
     agent MUST answers a cancelled prompt with stop reason cancelled
@@ -22,16 +22,16 @@ A demand that cannot be observed from outside or in a test (be careful, document
 
 from __future__ import annotations
 
-from accord.requirements.elicitation import ELICITATION
-from accord.requirements.entry import Layer, Level, Requirement, Side
-from accord.requirements.http import HTTP
-from accord.requirements.lent import LENT
-from accord.requirements.opening import OPENING
-from accord.requirements.sessions import SESSIONS
-from accord.requirements.settings import SETTINGS
-from accord.requirements.suggestions import SUGGESTIONS
-from accord.requirements.turns import TURNS
-from accord.requirements.wire import WIRE
+from accord.check.requirements.elicitation import ELICITATION
+from accord.check.requirements.entry import Layer, Level, Requirement, Side
+from accord.check.requirements.http import HTTP
+from accord.check.requirements.lent import LENT
+from accord.check.requirements.opening import OPENING
+from accord.check.requirements.sessions import SESSIONS
+from accord.check.requirements.settings import SETTINGS
+from accord.check.requirements.suggestions import SUGGESTIONS
+from accord.check.requirements.turns import TURNS
+from accord.check.requirements.wire import WIRE
 
 __all__ = ["ALL", "REQUIREMENTS", "Layer", "Level", "Requirement", "Side", "requirement"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from accord.requirements.entry import agent, client, proposed
+from accord.check.requirements.entry import agent, client, proposed
 
 PAGE = "rfd-next-edit-suggestions"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from accord.requirements.entry import agent, agent_engine, client, client_engine, engine, framing, stated
+from accord.check.requirements.entry import agent, agent_engine, client, client_engine, engine, framing, stated
 
 JSONRPC = (
     *stated(

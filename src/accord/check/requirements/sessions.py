@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from accord.requirements.entry import agent, agent_engine, client, host, proposed, stated
+from accord.check.requirements.entry import agent, agent_engine, client, host, proposed, stated
 
 LIFECYCLE = (
     *stated(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from accord.requirements.entry import http_client, http_link, http_server, proposed
+from accord.check.requirements.entry import http_client, http_link, http_server, proposed
 
 PAGE = "rfd-streamable-http-websocket-transport"
 
