@@ -22,6 +22,8 @@ class Balancer:
         """How many of the next POSTs are answered with 503."""
         self.losses = 0
         """How many of the next POSTs are passed on and answered with 502, in place of the server's answer."""
+        self.lost_streams = 0
+        """How many of the next GETs are passed on, and answered with 502 when the server has sent a message."""
         self._turn = 0
         self._tasks = set()
         self._writers = set()
@@ -64,6 +66,12 @@ class Balancer:
                 self.losses -= 1
                 back.write(await reader.readexactly(_length(head)))
                 await there.read()
+                back.close()
+                writer.write(ANSWER % b"502 Bad Gateway")
+                return
+            if head.startswith(b"GET") and self.lost_streams:
+                self.lost_streams -= 1
+                await there.readuntil(b"\nid: ")
                 back.close()
                 writer.write(ANSWER % b"502 Bad Gateway")
                 return

@@ -42,17 +42,30 @@ def an_agent(store):
 
 
 async def main(
-    directory, store, schema="accord", key=None, weight=1.0, lease=30.0, tokens=None, quotas=None, shared=False
+    directory,
+    store,
+    schema="accord",
+    key=None,
+    weight=1.0,
+    lease=30.0,
+    tokens=None,
+    quotas=None,
+    shared=False,
+    tls=None,
+    connections=10_000,
 ):
     def ready(server):
         print(server.url, server.app.elsewhere.id, flush=True)
 
     kept = PostgresStore(store, schema=schema) if is_postgres(store) else store
-    hosts = accord.Hosts(directory, key=key, schema=schema, weight=weight, lease=lease)
+    hosts = accord.Hosts(directory, key=key, schema=schema, weight=weight, lease=lease, **(tls or {}))
     access = accord.http.Access(tokens) if tokens else None
     quota = accord.http.Quotas(**quotas) if quotas else None
     served = accord.http.SharedHost(an_agent(kept)) if shared else an_agent(kept)
-    await accord.http.serve(served, port=0, hosts=hosts, access=access, quotas=quota, grace=60, on_ready=ready)
+    limits = accord.http.ServerLimits(connections=connections)
+    await accord.http.serve(
+        served, port=0, hosts=hosts, access=access, quotas=quota, limits=limits, grace=60, on_ready=ready
+    )
 
 
 if __name__ == "__main__":

@@ -66,6 +66,7 @@ class HostProcess:
                 line = (await self.process.stderr.readline()).decode()
                 assert line, "the host has ended"
                 times -= text in line
+        self.last_said = line
 
     async def end(self, number=signal.SIGKILL):
         if self.process.returncode is None:

@@ -26,8 +26,27 @@ async def test_a_refused_post_is_repeated_and_taken_once(balancer, what):
         assert editor.text(session) == "once more "
 
 
-async def test_initialize_is_not_repeated(balancer):
-    balancer.refusals = 1
-    with pytest.raises(accord.ConnectionClosed, match="503"):
+async def test_initialize_is_repeated_while_there_is_no_room(balancer):
+    balancer.refusals = 3
+    async with editor_on(balancer.url) as editor:
+        assert balancer.refusals == 0
+        session = await editor.open_session()
+        await editor.prompt(session, "hello")
+        assert editor.text(session) == "hello "
+
+
+async def test_initialize_that_may_have_been_taken_is_not_repeated(balancer):
+    balancer.losses = 2
+    with pytest.raises(accord.ConnectionClosed, match="502"):
         async with editor_on(balancer.url):
             pass
+    assert balancer.losses == 1
+
+
+async def test_what_a_server_sent_on_a_stream_whose_answer_was_lost_is_sent_again(balancer):
+    balancer.lost_streams = 1
+    async with editor_on(balancer.url) as editor:
+        session = await editor.open_session()  # its answer was on the lost stream
+        await editor.prompt(session, "hello")
+        assert balancer.lost_streams == 0
+        assert editor.text(session) == "hello "

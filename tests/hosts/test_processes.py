@@ -116,6 +116,8 @@ async def test_all_processes_see_the_sessions_of_one_store(tmp_path):
         (("--hosts", "postgresql://db/accord"), "requires --hosts-key-file"),
         (("--hosts", "h.sqlite3", "--hosts-key-file", "missing"), "cannot be read"),
         (("--hosts", "h.sqlite3", "--peer", "nowhere"), "10.0.3.7:8100"),
+        (("--hosts", "h.sqlite3", "--peer-ca", "ca.pem"), "--peer-ca requires --peer-certificate"),
+        (("--peer-certificate", "peer.pem"), "--peer-certificate requires --hosts"),
     ],
 )
 def test_wrong_options_are_explained(arguments, problem):

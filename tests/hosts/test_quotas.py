@@ -11,10 +11,11 @@ from accord.cli.endings import WrongUsage
 from accord.cli.serve_quotas import quotas_of
 from accord.hosts.directory import Beat, directory_of
 from accord.hosts.view import HostRow
-from accord.http import Quotas, serving
+from accord.http import MeasuredHost, Quotas, SharedHost, serving
 from accord.http.server.counted_turns import CountedTurns
 from accord.http.server.owner_counts import LocalCounts, new_use
 from accord.http.server.quotas import Bucket
+from accord.metrics import ServerMetrics
 from tests.hosts.hosting import editor_on, post
 from tests.http.talking import DEADLINE, WAYS, an_agent
 
@@ -131,6 +132,28 @@ async def test_the_turns_of_a_connection_that_has_ended_do_not_count(way):
                 await editor.first_words.wait()
             with pytest.raises(accord.ConnectionClosed):
                 await running
+
+
+@pytest.mark.parametrize("is_measured", [False, True])
+async def test_a_turn_of_a_shared_agent_counts_until_it_ends_also_without_a_client(is_measured):
+    shared = SharedHost(an_agent())
+    hosted = MeasuredHost(shared, ServerMetrics()) if is_measured else shared
+    async with serving(hosted, quotas=Quotas(turns=1)) as server:
+        async with editor_on(server.url) as one:
+            lasting = await one.open_session()
+            running = asyncio.create_task(one.prompt(lasting, "wait"))
+            async with asyncio.timeout(DEADLINE):
+                await one.first_words.wait()
+        with pytest.raises(accord.ConnectionClosed):
+            await running
+        async with editor_on(server.url) as two:
+            session = await two.open_session()
+            with pytest.raises(accord.PeerError, match=r"as many running turns as its quota allows \(1\)"):
+                await two.prompt(session, "hello")
+            await two.request(accord.v1.LoadSessionRequest(lasting, "/project", []), timeout=DEADLINE)
+            await two.notify(accord.v1.CancelNotification(lasting))
+            assert (await two.prompt(lasting, "after")).stop_reason == "end_turn"
+            assert (await two.prompt(session, "hello")).stop_reason == "end_turn"
 
 
 @asynccontextmanager

@@ -11,6 +11,7 @@ from accord.http import SharedHost, serving
 from accord.http.sharing.conversation import SharedConversation
 from tests.hosts.hosting import HostProcesses, editor_on
 from tests.http.talking import DEADLINE, WAYS, an_agent
+from tests.waiting import eventually
 
 WATCHING = {"accord.dev/watch": True}
 
@@ -77,6 +78,28 @@ async def test_a_client_that_watches_sees_everything_and_may_do_nothing(url, way
         await heard(two, session, "allowed")
         await load(two, session)
         assert (await two.prompt(session, "yes")).stop_reason == "end_turn"
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_an_observer_follows_a_session_and_may_not_change_it(url, version):
+    async with accord.connect(url, versions=(version,)) as one, accord.connect(url, versions=(version,)) as two:
+        session = await one.new_session("/project")
+        await session.prompt("hello there")
+        watched = await two.watch(session.id, meta={"example.com/mine": 1})
+        assert [message.text for message in watched.state.messages] == ["hello there", "hello there "]
+        with pytest.raises(accord.PeerError, match="only watches it"):
+            await watched.prompt("no")
+        await session.prompt("again")
+        await eventually(lambda: watched.state.messages[-1].text == "again ")
+
+
+async def test_an_agent_that_is_not_shared_cannot_be_watched():
+    async with serving(an_agent()) as server, accord.connect(server.url) as remote:
+        session = await remote.new_session("/project")
+        async with accord.connect(server.url) as other:
+            with pytest.raises(accord.CapabilityMissing, match=r"remote.watch\(\) needs"):
+                await other.watch(session.id)
+        assert (await session.prompt("mine")).text == "mine "
 
 
 async def test_clients_of_version_2_share_a_session(url):

@@ -200,3 +200,24 @@ async def test_opening_a_session_looks_at_few_connections_however_many_are_open(
         finally:
             sys.setprofile(None)
     assert 0 < looks < 20 * 10
+
+
+async def test_a_response_that_is_closed_late_leaves_the_next_request_alone():
+    """A response without a body is over at once, so another request may be under way when its owner closes it."""
+    is_closed = asyncio.Event()
+
+    async def serve(reader, writer):
+        await reader.readuntil(b"one")
+        writer.write(b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n")
+        await reader.readuntil(b"two")
+        await is_closed.wait()
+        writer.write(GOOD)
+        await reader.read()
+
+    async with serving(serve) as connection:
+        accepted = await connection.request("POST", "/", [("content-length", "3")], b"one")
+        asking = asyncio.create_task(connection.request("POST", "/", [("content-length", "3")], b"two"))
+        await eventually(lambda: connection.busy)
+        await accepted.close()
+        is_closed.set()
+        assert await (await asking).body(100) == b"hello"

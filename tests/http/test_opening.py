@@ -7,6 +7,7 @@ import pytest
 import accord
 from accord.http import HttpTransport
 from accord.testing import ScriptedPeer
+from accord.transports.websocket import WebSocketTransport
 from tests.http.processes import accord_once
 from tests.http.talking import DEADLINE
 
@@ -28,7 +29,7 @@ async def silent():
 
 @pytest.mark.parametrize("scheme", ["ws", "http", "wss", "https"])
 async def test_the_deadline_of_connect_covers_the_handshake(silent, scheme):
-    async with asyncio.timeout(DEADLINE / 2):
+    async with asyncio.timeout(DEADLINE):
         with pytest.raises(accord.Timeout, match=r"within 0\.3 seconds"):
             async with accord.connect(f"{scheme}://127.0.0.1:{silent}/acp", timeout=0.3):
                 pass
@@ -46,7 +47,7 @@ async def test_closing_before_initialize_is_answered_does_not_wait_for_the_answe
 
 async def test_the_deadline_of_accord_run_covers_the_handshake(silent):
     arguments = ("run", "--timeout", "1", "hello", "--", f"ws://127.0.0.1:{silent}/acp")
-    async with asyncio.timeout(DEADLINE / 2):
+    async with asyncio.timeout(2 * DEADLINE):
         done = await asyncio.to_thread(accord_once, *arguments)
     assert done.returncode == 3
     assert "--timeout 1" in done.stderr
@@ -89,6 +90,12 @@ def test_wrong_headers_are_refused_where_they_are_given(scheme, given, problem):
     assert str(refused.value).startswith(problem)
     assert "blue" not in str(refused.value)
     assert "s3cret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("transport", [HttpTransport, WebSocketTransport])
+def test_a_transport_of_ones_own_refuses_wrong_headers_too(transport):
+    with pytest.raises(accord.AccordError, match="the value of X-Team in 'headers' contains a line break"):
+        transport("http://127.0.0.1:1/acp", headers={"X-Team": "blue\r\nX-Admin: 1"})
 
 
 @pytest.mark.parametrize("scheme", ["ws", "http"])

@@ -108,6 +108,7 @@ http {{
             proxy_set_header Connection "";
             proxy_request_buffering {buffering};
             proxy_buffering off;
+            proxy_ignore_client_abort on;
         }}
     }}
 }}
@@ -165,8 +166,19 @@ async def test_nginx_and_our_server_agree_which_requests_there_are(tmp_path, cap
             await asyncio.gather(*(said(port, SHAPES[shape]) for shape in group))
             answer = await said(port, HIDDEN, enough=b"ok")
             assert answer.startswith(b"HTTP/1.1 200"), f"after {group} the next client got {answer[:200]!r}"
-        told = [line.split(" ", 1) for line in (tmp_path / "seen").read_text().splitlines()]
-    passed = [method for method, status in told if status.isdigit() and status != MALFORMED]
+        # A client leaves after a silence, and on a busy machine its request is then still on its way. nginx finishes
+        # it and logs it (proxy_ignore_client_abort), a moment after the server or before it.
+        await eventually(lambda: passed_by_nginx(tmp_path / "seen") == read_by_server(caplog))
+    assert len(passed_by_nginx(tmp_path / "seen")) > len(SHAPES) / 2  # nginx refuses the other shapes itself
+
+
+def passed_by_nginx(log):
+    """The methods of the requests that nginx passed on and that were answered, in order of the alphabet."""
+    told = [line.split(" ", 1) for line in log.read_text().splitlines()]
+    return sorted(method for method, status in told if status.isdigit() and status != MALFORMED)
+
+
+def read_by_server(caplog):
+    """The methods of the requests that the server read, in order of the alphabet."""
     read = [record.args[0] for record in caplog.records if record.name == "accord.http.access"]
-    assert sorted(record.method for record in read if str(record.status) != MALFORMED) == sorted(passed)
-    assert len(passed) > len(SHAPES) / 2  # nginx refuses the other shapes itself
+    return sorted(record.method for record in read if str(record.status) != MALFORMED)

@@ -14,6 +14,7 @@ from accord.errors import ConnectionClosed
 from accord.hosts.hop import Hop, body_digest, signed
 from accord.hosts.passing import forwarded_headers, returned_headers
 from accord.hosts.peers import PATH, Peer
+from accord.hosts.unless_left import UnlessLeft
 from accord.http.client.socket import Broken, Response
 from accord.http.headers import CONNECTION_ID
 from accord.http.server.asgi import gone
@@ -45,14 +46,16 @@ class Forwarder:
 
     async def forward(self, request: Passed) -> None:
         """Answer this request as the peer does; raises Refusal if it does not answer."""
-        asking = asyncio.ensure_future(self._ask(request))
-        await first_of(asking, gone(request.receive))
-        if asking.cancelled():
-            raise Refusal(400, "the client closed the connection")
-        await self._pass(asking.result(), request)
+        async with UnlessLeft(request.receive):
+            response = await self._ask(request)
+        await self._pass(response, request)
 
     async def opens(self, request: Passed) -> bool:
-        """Let the peer answer this `initialize`; False if it cannot, so that another host should."""
+        """Let the peer answer this `initialize`; False if it cannot, so that another host should.
+
+        If the client has left meanwhile, the connection that was opened is ended.
+        """
+        leaving = asyncio.ensure_future(gone(request.receive))
         try:
             response = await self._ask(request)
             if response.status == 503:
@@ -60,24 +63,40 @@ class Forwarder:
                 return False
         except Refusal:
             return False
+        finally:
+            has_left = leaving.done()
+            leaving.cancel()
         self._placed()
+        if has_left:
+            await self._end(response, request.owner)
+            raise Refusal(400, "the client closed the connection")
         await self._pass(response, request)
         return True
+
+    async def _end(self, response: Response, owner: str) -> None:
+        await response.close()
+        if connection := response.header(CONNECTION_ID):
+            ending = await self._send("DELETE", {CONNECTION_ID: connection}, b"", owner)
+            await ending.close()
 
     async def relay(self, link: Transport, owner: str) -> End | None:
         """Serve a WebSocket with an agent of the peer; returns how it ended, or None if the client ended first."""
         headers = {HOP: self._sign("GET", {}, owner, b"")}
         self._placed()
-        far = WebSocketTransport(f"ws://{self._peer.host.address}{PATH}", headers=headers)
+        tls = self._peer.tls
+        scheme = "ws" if tls is None else "wss"
+        far = WebSocketTransport(f"{scheme}://{self._peer.host.address}{PATH}", headers=headers, tls=tls)
         first, end = await relay(link, far)
         if first is far and not link.why:
             link.why = str(ConnectionClosed(end.reason))
         return end if first is far else None
 
     async def _ask(self, request: Passed) -> Response:
-        headers = dict(forwarded_headers(request.headers))
-        headers[HOP] = self._sign(request.method, headers, request.owner, request.body)
-        return await self._peer.request(request.method, headers, request.body)
+        return await self._send(request.method, dict(forwarded_headers(request.headers)), request.body, request.owner)
+
+    async def _send(self, method: str, headers: dict[str, str], body: bytes, owner: str) -> Response:
+        headers[HOP] = self._sign(method, headers, owner, body)
+        return await self._peer.request(method, headers, body)
 
     def _sign(self, method: str, headers: dict[str, str], owner: str, body: bytes) -> str:
         hop = Hop(self._me, self.id, int(time.time() * 1000), owner, body_digest(body))

@@ -12,6 +12,7 @@ from accord.errors import StoreError
 from accord.hosts.directory import Directory
 from accord.hosts.forwarding import Forwarder
 from accord.hosts.membership import Membership
+from accord.hosts.peer_tls import PeerTls
 from accord.hosts.peers import Peers
 from accord.hosts.quota_table import QuotaTable
 from accord.hosts.view import HostRow, View, host_id_of, not_answering, why_over
@@ -40,11 +41,13 @@ class HostGroup:
         fence: float | None,
         weight: float,
         table: QuotaTable,
+        tls: PeerTls | None,
     ) -> None:
         self.membership = Membership(
             directory, host, lease=lease, fence=fence, load=self._load, on_view=self._follow, on_lost=self._lost
         )
-        self.peers = Peers(lease)
+        self.peers = Peers(lease, None if tls is None else tls.client, app.end_unused)
+        self._tls = tls
         self._app = app
         self._keys = keys
         self._weight = weight
@@ -125,6 +128,8 @@ class HostGroup:
         return max(of_connections, of_turns) / self._weight, app.connections
 
     def _follow(self, view: View) -> None:
+        if self._tls is not None:
+            self._tls.renew()
         self.peers.follow(view, self.id)
 
     def _lost(self, why: str) -> None:

@@ -37,6 +37,11 @@ class Hosts:
     0 takes none and only forwards. `lease` is how many seconds a host may be silent before the others declare it dead.
     With `fence`, a host that cannot reach the directory for so many seconds ends its connections. `schema` is that of
     the table in PostgreSQL.
+
+    With `peer_certificate`, hosts speak TLS with each other. It is a PEM file for the address in `peer`; its private
+    key is in the same file or in `peer_certificate_key`. `peer_ca` is the PEM file of the CA that signs the
+    certificates of the hosts: only certificates of that CA are accepted then, on both sides. Files that are replaced
+    are loaded again.
     """
 
     def __init__(
@@ -50,8 +55,14 @@ class Hosts:
         lease: float = LEASE,
         fence: float | None = None,
         schema: str = "accord",
+        peer_certificate: str | Path | None = None,
+        peer_certificate_key: str | Path | None = None,
+        peer_ca: str | Path | None = None,
     ) -> None:
         check_text("Hosts(name=...)", name)
+        for what, given in (("peer_certificate_key", peer_certificate_key), ("peer_ca", peer_ca)):
+            if given is not None and peer_certificate is None:
+                raise ValueError(f"Hosts({what}=...) requires peer_certificate=...")
         self.directory = directory
         """Where the table of the hosts is."""
         self.peer = peer
@@ -63,14 +74,19 @@ class Hosts:
         self._lease = _at_least("lease", lease, 0.5)
         self._fence = None if fence is None else _at_least("fence", fence, 0.5)
         self._schema = schema
+        self._certificate = peer_certificate
+        self._certificate_key = peer_certificate_key
+        self._ca = peer_ca
 
     @asynccontextmanager
     async def joined(self, app: Joinable) -> AsyncGenerator[None]:
         """Let this application be one host of the service for as long as the block lasts."""
         from accord.hosts.group import HostGroup  # here, so that `accord.Hosts` alone loads no extra
         from accord.hosts.peer_door import PeerDoor
+        from accord.hosts.peer_tls import PeerTls
         from accord.hosts.shared_counts import shared
 
+        tls = None if self._certificate is None else PeerTls(self._certificate, self._certificate_key, self._ca)
         async with directory_of(self.directory, self._schema) as directory:
             keys = await self._keys_of(directory)
             listening = listening_socket(*self._address)
@@ -86,8 +102,10 @@ class Hosts:
                     fence=self._fence,
                     weight=self._weight,
                     table=table,
+                    tls=tls,
                 )
-                listener = listener_of(PeerDoor(app, app.path, keys, lambda: group.id), listening)
+                door = PeerDoor(app, app.path, keys, lambda: group.id)
+                listener = listener_of(door, listening, None if tls is None else tls.server)
             except BaseException:
                 listening.close()
                 raise

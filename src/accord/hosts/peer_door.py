@@ -14,7 +14,7 @@ from hashlib import sha256
 from accord.hosts.hop import BadHop, Hop, verified
 from accord.hosts.peers import HEALTH, METRICS
 from accord.http.server.asgi import Event, Receive, Scope, Send, header_pairs, headers_of, path_of
-from accord.http.server.elsewhere import FORWARDED, HOP, Joinable
+from accord.http.server.elsewhere import FORWARDED, HOP, Joinable, Signed
 from accord.http.server.limits import ServerLimits
 
 
@@ -47,7 +47,8 @@ class PeerDoor:
         except BadHop as bad:
             await _refuse(scope, send, bad)
             return
-        let_in = {**scope, "path": self._path, "extensions": {**scope.get("extensions", {}), FORWARDED: hop.owner}}
+        signed = Signed(hop.owner, hop.sender)
+        let_in = {**scope, "path": self._path, "extensions": {**scope.get("extensions", {}), FORWARDED: signed}}
         body = _SignedBody(hop, receive) if scope["type"] == "http" else None
         await self._app(let_in, receive if body is None else body.receive, send)
 

@@ -8,7 +8,9 @@ has no other deadline, because it may have to wait while the agent is paused.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Mapping
+import logging
+import ssl
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import TypeVar
 
@@ -17,7 +19,6 @@ from accord.hosts.view import HostRow, View, not_answering
 from accord.http.client.pool import Requests
 from accord.http.client.socket import Broken, Response
 from accord.tasks import Tasks
-from accord.transports.closing import first_of
 
 SILENT = 0.6
 """Leases of silence after which a peer is no longer asked."""
@@ -37,18 +38,34 @@ MOST_METRICS = 4 * 1024 * 1024
 
 T = TypeVar("T")
 
+log = logging.getLogger("accord.hosts")
+
 
 class Peer:
     """Another host, and the connections to it."""
 
-    def __init__(self, host: HostRow, lease: float) -> None:
+    def __init__(
+        self, host: HostRow, lease: float, tls: ssl.SSLContext | None, on_silent: Callable[[str], None]
+    ) -> None:
         self.host = host
-        self.requests = Requests(f"http://{host.address}{PATH}", http2=False)
+        self.tls = tls
+        """Opens connections to its peer port, if that speaks TLS."""
+        self.requests = self._requests(PATH)
+        self._questions = self._requests(HEALTH)
         self.silent = asyncio.Event()
         """Set while the peer does not answer, and for ever once it is over."""
         self._lease = lease
+        self._on_silent = on_silent
         self._loop = asyncio.get_running_loop()
         self._answered = self._loop.time()
+        self._under_way: set[asyncio.Timeout] = set()
+        """What is broken off when the peer no longer answers. A task each that waits for that would cost more."""
+        self._problem = ""
+        """Why it does not answer, if that was logged."""
+
+    def _requests(self, path: str) -> Requests:
+        scheme = "http" if self.tls is None else "https"
+        return Requests(f"{scheme}://{self.host.address}{path}", tls=self.tls, http2=False)
 
     @property
     def answers(self) -> bool:
@@ -62,42 +79,68 @@ class Peer:
                 await self._ask()
                 await asyncio.sleep(self._lease / BEATS)
         finally:
-            self.silent.set()
+            self._break_off()
+
+    def _break_off(self) -> None:
+        self.silent.set()
+        for patience in self._under_way:
+            if not patience.expired():  # what is broken off already may take a while to end
+                patience.reschedule(self._loop.time())
+        self._on_silent(self.host.id)
 
     async def _ask(self) -> None:
-        # Another process may have the address by now.
-        if await self._told(HEALTH, 1024) == self.host.id:
+        try:
+            # Another process may have the address by now.
+            problem = "" if await self._told(self._questions, 1024) == self.host.id else "another process answers there"
+        except Broken as broken:
+            # asyncio's server closes a connection without the alert that would say that it wants another certificate.
+            maybe = "; it may not accept the certificate of this host" if broken.was_sent and self.tls else ""
+            problem = f"{broken}{maybe}"
+        except TimeoutError:
+            problem = "it did not answer in time"
+        if not problem:
             self._answered = self._loop.time()
+            self._problem = ""
             self.silent.clear()
-        if self._loop.time() - self._answered > SILENT * self._lease:
-            self.silent.set()
+        elif self._loop.time() - self._answered > SILENT * self._lease:
+            self._note(problem)
+            self._break_off()
 
     async def metrics(self) -> str:
         """Its figures as text; empty if it does not answer."""
-        return await self._told(METRICS, MOST_METRICS)
-
-    async def _told(self, path: str, most: int) -> str:
-        """The text at this path of its peer port; empty if it does not answer."""
-        asking = Requests(f"http://{self.host.address}{path}", http2=False)
+        asking = self._requests(METRICS)
         try:
-            async with asyncio.timeout(self._lease * 2 / BEATS):
-                response = await asking.request("GET", [])
-                told = await response.body(most)
-            return told.decode("utf-8", "replace") if response.status == 200 else ""
+            return await self._told(asking, MOST_METRICS)
         except (Broken, TimeoutError):
             return ""
         finally:
             with suppress(Broken):
                 await asking.close()
 
+    async def _told(self, asking: Requests, most: int) -> str:
+        """The text that it answers; raises Broken or TimeoutError."""
+        async with asyncio.timeout(self._lease * 2 / BEATS):
+            response = await asking.request("GET", [])
+            told = await response.body(most)
+        return told.decode("utf-8", "replace") if response.status == 200 else ""
+
+    def _note(self, problem: str) -> None:
+        """Log a problem once, when it begins."""
+        if problem != self._problem:
+            self._problem = problem
+            log.warning("host %s (%s) does not answer: %s", self.host.id, self.host.name, problem)
+
     async def unless_silent(self, work: Awaitable[T]) -> T:
         """Await this, but break it off when the peer no longer answers; raises Refusal (503), also for Broken."""
-        doing = asyncio.ensure_future(work)
-        await first_of(doing, self.silent.wait())
-        if doing.cancelled():
-            raise not_answering()
         try:
-            return doing.result()
+            async with asyncio.timeout(None if self.answers else 0) as patience:
+                self._under_way.add(patience)
+                try:
+                    return await work
+                finally:
+                    self._under_way.discard(patience)
+        except TimeoutError:
+            raise not_answering() from None
         except Broken as broken:
             raise not_answering() from broken
 
@@ -110,13 +153,16 @@ class Peer:
     async def close(self) -> None:
         """Close the connections."""
         await self.requests.close()
+        await self._questions.close()
 
 
 class Peers:
-    """The peers in the latest view."""
+    """The peers in the latest view. `on_silent` is called with the id of one that does not answer, or is over."""
 
-    def __init__(self, lease: float) -> None:
+    def __init__(self, lease: float, tls: ssl.SSLContext | None, on_silent: Callable[[str], None]) -> None:
         self._lease = lease
+        self._tls = tls
+        self._on_silent = on_silent
         self._peers: dict[str, Peer] = {}
         self._tasks = Tasks(asyncio.get_running_loop())
         self._watching: dict[str, asyncio.Task[None]] = {}
@@ -134,7 +180,7 @@ class Peers:
             self._tasks.start(self._peers.pop(gone).close(), "accord hosts: leave a peer")
 
     def _begin(self, host: HostRow) -> None:
-        peer = self._peers[host.id] = Peer(host, self._lease)
+        peer = self._peers[host.id] = Peer(host, self._lease, self._tls, self._on_silent)
         self._watching[host.id] = self._tasks.start(peer.watch(), f"accord hosts: watch {host.id}")
 
     def get(self, host: str) -> Peer | None:

@@ -16,10 +16,13 @@ from typing import TYPE_CHECKING
 from accord.loading import on_first_use
 
 if TYPE_CHECKING:
+    from accord.confinement.containers import Container as Container
+    from accord.confinement.limits import ProcessLimits as ProcessLimits
     from accord.http.client.transport import HttpTransport as HttpTransport
     from accord.http.client.urls import UrlTarget as UrlTarget, connect_transport as connect_transport
     from accord.http.server.access import Access as Access
     from accord.http.server.app import App as App, app as app
+    from accord.http.server.hosting import CommandHost as CommandHost
     from accord.http.server.limits import ServerLimits as ServerLimits
     from accord.http.server.measured_host import MeasuredHost as MeasuredHost
     from accord.http.server.quotas import Quotas as Quotas
@@ -29,8 +32,11 @@ if TYPE_CHECKING:
 _HOMES = {
     "Access": "server.access",
     "App": "server.app",
+    "CommandHost": "server.hosting",
+    "Container": "server.hosting",
     "HttpTransport": "client.transport",
     "MeasuredHost": "server.measured_host",
+    "ProcessLimits": "server.hosting",
     "Quotas": "server.quotas",
     "ServerLimits": "server.limits",
     "SharedHost": "sharing.shared_host",

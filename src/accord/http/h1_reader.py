@@ -145,12 +145,11 @@ class Reader(ABC, Generic[ParserT]):
         self._size = 0
 
     def on_header(self, name: bytes, value: bytes) -> None:
+        fields = self._fields
+        fields.append((name := name.lower(), value.rstrip(b" \t")))
         self._size += len(name) + len(value)
         if self._size > LONGEST:
             raise self._too_long()
-        name = name.lower()
-        fields = self._fields
-        fields.append((name, value.rstrip(b" \t")))
         if len(fields) > MOST_FIELDS:
             raise Bad(f"too many header fields: at most {MOST_FIELDS:,} are allowed", 431)
         if not self._is_in_header and name in NOT_IN_TRAILERS:
@@ -187,13 +186,14 @@ class Reader(ABC, Generic[ParserT]):
 
 def _length(fields: Fields, *, is_1_1: bool) -> int | None:
     """The declared length of a body (6.3); llhttp has refused several lengths, and a length beside a coding."""
-    if codings := [value.lower() for name, value in fields if name == b"transfer-encoding"]:
+    framing = [field for field in fields if field[0] in _FRAMING]
+    if codings := [value.lower() for name, value in framing if name == b"transfer-encoding"]:
         if not is_1_1:
             raise Bad("Transfer-Encoding in HTTP/1.0")
         if codings != [b"chunked"]:
             raise Bad("unsupported Transfer-Encoding: it must be 'chunked'", 501)
         return _CHUNKED
-    return next((int(value) for name, value in fields if name == b"content-length"), None)
+    return int(framing[0][1]) if framing else None
 
 
 class RequestReader(Reader[HttpRequestParser]):

@@ -11,10 +11,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from accord.http.client.socket import Broken, Response
+from accord.http.silence import Silence
 from accord.http.sse import EventReader, ServerSentEvent, TooLong
 from accord.jsonrpc.messages import Answer, parse
 from accord.transports.base import End
@@ -107,7 +108,11 @@ class EventStream:
         self._key = key
         self._last: str | None = None
         self._was_open = False
+        self._may_have_begun = False
+        """Whether the server may have sent messages on this stream, with or without our knowledge."""
         self._left = False
+        self._is_waiting = False
+        """Whether it waits for the server."""
 
     def leave(self) -> None:
         """Stop reading: the session was closed."""
@@ -136,7 +141,10 @@ class EventStream:
         try:
             response = await self._transport.open_stream(self._key, self._resumes_after())
         except Broken as broken:
+            self._may_have_begun |= broken.was_sent
             return self._broke(str(broken))
+        # A proxy that answers for a server that is away cannot tell whether the server has begun to send.
+        self._may_have_begun |= response.status == 200 or response.status in AWAY
         if response.status != 200:
             return self._was_refused(response.status, await self._body(response))
         try:
@@ -154,19 +162,37 @@ class EventStream:
 
     def _resumes_after(self) -> str | None:
         if self._transport.numbered:
-            return (self._last or "0") if self._was_open else None
+            return (self._last or "0") if self._may_have_begun else None
         return self._last
 
     async def _read(self, response: Response) -> None:
         events = EventReader(self._transport.limit)
-        silence = SILENCE if self._transport.numbered else None
+        if not self._transport.numbered:
+            await self._read_chunks(response, events, _nothing)
+            return
+        async with asyncio.timeout(None) as deadline:
+
+            def stop_waiting() -> None:
+                if self._is_waiting:
+                    deadline.reschedule(0)
+
+            silence = Silence(SILENCE, stop_waiting)
+            try:
+                await self._read_chunks(response, events, silence.heard)
+            finally:
+                silence.stop()
+
+    async def _read_chunks(self, response: Response, events: EventReader, heard: Callable[[], None]) -> None:
         while True:
             await self._transport.may_read.wait()
+            heard()  # the server was not silent while nothing was read
+            self._is_waiting = True
             try:
-                async with asyncio.timeout(silence):
-                    chunk = await anext(response.chunks)
+                chunk = await anext(response.chunks)
             except StopAsyncIteration:
                 return
+            finally:
+                self._is_waiting = False
             self._progress = True
             if found := events.feed(chunk):
                 self._last = next((event.id for event in reversed(found) if event.id is not None), self._last)
@@ -208,6 +234,10 @@ class EventStream:
             log.warning("the server never opened the stream of session %s", self._key)
             return
         self._transport.finish(End("broken", f"{self._transport.name} {why}"))
+
+
+def _nothing() -> None:
+    """What is done on a message of a server whose silence says nothing."""
 
 
 def wished_pause(response: Response) -> float:

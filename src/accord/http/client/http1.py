@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Sequence
+from functools import partial
 from typing import Protocol
 
 from accord.http.client.socket import Broken, ClientSocket, Response
-from accord.http.h1 import Bad, ResponseHead, head_bytes, keeps, request_line
+from accord.http.h1 import Bad, Fields, ResponseHead, keeps, request_head
 from accord.http.h1_reader import BodyPart, Item, ResponseReader
 from accord.transports.unreachable import no_answer
 
@@ -30,6 +31,8 @@ class Http1:
         self._socket = socket
         self._released = released or _not_told
         self.busy = False
+        self._sent = 0
+        """How many requests were sent."""
         self._clock = asyncio.get_running_loop().time
         self._idle_since = self._clock()
         self._keep = True
@@ -48,9 +51,9 @@ class Http1:
     async def request(self, method: str, path: str, headers: Sequence[tuple[str, str]], body: bytes) -> Response:
         """Send a request and wait for the headers of its response; raises Broken."""
         self.busy = True
+        self._sent += 1
         try:
-            fields = [(name.encode(), value.encode()) for name, value in headers]
-            head = head_bytes(request_line(method, path), fields)
+            head = request_head(method, path, headers)
         except ValueError as error:
             self._done()
             raise Broken(f"invalid request: {error}", was_sent=False) from error
@@ -67,8 +70,8 @@ class Http1:
         self._keep = keeps(answer.fields, is_1_1=answer.is_1_1) and not self._socket.unsent
         if not answer.has_body:
             self._done()
-        found = [(name.decode("latin-1"), value.decode("utf-8", "replace")) for name, value in answer.fields]
-        return Response(answer.status, found, self._chunks(answer), self._leave)
+            return Response(answer.status, _decoded(answer.fields))
+        return Response(answer.status, _decoded(answer.fields), self._chunks(answer), partial(self._leave, self._sent))
 
     async def _head(self) -> ResponseHead:
         first = b""  # says whether the server speaks TLS
@@ -93,7 +96,7 @@ class Http1:
         raise Broken(otherwise)
 
     async def _chunks(self, head: ResponseHead) -> AsyncGenerator[bytes]:
-        is_over = not head.has_body
+        is_over = False
         while not is_over:
             if not self._items:
                 if data := await self._socket.read():
@@ -121,8 +124,9 @@ class Http1:
         else:
             self.close()
 
-    def _leave(self) -> None:
-        if self.busy:  # the rest of the response will not be read
+    def _leave(self, request: int) -> None:
+        """Close the connection, unless the response to this request was read; another request may be under way then."""
+        if self.busy and request == self._sent:
             self.close()
 
     def close(self) -> None:
@@ -133,6 +137,10 @@ class Http1:
     async def wait_closed(self) -> None:
         """Wait until the connection is closed, for a second at most."""
         await asyncio.shield(self._socket.wait_closed())
+
+
+def _decoded(fields: Fields) -> list[tuple[str, str]]:
+    return [(name.decode("latin-1"), value.decode("utf-8", "replace")) for name, value in fields]
 
 
 def _not_told(connection: Http1, *, is_open: bool) -> None:

@@ -16,13 +16,23 @@ import h2.errors
 import h2.events
 import h2.exceptions
 import h2.settings
+from hpack import NeverIndexedHeaderTuple
 
 from accord.http.client.socket import Broken, ClientSocket, Response
+from accord.http.headers import LAST_EVENT_ID, MESSAGE
 
 STREAM_WINDOW = 1024 * 1024
 CONNECTION_WINDOW = 2**31 - 1
 """Bytes that may arrive unread on one stream, and on all together. Only the first is a bound: a stream that is not read
 must not stop the others."""
+
+
+# The names are in lower case and checked where they are given, so h2 need not check what we send.
+CONFIG = h2.config.H2Configuration(client_side=True, validate_outbound_headers=False, header_encoding="utf-8")
+
+ONCE = frozenset({MESSAGE, LAST_EVENT_ID})
+"""Headers whose value is another one each time. In the table of HPACK they would displace those that repeat, and each
+search of the table goes through them."""
 
 
 class _Exchange:
@@ -50,8 +60,10 @@ class Http2:
 
     def __init__(self, socket: ClientSocket) -> None:
         self._socket = socket
-        self._http = h2.connection.H2Connection(h2.config.H2Configuration(client_side=True, header_encoding="utf-8"))
+        self._http = h2.connection.H2Connection(CONFIG)
         self._exchanges: dict[int, _Exchange] = {}
+        self._known: set[str] = set()
+        """The names in `ONCE` that were sent."""
         self._room = asyncio.Event()
         self._ended: Broken | None = None
         settings = h2.settings.SettingCodes
@@ -96,12 +108,23 @@ class Http2:
         number = self._http.get_next_available_stream_id()
         exchange = self._exchanges[number] = _Exchange()
         try:
-            self._http.send_headers(number, list(headers), end_stream=ends)
+            self._http.send_headers(
+                number,
+                [field if field[0] not in ONCE else self._once(*field) for field in headers],
+                end_stream=ends,
+            )
         except h2.exceptions.ProtocolError as error:
             del self._exchanges[number]
             raise Broken(f"invalid request: {error}", was_sent=False) from error
         await self._flush()
         return number, exchange
+
+    def _once(self, name: str, value: str) -> tuple[str, str] | NeverIndexedHeaderTuple:
+        """A field whose first value is put into the table, for its name, and no other."""
+        if name in self._known:
+            return NeverIndexedHeaderTuple(name.encode(), value.encode())
+        self._known.add(name)
+        return name, value
 
     async def _send(self, number: int, exchange: _Exchange, body: bytes) -> None:
         rest = memoryview(body)

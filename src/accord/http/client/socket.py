@@ -152,19 +152,26 @@ class ClientSocket(Received):
 
 
 class Response:
-    """A response whose body is streamed. Read it to its end, or call `close`."""
+    """A response. If it has a body, `chunks` streams it and `leave` ends its request: read it, or call `close`."""
 
     def __init__(
         self,
         status: int,
         headers: Sequence[tuple[str, str]],
-        chunks: AsyncGenerator[bytes],
-        leave: Callable[[], None],
+        chunks: AsyncGenerator[bytes] | None = None,
+        leave: Callable[[], None] | None = None,
     ) -> None:
         self.status = status
-        self.chunks = chunks
         self.headers = headers
+        self._chunks = chunks
         self._leave = leave
+
+    @property
+    def chunks(self) -> AsyncGenerator[bytes]:
+        """The body as it arrives."""
+        if self._chunks is None:
+            self._chunks = _no_chunks()
+        return self._chunks
 
     def header(self, name: str) -> str | None:
         """The first value of a header, or None; the name must be in lower case."""
@@ -176,10 +183,12 @@ class Response:
 
     async def body(self, limit: int) -> bytes:
         """Read the whole body; raises Broken if it is larger than `limit`."""
+        if self._chunks is None:
+            return b""
         parts: list[bytes] = []
         size = 0
         try:
-            async for chunk in self.chunks:
+            async for chunk in self._chunks:
                 parts.append(chunk)
                 size += len(chunk)
                 if size > limit:
@@ -190,8 +199,16 @@ class Response:
 
     async def close(self) -> None:
         """Stop reading the body."""
-        await self.chunks.aclose()
-        self._leave()
+        if self._chunks is not None:
+            await self._chunks.aclose()
+        if self._leave is not None:
+            self._leave()
+
+
+async def _no_chunks() -> AsyncGenerator[bytes]:
+    none: tuple[bytes, ...] = ()
+    for chunk in none:
+        yield chunk
 
 
 def _reason(error: BaseException) -> str:

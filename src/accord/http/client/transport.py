@@ -38,12 +38,14 @@ from accord.http.headers import (
 )
 from accord.http.sse import ServerSentEvent
 from accord.jsonrpc.frames import LIMIT, Oversized
+from accord.jsonrpc.glance import glance
 from accord.jsonrpc.messages import Answer, Call, parse
 from accord.masking import mask_urls
 from accord.tasks import Tasks
 from accord.transports.base import HIGH_WATER, End, Receiver, Transport
 from accord.transports.closing import to_the_end, within
 from accord.transports.cookies import Cookies
+from accord.transports.given_headers import checked_headers
 from accord.transports.outgoing import Level
 from accord.transports.unreachable import not_found
 
@@ -86,8 +88,8 @@ class HttpTransport(Transport):
         self.may_read.set()
         self._posted = 0
         self._requests = Requests(url, tls=tls, http2=http2)
-        self._headers = [(name.lower(), value) for name, value in (headers or {}).items()]
-        self._cookies = cookies or Cookies()
+        self._headers = [(name.lower(), value) for name, value in checked_headers(headers).items()]
+        self._cookies = Cookies() if cookies is None else cookies
         self._level = Level(high_water)
         self._calls = ClientCalls()
         self._arrivals = Arrivals(self._is_missing, self.may_read.is_set)
@@ -141,7 +143,7 @@ class HttpTransport(Transport):
         if self._end is not None:
             return
         for frame in frames:
-            message = parse(frame)
+            message = glance(frame)
             if opens(message) and self._opening is None:
                 self._opening = Opening()
             elif opens(message) or self._opening is None:
@@ -187,22 +189,30 @@ class HttpTransport(Transport):
 
         A server that numbers takes a message once, so it is also repeated when a server or a proxy refuses for now. A
         request that comes too fast (429) fails at once; a notification or an answer, which cannot fail, is repeated.
+        `initialize` is repeated only when the server says that it was not taken: there is no room now (503), but later.
         """
         headers = [("content-type", JSON), ("accept", f"{JSON}, {EVENTS}"), *self._identity(out.session)]
         if self.numbered:
             self._posted += 1
             headers.append((MESSAGE, str(self._posted)))
-        patience = Patience(self.reconnect_within if out.opening.succeeded else 0)
+        patience = Patience(self.reconnect_within)
         while True:
             try:
                 response = await self._request("POST", headers, out.frame)
                 body = await response.body(self.limit)
-                again = response.status in AWAY or (response.status == 429 and not isinstance(out.message, Call))
-                if not (self.numbered and again and await patience.another(wished_pause(response))):
+                if not (self._may_repeat(out, response) and await patience.another(wished_pause(response))):
                     return response, body
             except Broken as broken:
-                if (broken.was_sent and not self.numbered) or not await patience.another():
+                is_lost = not out.opening.succeeded or (broken.was_sent and not self.numbered)
+                if is_lost or not await patience.another():
                     raise
+
+    def _may_repeat(self, out: Posting, response: Response) -> bool:
+        if opens(out.message):
+            return response.status == 503 and response.header("retry-after") is not None
+        return self.numbered and (
+            response.status in AWAY or (response.status == 429 and not isinstance(out.message, Call))
+        )
 
     def _initialized(self, out: Posting, response: Response, body: bytes) -> None:
         message = parse(body)
@@ -283,7 +293,7 @@ class HttpTransport(Transport):
         if isinstance(frame, Oversized):
             self._calls.received_oversized(frame, key)
             return
-        named, closed = self._calls.received(parse(frame), key)
+        named, closed = self._calls.received(glance(frame), key)
         if closed is not None and (stream := self._streams.pop(closed, None)) is not None:
             stream.leave()
         elif named is not None:

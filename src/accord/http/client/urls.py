@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 from accord.client.target import Target
 from accord.errors import AccordError
 from accord.extras import missing_extra
-from accord.http.client.given_headers import checked_headers
 from accord.masking import mask_urls
 from accord.transports.base import Transport
 from accord.transports.cookies import Cookies
+from accord.transports.given_headers import checked_headers
 from accord.transports.websocket import WebSocketTransport
 
 SCHEMES = ("http", "https", "ws", "wss")
@@ -40,7 +40,7 @@ def connect_transport(
 
     Raises AccordError for an invalid URL or header, or if the extra `http` is not installed.
     """
-    scheme = _checked(url)
+    scheme = checked_url(url)
     given = checked_headers(headers, token)
     if scheme.startswith("ws"):
         return WebSocketTransport(url, headers=given, cookies=cookies, tls=tls, **options)
@@ -49,7 +49,8 @@ def connect_transport(
     return HttpTransport(url, headers=given, cookies=cookies, tls=tls, **options)
 
 
-def _checked(url: str) -> str:
+def checked_url(url: str) -> str:
+    """The scheme of an agent's URL; raises AccordError for an invalid URL, or without the extra `http`."""
     parts = urlsplit(url)
     if parts.scheme not in SCHEMES or not parts.hostname:
         raise AccordError(
@@ -74,7 +75,7 @@ class UrlTarget(Target):
     def __init__(
         self, url: str, *, token: str | None = None, headers: Mapping[str, str] | None = None, **options: Any
     ) -> None:
-        _checked(url)
+        checked_url(url)
         checked_headers(headers, token)
         self.name = mask_urls(url)
         self._url = url

@@ -23,7 +23,7 @@ from accord.http.headers import CONNECTION_ID, JSON, NUMBERED
 from accord.http.server import cors, elsewhere, validation
 from accord.http.server.access import Access
 from accord.http.server.access_log import AccessRecord
-from accord.http.server.asgi import OWN_SOCKET, Receive, Scope, Send, gone, header_pairs, headers_of, path_of
+from accord.http.server.asgi import OWN_BODY, OWN_SOCKET, Receive, Scope, Send, gone, header_pairs, headers_of, path_of
 from accord.http.server.asgi_websocket import AsgiWebSocket
 from accord.http.server.connection import HttpConnection, StreamReader
 from accord.http.server.elsewhere import Elsewhere, OtherHost, Passed
@@ -106,6 +106,8 @@ class App:
         """The other hosts of this service; None for a single server."""
         self.gate = None if quotas is None else OwnerGate(quotas)
         """Admits what each owner uses; None without quotas."""
+        self._counts_turns = self.gate is not None and not self.host.count_turns(self.gate)
+        """Whether turns are counted at the connections."""
         self._processes = Processes(self.limits.processes, self.limits.owner_processes)
         self._bodies = Bodies(self.limits.bodies)
         self._links: dict[str, HttpConnection] = {}
@@ -162,6 +164,16 @@ class App:
         """End a running `close` at once, without its grace."""
         self._hurried.set()
 
+    def end_unused(self, sender: str) -> None:
+        """End the connections that this host has forwarded `initialize` for, and that no request has named since.
+
+        It does not answer any more, so its clients may never have got the ids of these connections.
+        """
+        for link in list(self._links.values()):
+            if link.opened_through == sender and not link.is_used:
+                log.info("connection %s: the host that has opened it does not answer", link.id[:8])
+                link.finish(End("peer_closed"))
+
     def end_all(self, why: str) -> None:
         """End all open connections at once, and tell their clients this reason; new ones can be opened."""
         for link in self._open():
@@ -202,7 +214,8 @@ class App:
         record = AccessRecord(scope["method"])
         responder = Responder(record, send)
         headers = headers_of(scope)
-        body = RequestBody(headers, receive, self.limits, self._bodies)
+        at_once = scope.get("extensions", {}).get(OWN_BODY)
+        body = RequestBody(headers, receive, self.limits, self._bodies, at_once)
         responder.more = cors.readable_by(self._access.admitted_origin(headers))
         try:
             if path_of(scope) == "/healthz":
@@ -233,7 +246,8 @@ class App:
                         passed = Passed("POST", headers, request.body, record.user, responder, receive)
                         if await elsewhere.opened(self.elsewhere, scope, passed, is_shared=self.host.is_shared):
                             return
-                    await self._initialize(request, body, responder, receive)
+                    signed = elsewhere.signature_of(scope)
+                    await self._initialize(request, body, responder, receive, "" if signed is None else signed.sender)
                 case Posts() as request:
                     await self._deliver(request, body, responder, receive)
                 case AnswersBadly() as request:
@@ -281,10 +295,13 @@ class App:
             self._link(connection, record)  # a body for no connection is not read into memory
         return await body.read()
 
-    async def _initialize(self, request: Opens, body: RequestBody, responder: Responder, receive: Receive) -> None:
+    async def _initialize(
+        self, request: Opens, body: RequestBody, responder: Responder, receive: Receive, sender: str
+    ) -> None:
         record = responder.record
         identifier, use = await self._admitted(record.user)
         link = HttpConnection(identifier, record.user, self.limits)
+        link.opened_through = sender
         record.connection = link.id
         self._links[link.id] = link
         self._serve(link, link.owner, link.id, use=use)
@@ -317,7 +334,7 @@ class App:
     async def _read(self, request: Reads, responder: Responder, receive: Receive) -> None:
         reader = self._link(request.connection, responder.record).read(request.session, request.last)
         try:
-            await first_of(responder.stream(reader, self.limits.keepalive), _left(receive, reader))
+            await first_of(responder.stream(reader), _left(receive, reader))
         finally:
             reader.leave()
 
@@ -330,9 +347,12 @@ class App:
     def _link(self, connection: str, record: AccessRecord) -> HttpConnection:
         """The open connection with this id, if it belongs to the request's user; raises Refusal."""
         link = self._links.get(connection)
-        if link is None or link.owner != record.user or link.end is not None:
+        if link is None or link.owner != record.user:
             raise Refusal(404, self._ended.get((record.user, connection), "no such connection"))
+        if link.end is not None:  # what the agent has left is being removed
+            raise Refusal(404, link.why or "no such connection")
         record.connection = link.id
+        link.is_used = True
         return link
 
     # WebSocket
@@ -411,7 +431,8 @@ class App:
     def _guarded(self, link: Transport, owner: str) -> Transport:
         if self.gate is None or not self.gate.guards():
             return link
-        return GuardedTransport(link, owner, self.gate, counts_messages=not isinstance(link, HttpConnection))
+        is_http = isinstance(link, HttpConnection)
+        return GuardedTransport(link, owner, self.gate, counts_messages=not is_http, counts_turns=self._counts_turns)
 
     async def _serve_one(
         self,

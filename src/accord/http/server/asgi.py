@@ -18,6 +18,9 @@ Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 OWN_SOCKET = "accord.socket"
 """The ASGI extension with which our own server hands over the socket itself, instead of an event for each frame."""
 
+OWN_BODY = "accord.body"
+"""The ASGI extension that returns the whole body of a request if it has arrived, and None otherwise."""
+
 
 def scope_of(
     kind: str, version: str, method: bytes, target: bytes, fields: Fields, transport: asyncio.BaseTransport

@@ -22,8 +22,10 @@ from accord.http.server.limits import ServerLimits
 from accord.http.server.quota import Bytes
 from accord.http.server.streams import NotKept, Stream, Streams
 from accord.http.server.validation import AnswersBadly, Opens, Posts, Refusal, session_of_posted
+from accord.http.silence import Silence
 from accord.http.sse import ALIVE, announcement, event
-from accord.jsonrpc.messages import Answer, Call, Malformed, Message, parse
+from accord.jsonrpc.glance import glance
+from accord.jsonrpc.messages import Answer, Call, Malformed, Message
 from accord.schema import codec, v1
 from accord.transports.base import End, Receiver, Transport
 from accord.transports.closing import within
@@ -48,6 +50,10 @@ class HttpConnection(Transport):
         self.ended: asyncio.Event = asyncio.Event()
         """Set when the connection has ended; messages sent before can still be read."""
         self.end: End | None = None
+        self.opened_through = ""
+        """The host that has forwarded the `initialize`; empty if its client has sent it here."""
+        self.is_used = False
+        """Whether a request has named this connection: its client has got the answer to `initialize`."""
         self.can_load = False
         """Whether the agent declares that sessions can be loaded or resumed."""
         self.client_resumes = False
@@ -80,7 +86,7 @@ class HttpConnection(Transport):
             return
         was_empty = self.streams.waiting_bytes == 0
         for frame in frames:
-            message = parse(frame)
+            message = glance(frame)
             sent = self.calls.sent(message)
             if sent.opens_connection and not self._initialized.done():
                 # Adds an HTTP Transport: `initialize` is answered in the response to its POST.
@@ -297,11 +303,15 @@ class HttpConnection(Transport):
     def _stream(self, key: str | None) -> Stream:
         if key is None:
             return self.streams.connection
-        # Resume Session Flow: a client opens a session's stream, waits for its headers, and then loads the session.
-        if key not in self.streams.sessions and not self.can_load:
+        if not self.can_stream(key):
             raise Refusal(404, "session not found")
         self._check_streams(key)
         return self.streams.expect(key)
+
+    def can_stream(self, session: str) -> bool:
+        """Whether a stream of this session can be opened: it is known, or may be loaded."""
+        # Resume Session Flow: a client opens a session's stream, waits for its headers, and then loads the session.
+        return session in self.streams.sessions or self.can_load
 
     def leave(self, reader: StreamReader) -> None:
         """Forget this reader: its GET has ended."""
@@ -343,35 +353,47 @@ class StreamReader:
         """Set when there may be something to take, or the stream may be over."""
         self._link = link
         self._has_left = False
-        self._silent_since = asyncio.get_running_loop().time()
+        self._clock = asyncio.get_running_loop().time
+        self._silent_since = self._clock()
+        self._silence = Silence(link.limits.keepalive, self._keep_alive)
+        self._must_say_something = False
 
     def leave(self) -> None:
         """Take no more messages."""
         self._has_left = True
+        self._silence.stop()
         self.wake.set()
         self._link.leave(self)
 
-    async def next(self, keepalive: float) -> bytes | None:
+    async def next(self) -> bytes | None:
         """Wait for bytes to write; None when the stream is over.
 
-        After `keepalive` seconds without a message, it returns a comment. The kernel of a frozen client takes comments
-        for days. So after `ServerLimits.reopen` seconds the stream ends, and a client that lives opens it again.
+        After `ServerLimits.keepalive` seconds without a message, it returns a comment. The kernel of a frozen client
+        takes comments for days. So after `ServerLimits.reopen` seconds the stream ends, and a client that lives opens
+        it again.
         """
         while not (self._has_left or self._link.client_has_left):
             self.wake.clear()
             if written := self._ready():
-                self._silent_since = asyncio.get_running_loop().time()
+                self._silence.heard()
+                self._silent_since = self._clock()
+                self._must_say_something = False
                 return written
             if self._link.ended.is_set() or self._must_be_opened_again:
                 return None
-            if not await within(keepalive, self.wake.wait()):
-                return None if self._must_be_opened_again else ALIVE
+            if self._must_say_something:
+                self._must_say_something = False
+                return ALIVE
+            await self.wake.wait()
         return None
+
+    def _keep_alive(self) -> None:
+        self._must_say_something = True
+        self.wake.set()
 
     @property
     def _must_be_opened_again(self) -> bool:
-        silent = asyncio.get_running_loop().time() - self._silent_since
-        return self._link.client_resumes and silent >= self._link.limits.reopen
+        return self._link.client_resumes and self._clock() - self._silent_since >= self._link.limits.reopen
 
     def _ready(self) -> bytes:
         parts = [announcement(key) for key in self.announced]

@@ -20,7 +20,14 @@ from accord.http.server.validation import Headers, Refusal
 from accord.transports.base import End, Transport
 
 FORWARDED = "accord.forwarded"
-"""The ASGI extension with the owner of a request that a peer has forwarded. Its signature was verified."""
+"""The ASGI extension with the `Signed` of a request that a peer has forwarded. Its signature was verified."""
+
+
+class Signed(NamedTuple):
+    """For whom a request was forwarded, and by which host."""
+
+    owner: str
+    sender: str
 
 
 HOP = "accord-hop"
@@ -115,6 +122,10 @@ class Joinable(Served, Protocol):
         """The figures of this process, for other processes of the same machine."""
         ...
 
+    def end_unused(self, sender: str) -> None:
+        """End the connections that this host has forwarded `initialize` for, and that no request has named since."""
+        ...
+
     def end_all(self, why: str) -> None:
         """End all open connections at once, and tell their clients this reason; new ones can be opened."""
         ...
@@ -130,8 +141,8 @@ class Joins(Protocol):
 
 def owner_of(scope: Scope, headers: Headers, access: Access) -> str:
     """The owner of a request: the one for whom a peer has signed, or the one whose token it has. Raises Refusal."""
-    if (owner := _signed_owner(scope)) is not None:
-        return owner
+    if (signed := signature_of(scope)) is not None:
+        return signed.owner
     if HOP in headers:
         raise Refusal(400, "Accord-Hop is for requests between hosts, at their peer port")
     return access.owner(headers)
@@ -146,7 +157,7 @@ async def forwarded(
     """
     record = responder.record
     connection = headers.get(CONNECTION_ID)
-    if not connection or record.method not in FORWARDABLE or _signed_owner(scope) is not None:
+    if not connection or record.method not in FORWARDABLE or is_forwarded(scope):
         return False
     if (other := await elsewhere.host_of(connection)) is None:
         return False
@@ -158,7 +169,7 @@ async def forwarded(
 
 async def opened(elsewhere: Elsewhere, scope: Scope, request: Passed, *, is_shared: bool) -> bool:
     """Let another host open a connection, if one should; False if this host should. Raises Refusal."""
-    if _signed_owner(scope) is not None:
+    if is_forwarded(scope):
         return False
     if is_shared:
         holder = await elsewhere.place_of_owner(request.owner)
@@ -175,7 +186,7 @@ async def place_of_socket(
     elsewhere: Elsewhere | None, scope: Scope, owner: str, *, is_shared: bool
 ) -> OtherHost | None:
     """The other host that should serve this WebSocket, or None if this one should; raises Refusal."""
-    if elsewhere is None or _signed_owner(scope) is not None:
+    if elsewhere is None or is_forwarded(scope):
         return None
     if is_shared:
         return await elsewhere.place_of_owner(owner)
@@ -184,9 +195,10 @@ async def place_of_socket(
 
 def is_forwarded(scope: Scope) -> bool:
     """Whether another host has forwarded this request, and has counted it."""
-    return _signed_owner(scope) is not None
+    return signature_of(scope) is not None
 
 
-def _signed_owner(scope: Scope) -> str | None:
-    owner: str | None = scope.get("extensions", {}).get(FORWARDED)
-    return owner
+def signature_of(scope: Scope) -> Signed | None:
+    """For whom this request was forwarded, and by which host; None if it came from a client."""
+    signed: Signed | None = scope.get("extensions", {}).get(FORWARDED)
+    return signed

@@ -23,15 +23,18 @@ class GuardedTransport(Transport, Receiver):
     """What an agent has in place of the connection: a transport, and the receiver of the one within.
 
     `counts_messages` says whether messages are counted here; those of HTTP are counted before they are read.
+    `counts_turns` says whether turns are; those of a shared agent are counted there.
     """
 
-    def __init__(self, link: Transport, owner: str, gate: OwnerGate, *, counts_messages: bool) -> None:
+    def __init__(
+        self, link: Transport, owner: str, gate: OwnerGate, *, counts_messages: bool, counts_turns: bool
+    ) -> None:
         self.name = link.name
         self._link = link
         self._owner = owner
         self._gate = gate
         self._counts_messages = counts_messages and gate.quotas.posts is not None
-        self._counts_turns = gate.quotas.turns is not None
+        self._counts_turns = counts_turns and gate.quotas.turns is not None
         self._turns = CountedTurns()
         self._held: deque[bytes | Oversized] = deque()
         self._passing: asyncio.Task[None] | None = None

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import shlex
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from accord.confinement.confining import Confinement
+from accord.confinement.containers import Container
+from accord.confinement.limits import ProcessLimits
 from accord.running import OWNER
 from accord.tap.recorded import RecordedTransport
 from accord.transports.base import End, Transport
+from accord.transports.closing import to_the_end
 from accord.transports.process import ProcessTransport
 from accord.transports.relay import relay
 
 if TYPE_CHECKING:
     from accord.agent.agent import Agent
+    from accord.http.server.owner_gate import OwnerGate
     from accord.metrics import ServerMetrics
 
 TOKEN = "ACCORD_TOKEN"
@@ -40,6 +46,10 @@ class Host(ABC):
     async def serve(self, transport: Transport, owner: str) -> End | None:
         """Serve a client until either side ends; returns how the agent ended, or None if the client ended first."""
 
+    def count_turns(self, gate: OwnerGate) -> bool:  # noqa: ARG002
+        """Let this gate admit each turn; False if the server is to count them at its connections, as for most hosts."""
+        return False
+
     async def close(self, grace: float) -> None:  # noqa: B027  (most hosts have nothing that outlives its connections)
         """End what outlives connections, at the latest after `grace` seconds; the server has ended."""
 
@@ -57,12 +67,22 @@ class AgentHost(Host):
 
 
 class CommandHost(Host):
-    """Serves each connection with a process of its own, which ends with the connection."""
+    """Serves each connection with a process of its own, which ends with the connection.
+
+    `limits` bound what each process may use, with all that it starts, and `container` runs each in a container.
+    AccordError where this machine cannot keep them.
+    """
 
     starts_processes = True
 
     def __init__(
-        self, command: Sequence[str], *, cwd: str | Path | None = None, env: Mapping[str, str | None] | None = None
+        self,
+        command: Sequence[str],
+        *,
+        cwd: str | Path | None = None,
+        env: Mapping[str, str | None] | None = None,
+        limits: ProcessLimits | None = None,
+        container: Container | None = None,
     ) -> None:
         if isinstance(command, str) or not command:
             raise ValueError(
@@ -72,15 +92,35 @@ class CommandHost(Host):
         self._command = list(command)
         self._cwd = cwd
         self._env = {TOKEN: None, **(env or {})}
+        self._confinement: Confinement | None = None
+        if limits or container is not None:
+            from accord.confinement.choosing import confinement_for  # most servers set no limits
+
+            self._confinement = confinement_for(limits or ProcessLimits(), container)
+            self._confinement.sweep()
 
     async def serve(self, transport: Transport, owner: str) -> End | None:
+        env = {**self._env, OWNER: owner or None}
+        if self._confinement is None:
+            return await self._run(transport, self._command, env, None)
+        confined = self._confinement.confine(self._command, env)
+        try:
+            return await self._run(transport, confined.command, env, confined.limit_hit)
+        finally:
+            await to_the_end(asyncio.create_task(confined.close(), name="accord confined"))
+
+    async def _run(
+        self,
+        transport: Transport,
+        command: list[str],
+        env: Mapping[str, str | None],
+        limit_hit: Callable[[], Awaitable[str]] | None,
+    ) -> End | None:
         recorded = transport if isinstance(transport, RecordedTransport) else None
         process = ProcessTransport(
-            self._command,
-            cwd=self._cwd,
-            env={**self._env, OWNER: owner or None},
-            on_stderr=None if recorded is None else recorded.on_stderr,
+            command, cwd=self._cwd, env=env, on_stderr=None if recorded is None else recorded.on_stderr
         )
+        process.limit_hit = limit_hit
         first, end = await relay(transport, process)
         if recorded is not None and first is process and end.exit_code is not None:
             recorded.on_exit(end.exit_code)

@@ -18,7 +18,7 @@ from typing import cast
 from accord.http.h1 import LONGEST, Bad, Fields, RequestHead, chunk, head_bytes, keeps, status_line, values
 from accord.http.h1_reader import BodyPart, Item, RequestReader, Upgraded, wants_websocket
 from accord.http.http2_extra import has_http2
-from accord.http.server.asgi import Scope, scope_of
+from accord.http.server.asgi import OWN_BODY, Scope, scope_of
 from accord.http.server.asgi_request import AsgiRequest, date
 from accord.http.server.lingering import close_after_reading
 from accord.http.server.supervisor import Supervisor
@@ -213,11 +213,13 @@ class Http1Connection(Received):
             self._begin(head)
 
     def _begin(self, head: RequestHead) -> None:
-        self._answering = Http1Request(self, head)
+        self._answering = answering = Http1Request(self, head)
         self._has_body_to_come = head.has_body
         if head.has_body and b"100-continue" in values(head.fields, b"expect"):
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        self._supervisor.start_task(self._answer(self._answering, scope_of_head(head, self._transport, "http")))
+        scope = scope_of_head(head, self._transport, "http")
+        scope["extensions"][OWN_BODY] = answering.body_at_once
+        self._supervisor.start_task(self._answer(answering, scope))
 
     async def _answer(self, answering: Http1Request, scope: Scope) -> None:
         try:

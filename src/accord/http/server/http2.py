@@ -24,7 +24,7 @@ from h2.settings import SettingCodes, Settings
 
 from accord.http.h1 import Fields
 from accord.http.server.allowance import Allowance
-from accord.http.server.asgi import Scope, scope_of
+from accord.http.server.asgi import OWN_BODY, Scope, scope_of
 from accord.http.server.http2_request import Http2Request
 from accord.http.server.limits import SILENT_PINGS
 from accord.http.server.lingering import close_after_reading
@@ -168,6 +168,7 @@ class Http2Connection(Received):
             self._requests[number] = request
             self._running += 1
             scope = scope_of("http", "2", method, target, fields, self._transport)
+            scope["extensions"][OWN_BODY] = request.body_at_once
             self._supervisor.start_task(self._answer(request, scope))
 
     def _got(self, event: h2.events.DataReceived) -> None:

@@ -11,6 +11,7 @@ from accord.metrics.server import ServerMetrics
 from accord.tap.recorded import RecordedTransport
 
 if TYPE_CHECKING:
+    from accord.http.server.owner_gate import OwnerGate
     from accord.transports.base import End, Transport
 
 
@@ -26,6 +27,9 @@ class MeasuredHost(Host):
         self.starts_processes = self._host.starts_processes
         self.is_shared = self._host.is_shared
         self._counted = self.metrics = metrics
+
+    def count_turns(self, gate: OwnerGate) -> bool:
+        return self._host.count_turns(gate)
 
     async def close(self, grace: float) -> None:
         await self._host.close(grace)

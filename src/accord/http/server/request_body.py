@@ -34,7 +34,9 @@ class RequestBody:
         receive: Callable[[], Awaitable[MutableMapping[str, Any]]],
         limits: ServerLimits,
         bodies: Bodies,
+        at_once: Callable[[], bytes | None] | None = None,
     ) -> None:
+        self._at_once = at_once
         self.size = 0
         """Bytes that have arrived."""
         self._most = limits.body if headers.get(CONNECTION_ID) else limits.first
@@ -52,13 +54,21 @@ class RequestBody:
             raise self._too_large()
         if not self._share.take_now():
             await self._wait_for_room()
-        latest = asyncio.get_running_loop().time() + self._limits.arrival
-        try:
-            data = await self._share.during(self._whole(latest), latest)
-        except TimeoutError:
-            raise Refusal(408, f"the body did not arrive in time: only {self.size:,} bytes were received") from None
+        data = None if self._at_once is None else self._at_once()
+        if data is None:
+            data = await self._read_in_time()
+        else:
+            self._count(data, is_over=True)
+            self._check()
         self._share.shrink(self.size)
         return data
+
+    async def _read_in_time(self) -> bytes:
+        latest = asyncio.get_running_loop().time() + self._limits.arrival
+        try:
+            return await self._share.during(self._whole(latest), latest)
+        except TimeoutError:
+            raise Refusal(408, f"the body did not arrive in time: only {self.size:,} bytes were received") from None
 
     async def _wait_for_room(self) -> None:
         latest = asyncio.get_running_loop().time() + self._limits.arrival
@@ -83,11 +93,18 @@ class RequestBody:
 
     async def _part(self) -> bytes:
         part = await self._next()
+        self._check()
+        return part
+
+    def _count(self, part: bytes, *, is_over: bool) -> None:
+        self._is_over = is_over
+        self.size += len(part)
+
+    def _check(self) -> None:
         if self.size > self._most:
             raise self._too_large()
         if self.size > self._share.size:
             raise Refusal(400, f"the body is longer than its Content-Length of {self._share.size:,} bytes")
-        return part
 
     async def held_during(self, work: Coroutine[Any, Any, Result]) -> Result:
         """Await this while the body is in memory; raises Refusal if others need its room."""
@@ -98,9 +115,8 @@ class RequestBody:
         if message["type"] == "http.disconnect":
             self._is_over = True
             raise Refusal(400, "the connection closed before the whole body arrived")
-        self._is_over = not message.get("more_body")
         part: bytes = message.get("body", b"")
-        self.size += len(part)
+        self._count(part, is_over=not message.get("more_body"))
         return part
 
     def release(self) -> None:

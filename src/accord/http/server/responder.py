@@ -58,13 +58,13 @@ class Responder:
         unread = None if body.is_over or self.record.method != "POST" else body.pass_over
         await self.respond(refusal.status, text, *more, media_type=media_type, before_its_end=unread)
 
-    async def stream(self, reader: StreamReader, keepalive: float) -> None:
+    async def stream(self, reader: StreamReader) -> None:
         """Send an event stream until it is over."""
         # X-Accel-Buffering turns off the buffering of nginx, which would hold the stream until it ends.
         await self.begin_stream(("cache-control", "no-cache"), ("x-accel-buffering", "no"))
         # Many servers send the headers only with the first bytes of the body.
         await self._part(b":\n\n", more=True)
-        while (written := await reader.next(keepalive)) is not None:
+        while (written := await reader.next()) is not None:
             await self.pass_on(written)
         await self.end_stream()
 

@@ -10,9 +10,9 @@ import signal
 import socket
 import ssl
 from collections.abc import AsyncGenerator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from accord.errors import AccordError
 from accord.extras import missing_extra
@@ -24,6 +24,7 @@ from accord.http.server.hosting import Hosted
 from accord.http.server.limits import ServerLimits
 from accord.http.server.quotas import Quotas
 from accord.http.server.supervisor import Served
+from accord.signals import on_signals
 from accord.transports.closing import to_the_end
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ async def serve(
     it ends at once.
     """
     ending = asyncio.Event()
-    with _Signals() as signals:
+    with ExitStack() as until_all_is_closed:
         async with serving(
             hosted,
             host=host,
@@ -76,30 +77,15 @@ async def serve(
             hosts=hosts,
             listening=listening,
         ) as server:
-            signals.call(lambda: server.app.hurry() if ending.is_set() else ending.set())
+            until_all_is_closed.enter_context(
+                on_signals(
+                    (signal.SIGINT, signal.SIGTERM), lambda: server.app.hurry() if ending.is_set() else ending.set()
+                )
+            )
             if on_ready is not None:
                 on_ready(server)
             await ending.wait()
             await server.app.close(grace)
-
-
-class _Signals:
-    """Handles SIGINT and SIGTERM for as long as the block lasts."""
-
-    numbers = (signal.SIGINT, signal.SIGTERM)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def call(self, do: Callable[[], None]) -> None:
-        with suppress(NotImplementedError, RuntimeError):  # Windows, or not the main thread
-            for number in self.numbers:
-                asyncio.get_running_loop().add_signal_handler(number, do)
-
-    def __exit__(self, *_: object) -> None:
-        with suppress(NotImplementedError, RuntimeError):
-            for number in self.numbers:
-                asyncio.get_running_loop().remove_signal_handler(number)
 
 
 @asynccontextmanager
@@ -134,7 +120,7 @@ async def serving(
         if isinstance(hosted, App)
         else App(hosted, path=path, access=_access(host, access), limits=limits, quotas=quotas)
     )
-    tls = None if certificate is None else _tls(certificate, key)
+    tls = None if certificate is None else server_tls(certificate, key)
     listening = listening or listening_socket(host, port)
     server = Server(app, url_of("http" if certificate is None else "https", host, listening, app.path))
     listener = listener_of(app, listening, tls)
@@ -170,21 +156,33 @@ def _access(host: str, access: Access | None) -> Access:
     return access or Access(hosts=names_of(host))
 
 
-def _tls(certificate: str | Path, key: str | Path | None) -> ssl.SSLContext:
+def server_tls(certificate: str | Path, key: str | Path | None) -> ssl.SSLContext:
+    """The context of a server with this certificate; raises AccordError if it cannot be used."""
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     # RFC 7540, 9.2: "MUST use TLS version 1.2 or higher", and none of the older ciphers.
     tls.minimum_version = ssl.TLSVersion.TLSv1_2
     tls.set_ciphers("ECDHE+AESGCM:ECDHE+CHACHA20")
     tls.set_alpn_protocols(offered())
+    load_certificate(tls, certificate, key)
+    return tls
+
+
+def load_certificate(
+    tls: ssl.SSLContext,
+    certificate: str | Path,
+    key: str | Path | None,
+    *,
+    passphrase: Callable[[], str] | None = None,
+) -> None:
+    """Let this context use a certificate; raises AccordError. OpenSSL asks for a passphrase that is not given."""
     try:
-        tls.load_cert_chain(certificate, key)
+        tls.load_cert_chain(certificate, key, passphrase)
     except (OSError, ssl.SSLError) as error:  # an SSLError is an OSError, but its text does not help users
         named = f"{certificate}{'' if key is None else f' and {key}'}"
         reason = (
             "not a PEM certificate with a matching private key" if isinstance(error, ssl.SSLError) else error.strerror
         )
         raise AccordError(f"cannot use the certificate {named}: {reason}") from error
-    return tls
 
 
 def listening_socket(host: str, port: int) -> socket.socket:

@@ -183,6 +183,7 @@ class SharedConversation:
 
     def _began(self, answer: Answer) -> None:
         waiting, self._initializing = self._initializing, []
+        answer = frames.announced(answer)
         if answer.error is None:
             self._initialized = answer
             self._version = frames.version_in(members(answer.result))

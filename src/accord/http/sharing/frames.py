@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import msgspec
+
+from accord.capabilities import WATCH
 from accord.errors import DecodeError
 from accord.jsonrpc import messages
 from accord.jsonrpc.frames import RequestId
 from accord.jsonrpc.messages import Answer, Call
 from accord.schema import codec
 from accord.trace.meaning import body_of, items_of
-
-WATCH = "accord.dev/watch"
-"""The key of `_meta` with which a client opens a session only to watch it."""
 
 CANCEL_REQUEST = "$/cancel_request"
 
@@ -54,6 +54,15 @@ def shared_initialize(params: dict[str, Any]) -> bytes:
             offered = body_of(params[name])
             params = {**params, name: {key: offered[key] for key in offered if key in KEPT_CAPABILITIES}}
     return codec.encode(params)
+
+
+def announced(answer: Answer) -> Answer:
+    """The agent's answer to `initialize`, which says as well that sessions can be watched here."""
+    if answer.error is not None:
+        return answer
+    result = members(answer.result)
+    told = {**result, "_meta": {**body_of(result.get("_meta")), WATCH: True}}
+    return Answer(answer.id, msgspec.Raw(written(told)))
 
 
 def user_messages(session: str, params: dict[str, Any]) -> Iterator[bytes]:

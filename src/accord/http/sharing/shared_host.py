@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from accord.http.server.guarded_host import GuardedHost
 from accord.http.server.hosting import Host, Hosted, host_of
+from accord.http.server.owner_gate import OwnerGate
 from accord.http.sharing.agent import SharedAgent, SharedClient
 from accord.http.sharing.frames import members, version_in
 from accord.jsonrpc.messages import Call, parse
@@ -43,6 +45,11 @@ class SharedHost(Host):
         self._linger = linger
         self._agents: dict[str, list[SharedAgent]] = {}
         self._tasks: Tasks | None = None
+
+    def count_turns(self, gate: OwnerGate) -> bool:
+        # At the agent, because a turn goes on when its client has gone.
+        self._host = GuardedHost(self._host, gate)
+        return True
 
     async def serve(self, transport: Transport, owner: str) -> End | None:
         client = SharedClient(transport)

@@ -1,0 +1,55 @@
+"""`ProcessLimits`: how much an agent and all that it starts may use. PURE."""
+
+from __future__ import annotations
+
+from accord.byte_sizes import bytes_in, in_words
+
+LEAST_MEMORY = 1 << 20
+"""Bytes: with less, no program starts."""
+
+
+class ProcessLimits:
+    """How much an agent may use, with everything that it starts.
+
+    `memory` is a number of bytes, or text such as "2G"; an agent that takes more is ended. `cpus` is a number of
+    processors, such as 1.5: with more work it is slowed down. `tasks` is the number of processes and threads: more
+    cannot be started. None means no limit.
+    """
+
+    def __init__(self, *, memory: int | str | None = None, cpus: float | None = None, tasks: int | None = None) -> None:
+        self.memory = None if memory is None else _bytes(memory)
+        """Bytes of memory."""
+        self.cpus = cpus
+        """Processors."""
+        self.tasks = tasks
+        """Processes and threads."""
+        if self.memory is not None and self.memory < LEAST_MEMORY:
+            raise ValueError(f"memory must be at least 1M, got {memory!r}")
+        if cpus is not None and not 0.01 <= cpus <= 100_000:
+            raise ValueError(f"cpus must be a number of processors from 0.01 on, got {cpus!r}")
+        if tasks is not None and tasks < 1:
+            raise ValueError(f"tasks must be a positive number of processes, got {tasks!r}")
+
+    def __bool__(self) -> bool:
+        return (self.memory, self.cpus, self.tasks) != (None, None, None)
+
+    def __repr__(self) -> str:
+        return f"ProcessLimits(memory={self.memory}, cpus={self.cpus}, tasks={self.tasks})"
+
+    @property
+    def memory_words(self) -> str:
+        """The limit of memory, for people.
+
+        >>> ProcessLimits(memory="1536M").memory_words
+        '1.5 GiB'
+        """
+        return in_words(self.memory or 0)
+
+
+def _bytes(memory: int | str) -> int:
+    if isinstance(memory, int):
+        return memory
+    found = bytes_in(memory)
+    if found is None:
+        raise ValueError(f"memory must be a number of bytes, or text such as 512M or 2G, got {memory!r}")
+    return found
