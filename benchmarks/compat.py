@@ -4,12 +4,15 @@ python -m benchmarks.compat [--quick]        needs the package agent-client-prot
 
 A pair is a run of theirs and a run of ours, a client and its agent each in a process of its own. The figure is the
 median of the pairs' ratios: what else the machine does hits both sides of a pair.
+
+python -m benchmarks.compat --cpu            processor time of both processes for an update, which load changes less
 """
 
 from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -50,6 +53,36 @@ def rate(start: Sequence[str], prompt: str) -> float:
     return float(lines[-1]["perSec"])
 
 
+def microseconds(start: Sequence[str], updates: int) -> float:
+    """Processor time of client and agent for one update: what another prompt costs, without the start."""
+    client, agent = PROGRAMS
+    path = os.pathsep.join([str(HERE.parent / "src"), str(HERE.parent)])
+    spent: list[float] = []
+    for prompts in (1, 3):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run(
+            [*start, client, "--json", *[f"stream {updates}"] * prompts, "--", *start, agent],
+            capture_output=True,
+            timeout=600,
+            check=True,
+            stdin=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": path},
+        )
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return (spent[1] - spent[0]) / (2 * updates) * 1e6
+
+
+def processor_time(updates: int, count: int) -> None:
+    """Print so many pairs, and their median ratio."""
+    found: list[float] = []
+    for _ in range(count):
+        theirs, ours = microseconds(ON_THEIRS, updates), microseconds(ON_OURS, updates)
+        print(f"theirs {theirs:,.0f} µs, ours {ours:,.0f} µs an update: {theirs / ours:.1f}", flush=True)
+        found.append(theirs / ours)
+    print(f"median ratio {median(found):.1f}")
+
+
 def pairs(prompt: str, count: int) -> list[tuple[float, float]]:
     """So many pairs: the rate of theirs, and that of ours. Which one goes first alternates."""
     found: list[tuple[float, float]] = []
@@ -62,6 +95,9 @@ def pairs(prompt: str, count: int) -> list[tuple[float, float]]:
 
 def main(arguments: Sequence[str]) -> None:
     """Run the pairs, and print a line for each kind of prompt."""
+    if "--cpu" in arguments:
+        processor_time(20_000, 3)
+        return
     wanted = QUICK if "--quick" in arguments else FULL
     print("| asked for | theirs, a second | ours, a second | ours / theirs |\n|---|---|---|---|")
     for prompt, count in wanted.items():

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import acp.schema as official
+import jsonschema
 import pydantic
 import pytest
 
@@ -133,6 +134,54 @@ def test_a_deep_copy_shares_nothing():
     copied.content[0].path = "/b"
     assert (start.title, start.content[0].path) == ("t", "/a")
     assert ours.ToolCallStart.model_validate_json(start.model_dump_json(by_alias=True)) == start
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_the_json_schema_of_a_model_has_the_official_one_s_members(name):
+    theirs, mine = getattr(official, name).model_json_schema(), getattr(ours, name).model_json_schema()
+    assert set(theirs.get("properties", ())) <= set(mine.get("properties", ()))
+    if name != "ElicitationSchema":
+        required = set(mine.get("required", ())) & set(theirs.get("properties", ()))
+        assert required == set(theirs.get("required", ()))
+
+
+def test_recorded_messages_fit_the_json_schema_of_their_models():
+    one_of_each = {(name, params.get("update", {}).get("sessionUpdate")): params for name, params in messages()}
+    for (name, _), params in one_of_each.items():
+        jsonschema.validate(params, getattr(ours, name).model_json_schema())
+    assert len(one_of_each) > 8
+
+
+def test_a_json_schema_refuses_what_the_model_refuses():
+    wrong = {"sessionId": "s", "update": {"sessionUpdate": "agent_message_chunk", "content": {"type": "text"}}}
+    with pytest.raises(ValidationError):
+        ours.SessionNotification.model_validate(wrong)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(wrong, ours.SessionNotification.model_json_schema())
+
+
+def test_a_json_schema_has_names_and_references_as_asked():
+    schema = ours.AvailableCommand.model_json_schema(by_alias=False, ref_template="#/components/{model}")
+    assert set(schema["properties"]) == {"name", "description", "input", "field_meta"}
+    assert {"$ref": "#/components/AvailableCommandInput"} in schema["properties"]["input"]["anyOf"]
+    assert set(schema["$defs"]) == {"AvailableCommandInput", "UnstructuredCommandInput"}
+
+
+def test_a_field_tells_its_type():
+    fields = ours.ToolCallLocation.model_fields
+    assert (fields["path"].annotation, fields["line"].annotation) == (str, int | None)
+    assert ours.NewSessionResponse.model_fields["modes"].annotation == ours.SessionModeState | None
+
+
+def test_our_models_have_their_place_in_a_json_schema_of_pydantic_s():
+    class Held(pydantic.BaseModel):
+        updates: list[ours.AgentMessageChunk]
+
+    schema = Held.model_json_schema()
+    chunk = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "hi"}}
+    jsonschema.validate({"updates": [chunk]}, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"updates": [{**chunk, "content": {"type": "text"}}]}, schema)
 
 
 def test_our_models_are_fields_of_pydantic_s():

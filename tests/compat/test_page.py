@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 PAGE = (Path(__file__).parents[2] / "docs" / "from-the-official-sdk.md").read_text()
-SDK_AGENT, OUR_AGENT, SDK_CLIENT, OUR_CLIENT = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+SDK_AGENT, OUR_AGENT, SDK_CLIENT, OUR_CLIENT, _SERVER = re.findall(
+    r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL
+)
 
 
 @pytest.mark.parametrize("agent", [SDK_AGENT, OUR_AGENT], ids=["the SDK's agent", "our agent"])

@@ -16,6 +16,7 @@ from accord.compat.message_transport import Messages, MessageTransport
 from accord.compat.models import ValidationError
 from accord.compat.models.dumping import encode
 from accord.compat.observing import Observers, StreamDirection, StreamEvent, StreamObserver
+from accord.compat.remote_stream import RemoteStream
 from accord.compat.streams import StreamTransport
 from accord.engine.connection import Connection as Engine
 from accord.engine.receiving import Role
@@ -191,6 +192,8 @@ class Connection:
 def _transport(writer: Any, reader: asyncio.StreamReader | None, receive_timeout: float | None) -> Transport:
     if isinstance(writer, Transport):
         return writer
+    if isinstance(writer, RemoteStream):
+        return writer.handed_over()
     if reader is None:
         return MessageTransport(writer)
     return StreamTransport(reader, writer, read_timeout=receive_timeout)

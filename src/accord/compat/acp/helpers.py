@@ -118,8 +118,8 @@ def start_tool_call(
         title=title,
         kind=kind,
         status=status,
-        content=content,
-        locations=locations,
+        content=None if content is None else list(content),
+        locations=None if locations is None else list(locations),
         raw_input=raw_input,
         raw_output=raw_output,
     )
@@ -170,8 +170,8 @@ def update_tool_call(
         title=title,
         kind=kind,
         status=status,
-        content=content,
-        locations=locations,
+        content=None if content is None else list(content),
+        locations=None if locations is None else list(locations),
         raw_input=raw_input,
         raw_output=raw_output,
     )

@@ -10,7 +10,7 @@ from typing import Any, Literal, Union
 import msgspec
 
 from accord.compat.models import names, shapes
-from accord.compat.models.checks import Check, check_of
+from accord.compat.models.checks import Check, ModelNamed, check_of
 from accord.compat.models.fields import Field, field_of, tag_field
 from accord.compat.models.invalid import Misfit
 from accord.compat.models.model import BaseModel, RootModel
@@ -59,7 +59,7 @@ class _Models:
         inner = shapes.RESPONSES.get(name) or _named(names.ROOTS[name])
 
         def learn() -> tuple[list[Field], dict[str, str]]:
-            return [Field("root", "root", check_of(hints.node_of(inner), self))], {}
+            return [Field("root", "root", hints.node_of(inner), self)], {}
 
         return _class(name, RootModel, learn, f"`{name}`: its `root` is the value.")
 
@@ -75,7 +75,7 @@ class _Models:
             if tag is None or alias is None or not _shows_tag(name, source):
                 return fields, {}
             snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in str(alias))
-            return [tag_field(snake, str(alias), tag), *fields], {snake: tag}
+            return [tag_field(snake, str(alias), tag, self), *fields], {snake: tag}
 
         made = _class(name, BaseModel if base is None else self.get(base), learn, source.__doc__)
         made.model_keeps_others = name in names.OPEN
@@ -83,14 +83,14 @@ class _Models:
 
     def _special(self, name: str, field: Field) -> Field:
         if name == "InitializeRequest" and field.name == "protocol_version":
-            return Field(field.name, field.alias, _version)
+            return Field(field.name, field.alias, field.node, self, check=_version)
         if (name, field.name) == ("AvailableCommand", "input"):
-            return Field(
-                field.name, field.alias, self.get("AvailableCommandInput").model_take, required=False, salvages=True
-            )
+            node = ModelNamed("AvailableCommandInput")
+            return Field(field.name, field.alias, node, self, required=False, salvages=True)
         unknown = shapes.UNKNOWN_VARIANTS.get(name)
         if unknown is not None and field.name == unknown[0]:
-            return Field(field.name, field.alias, functools.partial(_unknown_word, unknown[1]))
+            word = functools.partial(_unknown_word, unknown[1])
+            return Field(field.name, field.alias, field.node, self, check=word)
         return field
 
 

@@ -18,8 +18,18 @@ from accord.schema.hints import Node
 Check = Callable[[Any], Any]
 
 
+class ModelNamed(msgspec.Struct, frozen=True):
+    """The model with this name, where it stands for no type of ours."""
+
+    name: str
+
+
 class Home(Protocol):
     """Where the models of our types are found."""
+
+    def get(self, name: str) -> Any:
+        """The model with this name."""
+        ...
 
     def model_for(self, cls: type[msgspec.Struct]) -> Any:
         """The model that stands for this type inside another one."""
@@ -30,9 +40,12 @@ class Home(Protocol):
         ...
 
 
-def check_of(node: Node, home: Home) -> Check:
+def check_of(node: Node | ModelNamed, home: Home) -> Check:
     """The check for values of this type."""
     match node:
+        case ModelNamed(name):
+            named: Check = home.get(name).model_take
+            return named
         case hints.Scalar():
             return _scalar(node)
         case hints.OneWord():

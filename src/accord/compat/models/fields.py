@@ -6,7 +6,8 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from accord.compat.models.checks import Check, Home, check_of
+from accord.compat.models.annotations import annotation_of
+from accord.compat.models.checks import Check, Home, ModelNamed, check_of
 from accord.compat.models.invalid import Misfit
 from accord.schema import codec, hints
 from accord.schema.base import UNSET, Mark
@@ -23,10 +24,11 @@ class Field:
         "_default",
         "_salvages",
         "alias",
-        "annotation",
         "description",
+        "home",
         "is_plain",
         "name",
+        "node",
         "required",
     )
 
@@ -34,12 +36,13 @@ class Field:
         self,
         name: str,
         alias: str,
-        check: Check,
+        node: hints.Node | ModelNamed,
+        home: Home,
         *,
+        check: Check | None = None,
         required: bool = True,
         default: Callable[[], Any] | None = None,
         salvages: bool = False,
-        annotation: Any = Any,
         description: str | None = None,
     ) -> None:
         self.name = name
@@ -47,15 +50,23 @@ class Field:
         self.alias = alias
         """The name on the wire."""
         self.required = required
-        self.annotation = annotation
-        """The type, as far as it has one name."""
+        self.node = node
+        """The type."""
         self.description = description
         """What the field means."""
-        self._check = check
+        self.home = home
+        """Where the models are that values of the field may be."""
+        self._check = check or check_of(node, home)
         self._default = default
         self._salvages = salvages
         self.is_plain = not required and isinstance(self.default, _PLAIN)
         """Whether the default is a value that cannot be changed."""
+
+    @property
+    def annotation(self) -> Any:
+        """The type as an annotation of Python."""
+        of_given = annotation_of(self.node, self.home)
+        return of_given if self.required or self.default is not None else of_given | None
 
     def is_required(self) -> bool:
         """Whether a model cannot be made without it."""
@@ -98,14 +109,15 @@ def field_of(field: hints.Field, home: Home, *, empty: bool = False) -> Field:
     return Field(
         "field_meta" if is_meta else field.name,
         field.wire,
-        check_of(field.node, home),
+        field.node,
+        home,
         required=field.required,
         default=None if field.required else _default(field, home, empty=empty),
         salvages=Mark.DEFAULT_ON_ERROR in field.marks,
     )
 
 
-def tag_field(name: str, alias: str, tag: str) -> Field:
+def tag_field(name: str, alias: str, tag: str, home: Home) -> Field:
     """The field that shows which variant of a union a model is."""
 
     def check(value: Any) -> Any:
@@ -113,7 +125,7 @@ def tag_field(name: str, alias: str, tag: str) -> Field:
             return tag
         raise Misfit(f"must be {tag!r}, got {value!r:.60}")
 
-    return Field(name, alias, check)
+    return Field(name, alias, hints.OneWord((tag,)), home, check=check)
 
 
 def _default(field: hints.Field, home: Home, *, empty: bool) -> Callable[[], Any]:

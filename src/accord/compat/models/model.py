@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast, dataclass_transform
 
 import msgspec
 
@@ -29,6 +29,7 @@ class _Fields:
         return cls.model_plan().fields
 
 
+@dataclass_transform(kw_only_default=True)
 class BaseModel:
     """A value of the protocol, as the official Python SDK's models are: mutable, and checked when it is made."""
 
@@ -117,16 +118,18 @@ class BaseModel:
 
     # Reading and changing
 
-    def __getattr__(self, name: str) -> Any:
-        field = type(self).model_plan().fields.get(name)
-        if field is not None:
-            made = self._defaults()
-            if name not in made:
-                made[name] = field.default
-            return made[name]
-        if not name.startswith("_") and (snake := _snake(name)) != name and snake in type(self).model_plan().fields:
-            return getattr(self, snake)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    if not TYPE_CHECKING:  # a checker knows the fields from the stub, and finds wrong names
+
+        def __getattr__(self, name: str) -> Any:
+            field = type(self).model_plan().fields.get(name)
+            if field is not None:
+                made = self._defaults()
+                if name not in made:
+                    made[name] = field.default
+                return made[name]
+            if not name.startswith("_") and (snake := _snake(name)) != name and snake in type(self).model_plan().fields:
+                return getattr(self, snake)
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _defaults(self) -> dict[str, Any]:
         try:
@@ -197,9 +200,13 @@ class BaseModel:
         return True
 
     @classmethod
-    def model_json_schema(cls, **_: Any) -> dict[str, Any]:
-        """Not offered: `accord schema` writes the JSON Schema of the protocol."""
-        raise NotImplementedError("model_json_schema: run `accord schema`, which writes the protocol's JSON Schema")
+    def model_json_schema(
+        cls, by_alias: bool = True, ref_template: str = "#/$defs/{model}", **_: Any
+    ) -> dict[str, Any]:
+        """The JSON Schema of the model; those of the models that it holds are under `$defs`."""
+        from accord.compat.models.describing import json_schema
+
+        return json_schema(cls, by_alias=by_alias, ref_template=ref_template)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """A copy with these fields changed; `deep` copies what the fields hold, too."""

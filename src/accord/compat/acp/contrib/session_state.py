@@ -93,7 +93,8 @@ class SessionAccumulator:
                 raise SessionNotificationMismatchError(str(self.session_id), notification.session_id)
             self.reset()
         self.session_id = notification.session_id
-        self._merge(notification.update)
+        update: Any = notification.update
+        self._merge(update)
         snapshot = self.snapshot()
         for subscriber in list(self._subscribers):
             subscriber(snapshot, notification)

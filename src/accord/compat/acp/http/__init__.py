@@ -1,12 +1,16 @@
-"""Not offered: `accord.connect(url)` reaches agents over HTTP, and `accord.http` serves them."""
+"""Agents behind a URL, with the official SDK's names: a client's stream, and a server (extra `http`)."""
 
-from typing import NoReturn
+from __future__ import annotations
 
+from typing import TYPE_CHECKING
 
-def __getattr__(name: str) -> NoReturn:
-    if name.startswith("__"):
-        raise AttributeError(name)
-    raise ImportError(
-        f"accord.compat.acp.http does not offer {name}: a client uses accord.connect(url, client), and an agent is "
-        "served by accord.http"
-    )
+from accord.loading import on_first_use
+
+if TYPE_CHECKING:
+    from accord.compat.acp.http.client import create_http_stream as create_http_stream
+    from accord.compat.acp.http.server import AcpServer as AcpServer
+
+__all__ = ["AcpServer", "create_http_stream"]
+
+if not TYPE_CHECKING:
+    __getattr__ = on_first_use(__name__, {"AcpServer": "server", "create_http_stream": "client"})

@@ -1,12 +1,15 @@
-"""Not offered: `accord.connect(url)` reaches agents over WebSocket, and `accord.http` serves them."""
+"""Agents behind a WebSocket, with the official SDK's names (extra `http`)."""
 
-from typing import NoReturn
+from __future__ import annotations
 
+from typing import TYPE_CHECKING
 
-def __getattr__(name: str) -> NoReturn:
-    if name.startswith("__"):
-        raise AttributeError(name)
-    raise ImportError(
-        f"accord.compat.acp.ws does not offer {name}: a client uses accord.connect(url, client), and an agent is "
-        "served by accord.http"
-    )
+from accord.loading import on_first_use
+
+if TYPE_CHECKING:
+    from accord.compat.acp.ws.client import create_websocket_stream as create_websocket_stream
+
+__all__ = ["create_websocket_stream"]
+
+if not TYPE_CHECKING:
+    __getattr__ = on_first_use(__name__, {"create_websocket_stream": "client"})
