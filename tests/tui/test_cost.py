@@ -33,7 +33,7 @@ async def test_nothing_is_drawn_while_nothing_changes(chat):
         await it.pilot.pause()
         transcript = it.transcript
         before = transcript.flushes, transcript.drawn
-        assert transcript._timer is None
+        assert not transcript._drawing.is_asked
         await it.pilot.pause()
         assert (transcript.flushes, transcript.drawn) == before
 

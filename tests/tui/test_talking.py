@@ -3,6 +3,7 @@
 import asyncio
 
 import accord
+from accord import v1
 from tests.waiting import eventually
 
 
@@ -129,6 +130,26 @@ async def test_a_prompt_that_is_typed_before_the_agent_is_ready_is_sent_when_it_
         await eventually(lambda: prompts == ["early"])
 
 
+async def test_a_key_that_needs_a_session_says_that_it_is_not_open_yet(chat):
+    agent, ready = accord.Agent("late"), asyncio.Event()
+
+    @agent.on_session
+    async def wait(session: accord.Session) -> None:
+        await ready.wait()
+
+    @agent.on_prompt
+    async def reply(turn: accord.Turn) -> None:
+        await turn.say("here")
+
+    async with chat(agent, opens=False) as it:
+        await it.press("ctrl+g")
+        await it.sees("the session is not open yet")
+        ready.set()
+        await eventually(lambda: it.front.session is not None)
+        await it.press("shift+tab")
+        await it.sees("the agent offers no modes")
+
+
 async def test_the_up_key_brings_earlier_prompts_back(chat):
     async with chat(echo()) as it:
         await it.send("one")
@@ -210,3 +231,29 @@ async def test_another_size_of_the_terminal_wraps_everything_again(chat):
         assert max(map(len, it.screen().splitlines())) <= 50
         assert len(it.screen().splitlines()) == 15
         done.set()
+
+
+async def test_a_message_is_sent_into_the_running_turn_of_an_agent_that_takes_it(chat):
+    agent, steered, going_on = accord.Agent("steers"), [], asyncio.Event()
+
+    @agent.on(v1.InitializeRequest)
+    def answer(request: v1.InitializeRequest) -> v1.InitializeResponse:
+        return v1.InitializeResponse(1, meta={"steering": {"supported": True}})
+
+    @agent.on_request("_session/steering")
+    async def steer(params: dict) -> dict:
+        steered.append(params["prompt"][0]["text"])
+        return {"outcome": "injected"}
+
+    @agent.on_prompt
+    async def reply(turn: accord.Turn) -> None:
+        await going_on.wait()
+
+    async with chat(agent) as it:
+        await it.send("go")
+        await it.sees("working 0:0")
+        await it.send("/btw the other file")
+        await it.sees("Sent into the running turn", "the other file")
+        assert steered == ["the other file"]
+        going_on.set()
+        await it.idle()
