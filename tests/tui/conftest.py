@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
@@ -12,6 +13,7 @@ pytest.importorskip("textual")
 
 from accord.tui.app import ChatApp, ChatOptions
 from accord.tui.connection import AgentChoice, ConnectionOptions
+from tests.tui.real_terminal import Terminal
 from tests.waiting import DEADLINE, eventually
 
 KEYS = {" ": "space", "/": "slash", "@": "at", ".": "full_stop", "\n": "ctrl+j", "-": "minus", "_": "underscore"}
@@ -101,3 +103,34 @@ def chat(tmp_path):
             yield it
 
     return start
+
+
+@pytest.fixture
+def terminal(tmp_path):
+    """Start a chat in a terminal: `terminal((80, 24), *arguments)`."""
+    started = []
+
+    def start(size, *arguments, **options):
+        started.append(Terminal(tmp_path, size, *arguments, **options))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.close()
+
+
+def git(folder, *arguments):
+    own = ["-c", "user.name=x", "-c", "user.email=x@example.com"]
+    subprocess.run(["git", "-C", str(folder), *own, *arguments], check=True, capture_output=True)
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """A repository with one committed file, and a changed and a new one."""
+    git(tmp_path, "init", "--quiet")
+    (tmp_path / "a.txt").write_text("".join(f"line {number}\n" for number in range(1, 51)))
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "--quiet", "--message", "Begin")
+    (tmp_path / "a.txt").write_text((tmp_path / "a.txt").read_text().replace("line 7\n", "line seven\n"))
+    (tmp_path / "new.txt").write_text("new\n")
+    return tmp_path

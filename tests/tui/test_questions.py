@@ -159,6 +159,7 @@ async def test_a_use_of_a_file_is_asked_about_and_can_be_undone(chat, tmp_path):
     async with chat(agent) as it:
         await it.send("go")
         await it.sees("write notes.txt", "- old", "+ new")
+        await eventually(lambda: it.app.bar.has_focus)
         await it.press("y")
         await it.sees("written")
         assert (tmp_path / "notes.txt").read_text() == "new\n"
@@ -168,3 +169,14 @@ async def test_a_use_of_a_file_is_asked_about_and_can_be_undone(chat, tmp_path):
         await it.sees("No change to review")
         await it.press("escape")
         await eventually(lambda: (tmp_path / "notes.txt").read_text() == "old\n")
+
+
+async def test_a_text_that_is_typed_right_after_an_answer_is_for_the_editor(chat, answers):
+    async with chat(editing(answers)) as it:
+        await it.send("go")
+        await it.sees("? Edit the file", "y Allow")
+        await eventually(lambda: it.app.bar.has_focus)
+        question = it.app.bar.question
+        question.choose(question.options[0][1])  # the bar is still in front: nothing has been drawn since
+        await it.type("read")
+        await eventually(lambda: it.app.editor.text == "read")

@@ -246,3 +246,43 @@ async def test_a_login_is_asked_for_and_the_prompt_goes_on_after_it(chat):
         await it.sees("Log in to", "A token")
         await it.press("enter")
         await it.sees("welcome")
+
+
+async def test_the_list_of_sessions_shows_first_and_last_words_also_in_a_later_chat(chat, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    store = accord.MemoryStore()
+
+    def fresh():
+        agent = accord.Agent("keeps", store=store)
+
+        @agent.on_prompt
+        async def reply(turn: accord.Turn) -> None:
+            await turn.say(f"You said {turn.text}.")
+
+        return agent
+
+    async with chat(fresh(), keeps=True) as it:
+        await it.send("count the whales")
+        await it.idle()
+        await it.send("and the seals")
+        await it.idle()
+        await it.press("ctrl+s")
+        await it.sees("> count the whales", "You said and the seals.")
+        await it.press("escape")
+    async with chat(fresh(), keeps=True) as it:
+        await it.press("ctrl+s")
+        await it.sees("count the whales")
+        await it.type("seals")
+        await it.sees("> count the whales", "You said and the seals.")
+        await it.press("enter")
+        await it.sees("❯ and the seals")
+
+
+async def test_a_choice_that_is_typed_and_taken_at_once_is_the_one_that_was_typed(chat):
+    """The key that takes an entry must not meet the list of the letters before it."""
+    async with chat(demo_agent()) as it:
+        await it.press("ctrl+g")
+        await it.sees("Options")
+        it.app.screen.query_one("Input").value = "short"
+        it.app.screen._choose(None)
+        await eventually(lambda: it.front.state.option("length").current_value != "full")

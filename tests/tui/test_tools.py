@@ -175,5 +175,5 @@ async def test_a_change_of_an_agent_of_version_2_shows_its_files_and_lines(chat)
 
     async with chat(working(work), connection=ConnectionOptions(versions=(2, 1))) as it:
         await it.send("go")
-        await it.sees("done", "a.txt", "-two", "+2")
+        await it.sees("done", "modified a.txt", "-two", "+2")
         assert it.front.connection.remote.version == 2

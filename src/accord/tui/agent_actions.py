@@ -30,18 +30,16 @@ class AgentActions(ChatShell):
 
     async def action_next_mode(self) -> None:
         """Set the next mode."""
-        session = self.in_front.session
-        if session is None or not session.state.modes:
-            return
+        session = self.session_in_front
+        if not session.state.modes:
+            raise ValueError("the agent offers no modes")
         ids: list[str | None] = [mode.id for mode in session.state.modes]
         place = ids.index(session.state.mode) if session.state.mode in ids else -1
         await session.set_mode(str(ids[(place + 1) % len(ids)]))
 
     async def action_set_mode(self, mode: str = "") -> None:
         """Set the mode, by its id or name."""
-        session = self.in_front.session
-        if session is None:
-            return
+        session = self.session_in_front
         state = session.state
         entries = [Entry(it.name, it.id, it.description or "", it.id == state.mode) for it in state.modes]
         if (chosen := await self.choose_from("Mode", entries, mode)) is not None:
@@ -49,9 +47,7 @@ class AgentActions(ChatShell):
 
     async def action_set_model(self, model: str = "") -> None:
         """Set the model, by its id or name."""
-        session = self.in_front.session
-        if session is None:
-            return
+        session = self.session_in_front
         state = session.state
         entries = [Entry(it.name, it.model_id, it.description or "", it.model_id == state.model) for it in state.models]
         if (chosen := await self.choose_from("Model", entries, model)) is not None:
@@ -59,9 +55,7 @@ class AgentActions(ChatShell):
 
     async def action_config(self) -> None:
         """Choose the model and every other option."""
-        session = self.in_front.session
-        if session is None:
-            return
+        session = self.session_in_front
         entries = option_entries(session.state)
         if not entries:
             raise ValueError("the agent offers no options")

@@ -13,8 +13,8 @@ import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
+from accord.file_uris import is_file_uri, path_of_uri
 from accord.folders import state_folder
 from accord.placeholders import png_size
 from accord.printable import label
@@ -44,8 +44,9 @@ def pasted_path(text: str) -> Path | None:
     text = text.strip()
     if not text or len(text) > LONGEST or "\n" in text:
         return None
-    if text.startswith("file://"):
-        words = [unquote(urlsplit(text).path)]
+    if is_file_uri(text):
+        path = path_of_uri(text)
+        words = [] if path is None else [str(path)]
     else:
         try:
             words = [text] if text.startswith(os.sep) and Path(text).exists() else shlex.split(text)

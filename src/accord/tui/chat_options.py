@@ -9,6 +9,7 @@ from pathlib import Path
 from accord.pictures.asking import Graphics
 from accord.schema import v1
 from accord.tui.connection import AgentChoice, ConnectionOptions
+from accord.tui.worktrees import Worktree
 
 
 @dataclass(frozen=True)
@@ -42,5 +43,7 @@ class ChatOptions:
     """How the terminal shows images."""
     typed: str = ""
     """What the user typed before the screen was there."""
+    worktrees: list[Worktree] = field(default_factory=list[Worktree])
+    """The git worktrees that were made; the first session works in the first one, and the chat adds its own."""
     keeps: bool = True
     """Whether drafts and prompts are kept between runs."""

@@ -38,6 +38,7 @@ class Completions(NamedTuple):
 
 
 NOTHING = Completions((), 0)
+_DIFF = Completion("diff", "the changes of the working tree", "@diff ")
 
 
 def completions(before: str, commands: Sequence[tuple[str, str]], paths: FileList) -> Completions:
@@ -46,8 +47,10 @@ def completions(before: str, commands: Sequence[tuple[str, str]], paths: FileLis
         return _of_commands(found[1], commands)
     if (found := _MENTION.search(before)) is not None:
         typed = found[1].removeprefix('"')
-        entries = [_of_path(path) for path in paths.matching(typed, MOST)]
-        return Completions(entries, len(found[0]), len(entries) == 1 and entries[0].text == found[0])
+        entries = [_DIFF] if "diff".startswith(typed) and found[0][1:2] != '"' else []
+        entries += [_of_path(path) for path in paths.matching(typed, MOST - len(entries))]
+        # An entry that was typed as a whole is sent at once; one of a folder goes on.
+        return Completions(entries, len(found[0]), bool(entries) and entries[0].text.rstrip() == found[0])
     return NOTHING
 
 

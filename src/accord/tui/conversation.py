@@ -17,12 +17,14 @@ from accord.client.remote_session import RemoteSession
 from accord.client.reply import Reply
 from accord.errors import AUTH_REQUIRED, AccordError, PeerError
 from accord.extensions import can_steer, steer
+from accord.schema import v1
 from accord.services.terminals.terminal import Terminal
 from accord.state import SessionState
 from accord.tui.attachments import sent_as
 from accord.tui.block import Block, NoteBlock, ShownTerminal
 from accord.tui.connection import AgentConnection
 from accord.tui.errors import explained
+from accord.tui.prompt_mentions import mentioned, mentions_parts
 from accord.tui.questions import Question
 from accord.tui.terminals import ConversationTerminals
 
@@ -73,6 +75,8 @@ class Conversation:
         self.busy_since: float | None = None
         self.last: Outcome | None = None
         """How the latest turn ended."""
+        self.after_turn: Callable[[], object] = lambda: None
+        """Called when a turn has ended."""
         self._observers: list[Callable[[], object]] = []
         self._turns: asyncio.Task[None] | None = None
         self._reply: Reply | None = None
@@ -218,7 +222,8 @@ class Conversation:
     async def _turn(self, session: RemoteSession, prompt: Prompt) -> None:
         self.busy_since = asyncio.get_running_loop().time()
         try:
-            reply = self._reply = session.prompt(prompt.text, *prompt.files, mentions=True)
+            parts = await self._parts(session, prompt.text)
+            reply = self._reply = session.prompt(prompt.text, *prompt.files, *parts, mentions=True)
             self.tell()
             outcome = self.last = await reply
             if (said := _ENDINGS.get(outcome.stop_reason)) is not None:
@@ -229,10 +234,20 @@ class Conversation:
             self._failed(error, prompt)
         except ValueError as error:
             self.note("The prompt could not be sent.", str(error), "bad", "✗")
+            self.returned = prompt.text
+            self.attached += prompt.files
         finally:
             self._reply = None
             self.busy_since = None
             self.tell()
+            self.after_turn()
+
+    async def _parts(self, session: RemoteSession, text: str) -> Sequence[v1.ContentBlock]:
+        """What a prompt mentions besides whole files."""
+        remote = self.connection.remote
+        if remote is None or not mentions_parts(text):
+            return ()
+        return await asyncio.to_thread(mentioned, text, session.cwd, remote.capabilities.prompt)
 
     def _failed(self, error: AccordError, prompt: Prompt) -> None:
         if isinstance(error, PeerError) and error.code == AUTH_REQUIRED:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from pathlib import Path
 
 from accord.printable import printable
+from accord.tui.git import git
 
 MOST = 100_000
-WITHIN = 10.0
 _SKIPPED = {"node_modules", "__pycache__", "target", "dist", "build", "venv"}
 
 
@@ -23,12 +22,11 @@ def files_of(folder: Path) -> list[str]:
 
 
 def _of_git(folder: Path) -> list[str] | None:
-    command = ["git", "-C", str(folder), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     try:
-        done = subprocess.run(command, capture_output=True, timeout=WITHIN, check=False, stdin=subprocess.DEVNULL)
-    except (OSError, subprocess.TimeoutExpired):
+        listed = git(folder, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    except ValueError:
         return None
-    return None if done.returncode else [it for it in done.stdout.decode("utf-8", "replace").split("\0") if it][:MOST]
+    return [it for it in listed.split("\0") if it][:MOST]
 
 
 def _found(folder: Path) -> list[str]:

@@ -1,6 +1,7 @@
-"""What the chat keeps between runs: drafts that were not sent, and earlier prompts. Each in a file of the user.
+"""What the chat keeps between runs: drafts that were not sent, earlier prompts, and the words of sessions.
 
-Drafts stand by program, folder and session, so that a chat that ends in any way finds its words again.
+Each is a file of the user. Drafts stand by program and folder, so that a chat that ends in any way finds its words
+again. The first and last words of a session are its preview in the list: agents list titles at most.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from accord.folders import state_folder
 from accord.own_files import locked
 from accord.services.files.atomic import replace_own
 
-MOST_DRAFTS, MOST_PROMPTS = 200, 1_000
+MOST_DRAFTS, MOST_PROMPTS, MOST_SESSIONS = 200, 1_000, 500
 LONGEST = 100_000
 """Characters of a prompt that is kept."""
 
@@ -23,6 +24,20 @@ LONGEST = 100_000
 class _Draft(msgspec.Struct):
     place: str
     text: str
+
+
+class SessionWords(msgspec.Struct, frozen=True):
+    """The first words of the user in a session, and the last ones of the agent."""
+
+    program: str
+    session_id: str
+    first: str
+    last: str
+
+    @property
+    def preview(self) -> str:
+        """Both, each on its line."""
+        return "\n".join(it for it in (self.first and f"> {self.first}", self.last and f"  {self.last}") if it)
 
 
 def place_of(program: str, folder: str | Path) -> str:
@@ -70,6 +85,26 @@ def _text(line: bytes) -> str | None:
 def _drafts() -> list[_Draft]:
     with suppress(OSError, msgspec.DecodeError):
         return msgspec.json.decode(_file("drafts.json").read_bytes(), type=list[_Draft])
+    return []
+
+
+def keep_words(words: SessionWords) -> None:
+    """Keep the words of a session, in place of earlier ones."""
+    path = _file("sessions.json")
+    with suppress(OSError), locked(path):
+        key = (words.program, words.session_id)
+        others = [it for it in _all_words() if (it.program, it.session_id) != key]
+        replace_own(path, msgspec.json.encode([*others, words][-MOST_SESSIONS:]) + b"\n")
+
+
+def words_of(program: str) -> dict[str, SessionWords]:
+    """The words that were kept of a program's sessions, by their ids."""
+    return {it.session_id: it for it in _all_words() if it.program == program}
+
+
+def _all_words() -> list[SessionWords]:
+    with suppress(OSError, msgspec.DecodeError):
+        return msgspec.json.decode(_file("sessions.json").read_bytes(), type=list[SessionWords])
     return []
 
 

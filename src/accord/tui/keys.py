@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
 
+from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
 from textual.binding import Binding
 
 Group = Literal["Writing", "The agent", "Reading", "Sessions", "The chat", "A question", "A chosen block"]
@@ -88,6 +89,17 @@ def bindings(remapped: Mapping[str, str] | None = None) -> list[Binding]:
         for key in KEYS
         if key.action
     ]
+
+
+def keep_alt_digits() -> None:
+    """Have alt with a digit reported as that key by terminals which send escape before the digit.
+
+    Textual takes these sequences for characters that one terminal of macOS means by them; every other terminal means
+    the key, and the chat goes to a session by it.
+    """
+    sequences = cast("dict[str, object]", ANSI_SEQUENCES_KEYS)
+    for digit in "123456789":
+        sequences.pop(f"\x1b{digit}", None)
 
 
 def shown(key: str) -> str:

@@ -104,7 +104,7 @@ class PromptBlock(Block):
             line._replace(first=rest if number else first, rest=rest, fill="user") for number, line in enumerate(text)
         ]
         shown += [
-            Paragraph([(placeholder(block), "dim user")], rest, rest, fill="user")
+            Paragraph([(placeholder(block, look.folder), "dim user")], rest, rest, fill="user")
             for block in self._message.content
             if not isinstance(block, v1.TextContent)
         ]

@@ -29,6 +29,8 @@ class Entry(NamedTuple):
     about: str = ""
     is_current: bool = False
     group: str = ""
+    preview: str = ""
+    """What is shown below the list while the entry is chosen."""
 
 
 class Picker(ModalScreen[Any]):
@@ -42,6 +44,7 @@ class Picker(ModalScreen[Any]):
     Picker OptionList { border: none; height: auto; max-height: 20; background: $surface; padding: 0;
                         scrollbar-size-vertical: 1; }
     Picker .hint { color: $text-muted; }
+    Picker #preview { height: 3; border-top: solid $panel; padding: 0; }
     """
 
     def __init__(self, title: str, entries: Sequence[Entry], hint: str = "", keys: Sequence[str] = ()) -> None:
@@ -52,12 +55,16 @@ class Picker(ModalScreen[Any]):
         self._hint = hint
         self._keys = keys
         self._shown: list[Entry] = []
+        self._text: str | None = None
+        """What the list was filtered by."""
 
     def compose(self) -> ComposeResult:
         with Vertical():
             yield Label(Text(label(self._title, COLUMNS), "bold"))
             yield Input(placeholder="type to filter")
             yield OptionList()
+            if any(entry.preview for entry in self.entries):
+                yield Static(id="preview")
             if self._hint:
                 yield Static(Text(self._hint), classes="hint")
 
@@ -73,11 +80,15 @@ class Picker(ModalScreen[Any]):
     def on_input_changed(self, event: Input.Changed) -> None:
         self._filter(event.value)
 
+    def on_option_list_option_highlighted(self, _: OptionList.OptionHighlighted) -> None:
+        for preview in self.query("#preview").results(Static):
+            entry = self._highlighted()
+            preview.update(Text("" if entry is None else entry.preview, "dim"))
+
     def _filter(self, text: str) -> None:
+        self._text = text
         words = text.casefold().split()
-        self._shown = [
-            it for it in self.entries if all(word in f"{it.label} {it.about} {it.group}".casefold() for word in words)
-        ]
+        self._shown = [it for it in self.entries if all(word in _searched(it) for word in words)]
         options = self.query_one(OptionList)
         options.clear_options()
         group = ""
@@ -132,9 +143,17 @@ class Picker(ModalScreen[Any]):
         return self._shown[int(its_id)] if its_id.isdecimal() else None
 
     def _choose(self, key: str | None) -> None:
+        text = self.query_one(Input).value
+        if text != self._text:  # the key came before the news of the letters before it
+            self._filter(text)
         entry = self._highlighted()
         if entry is not None and self.is_current:
             self.dismiss((key, entry.value) if self._keys else entry.value)
+
+
+def _searched(entry: Entry) -> str:
+    """What the filter looks at."""
+    return f"{entry.label} {entry.about} {entry.group} {entry.preview}".casefold()
 
 
 class FormScreen(ModalScreen[Any]):

@@ -87,7 +87,7 @@ class QuestionBar(Lines, can_focus=True):
         more = f"  (and {self._waiting} more)" if self._waiting else ""
         first: Row = ((" ? ", "warning"),)
         shown = [Paragraph([(question.title, "bold"), (more, "dim")], first, (("   ", ""),))]
-        shown.append(Paragraph(self._answers(question), (("   ", ""),), (("   ", ""),)))
+        shown.append(Paragraph(self._answers(question), (("   ", ""),), (("   ", ""),), "groups"))
         if not takes_keys:
             shown.append(Paragraph([("   press tab, or empty the editor, to answer", "dim")]))
         self.show(shown)
@@ -98,7 +98,14 @@ class QuestionBar(Lines, can_focus=True):
             for number, (key, option) in enumerate(question.options):
                 style = "chosen" if number == self._chosen else ""
                 spans += [(f" {key} ", f"accent {style}".strip()), (f"{label(option.name, 40)} ", style), ("  ", "")]
-            return [*spans, ("r ", "accent"), ("reject and say why  ", "dim"), ("d ", "accent"), ("show all", "dim")]
+            spans += [
+                ("r ", "accent"),
+                ("reject and say why", "dim"),
+                ("  ", ""),
+                ("d ", "accent"),
+                ("show all", "dim"),
+            ]
+            return spans
         if isinstance(question, FormAsked):
             return [("enter ", "accent"), ("fill in the form   ", ""), ("n ", "accent"), ("decline", "")]
         link: list[Span] = []
@@ -108,9 +115,12 @@ class QuestionBar(Lines, can_focus=True):
 
     def on_key(self, event: events.Key) -> None:
         question = self.question
-        if question is None or not self._is_armed or event.key in ("escape", "tab"):
+        if event.key in ("escape", "tab"):
             return
-        if not self._is_passing and self._answered(question, event):
+        is_open = question is not None and question.is_open
+        if is_open and not self._is_armed:
+            return
+        if question is not None and is_open and not self._is_passing and self._answered(question, event):
             event.stop()
             event.prevent_default()
         elif event.is_printable and event.character:

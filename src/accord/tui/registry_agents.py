@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from accord.errors import AccordError
+from accord.own_commands import own_command
 from accord.tui.connection import AgentChoice
 from accord.tui.pickers import Entry
 
@@ -51,6 +51,6 @@ def _entries(known: set[str]) -> list[Entry]:
 
 def install(name: str) -> None:
     """Install an agent in the terminal, which the chat has left; raises ValueError if it was not installed."""
-    done = subprocess.run([sys.executable, "-m", "accord", "agents", "install", name], check=False)
+    done = subprocess.run(own_command("accord", "agents", "install", name), check=False)
     if done.returncode:
         raise ValueError(f"{name} was not installed; `accord agents install {name}` says why")

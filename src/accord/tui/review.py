@@ -20,7 +20,7 @@ from accord.tui.line_widget import Lines
 from accord.tui.palette import palette_of
 from accord.tui.reader import Page
 from accord.tui.rows import Paragraph
-from accord.tui.tool_block import drawn_diff
+from accord.tui.tool_block import drawn_diff, shortened_path
 
 if TYPE_CHECKING:
     from accord.tui.conversation import Conversation
@@ -29,11 +29,14 @@ if TYPE_CHECKING:
 _FOOT = (
     ("left, right", "file"),
     ("n, p", "part"),
-    ("x", "undo the part"),
-    ("u", "undo the file"),
+    ("x", "undo part"),
+    ("u", "undo file"),
     ("a", "accept"),
     ("esc", "close"),
 )
+
+_NOTHING = "   No change to review: the agent has written no file through the chat."
+_NOTHING_LEFT = "   No change to review any more; esc goes back to the chat."
 
 
 class _FileChange(NamedTuple):
@@ -120,7 +123,7 @@ class ReviewScreen(ModalScreen[None]):
     def _diff(self, look: Look) -> Sequence[Paragraph]:
         files = self.files
         if not files:
-            return [Paragraph([("   No change to review: the agent has written no file through the chat.", "dim")])]
+            return [Paragraph([(_NOTHING_LEFT if self._conversation.connection.files.changes else _NOTHING, "dim")])]
         path = files[min(self._place, len(files) - 1)]
         change = self._whole(path)
         try:
@@ -135,7 +138,7 @@ class ReviewScreen(ModalScreen[None]):
         removed = sum(hunk.old_to - hunk.old_from for hunk in change.hunks)
         heading = Paragraph(
             [
-                (label(str(path), 300), "bold"),
+                (label(shortened_path(str(path), str(self._conversation.folder)), 300), "bold"),
                 ("  new file" if change.is_new else "", "dim"),
                 (f"  +{added:,}", "good"),
                 (f"  -{removed:,}", "bad"),

@@ -23,8 +23,9 @@ Span: TypeAlias = tuple[str, str]
 Row: TypeAlias = tuple[Span, ...]
 """What stands in one row of the screen."""
 
-Wrap = Literal["words", "fold", "cut"]
-"""How a paragraph that is too long goes on: broken between words, broken anywhere, or cut off."""
+Wrap = Literal["words", "groups", "fold", "cut"]
+"""How a paragraph that is too long goes on: broken between words, broken at spans of blanks only, broken anywhere, or
+cut off."""
 
 TAB = 4
 LONGEST_LINE = 20_000
@@ -89,7 +90,7 @@ def rows_of(paragraph: Paragraph, width: int) -> list[Row]:
         kept = _fitting(plain_text, max(1, width - first - cell_len(CUT)))
         return [(*paragraph.first, *_between(paragraph.spans, 0, kept), (CUT, "dim"))]
     rows: list[Row] = []
-    breaks = _breaks(plain_text, max(1, width - first), max(1, width - rest), by_words=paragraph.wrap == "words")
+    breaks = _breaks(paragraph, max(1, width - first), max(1, width - rest))
     for start, end in breaks:
         begins = paragraph.rest if rows else paragraph.first
         rows.append((*begins, *_between(paragraph.spans, start, end)))
@@ -110,11 +111,26 @@ def _width(row: Row) -> int:
     return sum(cell_len(text) for text, _ in row)
 
 
-def _breaks(text: str, first: int, rest: int, *, by_words: bool) -> Iterator[tuple[int, int]]:
-    """Where the rows of a text begin and end; blanks at a break between words belong to no row."""
+def _pieces(paragraph: Paragraph, text: str) -> list[tuple[int, int]]:
+    """The pieces of a text that stay together while they fit into a row."""
+    if paragraph.wrap == "words":
+        return [(it.start(), it.end()) for it in _WORDS.finditer(text)]
+    if paragraph.wrap == "fold":
+        return [(0, len(text))]
+    pieces, begin, place = list[tuple[int, int]](), 0, 0
+    for span, _ in paragraph.spans:
+        place += len(span)
+        if span.isspace():
+            pieces.append((begin, place))
+            begin = place
+    return [*pieces, (begin, place)]
+
+
+def _breaks(paragraph: Paragraph, first: int, rest: int) -> Iterator[tuple[int, int]]:
+    """Where the rows of a paragraph begin and end; blanks at a break belong to no row unless it is broken anywhere."""
+    text, by_words = paragraph.text, paragraph.wrap != "fold"
     most, start, used, place = first, 0, 0, 0
-    pieces = [(it.start(), it.end()) for it in _WORDS.finditer(text)] if by_words else [(0, len(text))]
-    for begin, end in pieces:
+    for begin, end in _pieces(paragraph, text):
         word = text[begin:end]
         if used + cell_len(word.rstrip(" ")) > most and used:
             yield start, start + len(text[start:begin].rstrip(" "))

@@ -14,6 +14,7 @@ from textual.app import App, ComposeResult
 from textual.containers import Container
 from textual.timer import Timer
 
+from accord.client.remote_session import RemoteSession
 from accord.tui import bars, keeping, keys
 from accord.tui.ascii_filter import AsciiFilter
 from accord.tui.chat_options import ChatOptions
@@ -26,6 +27,7 @@ from accord.tui.palette import palette_of
 from accord.tui.pictures import forget_sent_images
 from accord.tui.question_bar import QuestionBar
 from accord.tui.rows import Paragraph, Row, Span
+from accord.tui.soon import Soon
 from accord.tui.transcript import Transcript
 
 BARS = 0.1
@@ -50,6 +52,7 @@ class ChatScreen(App[int]):
 
     def __init__(self, choice: AgentChoice | None, options: ChatOptions) -> None:
         super().__init__()
+        keys.keep_alt_digits()
         if options.is_ascii:
             self._filters.append(AsciiFilter())
         self.options = options
@@ -62,9 +65,8 @@ class ChatScreen(App[int]):
         self.plan_open = False
         self._choice = choice
         self._paths: dict[Path, FileList] = {}
-        self._bars: Timer | None = None
+        self._bars = Soon(self, self._show_bars)
         self._second: Timer | None = None
-        self._saving: Timer | None = None
         self.quit_asked = False
         """Whether the user has pressed the key that quits once."""
         self._works: set[asyncio.Task[Any]] = set()
@@ -116,6 +118,15 @@ class ChatScreen(App[int]):
         return self.front
 
     @property
+    def session_in_front(self) -> RemoteSession:
+        """The session that is shown; raises ValueError while it is not open."""
+        conversation = self.in_front
+        if conversation.session is None:
+            has_failed = conversation.error is not None
+            raise ValueError("the session could not be opened" if has_failed else "the session is not open yet")
+        return conversation.session
+
+    @property
     def bar(self) -> QuestionBar:
         """The open question."""
         return self.screen_stack[0].query_one(QuestionBar)
@@ -148,13 +159,11 @@ class ChatScreen(App[int]):
 
     def mark(self) -> None:
         """Have the lines around the conversation made again soon."""
-        if self._bars is None and self.is_running:
-            self._bars = self.set_timer(BARS, self._show_bars)
+        if self.is_running:
+            self._bars.ask(BARS)
 
     def _show_bars(self) -> None:
-        if self._bars is not None:
-            self._bars.stop()
-            self._bars = None
+        self._bars.cancel()
         conversation = self.front
         screen = self.screen_stack[0] if self.screen_stack else None
         if conversation is None or screen is None or not screen.query("#top"):

@@ -6,11 +6,13 @@ import asyncio
 from pathlib import Path
 
 from accord.configuration import last_sessions
+from accord.printable import label
 from accord.tui.connection import AgentChoice
 from accord.tui.conversation import Conversation
 from accord.tui.pickers import Entry, Picker
 from accord.tui.registry_agents import RegistryChoice, install, registry_entries
-from accord.tui.shell import ChatShell
+from accord.tui.shell import WORKTREE, ChatShell
+from accord.tui.worktrees import new_worktree
 
 
 class SessionActions(ChatShell):
@@ -77,6 +79,15 @@ class SessionActions(ChatShell):
         """Begin a new session with this agent."""
         self.add(Conversation(self.in_front.connection, self.in_front.folder), opens=True)
 
+    async def action_worktree(self, name: str = "") -> None:
+        """Begin a new session with this agent in a new git worktree."""
+        before = self.in_front
+        made = await asyncio.to_thread(new_worktree, before.folder, name)
+        self.options.worktrees.append(made)
+        other = Conversation(before.connection, made.folder)
+        self.add(other, opens=True)
+        other.note(WORKTREE, made.described(), "accent")
+
     async def action_clear_session(self) -> None:
         """Begin a new session in the place of this one."""
         before = self.in_front
@@ -86,13 +97,15 @@ class SessionActions(ChatShell):
     async def action_fork(self) -> None:
         """Copy this session."""
         conversation = self.in_front
-        if conversation.session is None:
-            return
-        session = await conversation.session.fork()
+        session = await self.session_in_front.fork()
         other = Conversation(conversation.connection, conversation.folder)
         self.add(other, opens=False)
         other.adopt(session)
         self.opened(other)
+        if not len(other.state):  # most agents send no past of a copy
+            other.note(
+                f"A copy of {label(conversation.title, 60)}", "The agent knows all that was said there.", "accent"
+            )
 
     async def action_close_session(self) -> None:
         """Close this session; without another one, leave the chat."""
@@ -124,9 +137,9 @@ class SessionActions(ChatShell):
 
     async def action_set_title(self, title: str = "") -> None:
         """Set the title of this session."""
-        if self.in_front.session is None or not title:
+        if not title:
             raise ValueError("write the title after the command: /title TITLE")
-        await self.in_front.session.set_title(title)
+        await self.session_in_front.set_title(title)
         self.mark()
 
     def action_next_session(self) -> None:

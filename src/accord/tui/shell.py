@@ -24,10 +24,10 @@ from accord.tui.errors import explained
 from accord.tui.folder_files import files_of
 from accord.tui.pickers import Entry, Picker
 from accord.tui.screen import ChatScreen
+from accord.tui.session_list import program_of, session_entries, words_of
 from accord.tui.transcript import Transcript
 
-LISTED = 2_000
-"""Sessions of an agent that are listed."""
+WORKTREE = "In a new git worktree"
 
 
 class ChatShell(ChatScreen):
@@ -63,6 +63,7 @@ class ChatShell(ChatScreen):
         """Show a conversation; `opens` opens its session too."""
         self.conversations.append(conversation)
         conversation.on_change(self.mark)
+        conversation.after_turn = lambda: self._keep_words(conversation)
         transcript = Transcript(conversation, is_ascii=self.options.is_ascii, graphics=self.options.graphics)
         self.screen_stack[0].query_one("#conversations").mount(transcript)
         self.show(conversation)
@@ -80,6 +81,8 @@ class ChatShell(ChatScreen):
     async def _open(self, conversation: Conversation, *, first: bool, session_id: str | None) -> None:
         options = self.options
         choice = conversation.connection.choice
+        if first and options.worktrees:
+            conversation.note(WORKTREE, options.worktrees[0].described(), "accent")
         if first and options.prompt:
             conversation.submit(options.prompt)
         given = options.session_id if first else session_id
@@ -115,8 +118,7 @@ class ChatShell(ChatScreen):
 
     def place_of(self, conversation: Conversation) -> str:
         """What the drafts of a conversation are kept by."""
-        choice = conversation.connection.choice
-        return keeping.place_of(choice.program or choice.name, conversation.folder)
+        return keeping.place_of(program_of(conversation), conversation.folder)
 
     def work_on(self, work: Any) -> None:
         """Run something beside the screen; an error of the agent is a note in the conversation."""
@@ -204,10 +206,9 @@ class ChatShell(ChatScreen):
 
     def opened(self, conversation: Conversation) -> None:
         """Remember a session that was opened."""
-        session, choice = conversation.session, conversation.connection.choice
+        session = conversation.session
         if session is not None and self.options.keeps:
-            program = choice.program or choice.name
-            self.work_on(asyncio.to_thread(last_sessions.remember, program, session.cwd, session.id))
+            self.work_on(asyncio.to_thread(last_sessions.remember, program_of(conversation), session.cwd, session.id))
 
     async def latest_session(self, conversation: Conversation) -> str | None:
         """The latest session of the folder; None if there is none."""
@@ -215,20 +216,14 @@ class ChatShell(ChatScreen):
         return entries[0].value if entries else None
 
     async def listed(self, conversation: Conversation, folder: str | None = None) -> list[Entry]:
-        """The sessions that the agent lists, the latest first; of one that lists none, those that we opened."""
-        remote = await conversation.connection.ready()
-        choice = conversation.connection.choice
-        if not remote.capabilities.sessions.list:
-            ours = last_sessions.last_sessions(choice.program or choice.name, folder)
-            return [Entry(it.id, it.id, f"{it.at[:16].replace('T', ' ')}  {it.folder}") for it in ours]
-        found: list[tuple[str, Entry]] = []
-        async for info in remote.sessions(folder):
-            when = (info.updated_at or "")[:16].replace("T", " ")
-            about = f"{when}  {info.cwd}  {info.session_id}"
-            found.append((info.updated_at or "", Entry(info.title or info.session_id, info.session_id, about)))
-            if len(found) == LISTED:
-                break
-        return [entry for _, entry in sorted(found, key=lambda it: it[0], reverse=True)]
+        """The sessions of this agent, the latest first."""
+        return await session_entries(conversation, self.conversations, folder)
+
+    def _keep_words(self, conversation: Conversation) -> None:
+        """Keep the first and last words of a session for the list of sessions."""
+        words = words_of(conversation)
+        if words is not None and self.options.keeps:
+            self.work_on(asyncio.to_thread(keeping.keep_words, words))
 
     async def set_all(
         self, conversation: Conversation, mode: str | None, model: str | None, config: Mapping[str, str | bool]

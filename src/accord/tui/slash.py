@@ -33,6 +33,7 @@ COMMANDS: tuple[SlashCommand, ...] = (
     SlashCommand("sessions", "sessions", "sessions of the agent: open, delete"),
     SlashCommand("resume", "resume", "open a session again", "ID"),
     SlashCommand("new", "new_session", "new session with this agent"),
+    SlashCommand("worktree", "worktree", "new session in a new git worktree", "NAME"),
     SlashCommand("clear", "clear_session", "new session in the place of this one"),
     SlashCommand("agent", "agents", "start another agent"),
     SlashCommand("compare", "compare", "send a prompt to this agent and another one", "TEXT"),

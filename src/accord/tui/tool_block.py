@@ -206,7 +206,8 @@ def _part(lines: Sequence[Paragraph], most: int) -> list[Paragraph]:
 def _patch(diff: Any, look: Look, most: int) -> list[Paragraph]:
     """A diff of version 2: what happened to each file, and the lines of its patch."""
     first: Row = (("   ~ " if look.is_ascii else "   ± ", "dim"),)
-    shown = [Paragraph([(label(line, 300), "bold")], first, _BLANK) for line in diff.summary[:most]]
+    done = [line.replace(f" {look.folder}{os.sep}", " ") if look.folder else line for line in diff.summary[:most]]
+    shown = [Paragraph([(label(line, 300), "bold")], first, _BLANK) for line in done]
     if diff.patch is None:
         return shown
     lines = [line for line in diff.patch.text[: most * 2_000].split("\n") if not line.startswith(_PATCH_HEADERS)]

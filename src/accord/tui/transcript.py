@@ -24,13 +24,13 @@ from textual.message import Message as Event
 from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
-from textual.timer import Timer
 
 from accord.pictures.asking import NO_GRAPHICS, Graphics
 from accord.tui.block import Block, Look
 from accord.tui.block_list import BlockList
 from accord.tui.palette import Palette, palette_of
 from accord.tui.picture_strip import PictureStrip
+from accord.tui.soon import Soon
 
 if TYPE_CHECKING:
     from accord.tui.conversation import Conversation
@@ -64,7 +64,7 @@ class Transcript(ScrollView, can_focus=False):
         """The first row of each block, and at the end the number of all rows."""
         self._follows = True
         self._cursor: Block | None = None
-        self._timer: Timer | None = None
+        self._drawing = Soon(self, self.flush)
         self._rest = FRAME
         self._ends: list[Callable[[], None]] = []
 
@@ -109,14 +109,12 @@ class Transcript(ScrollView, can_focus=False):
 
     def mark(self) -> None:
         """Have changes drawn soon."""
-        if self._timer is None and self.is_mounted:
-            self._timer = self.set_timer(self._rest, self.flush)
+        if self.is_mounted:
+            self._drawing.ask(self._rest)
 
     def flush(self) -> None:
         """Draw what has changed."""
-        if self._timer is not None:
-            self._timer.stop()
-            self._timer = None
+        self._drawing.cancel()
         if not self.size.height:
             return
         began = perf_counter()

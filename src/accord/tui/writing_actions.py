@@ -14,12 +14,15 @@ from textual import events, on
 from accord.printable import label
 from accord.tui import keeping, slash
 from accord.tui.attachments import clipboard_image, is_image
+from accord.tui.chat_options import ChatOptions
 from accord.tui.completion import NOTHING, Completions, FileList, completions
+from accord.tui.connection import AgentChoice
 from accord.tui.editor import Editor
 from accord.tui.line_widget import Lines
 from accord.tui.pickers import Entry, Picker
 from accord.tui.question_bar import QuestionBar
 from accord.tui.shell import ChatShell
+from accord.tui.soon import Soon
 from accord.tui.tool_block import ToolBlock
 from accord.tui.transcript import Transcript
 
@@ -29,6 +32,10 @@ SAVE = 1.0
 
 class WritingActions(ChatShell):
     """The actions of the editor."""
+
+    def __init__(self, choice: AgentChoice | None, options: ChatOptions) -> None:
+        super().__init__(choice, options)
+        self._saving = Soon(self, self._save_drafts)
 
     def action_history(self) -> None:
         """Search in earlier prompts."""
@@ -131,14 +138,13 @@ class WritingActions(ChatShell):
         self.quit_asked = False
         if self.front is not None:
             self.front.draft = self.editor.text
-        if self.options.keeps and self._saving is None:
-            self._saving = self.set_timer(SAVE, self._save_drafts)
+        if self.options.keeps:
+            self._saving.ask(SAVE)
         if self.bar.question is not None:
             self.mark()
 
     def _save_drafts(self) -> None:
         """Keep what is written, so that it outlives a crash."""
-        self._saving = None
         drafts = [(self.place_of(one), one.draft) for one in self.conversations]
 
         def save() -> None:
