@@ -7,7 +7,6 @@ where an install by name would fetch another package.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -46,6 +45,9 @@ def install_command(extra: str) -> str:
     >>> install_command("mcp").startswith("pip install ")
     True
     """
+
+    import shlex  # every start loads this module, and few ask it
+
     origin = _origin()
     url = str(origin.get("url", ""))
     if url.startswith("file://"):
@@ -93,6 +95,6 @@ def _origin() -> dict[str, Any]:
 
 
 def _folder(url: str) -> str:
-    from urllib.parse import unquote, urlsplit
+    from accord.file_uris import path_of_uri
 
-    return unquote(urlsplit(url).path)
+    return str(path_of_uri(url) or url)

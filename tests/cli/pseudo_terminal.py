@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import re
 import shlex
 import struct
 import subprocess
 import sys
-import termios
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pyte
+
+from tests.posix import fcntl, termios
 
 ACCORD = [sys.executable, "-m", "accord"]
 OURS = re.compile(

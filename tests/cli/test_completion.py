@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import shutil
 import struct
 import subprocess
 import sys
-import termios
 
 import pyte
 import pytest
 
+from tests.posix import fcntl, termios
 from tests.waiting import DEADLINE
 
 READY = "ready>"

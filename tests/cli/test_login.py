@@ -70,7 +70,7 @@ def test_it_is_unknown_how_long_a_login_lasts_if_the_agent_does_not_start_again(
 
 
 def test_run_logs_in_before_its_prompt(user):
-    assert "log in with `accord login`" in user.accord("run", "Say hello", "--", *DEMO).stderr
+    assert "log in with `accord login -- " in user.accord("run", "Say hello", "--", *DEMO).stderr
     assert user.said("run", "Say hello", "--login", "demo", "--", *DEMO) == "hello\n"
     error = user.accord("run", "Say hello", "--login", "web", "--", *DEMO).stderr
     assert "the agent has no login method 'web'; it offers demo" in error

@@ -12,7 +12,7 @@ import pytest
 
 from accord.registry import installed
 from accord.registry.errors import RegistryError
-from accord.registry.installing.npm import program_file
+from accord.registry.installing.npm import program_name
 from accord.testing.registry import Answer
 from tests.named_tests import named
 from tests.registry.conftest import DEMO
@@ -155,5 +155,5 @@ def test_an_installed_package_starts_without_npm_and_without_a_network(registry,
 
 
 def test_a_program_of_npm_has_its_windows_name_on_windows():
-    assert program_file("gemini", is_windows=True) == "gemini.cmd"
-    assert program_file("gemini", is_windows=False) == "gemini"
+    assert program_name("gemini", is_windows=True) == "gemini.cmd"
+    assert program_name("gemini", is_windows=False) == "gemini"

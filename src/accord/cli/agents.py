@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shutil
 from typing import TYPE_CHECKING, Any
 
 from accord.cli import (
@@ -21,6 +20,7 @@ from accord.cli.naming import known_agents
 from accord.cli.table import print_table
 from accord.errors import ConfigurationError
 from accord.masking import mask_urls
+from accord.transports.programs import program_file
 
 if TYPE_CHECKING:
     from accord.configuration.known_agents import KnownAgent
@@ -169,7 +169,7 @@ def found(agent: KnownAgent) -> str | None:
     settings = started_by_us(agent.settings)
     if (file := python_file(settings)) is not None:
         return str(file) if file.is_file() else None
-    return shutil.which(settings.words[0], path=settings.env.get("PATH"))
+    return program_file(settings.words[0], path=settings.env.get("PATH"))
 
 
 def _plain(agent: KnownAgent) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from accord.cli.endings import ENDED_WELL, WrongUsage
 from accord.cli.naming import known_agents
 from accord.errors import ConfigurationError
 from accord.printable import label
+from accord.transports.programs import program_file
 
 if TYPE_CHECKING:
     from accord.configuration.settings import AgentSettings
@@ -41,7 +41,7 @@ def export(options: argparse.Namespace) -> int:
     _tell_what_is_left_out(settings, env)
     if words := settings.words:
         # Editors that are not started by a shell often have another PATH.
-        command = [shutil.which(words[0]) or words[0], *words[1:]]
+        command = [program_file(words[0]) or words[0], *words[1:]]
         settings = type(settings)(command=command, env=env, mode=settings.mode, config=settings.config)
     name = options.name.removeprefix("registry:").partition("@")[0]
     printing.say(json.dumps(snippet(options.client, name, settings), indent=2, ensure_ascii=False))

@@ -6,12 +6,12 @@ import argparse
 import asyncio
 import signal
 import sys
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from accord.cli import printing, recording, remote_options
 from accord.cli.endings import ENDED_WELL, FAILED, WrongUsage, one_line
 from accord.errors import ConfigurationError
+from accord.signals import on_signals
 
 if TYPE_CHECKING:
     from accord.configuration.settings import AgentSettings
@@ -74,10 +74,9 @@ async def _bridge(far: Transport) -> int:
 
     near = StdioTransport.standard()
     joined = asyncio.ensure_future(relay(near, far))
-    with suppress(NotImplementedError):  # Windows
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, joined.cancel)
     try:
-        first, end = await joined
+        with on_signals([signal.SIGTERM], joined.cancel):
+            first, end = await joined
     except asyncio.CancelledError:
         return ENDED_WELL
     if near.output_error is not None:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
-from accord.cli import lending, mcp_file, opening, protocol, target
+from accord.cli import lending, mcp_file, opening, printing, protocol, target
 from accord.cli.endings import WrongUsage
 from accord.errors import ConfigurationError
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from accord.pictures.asking import Graphics
     from accord.tui.app import ChatOptions
     from accord.tui.connection import AgentChoice
+    from accord.tui.worktrees import Worktree
 
 EPILOG = """\
 examples:
@@ -44,6 +45,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plain", action="store_true", help="a dialogue line by line; for terminals that are not able")
     group = parser.add_argument_group("the session")
     group.add_argument("-C", "--cwd", metavar="DIR", default=".", help="the session's folder (default: this one)")
+    group.add_argument(
+        "--worktree", action="store_true", help="work in a new git worktree, which stays when the chat ends"
+    )
     group.add_argument("--session", metavar="ID", help="open this session again; the start of its id is enough")
     group.add_argument("--mode", metavar="MODE", help="set the session's mode")
     group.add_argument("--model", metavar="MODEL", help="set the session's model")
@@ -62,6 +66,17 @@ def run(options: argparse.Namespace) -> int:
     if not folder.is_dir():
         raise WrongUsage(f"--cwd {options.cwd}: no such folder")
     opening.prepare(options)
+    if options.worktree and (options.continues or options.session is not None):
+        raise WrongUsage("--worktree begins a new session; leave --continue and --session out")
+    worktrees = [_worktree(options, folder)] if options.worktree else []
+    try:
+        return _run(options, worktrees)
+    finally:
+        for worktree in worktrees:  # after the screen is gone
+            printing.complain(f"The work is in a git worktree:\n{worktree.described()}")
+
+
+def _run(options: argparse.Namespace, worktrees: list[Worktree]) -> int:
     if options.plain or not _is_able():
         from accord.cli.plain_chat import converse
 
@@ -74,8 +89,20 @@ def run(options: argparse.Namespace) -> int:
         if extra_of(error) is None:
             raise
         raise missing_extra("cli", "accord chat") from error
-    code = ChatApp(_choice(options), _options(options, folder)).run()
+    code = ChatApp(_choice(options), _options(options, worktrees)).run()
     return 0 if code is None else code
+
+
+def _worktree(options: argparse.Namespace, folder: Path) -> Worktree:
+    """Make the worktree in which the session works, and make it the session's folder."""
+    from accord.tui.worktrees import new_worktree
+
+    try:
+        worktree = new_worktree(folder)
+    except ValueError as error:
+        raise WrongUsage(f"--worktree: {error}") from error
+    options.cwd = str(worktree.folder)
+    return worktree
 
 
 def _is_able() -> bool:
@@ -142,7 +169,7 @@ def _known(options: argparse.Namespace) -> list[AgentChoice]:
     return [*choices, _made("demo", target.ChosenAgent(demo, remote_options.RemoteOptions(), is_demo=True))]
 
 
-def _options(options: argparse.Namespace, folder: Path) -> ChatOptions:
+def _options(options: argparse.Namespace, worktrees: list[Worktree]) -> ChatOptions:
     from accord.tui.app import ChatOptions
     from accord.tui.connection import ConnectionOptions
     from accord.tui.settings import read_settings
@@ -162,7 +189,8 @@ def _options(options: argparse.Namespace, folder: Path) -> ChatOptions:
         versions=tuple(protocol.versions(options)),
     )
     return ChatOptions(
-        folder,
+        Path(options.cwd).absolute(),
+        worktrees=worktrees,
         agents=_known(options),
         find_agent=_of_registry,
         prompt=options.prompt,

@@ -6,7 +6,6 @@ import argparse
 import asyncio
 import shlex
 import signal
-import socket
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 from accord.cli import check_output, printing, protocol
 from accord.cli.check_agent import environment, seconds, somewhere
 from accord.cli.endings import WrongUsage
+from accord.signals import on_signals
 
 if TYPE_CHECKING:
     from accord.check.client.settings import ClientSettings
@@ -66,8 +66,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     from accord.running import run as run_loop
 
-    if not hasattr(socket, "AF_UNIX"):
-        raise WrongUsage("accord check client needs Unix sockets, which Python does not have on Windows")
     if options.serve == bool(options.agent):
         raise WrongUsage("give the client's command after --, with {agent} or {url} in it, or give --serve")
     with tempfile.TemporaryDirectory(prefix="accord-check-home-") as home:
@@ -105,11 +103,11 @@ async def _served(options: argparse.Namespace, settings: ClientSettings) -> Repo
     from accord.check.client.by_hand import BY_HAND, check_by_hand
 
     stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
     by_hand = replace(BY_HAND, profile=settings.profile, answer_within=settings.answer_within)
     file = _trace_file(options)
-    return _tidied(options, await check_by_hand(by_hand, stop, _announce, trace=file, progress=printing.complain))
+    with on_signals((signal.SIGINT, signal.SIGTERM), stop.set):
+        report = await check_by_hand(by_hand, stop, _announce, trace=file, progress=printing.complain)
+    return _tidied(options, report)
 
 
 def _announce(places: Mapping[str, str], work: Path) -> None:

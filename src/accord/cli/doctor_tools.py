@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from accord.cli.doctor import Finding
+from accord.transports.programs import program_file
 
 PATIENCE = 20.0
 """Seconds for a program to say its version."""
@@ -35,7 +35,7 @@ TOOLS = (
 def tools() -> Iterator[Finding]:
     """One finding for each program."""
     for tool in TOOLS:
-        place = shutil.which(tool.program)
+        place = program_file(tool.program)
         if place is None:
             yield Finding(tool.program, "missing", f"not on PATH: {tool.purpose}", tool.get)
             continue

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
+
 from accord.errors import AccordError, PeerError, Timeout
 from accord.masking import mask_urls
 from accord.printable import label
@@ -36,5 +39,11 @@ def one_line(error: BaseException) -> str:
     """An error on one line: secrets in URLs are masked, control characters are made visible."""
     text = label(mask_urls(str(error)[:CONSIDERED]), LONGEST)
     if isinstance(error, PeerError) and error.code == -32000:
-        text += "; log in with `accord login`"
+        text += f"; log in with `{_login_command()}`"
     return text
+
+
+def _login_command() -> str:
+    """The command that logs in to the agent of this command line."""
+    agent = sys.argv[sys.argv.index("--") :] if "--" in sys.argv else []
+    return label(shlex.join(["accord", "login", *agent]), LONGEST)

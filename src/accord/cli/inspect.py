@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from accord.cli import printing, target
 from accord.cli.endings import ENDED_WELL, WrongUsage, one_line
 from accord.errors import AccordError
+from accord.signals import on_signals
 
 if TYPE_CHECKING:
     from accord.inspector.serving import Inspector
@@ -82,12 +83,10 @@ async def _inspect(files: list[Path], port: int, *, opens: bool) -> None:
     from accord.inspector.serving import inspecting
 
     ended = asyncio.Event()
-    with suppress(NotImplementedError):  # Windows
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, ended.set)
-    async with inspecting(Library(files), port=port) as inspector:
-        _say_where(inspector, opens=opens)
-        await ended.wait()
+    with on_signals((signal.SIGINT, signal.SIGTERM), ended.set):
+        async with inspecting(Library(files), port=port) as inspector:
+            _say_where(inspector, opens=opens)
+            await ended.wait()
 
 
 def _say_where(inspector: Inspector, *, opens: bool) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 from accord.cli.endings import INTERRUPTED
+from accord.signals import on_signals
 
 
 class Interrupts:
@@ -37,21 +38,9 @@ class Interrupts:
 @contextmanager
 def interrupts() -> Generator[Interrupts]:
     """Handle Ctrl-C inside this context."""
-    made, loop = Interrupts(), asyncio.get_running_loop()
-    before = signal.getsignal(signal.SIGINT)
-    try:
-        loop.add_signal_handler(signal.SIGINT, made.interrupt)
-    except NotImplementedError:  # Windows
-        signal.signal(signal.SIGINT, lambda _number, _frame: loop.call_soon_threadsafe(made.interrupt) and None)
-        try:
-            yield made
-        finally:
-            signal.signal(signal.SIGINT, before)
-        return
-    try:
+    made = Interrupts()
+    with on_signals([signal.SIGINT], made.interrupt):
         yield made
-    finally:
-        loop.remove_signal_handler(signal.SIGINT)
 
 
 def _nothing() -> None: ...

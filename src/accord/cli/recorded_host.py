@@ -9,6 +9,7 @@ from accord.http.server.hosting import Host, Hosted, host_of
 from accord.tap.recorded import RecordedTransport
 
 if TYPE_CHECKING:
+    from accord.http.server.owner_gate import OwnerGate
     from accord.trace import Observer
     from accord.transports.base import End, Transport
 
@@ -23,6 +24,9 @@ class RecordedHost(Host):
         self.is_shared = self._host.is_shared
         self._observer = observer
         self._links = itertools.count(1)
+
+    def count_turns(self, gate: OwnerGate) -> bool:
+        return self._host.count_turns(gate)
 
     async def close(self, grace: float) -> None:
         await self._host.close(grace)

@@ -8,7 +8,6 @@ import functools
 import logging
 import os
 import re
-import shutil
 import socket
 import sys
 from collections.abc import Callable, Coroutine
@@ -17,8 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from accord.cli import printing, recording, serve_hosts, serve_quotas, target, tokens
+from accord.cli import printing, recording, serve_confined, serve_hosts, serve_quotas, target, tokens
 from accord.cli.endings import ENDED_WELL, WrongUsage
+from accord.transports.programs import program_file
 
 if TYPE_CHECKING:
     from accord.configuration.settings import AgentSettings
@@ -35,6 +35,7 @@ examples:
   ACCORD_TOKEN=s3cret accord serve --host 0.0.0.0 --certificate tls.pem --key tls.key -- my-agent
   accord serve --limit connections=50 --log-format json -- my-agent
   accord serve --processes 4 -- my-agent              use four cores; limits count for each process
+  accord serve --memory 2G --cpus 2 -- my-agent       what each agent may use, with all that it starts
   accord serve --shared -- my-agent                   several clients use one session together
 
 Clients reach it by that URL (HTTP/1.1, and HTTP/2 with the extra http2), or with ws: in place of http: by WebSocket:
@@ -120,6 +121,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--reload", action="store_true", help="for a Python file: end the connections when a file beside it changes"
     )
     serve_quotas.arguments(parser)
+    serve_confined.arguments(parser)
     serve_hosts.arguments(parser)
     serve_hosts.sharing_arguments(parser)
     recording.arguments(parser, "the messages of all connections")
@@ -153,7 +155,7 @@ def run(options: argparse.Namespace) -> int:
     access = Access(known or None, origins=[_origin(given) for given in options.origin], hosts=names)
     settings = target.settings_of(options)
     serve_hosts.keep_sessions_in(options)
-    hosted = serve_hosts.shared(_hosted(settings), options)
+    hosted = serve_hosts.shared(_hosted(settings, options), options)
     watched = _watched(settings) if options.reload else None
     _log(options.log_format, verbose=options.verbose)
     _allow_files(2 * limits.sockets)
@@ -307,19 +309,25 @@ def _log(form: str, *, verbose: bool) -> None:
     logging.getLogger("accord.http.access").setLevel(logging.WARNING if form == "none" else logging.INFO)
 
 
-def _hosted(settings: AgentSettings | None) -> Hosted:
+def _hosted(settings: AgentSettings | None, options: argparse.Namespace) -> Hosted:
+    limits, container = serve_confined.limits_of(options), serve_confined.container_of(options)
     if settings is None:
+        if limits is not None or container is not None:
+            raise WrongUsage(
+                "the built-in agent runs in the server, so only the server as a whole can be limited; "
+                "name an agent's command: accord serve --memory 2G -- my-agent"
+            )
         from accord.demo import demo_agent
 
         return demo_agent()
     if settings.url is not None:
         raise WrongUsage(f"{settings.url} is a URL; only a command can be served")
     words = settings.words
-    if shutil.which(words[0], path=settings.env.get("PATH")) is None:
+    if container is None and program_file(words[0], path=settings.env.get("PATH")) is None:
         raise WrongUsage(f"program not found: {words[0]}")
     from accord.http.server.hosting import CommandHost
 
-    return CommandHost(words, cwd=settings.cwd, env=settings.env)
+    return CommandHost(words, cwd=settings.cwd, env=settings.env, limits=limits, container=container)
 
 
 def _say_where(server: Server) -> None:

@@ -45,6 +45,20 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="the key that all hosts share; the first line signs, all are accepted (required with PostgreSQL)",
     )
     group.add_argument(
+        "--peer-certificate",
+        metavar="FILE",
+        help="encrypt between hosts, with this PEM certificate for the address of --peer",
+    )
+    group.add_argument(
+        "--peer-certificate-key", metavar="FILE", help="its private key, unless that is in the certificate's file"
+    )
+    group.add_argument(
+        "--peer-ca",
+        metavar="FILE",
+        help="accept only hosts with a certificate of this CA (default: any client, and hosts with one of the "
+        "system's CAs)",
+    )
+    group.add_argument(
         "--weight", metavar="W", help="the share of this host in new connections; 0 only forwards (default: 1)"
     )
     group.add_argument(
@@ -105,6 +119,9 @@ def hosts_of(options: argparse.Namespace) -> Hosts | None:
         for name, given in (
             ("--peer", options.peer),
             ("--hosts-key-file", options.hosts_key_file),
+            ("--peer-certificate", options.peer_certificate),
+            ("--peer-certificate-key", options.peer_certificate_key),
+            ("--peer-ca", options.peer_ca),
             ("--weight", options.weight),
         ):
             if given is not None:
@@ -120,7 +137,14 @@ def _hosts(directory: str, options: argparse.Namespace) -> Hosts:
     key = None if options.hosts_key_file is None else _keys(options.hosts_key_file)
     if key is None and is_postgres(directory):
         raise WrongUsage("--hosts with PostgreSQL requires --hosts-key-file: the same file on each host")
-    given: dict[str, Any] = {}
+    for name, needing in (("--peer-ca", options.peer_ca), ("--peer-certificate-key", options.peer_certificate_key)):
+        if needing is not None and options.peer_certificate is None:
+            raise WrongUsage(f"{name} requires --peer-certificate")
+    given: dict[str, Any] = {
+        "peer_certificate": options.peer_certificate,
+        "peer_certificate_key": options.peer_certificate_key,
+        "peer_ca": options.peer_ca,
+    }
     if options.peer is not None:
         given["peer"] = options.peer
     if options.weight is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ from accord.cli import environment_options, protocol, remote_options
 from accord.cli.command import actions_of
 from accord.cli.endings import WrongUsage
 from accord.errors import ConfigurationError
+from accord.own_commands import own_command
 
 if TYPE_CHECKING:
     from accord.cli.remote_options import RemoteOptions
@@ -148,4 +148,4 @@ def demo() -> AgentSettings:
     """The built-in agent."""
     from accord.configuration.settings import AgentSettings
 
-    return AgentSettings(command=[sys.executable, "-m", "accord", "demo"])
+    return AgentSettings(command=own_command("accord", "demo"))

@@ -22,6 +22,7 @@ from typing import Any, Literal, cast
 
 from accord.configuration.settings import NAME, AgentSettings
 from accord.errors import ConfigurationError
+from accord.own_commands import own_command
 
 Client = Literal["zed", "jetbrains", "acpx"]
 
@@ -109,7 +110,7 @@ def _options(given: Mapping[str, Any]) -> dict[str, str | bool]:
 
 def snippet(client: Client, name: str, settings: AgentSettings) -> dict[str, Any]:
     """The settings with which a client starts this agent; one behind a URL is started as `accord bridge`."""
-    words = [sys.executable, "-m", "accord", "bridge", name] if settings.url else settings.words
+    words = own_command("accord", "bridge", name) if settings.url else settings.words
     env = {"env": dict(settings.env)} if settings.env else {}
     if client == "acpx":
         assigned = [f"{key}={value}" for key, value in settings.env.items()]

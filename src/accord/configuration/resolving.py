@@ -15,9 +15,7 @@ the user can be asked. So what a script means does not depend on what the cache 
 
 from __future__ import annotations
 
-import shutil
 import ssl
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -29,9 +27,11 @@ from accord.configuration.known_agents import KnownAgents
 from accord.configuration.settings import PYTHON_FILE, AgentSettings
 from accord.errors import ConfigurationError
 from accord.http.client.urls import UrlTarget
+from accord.own_commands import own_command
 from accord.registry.errors import NotInstalled
 from accord.registry.finding import PREFIX, find_listed, hold_installed, registry_names
 from accord.suggestions import meant, nearest
+from accord.transports.programs import program_file
 
 SCHEMES = ("http://", "https://", "ws://", "wss://")
 
@@ -54,7 +54,7 @@ def resolve(name: str, folder: str | Path = ".", *, offline: bool = False, may_a
     known = KnownAgents.of(folder)
     if not name.startswith(PREFIX) and (agent := known.find(name)) is not None:
         return started_by_us(_of_registry(agent.settings, offline=offline))
-    is_program = shutil.which(name) is not None
+    is_program = program_file(name) is not None
     found = from_registry(name, offline=offline or is_program, only_installed=is_program and not may_ask)
     if found is not None:
         return found
@@ -83,7 +83,7 @@ def from_registry(name: str, *, offline: bool = False, only_installed: bool = Fa
     entry = None if only_installed else find_listed(name, offline=offline)
     if entry is None:
         return None
-    here = f"; the program on PATH is `-- {name}`" if shutil.which(name) is not None else ""
+    here = f"; the program on PATH is `-- {name}`" if program_file(name) is not None else ""
     raise NotInstalled(entry, here)
 
 
@@ -103,7 +103,7 @@ def resolve_command(words: Sequence[str], folder: str | Path = ".") -> AgentSett
     first = words[0]
     if first.startswith(SCHEMES):
         return AgentSettings(url=first)
-    if shutil.which(first) is not None:
+    if program_file(first) is not None:
         return AgentSettings(command=list(words))
     if (python := python_command(words)) is not None:
         return AgentSettings(command=python)
@@ -117,24 +117,25 @@ def resolve_command(words: Sequence[str], folder: str | Path = ".") -> AgentSett
 def started_by_us(settings: AgentSettings) -> AgentSettings:
     """The same settings; a Python file as the program is started with this Python."""
     words = settings.words
-    python = None if not words or shutil.which(words[0]) is not None else python_command(words)
+    python = None if not words or program_file(words[0]) is not None else python_command(words)
     return settings if python is None else msgspec.structs.replace(settings, command=python)
 
 
 def python_command(words: Sequence[str]) -> list[str] | None:
     """The command for a Python file, `FILE.py` or `FILE.py:NAME`, and its arguments; None for another first word."""
     found = PYTHON_FILE.fullmatch(words[0])
-    if found is None or (not Path(found["file"]).is_file() and shutil.which(words[0]) is not None):
+    if found is None or (not Path(found["file"]).is_file() and program_file(words[0]) is not None):
         return None
-    return [sys.executable, "-m", "accord.agent_file", *words]
+    return own_command("accord.agent_file", *words)
 
 
 def python_file(settings: AgentSettings) -> Path | None:
     """The Python file that `python_command` starts; None for another command."""
     words = settings.words
-    if words[:3] != [sys.executable, "-m", "accord.agent_file"]:
+    start = own_command("accord.agent_file")
+    if words[: len(start)] != start:
         return None
-    found = PYTHON_FILE.fullmatch(words[3])
+    found = PYTHON_FILE.fullmatch(words[len(start)])
     return None if found is None else Path(settings.cwd or ".") / found["file"]
 
 

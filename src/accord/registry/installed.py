@@ -25,6 +25,7 @@ from accord.folders import data_folder
 from accord.registry.packages import Kind
 from accord.registry.versions import folder_part, order_of
 from accord.services.files.atomic import replace_own
+from accord.transports.programs import program_file
 
 RECORD = "installed.json"
 CURRENT = "current.json"
@@ -60,7 +61,7 @@ class InstalledAgent(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_whole(self) -> bool:
         """Whether its program is still there."""
-        return shutil.which(self.argv[0]) is not None
+        return program_file(self.argv[0]) is not None
 
 
 def agents_folder() -> Path:

@@ -18,6 +18,7 @@ from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
 from accord.errors import ConfigurationError
+from accord.file_uris import path_of_uri
 from accord.masking import mask_urls
 
 VARIABLE = "ACCORD_REGISTRY"
@@ -61,7 +62,7 @@ class IndexSource:
         if self.is_remote:
             return urljoin(self.where, named)
         base = self.path if self.path.is_dir() else self.path.parent
-        return str(base / named.removeprefix("file://"))
+        return str(base / (path_of_uri(named) or named))
 
 
 def index_sources() -> list[IndexSource]:
@@ -86,4 +87,4 @@ def _source(word: str) -> IndexSource:
     prefix, where = (named["prefix"], named["where"]) if named else ("", word)
     if where.startswith("http://") and urlsplit(where).hostname not in ("127.0.0.1", "::1", "localhost"):
         raise ConfigurationError(f"{VARIABLE} must have addresses that begin with https://, got {where!r}")
-    return IndexSource(PUBLIC if where == "default" else where.removeprefix("file://"), prefix)
+    return IndexSource(PUBLIC if where == "default" else str(path_of_uri(where) or where), prefix)

@@ -6,7 +6,6 @@ import asyncio
 import fnmatch
 import os
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -15,6 +14,7 @@ from msgspec import Meta, Struct
 
 from accord.coder.toolbox.definition import Given, ToolDefinition, ToolUse
 from accord.coder.toolbox.places import place
+from accord.transports.programs import program_file
 
 MOST_RESULTS = 300
 LARGEST_OUTPUT = 64 * 1024
@@ -42,7 +42,7 @@ class Searching(Struct):
 async def list_files(use: ToolUse, asked: Listing) -> Given:
     async with use.turn.tool(f"List {asked.pattern} in {asked.folder}", kind="search") as tool:
         folder = place(use, asked.folder)
-        if program := shutil.which("rg"):
+        if program := program_file("rg"):
             names = await _output([program, "--files", "--hidden", "--glob", "!.git", "--sort", "path"], folder)
         else:
             names = await asyncio.to_thread(lambda: "\n".join(_walk(folder)))
@@ -54,7 +54,7 @@ async def list_files(use: ToolUse, asked: Listing) -> Given:
 async def search(use: ToolUse, asked: Searching) -> Given:
     async with use.turn.tool(f"Search for {asked.pattern}", kind="search") as tool:
         folder = place(use, asked.folder)
-        if program := shutil.which("rg"):
+        if program := program_file("rg"):
             options = ["--line-number", "--no-heading", "--color=never", "--hidden", "--glob=!.git", "--sort=path"]
             options += [f"--max-columns={LONGEST_LINE}", f"--glob={asked.files}", f"--regexp={asked.pattern}"]
             found = (await _output([program, *options, "."], folder)).splitlines()

@@ -33,6 +33,7 @@ from accord.registry.packages import Kind, read_package
 from accord.registry.platforms import here
 from accord.registry.progress import Progress
 from accord.registry.sources import IndexSource
+from accord.transports.programs import program_file
 
 FAILED_LOG = "failed-installation.log"
 
@@ -56,7 +57,7 @@ class InstallOptions:
 
 def available_kinds() -> set[Kind]:
     """The kinds that this machine can install. For PyPI, pip is used where uv is missing."""
-    return {"binary", "uvx", "npx"} if shutil.which("npm") else {"binary", "uvx"}
+    return {"binary", "uvx", "npx"} if program_file("npm") else {"binary", "uvx"}
 
 
 def chosen(entry: RegistryEntry, options: InstallOptions) -> tuple[RegistryEntry, Choice]:

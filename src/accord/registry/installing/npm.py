@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,6 +23,7 @@ from accord.registry.installing.demands import Demands, refuse_unhashed
 from accord.registry.installing.tools import chosen_program, run_tool
 from accord.registry.packages import PackageName, read_package
 from accord.registry.progress import Progress
+from accord.transports.programs import program_file
 
 MISSING = "npm is not installed; install Node.js, which has it, and make sure that `npm` is on PATH"
 NO_VERSION = re.compile(r"\bE?(?:TARGET|NOVERSIONS)\b|No matching version", re.IGNORECASE)
@@ -45,7 +45,7 @@ def install_npm(
     package = read_package("npx", source.package)
     if package is None:
         raise InstallError(f"the entry names a package that npm cannot have: {source.package!r}")
-    npm = shutil.which("npm")
+    npm = program_file("npm")
     if npm is None:
         raise InstallError(MISSING)
     (folder / "package.json").write_text('{"private": true}\n')
@@ -60,7 +60,7 @@ def install_npm(
         progress.note(f"{package.name} asks for Node.js {old[1]}; yours may be too old for it")
     about = _json(folder / "node_modules" / package.name / "package.json")
     name = chosen_program(package.name, source.cmd, package.short, _programs(about, package))
-    program = folder / "node_modules" / ".bin" / program_file(name, is_windows=os.name == "nt")
+    program = folder / "node_modules" / ".bin" / program_name(name, is_windows=os.name == "nt")
     if package.version is not None and _VERSION.fullmatch(package.version) and version != package.version:
         why = "it is not published, or too new for your settings of npm"
         progress.note(f"npm does not offer {package.name} {package.version} here ({why}); {version} was installed")
@@ -93,7 +93,7 @@ def _judged(package: PackageName, folder: Path, demands: Demands) -> tuple[str, 
     return version, integrity
 
 
-def program_file(name: str, *, is_windows: bool) -> str:
+def program_name(name: str, *, is_windows: bool) -> str:
     """The file that starts a program of npm. Windows starts no script, so npm writes one of its own for it there."""
     return f"{name}.cmd" if is_windows else name
 

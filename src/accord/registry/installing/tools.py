@@ -1,18 +1,22 @@
-"""Runs the programs that install packages, such as npm: quiet while it works, and its own words if it fails."""
+"""Runs the programs that install packages, such as npm: quiet while it works, and its own words if it fails.
+
+They are started as agents are: as the leader of a process group, or on Windows in a job, and with arguments that the
+batch file `npm.cmd` reads as they are. So what they start ends with them.
+"""
 
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
+from accord.errors import ConnectionClosed
 from accord.last_lines import last_lines
 from accord.registry.errors import InstallError
 from accord.registry.progress import Progress
+from accord.transports.group import kill_group
+from accord.transports.launch import environment, launch
 
 LOG = "install.log"
 SHOWN = 25
@@ -26,28 +30,28 @@ def run_tool(words: Sequence[str], folder: Path, progress: Progress, env: Mappin
     log = folder / LOG
     with log.open("ab") as file:
         begins = file.tell()
-        try:
-            process = subprocess.Popen(
-                words,
-                cwd=folder,
-                env={**os.environ, **(env or {})},
-                stdin=subprocess.DEVNULL,
-                stdout=file,
-                stderr=file,
-                start_new_session=os.name == "posix",
-            )
-        except OSError as error:
-            raise InstallError(f"cannot start {words[0]}: {error.strerror}") from None
+        process = _started(words, folder, file.fileno(), env)
         try:
             _wait(process, progress)
-        except BaseException:
-            _end(process)
+        except BaseException:  # for instance because the user pressed Ctrl-C
+            kill_group(process)
+            process.wait()
             raise
     written = _text(log, begins)
     if process.returncode != 0:
         name = Path(words[0]).stem
         raise InstallError(f"{name} failed with exit code {process.returncode}", "\n".join(last_lines(written, SHOWN)))
     return written
+
+
+def _started(words: Sequence[str], folder: Path, output: int, env: Mapping[str, str] | None) -> subprocess.Popen[bytes]:
+    null = os.open(os.devnull, os.O_RDONLY)
+    try:
+        return launch(words, (null, output, output), cwd=folder, env=environment(env))
+    except ConnectionClosed as error:
+        raise InstallError(str(error)) from None
+    finally:
+        os.close(null)
 
 
 def _wait(process: subprocess.Popen[bytes], progress: Progress) -> None:
@@ -58,16 +62,6 @@ def _wait(process: subprocess.Popen[bytes], progress: Progress) -> None:
             progress.waiting()
         else:
             return
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the program and what it started, for instance because the user pressed Ctrl-C."""
-    with suppress(OSError):
-        if sys.platform != "win32":
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()
-    process.wait()
 
 
 def _text(log: Path, begins: int) -> str:

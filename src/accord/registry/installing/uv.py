@@ -15,7 +15,6 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import sys
 import tomllib
 from pathlib import Path
@@ -28,6 +27,7 @@ from accord.registry.installing.demands import Demands, refuse_unhashed
 from accord.registry.installing.tools import chosen_program, run_tool
 from accord.registry.packages import PackageName, read_package
 from accord.registry.progress import Progress
+from accord.transports.programs import program_file
 
 WRITTEN_HERE = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json")
 QUIET = {
@@ -43,7 +43,7 @@ def install_python_package(source: PackageSource, folder: Path, progress: Progre
     if package is None:
         raise InstallError(f"the entry names a package that PyPI cannot have: {source.package!r}")
     asked = f"{package.name}{package.extras}" + (f"=={package.version}" if package.version else "")
-    uv = shutil.which("uv")
+    uv = program_file("uv")
     if demands.require_hash:
         place = _with_hashes(uv, asked, folder, progress)
     else:

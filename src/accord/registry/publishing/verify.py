@@ -10,15 +10,15 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from accord.errors import ConnectionClosed
+from accord.jsonrpc.frames import Oversized
 from accord.last_lines import last_lines
 from accord.registry.entry import RegistryEntry
 from accord.registry.errors import InstallError, RegistryError
@@ -28,9 +28,13 @@ from accord.registry.platforms import here
 from accord.registry.progress import Progress
 from accord.registry.publishing.findings import Finding
 from accord.registry.sources import IndexSource
+from accord.transports.base import End
+from accord.transports.process import ProcessTransport
 
 PATIENCE = 120.0
 """Seconds that an agent has for its answer."""
+LAST_STEPS = 5.0
+"""Seconds that the agent has to end when its input is closed."""
 LONGEST_LINE = 16 * 1024 * 1024
 PASSED_ON = (
     "PATH", "LANG", "LC_ALL", "SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "HTTP_PROXY", "HTTPS_PROXY",
@@ -114,58 +118,48 @@ class _Asked:
     trouble: str = ""
 
 
-async def _ask(command: list[str], env: dict[str, str], cwd: Path, within: float) -> _Asked:
+class _FirstLine:
+    """Receives the first line that an agent writes, or its end."""
+
+    def __init__(self) -> None:
+        self.found: asyncio.Future[bytes | Oversized | End] = asyncio.get_running_loop().create_future()
+
+    def received(self, frames: Sequence[bytes | Oversized]) -> None:
+        self._take(frames[0])
+
+    def paused(self) -> None: ...
+
+    def resumed(self) -> None: ...
+
+    def ended(self, end: End) -> None:
+        self._take(end)
+
+    def _take(self, found: bytes | Oversized | End) -> None:
+        if not self.found.done():
+            self.found.set_result(found)
+
+
+async def _ask(command: list[str], env: Mapping[str, str], cwd: Path, within: float) -> _Asked:
+    transport = ProcessTransport(command, cwd=cwd, env=env, inherit_env=False, limit=LONGEST_LINE, grace=LAST_STEPS)
+    first = _FirstLine()
     try:
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            env=env,
-            cwd=cwd,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            limit=LONGEST_LINE,
-            start_new_session=os.name == "posix",
-        )
-    except OSError as error:
-        return _Asked(trouble=f"cannot be started: {error.strerror}")
-    if process.stdin is None or process.stdout is None or process.stderr is None:
-        return _Asked(trouble="cannot be started with pipes")
-    words = asyncio.ensure_future(process.stderr.read(LONGEST_LINE))
+        await transport.start(first)
+    except ConnectionClosed as error:
+        return _Asked(trouble=str(error))
     begun = time.monotonic()
     try:
-        with suppress(ConnectionError):
-            process.stdin.write(_request())
-            await process.stdin.drain()
-        line = await asyncio.wait_for(process.stdout.readline(), within)
+        transport.send([_request()])
+        found = await asyncio.wait_for(first.found, within)
         seconds = time.monotonic() - begun
     except TimeoutError:
         return _Asked(trouble=f"has not answered within {within:g} seconds")
-    except ValueError:
-        return _Asked(trouble="has written a line that is too long")
     finally:
-        await _end(process)
-    if not line:
-        said = await words
-        return _Asked(ended=process.returncode, stderr="\n".join(last_lines(said.decode(errors="replace"), 15)))
-    words.cancel()
-    return _Asked(line, seconds)
-
-
-async def _end(process: asyncio.subprocess.Process) -> None:
-    """Let the agent end by itself, as its input is closed, and end it and what it started after a moment."""
-    if process.stdin is not None:
-        process.stdin.close()
-    try:
-        await asyncio.wait_for(process.wait(), 5.0)
-    except TimeoutError:
-        with suppress(OSError):
-            process.kill()
-        await process.wait()
-    if sys.platform != "win32":
-        import signal
-
-        with suppress(OSError):
-            os.killpg(process.pid, signal.SIGKILL)
+        await transport.close()
+    if isinstance(found, End):
+        return _Asked(ended=found.exit_code, stderr="\n".join(last_lines(found.stderr, 15)))
+    if isinstance(found, Oversized):
+        return _Asked(trouble="has written a line that is too long")
+    return _Asked(found, seconds)
 
 
 def _request() -> bytes:
@@ -174,7 +168,7 @@ def _request() -> bytes:
         "clientInfo": {"name": "accord-agents-verify", "version": "1"},
         "clientCapabilities": CAPABILITIES,
     }
-    return json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}).encode() + b"\n"
+    return json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}).encode()
 
 
 def _methods(asked: _Asked) -> tuple[tuple[str, ...], tuple[str, str] | None]:
