@@ -162,7 +162,12 @@ async def many_turns(link: Link, session: str, prompt: str) -> dict[str, Json]:
         line = await one_prompt(link, session, "hello")
         times.append(line["ms"] * 1e3)
         sound = sound and line["ok"]
-    seconds = time.perf_counter() - begun
+    return turns_line(prompt, times, time.perf_counter() - begun, ok=sound)
+
+
+def turns_line(prompt: str, times: Sequence[float], seconds: float, *, ok: bool) -> dict[str, Json]:
+    """The line of turns that took so many microseconds each."""
+    count = len(times)
     return {
         "prompt": prompt,
         "ms": round(seconds * 1e3, 3),
@@ -173,8 +178,30 @@ async def many_turns(link: Link, session: str, prompt: str) -> dict[str, Json]:
         "stopReason": None,
         "bench": None,
         "error": None,
-        "ok": sound,
+        "ok": ok,
     }
+
+
+async def turns_amid(link: Link, session: str, prompt: str) -> dict[str, Json]:
+    """`amid STREAMING COUNT`: turns of one update, one after the other, while so many other sessions stream."""
+    streaming, count = parse(prompt).number(0), parse(prompt).number(1)
+    done = False
+
+    async def stream(other: str) -> None:
+        while not done:
+            await link.prompt(other, "stream 500")
+
+    others = [asyncio.create_task(stream(await link.open())) for _ in range(streaming)]
+    times: list[float] = []
+    begun = time.perf_counter()
+    for _ in range(count):
+        asked = time.perf_counter()
+        await link.prompt(session, "hello")
+        times.append((time.perf_counter() - asked) * 1e6)
+    seconds = time.perf_counter() - begun
+    done = True
+    await asyncio.gather(*others)
+    return turns_line(prompt, times, seconds, ok=len(times) == count)
 
 
 async def measured(link: Link, session: str, prompt: str) -> dict[str, Json]:
@@ -184,6 +211,8 @@ async def measured(link: Link, session: str, prompt: str) -> dict[str, Json]:
             return await many_sessions(link, prompt)
         case "turns":
             return await many_turns(link, session, prompt)
+        case "amid":
+            return await turns_amid(link, session, prompt)
         case _:
             return await one_prompt(link, session, prompt)
 

@@ -1,6 +1,6 @@
-"""HTTP/1.1 and WebSocket readers beside each other: processor time for one message, each way.
+"""Libraries for HTTP/1.1, HTTP/2 and WebSocket beside each other: processor time for one message, each way.
 
-    pip install h11 wsproto
+    pip install h11 wsproto ngh2
     python -m benchmarks.http_libraries
 
 Each row reads or writes the same bytes, whole, as nearly all messages arrive. The figures are microseconds of processor
@@ -122,6 +122,60 @@ def wsproto_websocket() -> Sequence[Callable[[], object]]:
     return read, lambda: connection.send(events.TextMessage(text))
 
 
+REQUEST_FIELDS = (
+    (b":method", b"POST"),
+    (b":scheme", b"https"),
+    (b":authority", b"127.0.0.1:8000"),
+    (b":path", b"/acp"),
+    (b"content-type", b"application/json"),
+    (b"accept", b"application/json, text/event-stream"),
+    (b"acp-connection-id", b"IYWbKqhvYdVQlC0sS0xg"),
+    (b"acp-protocol-version", b"1"),
+    (b"acp-session-id", b"0123456789abcdef"),
+)
+RESPONSE_FIELDS = ((b":status", b"202"), (b"content-length", b"0"), (b"date", b"Mon, 23 Nov 2026 09:00:00 GMT"))
+
+
+def h2_exchange() -> Sequence[Callable[[], object]]:
+    library: Any = importlib.import_module("h2.connection")
+    config: Any = importlib.import_module("h2.config")
+    client, server = (
+        library.H2Connection(config.H2Configuration(client_side=is_client, header_encoding=None))
+        for is_client in (True, False)
+    )
+    client.initiate_connection()
+    server.initiate_connection()
+
+    def exchange() -> object:
+        stream = client.get_next_available_stream_id()
+        client.send_headers(stream, REQUEST_FIELDS)
+        client.send_data(stream, BODY, end_stream=True)
+        server.receive_data(client.data_to_send())
+        server.acknowledge_received_data(len(BODY), stream)
+        server.send_headers(stream, RESPONSE_FIELDS, end_stream=True)
+        return client.receive_data(server.data_to_send())
+
+    return (exchange,)
+
+
+def ngh2_exchange() -> Sequence[Callable[[], object]]:
+    library: Any = importlib.import_module("ngh2")
+    client, server = library.Connection(library.Role.CLIENT), library.Connection(library.Role.SERVER)
+    client.initiate_connection()
+    server.initiate_connection()
+
+    def exchange() -> object:
+        stream = client.send_request(REQUEST_FIELDS)
+        client.send_data(stream, BODY, end_stream=True)
+        server.receive_data(client.data_to_send())
+        server.events()
+        server.send_response(stream, RESPONSE_FIELDS, end_stream=True)
+        client.receive_data(server.data_to_send())
+        return client.events()
+
+    return (exchange,)
+
+
 def cost(work: Callable[[], object]) -> float:
     """Microseconds of processor time for one call."""
     best = float("inf")
@@ -139,17 +193,19 @@ def show(what: str, library: str, make: Callable[[], Sequence[Callable[[], objec
     except ImportError as missing:
         print(f"| {what} | {library} | not installed: {missing.name} |")
         return
-    for way, work in zip(("read", "write"), made, strict=False):
-        print(f"| {what}, {way} | {library} | {cost(work):.1f} |")
+    for way, work in zip((", read", ", write"), made, strict=False):
+        print(f"| {what}{way if len(made) > 1 else ''} | {library} | {cost(work):.1f} |")
 
 
 def main() -> None:
     print("| message | reader | µs |\n|---|---|---|")
     readers = ("httptools with our checks", ours_http), ("httptools alone", httptools_http), ("h11", h11_http)
     for name, make_http in readers:
-        show("a POST over HTTP/1.1", name, make_http)
+        show("a POST over HTTP/1.1, read", name, make_http)
     for name, make in ("ours", ours_websocket), ("websockets", websockets_websocket), ("wsproto", wsproto_websocket):
         show("an update over WebSocket", name, make)
+    for name, make in ("h2", h2_exchange), ("ngh2", ngh2_exchange):
+        show("a POST and its response over HTTP/2, both ends", name, make)
 
 
 if __name__ == "__main__":

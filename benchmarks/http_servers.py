@@ -44,7 +44,8 @@ agent = accord.Agent("idle")
 
 @agent.on_prompt
 async def answer(turn):
-    await turn.say("hello")
+    for _ in range(int(turn.text) if turn.text.isdecimal() else 1):
+        await turn.say("hello")
 
 
 app = accord.http.app(agent)

@@ -69,13 +69,13 @@ def megabytes(lines: Sequence[Line]) -> float:
     return moved / (sum(line["ms"] for line in lines) / 1e3)
 
 
-def growth(lines: Sequence[Line]) -> float:
-    """MiB that 1,000 sessions add to both processes."""
+def growth(lines: Sequence[Line], opened: int = SESSIONS) -> float:
+    """MiB that 1,000 sessions add to both processes, when so many were opened."""
     memory = lines[-1]["memory"]
     if not all(memory[when][who] for when in ("before", "after") for who in ("agent", "client")):
         raise Failed("this system does not tell a process's resident memory")
     grown = sum(memory["after"][who]["now"] - memory["before"][who]["now"] for who in ("agent", "client"))
-    return max(LEAST_MEMORY, grown / 1024 / SESSIONS * 1000)
+    return max(LEAST_MEMORY, grown / 1024 / opened * 1000)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,18 +1,19 @@
-//! The Rust SDK's agent, written as its documentation writes one: `Agent.builder()` with handlers, served over `Stdio`.
+//! The Rust SDK's agent, written as its documentation writes one: `Agent.v1()` with handlers, served over `Stdio`.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use agent_client_protocol::schema::v1::{
+use agent_client_protocol::v1::schema::{
     AgentCapabilities, CancelNotification, Content, ContentBlock, ContentChunk, Diff, InitializeRequest,
     InitializeResponse, NewSessionRequest, NewSessionResponse, PermissionOption, PermissionOptionKind, PromptRequest,
     PromptResponse, ReadTextFileRequest, RequestPermissionOutcome, RequestPermissionRequest, SessionId,
     SessionNotification, SessionUpdate, StopReason, TextContent, ToolCall, ToolCallContent, ToolCallStatus,
     ToolCallUpdate, ToolCallUpdateFields, ToolKind,
 };
-use agent_client_protocol::{Agent, Client, ConnectionTo, Error, Result, Stdio};
+use agent_client_protocol::v1::ConnectionTo;
+use agent_client_protocol::{Agent, Client, Error, Result, Stdio};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -196,7 +197,7 @@ async fn main() -> Result<()> {
     let (opened, prompted, cancelled) = (sessions.clone(), sessions.clone(), sessions);
     let ids = AtomicU64::new(0);
     Agent
-        .builder()
+        .v1()
         .name("bench-agent")
         .on_receive_request(
             async move |request: InitializeRequest, responder, _connection| {

@@ -1,4 +1,4 @@
-//! The Rust SDK's client, written as its documentation writes one: `Client.builder()` with handlers and `connect_with`
+//! The Rust SDK's client, written as its documentation writes one: `Client.v1()` with handlers and `connect_with`
 //! over an `AcpAgent`.
 
 use std::collections::HashSet;
@@ -7,13 +7,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use agent_client_protocol::schema::ProtocolVersion;
-use agent_client_protocol::schema::v1::{
+use agent_client_protocol::v1::schema::{
     CancelNotification, ClientCapabilities, ContentBlock, FileSystemCapabilities, InitializeRequest,
     NewSessionRequest, PermissionOptionKind, PromptRequest, ReadTextFileRequest, ReadTextFileResponse,
     RequestPermissionOutcome, RequestPermissionRequest, RequestPermissionResponse, SelectedPermissionOutcome,
     SessionId, SessionNotification, TextContent,
 };
-use agent_client_protocol::{AcpAgent, AcpAgentConfig, Agent, Client, ConnectionTo, Error, Result};
+use agent_client_protocol::v1::ConnectionTo;
+use agent_client_protocol::{AcpAgent, AcpAgentConfig, Agent, Client, Error, Result};
 use serde_json::{Value, json};
 
 const CANCEL_AFTER: Duration = Duration::from_millis(50);
@@ -196,7 +197,7 @@ async fn main() -> Result<()> {
     let file_text = format!("{}\n", text(63)).repeat(16);
     let begun = Instant::now();
     Client
-        .builder()
+        .v1()
         .name("bench-client")
         .on_receive_notification(
             async move |_: SessionNotification, _connection| {

@@ -17,7 +17,7 @@ from accord.transports.base import Transport
 from benchmarks.contract import FILE, FILE_TEXT, Json
 from benchmarks.counts.calibration import calibrate
 from benchmarks.counts.scripted import TEXT, ScriptedAgent, ScriptedClient
-from benchmarks.floor import Message, Params, Pipe
+from benchmarks.floor import Message, Params, Pipe, Text, Update
 
 Run: TypeAlias = Callable[[int], Awaitable[object]]
 """Handles so many messages."""
@@ -39,7 +39,10 @@ agent = accord.Agent("counted")
 
 @agent.on_prompt
 async def prompt(turn: accord.Turn) -> None:
-    """Say a chunk, or update a tool, as often as the prompt says; `one` says that it is a turn with one chunk."""
+    """Say a chunk, or update a tool, as often as the prompt says.
+
+    `one` is a turn with one chunk, `work` one with twenty chunks and a tool call between them.
+    """
     verb, _, number = turn.text.partition(" ")
     match verb:
         case "say":
@@ -51,6 +54,13 @@ async def prompt(turn: accord.Turn) -> None:
                     await tool.text(TEXT)
         case "one":
             await turn.say(TEXT)
+        case "work":
+            for _ in range(10):
+                await turn.say(TEXT)
+            async with turn.tool("Edit a file", kind="edit") as tool:
+                await tool.text(TEXT)
+            for _ in range(10):
+                await turn.say(TEXT)
         case _:
             pass
 
@@ -124,6 +134,41 @@ async def floor_requests(in_flight: int) -> AsyncGenerator[Run]:
     params = Params(SESSION, path=FILE)
     try:
         yield partial(one_after_another, lambda: asking.ask("fs/read_text_file", params), in_flight)
+    finally:
+        for descriptor in {*here, *there}:
+            asyncio.get_running_loop().remove_reader(descriptor)
+            os.close(descriptor)
+
+
+@asynccontextmanager
+async def floor_updates() -> AsyncGenerator[Run]:
+    """Updates in one direction over a bare pipe, made and read with msgspec; both ends are counted."""
+    here, there = link()
+    wanted, came = 0, asyncio.Event()
+
+    def arrived(_: Message) -> None:
+        nonlocal wanted
+        wanted -= 1
+        if not wanted:
+            came.set()
+
+    sending = Pipe(lambda _: None, *here)
+    Pipe(arrived, *there)  # the loop keeps it
+    chunk = Update("agent_message_chunk", Text(TEXT))
+
+    async def run(count: int) -> None:
+        nonlocal wanted
+        wanted = count
+        came.clear()
+        for _ in range(count):
+            if sending.put(Message("2.0", method="session/update", params=Params(SESSION, chunk))):
+                sending.flush()
+                await sending.room.wait()
+        sending.flush()
+        await came.wait()
+
+    try:
+        yield run
     finally:
         for descriptor in {*here, *there}:
             asyncio.get_running_loop().remove_reader(descriptor)
@@ -206,9 +251,9 @@ async def turns(target: accord.Agent | Target, text: str, version: int = 1) -> A
 
 
 @asynccontextmanager
-async def remote_turns(scheme: str) -> AsyncGenerator[Run]:
+async def remote_turns(way: str) -> AsyncGenerator[Run]:
     """A prompt, one chunk and the answer over the loopback network; both ends are counted."""
-    async with serving(agent) as server, Peer(_transport(server.url, scheme), _updates(), role="client") as peer:
+    async with serving(agent) as server, Peer(_transport(server.url, way), _updates(), role="client") as peer:
         await peer.initialize(v1.InitializeRequest(1))
         session = (await peer.request(v1.NewSessionRequest("/", []))).session_id
 
@@ -219,8 +264,10 @@ async def remote_turns(scheme: str) -> AsyncGenerator[Run]:
         yield run
 
 
-def _transport(url: str, scheme: str) -> Transport:
-    return connect_transport(url.replace("http", "ws", 1)) if scheme == "ws" else connect_transport(url, http2=False)
+def _transport(url: str, way: str) -> Transport:
+    if way == "WebSocket":
+        return connect_transport(url.replace("http", "ws", 1))
+    return connect_transport(url, http2=way == "HTTP/2")
 
 
 def _updates() -> Handlers:
@@ -233,6 +280,7 @@ PATHS = (
     Path("calibration", 300, calibration),
     Path("floor: a round trip", 80, partial(floor_requests, 1)),
     Path("floor: a request, 100 in flight", 400, partial(floor_requests, 100)),
+    Path("floor: an update", 300, floor_updates),
     Path("a round trip", 80, partial(requests, 1)),
     Path("a request, 100 in flight", 400, partial(requests, 100)),
     Path("a chunk sent", 300, partial(sent, "say")),
@@ -243,7 +291,10 @@ PATHS = (
     Path("a tool's update", 200, partial(sent, "tool")),
     Path("an empty turn", 50, partial(turns, agent, "empty")),
     Path("an empty turn, version 2", 50, partial(turns, agent, "empty", 2)),
+    Path("a turn with a tool call", 20, partial(turns, agent, "work")),
+    Path("a turn with a tool call, version 2", 20, partial(turns, agent, "work", 2)),
     Path("a chunk through a proxy", 300, through_a_proxy),
-    Path("a turn over WebSocket", 30, partial(remote_turns, "ws")),
-    Path("a turn over HTTP/1.1", 30, partial(remote_turns, "http")),
+    Path("a turn over WebSocket", 30, partial(remote_turns, "WebSocket")),
+    Path("a turn over HTTP/1.1", 30, partial(remote_turns, "HTTP/1.1")),
+    Path("a turn over HTTP/2", 30, partial(remote_turns, "HTTP/2")),
 )

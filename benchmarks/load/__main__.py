@@ -7,18 +7,15 @@ arrives is checked. The exit code is 1 when a message was lost or came out of or
 
 import argparse
 import json
-import os
-import subprocess
 import sys
 import time
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
-from benchmarks.drive import resident
+from benchmarks.load import hosts
 from benchmarks.load.clients import more_files
+from benchmarks.load.processes import cpu_seconds, memory, process
 
 WAYS = {"websocket": "WebSocket", "http2": "HTTP/2", "http1": "HTTP/1.1"}
 
@@ -44,61 +41,6 @@ class Run:
     cpu_share: float
     checked: int
     wrong: int
-
-
-class Process:
-    """A client process that is told what to do, and answers."""
-
-    def __init__(self, module: str, *arguments: str) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", module, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        self.pid = self._process.pid
-
-    def tell(self, *order: str | float) -> None:
-        assert self._process.stdin is not None
-        print(json.dumps(order), file=self._process.stdin, flush=True)
-
-    def line(self) -> str:
-        assert self._process.stdout is not None
-        if not (line := self._process.stdout.readline()):
-            raise SystemExit(f"{self._process.args!r} has ended with {self._process.wait()}")
-        return line.strip()
-
-    def told(self, *order: str | float) -> dict[str, Any]:
-        """Tell it, if there is something to tell, and read its answer."""
-        if order:
-            self.tell(*order)
-        answer: dict[str, Any] = json.loads(self.line())
-        return answer
-
-    def end(self) -> None:
-        self._process.terminate()
-        self._process.wait()
-
-
-@contextmanager
-def process(module: str, *arguments: str) -> Generator[Process]:
-    started = Process(module, *arguments)
-    try:
-        yield started
-    finally:
-        started.end()
-
-
-def memory(of: Process) -> int:
-    """Resident memory in KiB; 0 where the system does not tell."""
-    told = resident(of.pid)
-    return told["now"] if told else 0
-
-
-def cpu_seconds(of: Process) -> float:
-    """Processor time that a process has used so far; 0 where the system does not tell."""
-    try:
-        fields = Path(f"/proc/{of.pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def run(way: str, connections: int, chosen: argparse.Namespace) -> Run:
@@ -156,16 +98,16 @@ HEADINGS = (
 )
 
 
-def table(runs: Sequence[Run]) -> str:
+def table(runs: Sequence[Run | hosts.HostsRun], headings: Sequence[str] = HEADINGS) -> str:
     """As Markdown."""
     rows = [
-        HEADINGS,
+        tuple(headings),
         *(
             tuple(f"{value:,}" if isinstance(value, int) else str(value) for value in asdict(seen).values())
             for seen in runs
         ),
     ]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(HEADINGS))]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(headings))]
     lines = [
         "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |" for row in rows
     ]
@@ -185,6 +127,24 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--http2", default=300, **number, help="HTTP/2 connections (default: %(default)s)")
     parser.add_argument("--http1", default=0, **number, help="HTTP/1.1 connections (default: %(default)s)")
     parser.add_argument(
+        "--hosted",
+        default=1000,
+        **number,
+        help="connections through several hosts, of which one is killed in the middle (default: %(default)s)",
+    )
+    parser.add_argument("--hosts", default=3, **number, help="so many hosts, at least 2 (default: %(default)s)")
+    parser.add_argument(
+        "--directory", default="", metavar="URL", help="a PostgreSQL database for the hosts (default: SQLite files)"
+    )
+    parser.add_argument(
+        "--lease", default=5.0, type=float, help="seconds after which a silent host is dead (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--announce",
+        action="store_true",
+        help="tell the other hosts that the killed one has gone, before its lease ends",
+    )
+    parser.add_argument(
         "--streaming", default=200, **number, help="so many of each stream, at most half (default: %(default)s)"
     )
     parser.add_argument("--seconds", default=10.0, type=float, help="how long they stream (default: %(default)s)")
@@ -196,9 +156,29 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     chosen = parser.parse_args(given)
     if min(chosen.seconds, chosen.rate, chosen.asks) <= 0:
         parser.error("--seconds, --rate and --asks take numbers above 0")
-    if min(chosen.sockets, chosen.http1, chosen.http2, chosen.streaming) < 0:
+    if min(chosen.sockets, chosen.http1, chosen.http2, chosen.hosted, chosen.streaming) < 0:
         parser.error("there are no fewer than 0 connections")
+    if chosen.hosts < 2 or chosen.hosted == 1:
+        parser.error("several hosts are at least 2, and have at least 2 connections")
     return chosen
+
+
+def over_hosts(chosen: argparse.Namespace) -> list[hosts.HostsRun]:
+    """The run over several hosts, if one is asked for."""
+    if not chosen.hosted:
+        return []
+    shape = hosts.Shape(
+        hosts=chosen.hosts,
+        connections=chosen.hosted,
+        streaming=max(1, min(chosen.streaming, chosen.hosted // 2)),
+        seconds=chosen.seconds,
+        rate=chosen.rate,
+        asks=chosen.asks,
+        lease=chosen.lease,
+        directory=chosen.directory,
+        announces=chosen.announce,
+    )
+    return [hosts.run_over_hosts(shape)]
 
 
 def main(given: Sequence[str] | None = None) -> int:
@@ -207,8 +187,12 @@ def main(given: Sequence[str] | None = None) -> int:
     more_files()
     wanted = {"websocket": chosen.sockets, "http2": chosen.http2, "http1": chosen.http1}
     runs = [run(way, connections, chosen) for way, connections in wanted.items() if connections]
-    print(json.dumps([asdict(seen) for seen in runs], indent=1) if chosen.json else table(runs))
-    return int(any(seen.wrong for seen in runs))
+    hosted = over_hosts(chosen)
+    if chosen.json:
+        print(json.dumps([asdict(seen) for seen in (*runs, *hosted)], indent=1))
+    else:
+        print(*filter(None, (runs and table(runs), hosted and table(hosted, hosts.HEADINGS))), sep="\n\n")
+    return int(any(seen.wrong for seen in runs) or not all(seen.is_right for seen in hosted))
 
 
 if __name__ == "__main__":

@@ -54,16 +54,16 @@ class Caller(Peer):
         handlers.on(v1.SessionNotification)(self.hear)
         super().__init__(transport, handlers, role="client")
         self.checked = 0
-        self.wrong = 0
+        self.wrong: int = 0
         self._next = 0
 
     def hear(self, notification: v1.SessionNotification) -> None:
         match notification.update:
             case v1.AgentMessageChunk(content=v1.TextContent(text=text)):
-                number = int(text)
-                self.checked += 1
-                self.wrong += number != self._next
-                self._next = number + 1
+                for number in map(int, text.split()):  # a session that is loaded says many at once
+                    self.checked += 1
+                    self.wrong += number != self._next
+                    self._next = number + 1
             case _:
                 pass
 

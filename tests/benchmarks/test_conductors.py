@@ -49,7 +49,7 @@ def test_our_chain_keeps_the_contract(floor, tmp_path):
     assert read["ok"]
 
 
-@pytest.mark.interop
+@pytest.mark.rust
 @pytest.mark.timeout(300)
 def test_a_quick_comparison_prints_a_ratio(capsys):
     try:
