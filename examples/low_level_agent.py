@@ -4,22 +4,28 @@ Start it from an editor, or with `python examples/low_level_client.py`, which is
 """
 
 import asyncio
+import itertools
 import sys
 
 import accord
 from accord import v1
 
 handlers = accord.Handlers()
+numbers = itertools.count(1)
 
 
 @handlers.on(v1.InitializeRequest)
 def initialize(_: v1.InitializeRequest) -> v1.InitializeResponse:
-    return v1.InitializeResponse(protocol_version=1, agent_info=v1.Implementation("shout", "1.0"))
+    return v1.InitializeResponse(
+        protocol_version=1,
+        agent_capabilities=v1.AgentCapabilities(),
+        agent_info=v1.Implementation("shout", "1.0"),
+    )
 
 
 @handlers.on(v1.NewSessionRequest)
 def new_session(_: v1.NewSessionRequest, context: accord.Context) -> v1.NewSessionResponse:
-    session_id = v1.SessionId("only")
+    session_id = v1.SessionId(f"session-{next(numbers)}")
     commands = v1.AvailableCommandsUpdate([v1.AvailableCommand.of("read", "shout a file", hint="a path")])
     # A client knows the session only once it has the answer.
     context.after_response(context.peer.notify, v1.SessionNotification(session_id, commands))

@@ -19,6 +19,7 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -65,7 +66,7 @@ TOPICS = (
         "http",
         "HTTP and WebSocket",
         "`accord.http`: serving agents, and reaching them (extra `http`).",
-        ("http", "hosts"),
+        ("http", "hosts", "confinement"),
     ),
     Topic("errors", "Errors", "Every exception that Accord raises on purpose.", ("errors",)),
     Topic("watching", "Traces and spans", "What records the wire.", ("trace", "spans")),
@@ -365,12 +366,28 @@ def docstring(node: ast.ClassDef | Function) -> str:
 
 
 def fenced_code(text: str) -> str:
-    """Code that stands indented below a blank line, and doctests, as fenced blocks."""
+    """Code that stands indented below a blank line, doctests, and programs, as fenced blocks."""
     parts = re.split(r"((?:(?:\A|(?<=\n\n))(?: {4}|>>> ).*(?:\n+ {4}.*|\n(?!\n).*)*))", text)
     blocks = [
-        fenced_line(textwrap.dedent(it).strip()) if it.startswith(("    ", ">>> ")) else it.strip() for it in parts
+        fenced_line(textwrap.dedent(it).strip()) if it.startswith(("    ", ">>> ")) else fenced_programs(it.strip())
+        for it in parts
     ]
     return "\n\n".join(it for it in blocks if it)
+
+
+def fenced_programs(text: str) -> str:
+    """Programs that are not indented: the formatter removes that from a docstring whose remainder is all code."""
+    groups = ((found, "\n\n".join(it)) for found, it in groupby(text.split("\n\n"), is_program))
+    return "\n\n".join(fenced_line(it) if found else it for found, it in groups)
+
+
+def is_program(paragraph: str) -> bool:
+    """Whether this is Python that calls something; no sentence is."""
+    try:
+        tree = ast.parse("async def program():\n" + textwrap.indent(paragraph, "    "))
+    except SyntaxError:
+        return False
+    return any(isinstance(it, ast.Call) for it in ast.walk(tree))
 
 
 def code(text: str) -> str:

@@ -7,6 +7,7 @@ import re
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self, cast
@@ -70,6 +71,18 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.answer_small({})
 
+    def handle(self) -> None:
+        """Serve the requests of a connection until it ends; an agent that is stopped leaves without reading on."""
+        try:
+            super().handle()
+        except ConnectionError:
+            self.close_connection = True
+            self.model.note("the agent has left", None)
+
+    def finish(self) -> None:
+        with suppress(ConnectionError):  # what was not sent yet, to an agent that has left
+            super().finish()
+
     def do_POST(self) -> None:
         length = int(self.headers.get("Content-Length") or 0)
         raw = self.rfile.read(length) if length else self.read_chunks()
@@ -128,7 +141,7 @@ class Handler(BaseHTTPRequestHandler):
                 self.wfile.write(text.encode())
                 self.wfile.flush()
         except OSError:
-            self.model.note("nobody listens any more", None)
+            self.model.note("the agent has left", None)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
         pass

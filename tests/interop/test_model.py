@@ -1,11 +1,15 @@
 """The model that is made of rules answers each API in its own form."""
 
 import json
+import socket
+import struct
 import urllib.request
 
 import pytest
 from interop.model.replies import CONTENT, SENTENCE
 from interop.model.server import ModelServer
+
+from tests.waiting import wait_until
 
 PARAMETERS = {"type": "object", "properties": {"path": {}, "content": {}}}
 TOOL = {"name": "write_file", "parameters": PARAMETERS}
@@ -71,3 +75,23 @@ def test_it_writes_a_file_with_the_tool_that_there_is(model, path):
     assert "write_file" in answer
     assert "/work/a.txt" in answer
     assert CONTENT.strip() in answer
+
+
+def test_an_agent_that_leaves_during_an_answer_causes_no_traceback(model, capfd):
+    body = {**chat("STREAM"), "stream": True}
+    asked = json.dumps(body).encode()
+    head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: model\r\nContent-Length: {len(asked)}\r\n\r\n"
+    with socket.create_connection(model.server_address) as agent:
+        agent.sendall(head.encode() + asked)
+        assert agent.recv(1)
+        agent.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # leave by a reset
+    wait_until(lambda: "the agent has left" in model.notes)
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_an_agent_that_leaves_before_its_request_is_complete_causes_no_traceback(model, capfd):
+    with socket.create_connection(model.server_address) as agent:
+        agent.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: model\r\nContent-Length: 100\r\n\r\n{")
+        agent.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    wait_until(lambda: "the agent has left" in model.notes)
+    assert "Traceback" not in capfd.readouterr().err

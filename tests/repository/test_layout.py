@@ -12,15 +12,17 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src"
 
 ORDER = """
-accord.deprecation accord.folders accord.masking accord.printable accord.suggestions
-accord.endpoints accord.last_lines accord.fences accord.windows
+accord.byte_sizes accord.deprecation accord.folders accord.masking accord.own_commands accord.printable
+accord.signals accord.suggestions
+accord.endpoints accord.last_lines accord.fences accord.windows accord.file_uris
 accord.errors accord.consent
 accord.extras
 accord.loading
-accord.requirements
 accord.jsonrpc.frames accord.jsonrpc.bounds
 accord.jsonrpc.members
 accord.jsonrpc.messages accord.jsonrpc.endpoint
+accord.jsonrpc.slices
+accord.jsonrpc.glance
 accord.schema.base
 accord.schema.keeping
 accord.schema.hints accord.schema.legacy
@@ -34,9 +36,10 @@ accord.schema.methods
 accord.schema.describe accord.schema.conversion
 accord.transports accord.redaction
 accord.trace accord.tasks accord.overdue accord.engine.routes
+accord.private_sockets
 accord.calling
 accord.engine.intake accord.engine.lanes accord.engine.gate
-accord.engine.backlog
+accord.engine.backlog accord.engine.aside
 accord.engine.limits
 accord.engine.outbox accord.engine.owed
 accord.engine.held_requests
@@ -91,6 +94,7 @@ accord.agent.second_version
 accord.agent.connection
 accord.agent.agent
 accord.client
+accord.confinement
 accord.http accord.connection_block
 accord.hosts
 accord.agent_file accord.registry

@@ -115,3 +115,41 @@ def test_type_checkers_see_the_public_names_where_they_are():
         if not name.startswith("_"):
             module = importlib.import_module(home)
             assert getattr(accord, name) is getattr(module, name)
+
+
+def test_an_agent_that_has_answered_initialize_has_loaded_little_else():
+    script = """
+import sys, accord
+
+agent = accord.Agent("idle")
+
+@agent.on_prompt
+async def idle(turn: accord.Turn) -> None: ...
+
+agent.run()
+print(*sorted(sys.modules), file=sys.stderr)
+"""
+    hello = b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}\n'
+    done = subprocess.run([sys.executable, "-c", script], input=hello, capture_output=True, check=True)
+    assert b'"protocolVersion":1' in done.stdout
+    loaded = set(done.stderr.decode().split())
+    used_by_few = {
+        "accord.agent.files",
+        "accord.agent.forms",
+        "accord.agent.mcp",
+        "accord.agent.tool_command",
+        "accord.mcp.servers",
+        "accord.schema.v2",
+        "accord.services.elicitation.form",
+        "accord.services.files.files",
+        "accord.services.terminals.terminals",
+        "accord.spans",
+        "accord.trace.writing",
+        "asyncpg",
+        "dataclasses",
+        "hashlib",
+        "shlex",
+        "shutil",
+        "sqlite3",
+    }
+    assert not loaded & used_by_few

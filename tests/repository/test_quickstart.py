@@ -1,10 +1,13 @@
 """The quickstart, followed literally in an empty folder: what it says to save is saved, what it says to run is run."""
 
+import json
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+
+import accord
 
 PAGE = Path(__file__).parents[2] / "docs" / "quickstart.md"
 BLOCK = re.compile(
@@ -18,6 +21,8 @@ def test_the_quickstart_works_when_it_is_followed_literally(tmp_path):
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        "HOME": str(tmp_path / "home"),
+        "XDG_CONFIG_HOME": str(tmp_path / "home" / "config"),
     }
     said, done = "", 0
     for block in BLOCK.finditer(PAGE.read_text()):
@@ -40,4 +45,16 @@ def test_the_quickstart_works_when_it_is_followed_literally(tmp_path):
             case "text":
                 assert said == block["body"]
         done += 1
-    assert done == 10
+    assert done == 11
+    shouts_in_an_editor(json.loads(said[said.index("{") :]), tmp_path, environment)
+
+
+def shouts_in_an_editor(setting, folder, environment):
+    """The setting that the page prints last starts the agent, in another folder and without the environment."""
+    agent = setting["agent_servers"]["shouting"]
+    (folder / "hello.txt").write_text("hello\n")
+    without = {**environment, "PATH": os.defpath}
+    client = accord.Client(files=True, permissions=lambda _: True)
+    with accord.sync.connect([agent["command"], *agent["args"]], client, cwd="/", env=without) as remote:
+        assert remote.new_session(folder).prompt("hello.txt").text == "I made hello.txt louder."
+    assert (folder / "hello.txt").read_text() == "HELLO\n"

@@ -30,3 +30,8 @@ def test_every_public_member_has_a_docstring():
 def test_every_topic_of_the_reference_has_names():
     used = {reference.topic_of(name) for name in reference.public_names()}
     assert used == set(reference.TOPICS)
+
+
+def test_a_docstring_that_ends_with_a_program_shows_it_as_code():
+    text = "A thing (see below).\n\nit = make()\n\nawait it.work()"
+    assert reference.fenced_code(text) == "A thing (see below).\n\n```py\nit = make()\n\nawait it.work()\n```"

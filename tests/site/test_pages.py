@@ -7,7 +7,8 @@ import sys
 
 import pytest
 from tools import reference
-from tools.website import build, error_pages, navigation, reference_pages, update_pages
+from tools.website import build, error_pages, name_examples, navigation, reference_pages, update_pages
+from tools.website.name_examples import examples_of_names
 from tools.website.page import FENCED
 
 from accord import errors
@@ -25,6 +26,19 @@ def pages():
 def test_every_public_name_has_a_page(pages):
     names = [it.name for it in reference.public_names()]
     assert [it for it in names if f"reference/{reference_pages.file_of(it)}" not in pages] == []
+
+
+def test_every_public_name_has_an_example():
+    names = [it.name for it in reference.public_names()]
+    without = sorted(set(names) - examples_of_names(names).keys())
+    assert without == [], "write a block in docs, below the comment <!-- example of: NAME -->"
+
+
+def test_every_example_is_of_a_public_name():
+    """A comment above a block names it, and so does the table of what gives an object."""
+    names = {it.name for it in reference.public_names()}
+    assert {name for it in name_examples.examples() for name in it.declared} - names == set()
+    assert set(name_examples.GIVEN_BY) - names == set()
 
 
 def test_no_two_pages_differ_only_in_upper_and_lower_case(pages):

@@ -1,4 +1,4 @@
-"""Accessibility of five pages: axe-core in headless Chromium reports no serious problem.
+"""Accessibility of five pages at three widths: axe-core in headless Chromium reports no serious problem.
 
 axe-core comes from npm into the cache folder of the user. Without npm or Chromium the check is skipped, with a line
 that says what is missing. A small server adds axe and a call of it to each page; the browser prints the page after it
@@ -23,6 +23,8 @@ from typing import Any, NamedTuple
 
 VERSION = "4.14.1"
 PAGES = ("", "tutorial/agent/", "agents/", "reference/accord.Agent/", "comparison/")
+WIDTHS = (390, 1024, 1440)
+"""A phone, a tablet and a screen, in pixels: the navigation is another one in each."""
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 SERIOUS = {"serious", "critical"}
 
@@ -48,13 +50,14 @@ class Problem(NamedTuple):
     """A violation that axe reports."""
 
     page: str
+    width: int
     impact: str
     rule: str
     what: str
     where: str
 
     def line(self) -> str:
-        return f"{self.page or 'index'}: {self.impact}: {self.rule}: {self.what} ({self.where})"
+        return f"{self.page or 'index'} ({self.width} px): {self.impact}: {self.rule}: {self.what} ({self.where})"
 
 
 def problems(folder: Path) -> list[Problem]:
@@ -64,7 +67,7 @@ def problems(folder: Path) -> list[Problem]:
         raise Unavailable(f"there is no browser: {', '.join(BROWSERS)}")
     script = axe().read_bytes()
     with served(folder, script) as address:
-        found = [it for page in PAGES for it in problems_of(page, browser, address)]
+        found = [it for page in PAGES for width in WIDTHS for it in problems_of(page, width, browser, address)]
     return [it for it in found if it.impact in SERIOUS]
 
 
@@ -83,10 +86,11 @@ def axe() -> Path:
     return script
 
 
-def problems_of(page: str, browser: str, address: str) -> Iterator[Problem]:
-    """What axe reports of one page."""
+def problems_of(page: str, width: int, browser: str, address: str) -> Iterator[Problem]:
+    """What axe reports of one page in a window of this width."""
     with tempfile.TemporaryDirectory() as profile:
         options = ["--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}"]
+        options += [f"--window-size={width},900"]
         command = [browser, *options, "--virtual-time-budget=20000", "--dump-dom", f"{address}/{page}"]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     result = FOUND.search(done.stdout)
@@ -94,7 +98,7 @@ def problems_of(page: str, browser: str, address: str) -> Iterator[Problem]:
         raise SystemExit(f"axe did not run on {page or 'index'}: {done.stderr[-2000:]}")
     found: list[dict[str, Any]] = json.loads(result[1])
     for it in found:
-        yield Problem(page, str(it["impact"]), it["id"], it["help"], ", ".join(it["nodes"][:3]))
+        yield Problem(page, width, str(it["impact"]), it["id"], it["help"], ", ".join(it["nodes"][:3]))
 
 
 @contextmanager

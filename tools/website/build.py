@@ -20,7 +20,7 @@ from tools.website.page import Page
 from tools.website.plain import write_plain
 from tools.website.reference_pages import reference_pages
 from tools.website.requirement_pages import requirement_pages
-from tools.website.settings import STYLES, settings
+from tools.website.settings import SCRIPT, STYLES, settings
 from tools.website.sources import ROOT, documents, examples, pictures, site_path
 from tools.website.update_pages import update_pages
 from tools.website.versions import publish, short_version
@@ -29,7 +29,8 @@ import accord
 
 WORK = ROOT / "build" / "site"
 SPAN = re.compile(r"`[^`\n]+`")
-STYLE = Path(__file__).with_name("accord.css")
+ASSETS = {STYLES: Path(__file__).with_name("accord.css"), SCRIPT: Path(__file__).with_name("accord.js")}
+"""Our own files that pages load, by their place in the site."""
 
 
 def all_pages() -> dict[str, Page]:
@@ -67,7 +68,7 @@ def write(pages: dict[str, Page], order: list[dict[str, Any]]) -> None:
         file = WORK / "docs" / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(outside_of_code(page.text, without_escapes), encoding="utf-8")
-    for path, file in {**pictures(), STYLES: STYLE}.items():
+    for path, file in {**pictures(), **ASSETS}.items():
         place = WORK / "docs" / path
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, place)

@@ -22,7 +22,11 @@ BLOCK = re.compile(r"^```python[^\n]*\n(?P<code>.*?)^```", re.MULTILINE | re.DOT
 DECLARED = re.compile(r"<!-- example of: (?P<names>[^>]+?) -->\s*\Z")
 
 GIVEN_BY: dict[str, tuple[str, ...]] = {
+    "accord.Chain": ("accord.chain",),
+    "accord.CommandResult": ("turn.client.run",),
     "accord.Decision": ("tool.ask",),
+    "accord.Elicited": ("turn.elicit",),
+    "accord.MemoryTransport": ("accord.memory_pair",),
     "accord.Outcome": ("session.prompt",),
     "accord.Reply": ("reply.iter_text",),
     "accord.RemoteClient": ("turn.client.read_text_file",),
@@ -30,6 +34,7 @@ GIVEN_BY: dict[str, tuple[str, ...]] = {
     "accord.RemoteAgent": ("remote.new_session",),
     "accord.Tool": ("turn.tool",),
     "accord.ToolServer": ("accord.tools",),
+    "accord.TraceEvent": ("trace.TraceEvent",),
     "accord.TurnPlan": ("turn.plan",),
     "accord.sync.RemoteSession": ("accord.sync.connect",),
     "accord.sync.Reply": ("accord.sync.connect",),

@@ -42,7 +42,9 @@ SECTIONS: tuple[Section, ...] = (
             Section("Clients", ("clients.md", "lending.md", "sync.md")),
             Section("At the terminal", ("run.md", "chat.md", "command-line.md", "registry.md")),
             Section("Operation", ("remote.md", "hosts.md", "web.md", "proxies.md", "security.md")),
-            Section("Quality", ("testing.md", "check.md", "check-in-ci.md", "watching.md", "inspect.md")),
+            Section(
+                "Quality", ("testing.md", "exceptions.md", "check.md", "check-in-ci.md", "watching.md", "inspect.md")
+            ),
             Section("More guides", ("*",)),
         ),
     ),

@@ -8,8 +8,11 @@ from tools.website.page import Page
 
 from accord.check.pages import index, names_of_pages, page_of
 
+BACK = "[All requirements and checks](index.md)"
+"""The navigation has no line for each of these pages, so each leads to their list."""
+
 
 def requirement_pages() -> Iterator[Page]:
     yield Page("requirements/index.md", index())
     for name in names_of_pages():
-        yield Page(f"requirements/{name}.md", page_of(name))
+        yield Page(f"requirements/{name}.md", f"{page_of(name).rstrip()}\n\n{BACK}\n")

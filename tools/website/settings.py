@@ -47,6 +47,7 @@ EXTENSIONS: dict[str, Any] = {
 """What GitHub's Markdown has too: the pages are read there as well."""
 
 STYLES = "stylesheets/accord.css"
+SCRIPT = "javascripts/accord.js"
 
 
 def settings(navigation: list[dict[str, Any]], address: str | None) -> dict[str, Any]:
@@ -67,6 +68,7 @@ def settings(navigation: list[dict[str, Any]], address: str | None) -> dict[str,
         },
         "extra": {"version": {"provider": "mike"}, "generator": False},
         "extra_css": [STYLES],
+        "extra_javascript": [SCRIPT],
         "markdown_extensions": EXTENSIONS,
         "plugins": {"search": {}},
         **({"site_url": address} if address else {}),

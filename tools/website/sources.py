@@ -91,15 +91,16 @@ def examples() -> Iterator[Page]:
         path = str(site_path(origin))
         if path in taken:
             path = f"{path.removesuffix('.md')}-source.md"
-        about, code = notebook(file) if file.suffix == ".ipynb" else (docstring(file), file.read_text("utf-8"))
-        first, _, rest = about.partition("\n\n")
-        first = " ".join(first.split())
-        lines = [f"# {file.relative_to(ROOT / 'examples')}", first, rest, f"```py\n{code.rstrip()}\n```"]
+        about, code = notebook(file) if file.suffix == ".ipynb" else program(file)
+        lines = [f"# {file.relative_to(ROOT / 'examples')}", about, f"```py\n{code.rstrip()}\n```"]
         yield Page(path, "\n\n".join(it for it in lines if it) + "\n", origin)
 
 
-def docstring(file: Path) -> str:
-    return ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
+def program(file: Path) -> tuple[str, str]:
+    """What a program is, as it says first, and the program, which says the rest."""
+    code = file.read_text(encoding="utf-8")
+    about = ast.get_docstring(ast.parse(code)) or ""
+    return " ".join(about.partition("\n\n")[0].split()), code
 
 
 def notebook(file: Path) -> tuple[str, str]:
