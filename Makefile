@@ -9,9 +9,10 @@
 #   make interop-rust     Rust's conductor and its examples of version 2 (ten minutes to build, once)
 #   make interop-agents   real agents, with a model that is made of rules and no network
 #   make bench     ours against the other SDKs
-#   make count     instructions of sixteen hot paths, compared with a record (valgrind; half an hour of a busy core)
+#   make count     instructions of eighteen hot paths, compared with a record (valgrind; half an hour of a busy core)
 #   make test-wine   what is special on Windows, with a Python for Windows under Wine
-#   make load      a thousand connections to one server: what they weigh, how long answers take, whether all arrives
+#   make load      a thousand connections to one server: what they weigh, how long answers take, whether all arrives;
+#                  and a thousand over three hosts, one of which is killed
 #   make attack    five minutes of attacks on a server, a client and a store (make test has twenty seconds of them)
 #   make release-test   the wheel in clean environments: CPython 3.11 to 3.14 with each extra, uvx and pipx (ten minutes)
 #   make dist      the sdist and the wheel of the last commit, their checksums, and their bill of materials
