@@ -99,3 +99,17 @@ def pytest_collection_modifyitems(config, items):
 def seconds(pytestconfig):
     """How long a test marked `torture` or `attack` goes on."""
     return pytestconfig.option.seconds
+
+
+@pytest.fixture
+def without_mcp(monkeypatch):
+    """Call this, and from then on the package of MCP is not installed."""
+    from accord.mcp.offered import installed
+
+    def remove():
+        monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+        installed.cache_clear()
+
+    yield remove
+    monkeypatch.undo()
+    installed.cache_clear()

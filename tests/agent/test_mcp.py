@@ -137,9 +137,9 @@ async def test_an_agent_that_does_not_look_at_them_starts_no_servers(serve):
         assert sessions[0].mcp._servers[0]._held is None
 
 
-async def test_an_agent_declares_the_transports_that_are_installed(serve, caller, monkeypatch):
+async def test_an_agent_declares_the_transports_that_are_installed(serve, caller, without_mcp):
     async with serve(caller) as editor:
         assert editor.agent.agent_capabilities.mcp_capabilities == v1.McpCapabilities(http=True, sse=True, acp=True)
-    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    without_mcp()
     async with serve(caller) as editor:
         assert editor.agent.agent_capabilities.mcp_capabilities == v1.McpCapabilities()

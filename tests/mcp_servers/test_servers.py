@@ -294,16 +294,16 @@ async def test_closing_lets_those_go_that_are_there_and_those_that_still_connect
         await there.tools()
 
 
-def test_what_an_agent_can_declare_follows_from_what_is_installed(monkeypatch):
+def test_what_an_agent_can_declare_follows_from_what_is_installed(without_mcp):
     assert mcp_capabilities() == v1.McpCapabilities(http=True, sse=True, acp=True)
-    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    without_mcp()
     assert mcp_capabilities() == v1.McpCapabilities()
 
 
 async def test_without_the_package_a_server_is_told_as_failed_with_what_to_install(
-    session_with, as_process, monkeypatch
+    session_with, as_process, without_mcp
 ):
-    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    without_mcp()
     async with session_with(as_process("offering")) as session:
         [failure] = await session.servers.failures()
         assert install_command("mcp") in failure.problem

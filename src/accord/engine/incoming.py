@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
+from types import FunctionType, MethodType
 from typing import Any, cast
 
 import msgspec
@@ -199,14 +200,21 @@ def _decode(decode: Callable[[bytes | Raw, Any], Any], params: Any, raw: bytes |
 
 def _with_context(handler: Callable[..., Any]) -> Callable[[Any, Context], Any] | None:
     """The handler itself if it takes a context beside its message, else None."""
-    parameters = inspect.signature(handler).parameters.values()
+    return handler if _takes_two(handler) else None
+
+
+def _takes_two(handler: Callable[..., Any]) -> bool:
+    """Whether it takes more than one positional argument."""
+    function, bound = (handler.__func__, 1) if isinstance(handler, MethodType) else (handler, 0)
+    if isinstance(function, FunctionType) and not vars(function):  # each connection asks; a signature takes 20 µs
+        code = function.__code__
+        return bool(code.co_flags & inspect.CO_VARARGS) or code.co_argcount - bound > 1
     positional = [
         parameter
-        for parameter in parameters
+        for parameter in inspect.signature(handler).parameters.values()
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD, parameter.VAR_POSITIONAL)
     ]
-    takes_two = len(positional) > 1 or any(parameter.kind is parameter.VAR_POSITIONAL for parameter in positional)
-    return handler if takes_two else None
+    return len(positional) > 1 or any(parameter.kind is parameter.VAR_POSITIONAL for parameter in positional)
 
 
 def _given(inner: Route, call: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -235,8 +243,8 @@ def _suspends(handler: Callable[..., Any]) -> bool:
 
 def _answerer(method: str, result_type: Any) -> Callable[[RequestId, Any], bytes]:
     """Makes the answer's frame from what a handler returned; raises EncodeError for another type."""
-    is_class = isinstance(result_type, type) and issubclass(result_type, msgspec.Struct)
     empty = b"{}" if may_be_empty(result_type) else None
+    is_class = isinstance(result_type, type) and issubclass(result_type, msgspec.Struct)
     in_one_pass = not codec.closed_words(result_type)
 
     def answer(request_id: RequestId, result: Any) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
+import time
 from collections.abc import Sequence
 from random import Random
 
@@ -51,6 +52,7 @@ class HostGroup:
         self._app = app
         self._keys = keys
         self._weight = weight
+        self._turns, self._count_again = 0, 0.0
         self._table = table
         self._random = Random()
         self._ending = asyncio.Event()
@@ -124,8 +126,15 @@ class HostGroup:
         if self._weight <= 0:
             return float("inf"), app.connections
         of_connections = app.connections / app.limits.connections
-        of_turns = app.running / (TURNS_OF_A_CORE * (os.cpu_count() or 1))
+        of_turns = self._running() / (TURNS_OF_A_CORE * (os.cpu_count() or 1))
         return max(of_connections, of_turns) / self._weight, app.connections
+
+    def _running(self) -> int:
+        """How many turns run here, counted at most every tenth of a second: each new connection asks."""
+        now = time.monotonic()
+        if now >= self._count_again:
+            self._turns, self._count_again = self._app.running, now + 0.1
+        return self._turns
 
     def _follow(self, view: View) -> None:
         if self._tls is not None:

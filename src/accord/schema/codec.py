@@ -183,6 +183,8 @@ def _encode_plain(value: Any) -> bytes:
 
 def closed_words(cls: Any) -> dict[str, tuple[str, ...]]:
     """The fields of this type that `encode` checks (see `ReadOpen`)."""
+    if (known := _closed_words.get(cls)) is not None:
+        return known
     closed: dict[str, tuple[str, ...]] = {}
     if isinstance(cls, type) and issubclass(cls, msgspec.Struct):
         for field in fields_of(cls):

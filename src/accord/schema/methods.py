@@ -248,6 +248,7 @@ def row_for(message: type[Request[Any] | Notification], to: Side, *, legacy: boo
     )
 
 
+@functools.cache
 def may_be_empty(result: Any) -> bool:
     """Whether a result of this type may be an object without members."""
     if not (isinstance(result, type) and issubclass(result, msgspec.Struct)):
