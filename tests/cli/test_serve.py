@@ -106,5 +106,6 @@ def test_what_cannot_be_served_is_refused(user):
     user.set('[agents.far]\nurl = "https://agents.example/acp"\n')
     assert "only a command can be served" in user.refused("serve", "far")
     assert "--reload is for an agent of a Python file" in user.refused("serve", "--reload")
+    assert "--reload does not go with --shared" in user.refused("serve", "--reload", "--shared")
     assert "file not found: no.py" in user.refused("serve", "no.py")
     assert "no agent has the name 'nothing'" in user.refused("serve", "nothing")

@@ -8,6 +8,7 @@ from hypothesis import given, strategies as st
 
 import accord
 from accord.cli.endings import WrongUsage
+from accord.cli.recorded_host import RecordedHost
 from accord.cli.serve_quotas import quotas_of
 from accord.hosts.directory import Beat, directory_of
 from accord.hosts.view import HostRow
@@ -134,10 +135,16 @@ async def test_the_turns_of_a_connection_that_has_ended_do_not_count(way):
                 await running
 
 
-@pytest.mark.parametrize("is_measured", [False, True])
-async def test_a_turn_of_a_shared_agent_counts_until_it_ends_also_without_a_client(is_measured):
-    shared = SharedHost(an_agent())
-    hosted = MeasuredHost(shared, ServerMetrics()) if is_measured else shared
+AROUND = {
+    "nothing": lambda host: host,
+    "measured": lambda host: MeasuredHost(host, ServerMetrics()),
+    "recorded": lambda host: RecordedHost(host, print),
+}
+
+
+@pytest.mark.parametrize("around", AROUND)
+async def test_a_turn_of_a_shared_agent_counts_until_it_ends_also_without_a_client(around):
+    hosted = AROUND[around](SharedHost(an_agent()))
     async with serving(hosted, quotas=Quotas(turns=1)) as server:
         async with editor_on(server.url) as one:
             lasting = await one.open_session()

@@ -155,6 +155,8 @@ def run(options: argparse.Namespace) -> int:
     access = Access(known or None, origins=[_origin(given) for given in options.origin], hosts=names)
     settings = target.settings_of(options)
     serve_hosts.keep_sessions_in(options)
+    if options.reload and options.shared:
+        raise WrongUsage("--reload does not go with --shared: a shared agent goes on when its connections end")
     hosted = serve_hosts.shared(_hosted(settings, options), options)
     watched = _watched(settings) if options.reload else None
     _log(options.log_format, verbose=options.verbose)
