@@ -67,10 +67,69 @@ def test_a_client_that_shows_display_terminals_says_so():
 
 
 def test_a_goal_is_read_from_meta():
-    goal = extensions.goal_of({"goal": {"objective": "ship it", "status": "active", "actions": ["pause", 3]}})
-    assert goal == extensions.Goal("ship it", "active", ("pause",), "_session/goal")
-    assert extensions.goal_of({"goal": "ship it"}) is None
-    assert extensions.goal_of(None) is None
+    goal = extensions.goal_of({"goal": {"objective": "ship it", "status": "active", "tokensUsed": 42}})
+    assert goal == extensions.Goal("ship it", "active")
+    for none in ({"goal": "ship it"}, {"goal": None}, {"goal": {"objective": ""}}, {}, None):
+        assert extensions.goal_of(none) is None
+
+
+def agent_with_goals(said):
+    """An agent that announces this about goals, and the requests that it gets."""
+    agent, requests = accord.Agent("aims"), []
+
+    @agent.on(v1.InitializeRequest)
+    def answer(request: v1.InitializeRequest) -> v1.InitializeResponse:
+        return v1.InitializeResponse(1, meta={} if said is None else {"goal": said})
+
+    @agent.on_request("_session/goal")
+    async def control(params):
+        requests.append(params)
+        return {}
+
+    @agent.on_request("_mine/goal")
+    async def control_mine(params):
+        requests.append({"method": "_mine/goal", **params})
+        return {}
+
+    @agent.on_prompt
+    async def reply(turn: accord.Turn) -> None:
+        await turn.say("ok")
+
+    return agent, requests
+
+
+async def test_a_goal_is_set_paused_resumed_and_cleared():
+    agent, requests = agent_with_goals({"version": 1, "actions": ["clear", "set", "pause", "resume", 7, "explode"]})
+    async with accord.connect(agent) as remote:
+        session = await remote.new_session("/")
+        assert extensions.goal_actions(remote) == ("set", "pause", "resume", "clear")
+        await extensions.control_goal(remote, session.id, "set", "ship it")
+        for action in ("pause", "resume", "clear"):
+            await extensions.control_goal(remote, session.id, action)
+        with pytest.raises(ValueError, match="needs an objective"):
+            await extensions.control_goal(remote, session.id, "set", " ")
+    assert requests == [
+        {"sessionId": session.id, "action": "set", "objective": "ship it"},
+        *({"sessionId": session.id, "action": action} for action in ("pause", "resume", "clear")),
+    ]
+
+
+async def test_the_agent_names_the_method_for_goals():
+    agent, requests = agent_with_goals({"controlMethod": "_mine/goal", "actions": ["clear"]})
+    async with accord.connect(agent) as remote:
+        session = await remote.new_session("/")
+        await extensions.control_goal(remote, session.id, "clear")
+    assert requests == [{"method": "_mine/goal", "sessionId": session.id, "action": "clear"}]
+
+
+@pytest.mark.parametrize("said", [None, "goals", {}, {"actions": "set"}, {"actions": ["pause"]}])
+async def test_what_an_agent_does_not_offer_for_goals_is_not_asked_for(said):
+    agent, requests = agent_with_goals(said)
+    async with accord.connect(agent) as remote:
+        session = await remote.new_session("/")
+        with pytest.raises(accord.CapabilityMissing):
+            await extensions.control_goal(remote, session.id, "set", "ship it")
+    assert requests == []
 
 
 async def test_what_an_agent_announces_in_meta_is_read_from_it():

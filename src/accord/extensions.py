@@ -7,7 +7,9 @@ sends it, so that other agents see nothing of it.
 |---|---|---|
 | display terminals | codex-acp, claude-agent-acp | `_meta` of tool calls: `terminal_info` and others |
 | steering | claude-agent-acp from 0.66, codex-acp from 1.2 | `_meta.steering` of `initialize` |
-| goals | codex-acp from 1.6 | `_meta.goal` of the session's information |
+| goals | codex-acp from 1.6, claude-agent-acp from 0.66 | `_meta.goal` of `initialize` and of sessions |
+
+codex-acp 2.6 and claude-agent-acp 0.100 tell only one editor of goals; there `/goal` is a command of the agent.
 
     client = accord.Client(capabilities=extensions.with_display_terminals)
     async with accord.connect(command, client) as remote:
@@ -22,10 +24,11 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast, get_args
 
 import msgspec
 
+from accord.errors import CapabilityMissing
 from accord.schema import codec, v1
 from accord.schema.base import Json
 
@@ -217,6 +220,11 @@ async def steer(remote: RemoteAgent, session_id: str, *content: str | v1.Content
 
 # Goals
 
+GoalAction: TypeAlias = Literal["set", "pause", "resume", "clear"]
+"""What a client may ask for: another objective, or that the agent pauses, goes on, or forgets its goal."""
+
+GOAL_ACTIONS: tuple[GoalAction, ...] = get_args(GoalAction)
+
 
 @dataclass(frozen=True)
 class Goal:
@@ -225,24 +233,36 @@ class Goal:
     objective: str
     """What is to be reached."""
     status: str
-    """How it stands, in the agent's words."""
-    actions: tuple[str, ...]
-    """What the client may ask for: `set`, `pause`, `resume`, `clear`."""
-    method: str
-    """The method of the request for these actions."""
+    """How it stands, in the agent's words: often `active`, `paused`, `blocked`, `limited` or `complete`."""
 
 
 def goal_of(meta: Mapping[str, Any] | None) -> Goal | None:
     """The goal in the `_meta` of a session's information; None if there is none."""
-    said = (meta or {}).get("goal")
-    if not isinstance(said, dict):
-        return None
-    told = cast("dict[str, Any]", said)
+    told = _table((meta or {}).get("goal"))
     objective = _text(told.get("objective"))
-    if not objective:
-        return None
-    actions = told.get("actions")
-    offered = tuple(it for it in cast("list[Any]", actions) if isinstance(it, str)) if isinstance(actions, list) else ()
-    return Goal(
-        objective, _text(told.get("status")) or "", offered, _text(told.get("controlMethod")) or "_session/goal"
-    )
+    return Goal(objective, _text(told.get("status")) or "") if objective else None
+
+
+def goal_actions(remote: RemoteAgent) -> tuple[GoalAction, ...]:
+    """What the agent says that clients may ask for; empty if it knows no goals."""
+    offered = _table(remote.meta.get("goal")).get("actions")
+    return tuple(it for it in GOAL_ACTIONS if isinstance(offered, list) and it in offered)
+
+
+async def control_goal(remote: RemoteAgent, session_id: str, action: GoalAction, objective: str | None = None) -> None:
+    """Set, pause, resume or clear the goal of a session; what comes of it is in the session's information.
+
+    Raises `CapabilityMissing` for an action that the agent does not offer, and ValueError if `set` has no objective.
+    """
+    if action not in goal_actions(remote):
+        raise CapabilityMissing(f'_meta["goal"]["actions"] with {action!r}', "control_goal()")
+    params: dict[str, Json] = {"sessionId": session_id, "action": action}
+    if action == "set":
+        if not (objective or "").strip():
+            raise ValueError("control_goal(): 'set' needs an objective, as a text that is not empty")
+        params["objective"] = objective
+    await remote.request_raw(_text(_table(remote.meta["goal"]).get("controlMethod")) or "_session/goal", params)
+
+
+def _table(value: object) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}

@@ -299,6 +299,17 @@ async def test_editing_always_holds_for_the_files_of_the_project_and_no_others(p
         assert remembered.recall(question) is expected
 
 
+async def test_an_answer_for_every_folder_holds_elsewhere_and_yields_to_one_for_the_folder(session, remembered):
+    question = asked(session, kind="execute", raw_input={"command": "npm test"})
+    remembered.remember(question, allowed=True, everywhere=True)
+    assert [it.folder for it in remembered] == ["*"]
+    assert remembered.recall(question) is True
+    remembered.remember(question, allowed=False)
+    remembered.remember(question, allowed=True, everywhere=True)  # in place of the earlier one
+    assert remembered.recall(question) is False
+    assert [it.folder for it in remembered] == [str(session.cwd), "*"]
+
+
 async def test_once_is_not_remembered(session, remembered):
     await answer(Permissions(lambda _: True, remembered=remembered), asked(session, title="Do it"))
     assert list(remembered) == []

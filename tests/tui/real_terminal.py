@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import subprocess
 import sys
@@ -19,16 +20,20 @@ needs_tmux = pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux
 class Terminal:
     """A terminal in which `accord chat` runs."""
 
-    def __init__(self, folder, size, *arguments, term="xterm-256color", **more):
+    def __init__(self, folder, size, *arguments, term="xterm-256color", through=(), **more):
+        """`through` is a command that runs another one, given as a line for a shell, such as `ssh HOST`."""
         self._server = f"accord-{uuid.uuid4().hex}"
         self._size = size
         project, state = folder / "project", folder / "state"
         project.mkdir(exist_ok=True)
         (project / "README.md").write_text("# Hi\n")
         self.project = project
-        variables = [f"TERM={term}", f"XDG_STATE_HOME={state}", f"XDG_CONFIG_HOME={folder / 'config'}"]
+        variables = [f"XDG_STATE_HOME={state}", f"XDG_CONFIG_HOME={folder / 'config'}"]
         variables += [f"{name}={value}" for name, value in more.items()]
         command = ["env", *variables, sys.executable, "-m", "accord", "chat", *arguments]
+        if through:
+            command = [*through, f"cd {shlex.quote(str(project))} && {shlex.join(command)}"]
+        command = ["env", f"TERM={term}", *command]
         width, height = size
         self.tmux("-f", "/dev/null", "new-session", "-d", "-s", "chat", "-x", str(width), "-y", str(height), *command)
         self.tmux("set-option", "-g", "remain-on-exit", "on")
@@ -42,6 +47,10 @@ class Terminal:
             cwd=self.project,
         )
         return done.stdout
+
+    def resize(self, width, height):
+        self._size = width, height
+        self.tmux("resize-window", "-t", "chat", "-x", str(width), "-y", str(height))
 
     def screen(self):
         return self.tmux("capture-pane", "-p", "-t", "chat")

@@ -1,4 +1,4 @@
-"""What was allowed always, MCP servers, the inspector, goals, comparing agents, and agents of the registry."""
+"""MCP servers, the inspector, goals, comparing agents, and agents of the registry."""
 
 import asyncio
 import json
@@ -9,7 +9,7 @@ import msgspec
 
 import accord
 from accord import v1
-from accord.tui.connection import AgentChoice, ConnectionOptions
+from accord.tui.connection import AgentChoice
 from accord.tui.registry_agents import RegistryChoice, registry_entries
 from tests.waiting import eventually
 
@@ -22,55 +22,6 @@ def echo(name="echo"):
         await turn.say(f"{name} heard {turn.text}")
 
     return agent
-
-
-def writing():
-    agent = accord.Agent("writes")
-
-    @agent.on_prompt
-    async def reply(turn: accord.Turn) -> None:
-        for name in turn.text.split():
-            await turn.client.write_text_file(turn.session.cwd / name, "text\n")
-        await turn.say("written")
-
-    return agent
-
-
-async def test_what_was_allowed_always_is_listed_and_asked_about_again_when_it_is_revoked(chat):
-    async with chat(writing()) as it:
-        await it.send("a.txt")
-        await it.sees("? write a.txt", "y Allow")
-        await it.press("a")
-        await it.sees("written")
-        await it.send("/permissions ")
-        await it.sees("write files of the session's folders", "until the session ends")
-        await it.press("enter")
-        await it.sees("You are asked again")
-        await it.send("b.txt")
-        await it.sees("? write b.txt", "y Allow")
-        await it.press("n")
-
-
-async def test_an_answer_that_holds_in_later_chats_can_be_forgotten(chat, tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    async with chat(writing(), connection=ConnectionOptions(remembers=True)) as it:
-        await it.send("a.txt")
-        await it.sees("y Allow")
-        await it.press("a")
-        await it.sees("written")
-        kept = it.front.connection.remembered
-        assert len(list(kept)) == 1
-        await it.send("/permissions ")
-        await it.sees("allow edit", "In later chats, too")
-        await it.press("down", "enter")
-        await it.sees("Forgotten")
-        assert list(kept) == []
-
-
-async def test_without_an_always_the_list_says_what_it_would_hold(chat):
-    async with chat(echo()) as it:
-        await it.send("/permissions ")
-        await it.sees("Nothing was allowed always")
 
 
 async def test_the_mcp_servers_are_listed_with_what_became_of_them(chat):
@@ -125,6 +76,43 @@ async def test_the_goal_of_the_agent_is_on_the_screen(chat):
         await it.send("go")
         await it.sees("Goal All tests pass", "active")
         assert "\x1b" not in it.screen()
+
+
+async def test_the_goal_of_the_agent_is_set_paused_and_cleared(chat):
+    agent, asked = accord.Agent("aims"), []
+
+    @agent.on(v1.InitializeRequest)
+    def answer(request: v1.InitializeRequest) -> v1.InitializeResponse:
+        return v1.InitializeResponse(1, meta={"goal": {"version": 1, "actions": ["set", "clear"]}})
+
+    @agent.on_request("_session/goal")
+    async def control(params, context):
+        asked.append(params["action"])
+        goal = {"objective": params.get("objective"), "status": "active"} if params["action"] == "set" else None
+        update = v1.SessionInfoUpdate(meta={"goal": goal})
+        await context.peer.notify(v1.SessionNotification(params["sessionId"], update))
+        return {}
+
+    @agent.on_prompt
+    async def reply(turn: accord.Turn) -> None:
+        await turn.say("ok")
+
+    async with chat(agent) as it:
+        await it.send("/goal ")
+        await it.sees("No goal", "The agent offers: set, clear.")
+        await it.send("/goal all tests pass")
+        await it.sees("Goal all tests pass  active")
+        await it.send("/goal pause")
+        await it.sees("cannot pause a goal; it offers set, clear")
+        await it.send("/goal clear")
+        await it.sees_no("Goal all tests pass  active")
+    assert asked == ["set", "clear"]
+
+
+async def test_an_agent_without_goals_is_not_asked_for_one(chat):
+    async with chat(echo()) as it:
+        await it.send("/goal all tests pass")
+        await it.sees("knows no goals")
 
 
 async def test_a_prompt_is_sent_to_two_agents(chat):

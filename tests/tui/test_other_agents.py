@@ -1,4 +1,4 @@
-"""The most used flows in a real terminal, at two sizes, with agents of other SDKs and a real agent."""
+"""The most used flows in a real terminal, at two sizes, with agents of other SDKs and two real agents."""
 
 import json
 
@@ -7,7 +7,7 @@ from benchmarks.build import Unavailable
 from interop.model.replies import CONTENT, SENTENCE
 from interop.model.server import ModelServer
 from interop.peers import SDKS, command
-from interop.real_agents import CLAUDE, command as command_of, environment
+from interop.real_agents import CLAUDE, CODEX, command as command_of, environment
 
 from tests.tui.real_terminal import SIZES, Terminal, needs_tmux
 from tests.waiting import wait_until
@@ -153,7 +153,7 @@ def test_sessions_of_an_agent_of_another_sdk_are_listed_loaded_and_forked(sdk_ch
 
 @pytest.mark.agents
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("agent", [CLAUDE], ids=lambda agent: agent.name)
+@pytest.mark.parametrize("agent", [CLAUDE, CODEX], ids=lambda agent: agent.name)
 def test_a_real_agent_in_the_chat(agent, size, start, tmp_path):
     home = tmp_path / "home"
     home.mkdir()
@@ -165,6 +165,13 @@ def test_a_real_agent_in_the_chat(agent, size, start, tmp_path):
             pytest.skip(str(missing))
         it = start(size, tokens, **variables)
         it.sees("enter send", "shift+tab mode")
+        if agent.mode is not None:
+            it.sees("Default")  # its settings are in the heading: the session is open
+            it.press("C-g")
+            it.sees("Options", "type to filter")
+            it.write(agent.mode)
+            it.press("Enter")
+            wait_until(lambda: agent.mode in it.screen().splitlines()[0].casefold())
         it.send("Say hello.")
         it.sees("❯ Say hello.", SENTENCE)
         for name, key in (("no.txt", "n"), ("yes.txt", "y")):

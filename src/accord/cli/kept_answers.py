@@ -23,12 +23,12 @@ class KeptAnswers(RememberedAnswers):
         """The answer to this question is to hold in later runs. For `TerminalUser(keep=...)`."""
         self._to_keep.append(question)
 
-    def remember(self, question: PermissionQuestion, *, allowed: bool) -> None:
+    def remember(self, question: PermissionQuestion, *, allowed: bool, everywhere: bool = False) -> None:
         """Remember the answer, if it is to be kept."""
         if not any(question is kept for kept in self._to_keep):
             return
         try:
-            super().remember(question, allowed=allowed)
+            super().remember(question, allowed=allowed, everywhere=everywhere)
         except (OSError, ValueError) as error:
             # Answers are written in a thread.
             self._loop.call_soon_threadsafe(self._note, f"accord run: the answer holds for this run only: {error}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from accord.extensions import GOAL_ACTIONS, control_goal, goal_actions, goal_of
+from accord.printable import label
 from accord.schema import v1
 from accord.schema.base import Unknown
 from accord.tui.option_entries import option_entries
@@ -69,6 +71,24 @@ class AgentActions(ChatShell):
             await session.set_model(value)
         else:
             await session.set_config(option_id, value)
+
+    async def action_goal(self, goal: str = "") -> None:
+        """Show the goal of the agent, set it, or have the agent pause, resume or clear it."""
+        conversation = self.in_front
+        session = self.session_in_front
+        remote = await conversation.connection.ready()
+        offered = goal_actions(remote)
+        if not offered:
+            raise ValueError(f"{conversation.connection.name} knows no goals")
+        if not goal:
+            now = goal_of(session.state.meta)
+            title = "No goal" if now is None else f"Goal: {label(now.objective, 300)}"
+            conversation.note(title, f"The agent offers: {', '.join(offered)}.  /goal TEXT sets it.", "accent")
+            return
+        action = next((it for it in GOAL_ACTIONS if it == goal and it != "set"), "set")
+        if action not in offered:
+            raise ValueError(f"{conversation.connection.name} cannot {action} a goal; it offers {', '.join(offered)}")
+        await control_goal(remote, session.id, action, goal if action == "set" else None)
 
     async def action_login(self) -> None:
         """Log in to the agent, then go on."""

@@ -26,12 +26,12 @@ from accord.services.files.journal import Change
 from accord.services.permissions.guarded import Consent, Guarded
 from accord.services.permissions.policy import PermissionPolicy
 from accord.services.permissions.question import ALLOWANCES, Ask, PermissionQuestion
-from accord.services.permissions.remembered import RememberedAnswers
 from accord.services.service import ServedSession
 from accord.services.terminals.terminal import Terminal
 from accord.services.terminals.terminals import Terminals
 from accord.trace import TraceEvent
 from accord.tui.questions import FormAsked, LinkAsked, PermissionAsked, Question
+from accord.tui.scopes import ScopedAnswers
 
 STDERR_LINES = 200
 FRAMES, FRAME_BYTES = 500, 4 * 1024 * 1024
@@ -113,8 +113,8 @@ class AgentConnection:
         self.watchers: list[Callable[[TraceEvent], object]] = []
         """Called with each message on the wire."""
         self.consent: Consent | None = None
-        self.remembered: RememberedAnswers | None = None
-        """The answers that hold in later chats, too."""
+        self.answers: ScopedAnswers | None = None
+        """The user's answers that hold for longer than one question."""
         self._frame_bytes = 0
         self.files = Files(on_change=self._written)
         self.on_news: Callable[[], object] = lambda: None
@@ -180,8 +180,8 @@ class AgentConnection:
     def _client(self) -> Client:
         allow = self.choice.allow or self.options.allow
         ask: Ask = self._permit if allow == "ask" else ALLOWANCES[allow]  # type: ignore[index]  # pyright: ignore[reportArgumentType]
-        remembered = self.remembered = RememberedAnswers() if allow == "ask" and self.options.remembers else None
-        consent = self.consent = Consent(ask, policy=self.options.policy, remembered=remembered)
+        answers = self.answers = ScopedAnswers(remembers=self.options.remembers) if allow == "ask" else None
+        consent = self.consent = Consent(ask, policy=self.options.policy, remembered=answers)
         terminals = Terminals(on_open=self._opened)
         if allow == "none":
             return Client(name="accord", permissions=consent, capabilities=with_display_terminals)

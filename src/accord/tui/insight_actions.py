@@ -1,4 +1,4 @@
-"""What the commands do that show what goes on: what was allowed always, MCP servers, and the inspector."""
+"""What the commands do that show what goes on: MCP servers and the inspector."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 import shlex
 import tempfile
 import webbrowser
-from collections.abc import Hashable
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, cast
@@ -14,54 +13,13 @@ from typing import Any, cast
 from accord.masking import mask_urls
 from accord.printable import label, printable
 from accord.schema import v1
-from accord.services.permissions.remembered import RememberedAnswer
 from accord.trace import TraceFile
 from accord.tui.connection import AgentConnection
-from accord.tui.pickers import Entry, Picker
 from accord.tui.shell import ChatShell
 
 
 class InsightActions(ChatShell):
     """The actions that show what goes on."""
-
-    async def action_permissions(self) -> None:
-        """Show what was allowed or rejected always, and revoke it."""
-        conversation = self.in_front
-        connection = conversation.connection
-        session_id = "" if conversation.session is None else conversation.session.id
-        entries: list[Entry] = []
-        if connection.consent is not None:
-            entries += [
-                Entry(_allowance(kind), kind, "until the session ends", group="In this session")
-                for kind in connection.consent.always(session_id)
-            ]
-        if connection.remembered is not None:
-            entries += [
-                Entry(
-                    f"{'allow' if it.allowed else 'reject'} {it.kind}: {it.what}",
-                    it,
-                    f"{it.agent}  {it.folder}  {it.at[:10]}",
-                    group="In later chats, too",
-                )
-                for it in connection.remembered
-            ]
-        if not entries:
-            conversation.note(
-                "Nothing was allowed always",
-                'An "always" of yours is listed here. What an agent keeps by itself is not known here.',
-                "accent",
-            )
-            return
-        chosen = await self.ask_for(Picker("Permissions", entries, "enter: ask again from now on   esc: close"))
-        if chosen is None:
-            return
-        if isinstance(chosen, RememberedAnswer):
-            assert connection.remembered is not None
-            await asyncio.to_thread(connection.remembered.forget, chosen)
-            conversation.note(f"Forgotten: {chosen.what}", "", "good", "✓")
-        elif connection.consent is not None:
-            connection.consent.revoke(session_id, chosen)
-            conversation.note(f"You are asked again: {_allowance(chosen)}", "", "good", "✓")
 
     def action_mcp(self) -> None:
         """Show the MCP servers of the session, and whether the agent got them."""
@@ -112,19 +70,6 @@ class InsightActions(ChatShell):
                 raise
             ready.set_result(inspector.url)
             await asyncio.Event().wait()
-
-
-def _allowance(kind: Hashable) -> str:
-    """What "always" covers in a session, in words."""
-    match kind:
-        case "read":
-            return "read files of the session's folders"
-        case "write":
-            return "write files of the session's folders"
-        case ("run", str(line), str(folder)):
-            return f"run {line}" if folder in ("", ".") else f"run in {folder}: {line}"
-        case _:
-            return str(kind)
 
 
 def _server(server: v1.McpServer) -> tuple[str, str]:

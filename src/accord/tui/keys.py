@@ -59,6 +59,7 @@ KEYS: tuple[Key, ...] = (
     Key("a", "", "allow always", "A question"),
     Key("n", "", "reject once", "A question"),
     Key("N", "", "reject always", "A question"),
+    Key("A", "", "always, and where: in this session, this folder, every folder", "A question"),
     Key("1-9", "", "an option by its number", "A question"),
     Key("r", "", "reject, and say what to do instead", "A question"),
     Key("d", "", "show all of it", "A question"),

@@ -55,6 +55,13 @@ class QuestionBar(Lines, can_focus=True):
             super().__init__()
             self.question = question
 
+    class AlwaysWanted(Message):
+        """The user wants to choose where the answer holds."""
+
+        def __init__(self, question: PermissionAsked) -> None:
+            super().__init__()
+            self.question = question
+
     def __init__(self) -> None:
         super().__init__(id="question")
         self.question: Question | None = None
@@ -99,6 +106,9 @@ class QuestionBar(Lines, can_focus=True):
                 style = "chosen" if number == self._chosen else ""
                 spans += [(f" {key} ", f"accent {style}".strip()), (f"{label(option.name, 40)} ", style), ("  ", "")]
             spans += [
+                ("A ", "accent"),
+                ("always, and where", "dim"),
+                ("  ", ""),
                 ("r ", "accent"),
                 ("reject and say why", "dim"),
                 ("  ", ""),
@@ -165,6 +175,9 @@ class QuestionBar(Lines, can_focus=True):
         if character == "r":
             question.reject()
             self.post_message(self.Rejected())
+            return True
+        if character == "A":
+            self.post_message(self.AlwaysWanted(question))
             return True
         if character == "d":
             self.post_message(self.MoreWanted(question))

@@ -95,7 +95,9 @@ class PermissionAsked(Question):
         if command is not None:
             line = command if isinstance(command, str) else " ".join(command)
             lines = plain(line[:20_000], "accent", wrap="fold")
-            shown += [it.under((("$ " if number == 0 else "  ", "dim"),)) for number, it in enumerate(lines)]
+            shown += [
+                it.under((("$ " if number == 0 else "  ", "dim"),), (("  ", "dim"),)) for number, it in enumerate(lines)
+            ]
         for diff in question.tool_call.diffs if most is None or not self._is_shown_above else ():
             changed = diff_lines(diff.old_text, diff.new_text)
             added, removed = counts(changed)

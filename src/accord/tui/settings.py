@@ -2,7 +2,7 @@
 
     [chat]
     theme = "nord"
-    remember = true                 an "always" of yours holds in later chats, too
+    remember = true                 an agent's "always" holds in this folder in later chats, too
     images = "blocks"               how images are shown, whatever the terminal says
     keys = { sessions = "f2" }      other keys, by the names of actions
 

@@ -47,6 +47,7 @@ COMMANDS: tuple[SlashCommand, ...] = (
     SlashCommand("undo", "undo", "undo the last change of a file"),
     SlashCommand("plan", "plan", "show or fold the plan"),
     SlashCommand("btw", "steer", "send into the running turn", "TEXT"),
+    SlashCommand("goal", "goal", "what the agent works towards; set it, or: pause, resume, clear", "GOAL"),
     SlashCommand("usage", "usage", "tokens and cost"),
     SlashCommand("theme", "set_theme", "choose the colours", "THEME"),
     SlashCommand("login", "login", "log in to the agent"),

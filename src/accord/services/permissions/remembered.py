@@ -10,6 +10,8 @@ The file is JSON: `permissions.json` in `$XDG_STATE_HOME/accord`, else in `~/.lo
 origin of its URL, or its module. `agent` is the name that the agent gives itself, for people to read; any program may
 give itself any name. Files of version 1 have only that name, so their answers are ignored and the user is asked again.
 
+`folder` is where the session works, or `*` for an answer that holds in every folder.
+
 Each change replaces the whole file, by one process at a time (a lock file beside it). The user may edit the file.
 
 An answer covers little. An answer about a command holds for exactly this command. An answer about reading or editing
@@ -32,6 +34,9 @@ from accord.own_files import locked
 from accord.services.files.atomic import replace_own
 from accord.services.permissions.question import PermissionQuestion
 from accord.tasks import log
+
+EVERYWHERE = "*"
+"""What stands for the folder of an answer that holds in every folder."""
 
 _FILES: tuple[str, ...] = ("read", "search", "edit")
 
@@ -74,15 +79,21 @@ class RememberedAnswers:
 
     def recall(self, question: PermissionQuestion) -> bool | None:
         """The remembered answer to this question: allowed or not; None if it was never answered."""
-        key = _key(question)
-        for answer in reversed(self._read().answers):
-            if (answer.program, answer.folder, answer.kind, answer.what) == key:
-                return answer.allowed
-        return None
+        program, folder, kind, what = _key(question)
+        found = {
+            it.folder: it.allowed
+            for it in self._read().answers
+            if (it.program, it.kind, it.what) == (program, kind, what)
+        }
+        return found.get(folder, found.get(EVERYWHERE))
 
-    def remember(self, question: PermissionQuestion, *, allowed: bool) -> None:
-        """Remember an answer, in place of an earlier one."""
-        key = _key(question)
+    def remember(self, question: PermissionQuestion, *, allowed: bool, everywhere: bool = False) -> None:
+        """Remember an answer, in place of an earlier one: for the session's folder, or `everywhere`.
+
+        An answer for a folder counts more there than one for everywhere.
+        """
+        program, folder, kind, what = _key(question)
+        key = (program, EVERYWHERE if everywhere else folder, kind, what)
         with locked(self.path):
             document = self._read(strict=True)
             others = [it for it in document.answers if (it.program, it.folder, it.kind, it.what) != key]
