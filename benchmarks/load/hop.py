@@ -27,6 +27,10 @@ LEASE = "600"
 
 LONGER = 3
 
+TRIES = 20
+LEAST = 50e-6
+"""Seconds of processor time that a turn takes at least where it is served."""
+
 
 class Work(NamedTuple):
     """What a client does: prompts that are answered at once, and the updates of one more turn."""
@@ -61,18 +65,30 @@ def times(pairs: int, turns: int, updates: int) -> dict[str, dict[str, float]]:
     found: dict[str, dict[str, float]] = {}
     with tempfile.TemporaryDirectory(prefix="accord-hop-") as folder, ExitStack() as stack:
         directory = str(Path(folder, "hosts.sqlite3"))
-        agent, hop = (
-            stack.enter_context(process("benchmarks.load.server", directory, "", LEASE, weight)) for weight in "10"
-        )
-        direct, through = (each.line().split()[0] for each in (agent, hop))
+        agent = stack.enter_context(process("benchmarks.load.server", directory, "", LEASE, "1"))
+        direct = agent.line().split()[0]  # before the other one starts, which finds it in the table then
+        hop = stack.enter_context(process("benchmarks.load.server", directory, "", LEASE, "0"))
+        through = hop.line().split()[0]
         for url in direct, through:
             asyncio.run(do(url, Work(50, 500)))  # what is loaded once does not count
+        must_forward(agent, through)
         for name, work in (("turn", Work(turns, 0)), ("update", Work(0, updates))):
             each = [[microseconds([agent, hop], url, work) for url in (direct, through)] for _ in range(pairs)]
             alone, hopped = (statistics.median(pair[way] for pair in each) for way in (0, 1))
             added = statistics.median(pair[1] - pair[0] for pair in each)
             found[name] = {"direct": alone, "through": hopped, "added": added}
     return found
+
+
+def must_forward(agent: Process, through: str) -> None:
+    """Wait until requests to the other host reach this one; SystemExit if they do not."""
+    work = Work(50, 0)
+    for _ in range(TRIES):
+        before = precise_cpu_seconds(agent)
+        asyncio.run(do(through, work))
+        if precise_cpu_seconds(agent) - before > work.turns * LEAST:
+            return
+    raise SystemExit("the second host does not forward: there is no hop to measure")
 
 
 def instructions(turns: int, updates: int) -> dict[str, float]:
