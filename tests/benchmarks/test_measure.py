@@ -64,19 +64,19 @@ def weights(agent, client):
 
 
 def test_memory_is_what_both_processes_grew_by_for_a_thousand_sessions():
-    memory = {"before": weights(1000, 1000), "after": weights(1000 + 2048, 1000 + 2048)}
-    assert growth([line("sessions 2000", memory=memory)]) == pytest.approx(2)
+    memory = {"before": weights(1000, 1000), "after": weights(1000 + 10_240, 1000 + 10_240)}
+    assert growth([line("sessions 10000", memory=memory)]) == pytest.approx(2)
 
 
 def test_memory_that_did_not_grow_counts_as_the_least_that_can_be_told():
     memory = {"before": weights(1000, 1000), "after": weights(900, 1000)}
-    assert growth([line("sessions 2000", memory=memory)]) == LEAST_MEMORY
+    assert growth([line("sessions 10000", memory=memory)]) == LEAST_MEMORY
 
 
 def test_a_system_that_does_not_tell_memory_fails_the_run():
     memory = {"before": {"agent": None, "client": None}, "after": {"agent": None, "client": None}}
     with pytest.raises(Failed, match="does not tell"):
-        growth([line("sessions 2000", memory=memory)])
+        growth([line("sessions 10000", memory=memory)])
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_a_system_that_does_not_tell_memory_fails_the_run():
         ("stream", 1e9, 1.0, 2_000_000),
         ("big", 130, 1.0, 4),
         ("big", 3, 1.0, 1),
-        ("memory", 5, 1.0, 2000),
+        ("memory", 5, 1.0, 10_000),
     ],
 )
 def test_a_size_fits_the_time_and_stays_within_bounds(name, pace, seconds, size):
@@ -120,7 +120,7 @@ def test_what_launches_is_not_prompted():
 
 
 def test_sessions_are_opened_once():
-    assert plan([MEASURES["memory"]], {"memory": 2000}, None, 1.0) == [("memory", "sessions 2000")]
+    assert plan([MEASURES["memory"]], {"memory": 10_000}, None, 1.0) == [("memory", "sessions 10000")]
 
 
 def test_a_reading_has_the_latencies_of_its_turns():

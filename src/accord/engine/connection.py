@@ -28,7 +28,7 @@ from accord.engine.outbox import Outbox
 from accord.engine.owed import Owed
 from accord.engine.receiving import Receiving, Role
 from accord.engine.routes import Routes
-from accord.errors import Overflow
+from accord.errors import ConnectionClosed, Overflow
 from accord.jsonrpc import messages
 from accord.jsonrpc.endpoint import Endpoint
 from accord.jsonrpc.frames import Oversized
@@ -114,7 +114,19 @@ class Connection:
         # A transport may call back from another connection's handler. This context starts outside any handler.
         self._context = contextvars.copy_context()
         self._context.run(inside.set, None)
-        await self.transport.start(self)
+        try:
+            await self.transport.start(self)
+        except BaseException as error:
+            self._not_opened(error)
+            raise
+
+    def _not_opened(self, error: BaseException) -> None:
+        """Fail the requests that were made while the transport tried to start: nobody will answer them."""
+        reason = error.reason if isinstance(error, ConnectionClosed) else "broken"
+        end = self._end = self.asking.ended = End(reason, str(error) or "the connection could not be opened")
+        self.asking.fail_all(end)
+        if not self._closed.done():
+            self._closed.set_result(end)
 
     @property
     def is_open(self) -> bool:
