@@ -14,6 +14,9 @@ from accord.tui.questions import PermissionAsked
 from accord.tui.scopes import SCOPES, HeldAnswer
 from accord.tui.shell import ChatShell
 
+FOLDER = 24
+"""Letters of a folder that are shown."""
+
 
 class PermissionActions(ChatShell):
     """The actions for permissions."""
@@ -100,8 +103,8 @@ def _answer(answer: RememberedAnswer | HeldAnswer) -> str:
 
 
 def _where(answer: RememberedAnswer) -> str:
-    folder = "in every folder" if answer.folder == EVERYWHERE else answer.folder
-    return f"{answer.agent}  {folder}  {answer.at[:10]}"
+    folder = "in every folder" if answer.folder == EVERYWHERE else _end_of(answer.folder)
+    return f"{answer.agent}  {folder}"
 
 
 def _allowance(kind: Hashable) -> str:
@@ -115,3 +118,8 @@ def _allowance(kind: Hashable) -> str:
             return f"run {line}" if folder in ("", ".") else f"run in {folder}: {line}"
         case _:
             return str(kind)
+
+
+def _end_of(path: str) -> str:
+    """The end of a path, which tells folders apart."""
+    return path if len(path) <= FOLDER else f"…{path[1 - FOLDER :]}"
