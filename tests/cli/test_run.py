@@ -154,7 +154,7 @@ def test_a_secret_is_not_echoed_while_it_is_typed(tmp_path: Path) -> None:
     import pty
 
     (tmp_path / "agent.py").write_text(WANTS_A_KEY)
-    command = [sys.executable, "-m", "accord", "login", "--", sys.executable, "agent.py"]
+    command = [sys.executable, "-m", "accord", "login", "--no-check", "--", sys.executable, "agent.py"]
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         command, stdin=theirs, stdout=theirs, stderr=theirs, cwd=tmp_path, start_new_session=True

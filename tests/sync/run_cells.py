@@ -38,7 +38,18 @@ def interrupt_after(manager, file, line):
     deadline = time.monotonic() + MOST
     while time.monotonic() < deadline and not (file.exists() and line in file.read_text().splitlines()):
         time.sleep(0.01)
+    wait_for_wait(manager.provisioner.process.pid)
     manager.interrupt_kernel()
+
+
+def wait_for_wait(pid):
+    """Until the main thread of the kernel waits: an interrupt before that would stop the cell, and not the turn."""
+    status = Path(f"/proc/{pid}/task/{pid}/status")
+    seen, times = None, 0
+    while status.exists() and times < 5:
+        switches = next(line for line in status.read_text().splitlines() if line.startswith("voluntary"))
+        seen, times = switches, times + 1 if switches == seen else 0
+        time.sleep(0.02)
 
 
 def main():

@@ -53,6 +53,9 @@ class Chat:
         await self.pilot.press("enter")
 
     async def press(self, *keys):
+        """Press keys, once an open question takes them: it does so when it has been painted."""
+        bar = self.app.bar
+        await eventually(lambda: bar.question is None or not bar.has_focus or bar.is_armed)
         await self.pilot.press(*keys)
         await self.pilot.pause()
 

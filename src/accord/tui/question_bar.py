@@ -67,7 +67,8 @@ class QuestionBar(Lines, can_focus=True):
         self.question: Question | None = None
         self._waiting = 0
         self._chosen = 0
-        self._is_armed = False
+        self.is_armed = False
+        """Whether it takes keys: its question has been painted."""
         self._is_passing = False
         """Whether the user has begun to type a text: the keys up to the change of focus belong to it, too."""
 
@@ -78,13 +79,13 @@ class QuestionBar(Lines, can_focus=True):
         """Show the first of these questions."""
         question = questions[0] if questions else None
         if question is not self.question:
-            self.question, self._chosen, self._is_armed = question, 0, False
+            self.question, self._chosen, self.is_armed = question, 0, False
             self.call_after_refresh(self._arm, question)
         self._waiting = len(questions) - 1
         self._redraw(takes_keys=takes_keys)
 
     def _arm(self, question: Question | None) -> None:
-        self._is_armed = question is self.question
+        self.is_armed = question is self.question
 
     def _redraw(self, *, takes_keys: bool) -> None:
         question = self.question
@@ -128,7 +129,7 @@ class QuestionBar(Lines, can_focus=True):
         if event.key in ("escape", "tab"):
             return
         is_open = question is not None and question.is_open
-        if is_open and not self._is_armed:
+        if is_open and not self.is_armed:
             return
         if question is not None and is_open and not self._is_passing and self._answered(question, event):
             event.stop()
