@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.timeout(600)  # a checker reads everything once, also on a busy machine
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 QUICKSTART = ROOT / "docs" / "quickstart.md"
@@ -35,7 +37,7 @@ def tool(name: str) -> str:
 
 def run(arguments: list[str], folder: Path) -> str:
     done = subprocess.run(
-        arguments, capture_output=True, text=True, check=False, cwd=folder, env=ENVIRONMENT, timeout=100
+        arguments, capture_output=True, text=True, check=False, cwd=folder, env=ENVIRONMENT, timeout=500
     )
     assert done.stdout, done.stderr
     return done.stdout
