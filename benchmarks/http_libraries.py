@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from accord.http.h1_reader import RequestReader
+from accord.http.h2_link import Link
 from accord.transports.websocket_frames import Frames, masking, texts
 
 ROUNDS, EACH = 7, 4_000
@@ -136,6 +137,23 @@ REQUEST_FIELDS = (
 RESPONSE_FIELDS = ((b":status", b"202"), (b"content-length", b"0"), (b"date", b"Mon, 23 Nov 2026 09:00:00 GMT"))
 
 
+def our_exchange() -> Sequence[Callable[[], object]]:
+    client, server = (
+        Link(is_client=is_client, stream_window=1 << 16, connection_window=1 << 18, streams=100)
+        for is_client in (True, False)
+    )
+
+    def exchange() -> object:
+        stream = client.open(REQUEST_FIELDS, ends=False)
+        client.send_data(stream, BODY, ends=True)
+        server.receive(client.output())
+        server.acknowledge(stream, len(BODY))
+        server.send_headers(stream, RESPONSE_FIELDS, ends=True)
+        return client.receive(server.output())
+
+    return (exchange,)
+
+
 def h2_exchange() -> Sequence[Callable[[], object]]:
     library: Any = importlib.import_module("h2.connection")
     config: Any = importlib.import_module("h2.config")
@@ -204,7 +222,7 @@ def main() -> None:
         show("a POST over HTTP/1.1, read", name, make_http)
     for name, make in ("ours", ours_websocket), ("websockets", websockets_websocket), ("wsproto", wsproto_websocket):
         show("an update over WebSocket", name, make)
-    for name, make in ("h2", h2_exchange), ("ngh2", ngh2_exchange):
+    for name, make in ("ours, with hpack", our_exchange), ("h2", h2_exchange), ("ngh2", ngh2_exchange):
         show("a POST and its response over HTTP/2, both ends", name, make)
 
 

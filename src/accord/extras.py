@@ -13,7 +13,7 @@ from typing import Any
 from accord.errors import AccordError
 
 PACKAGES: Mapping[str, str] = {
-    "h2": "http2",
+    "hpack": "http2",
     "httptools": "http",
     "websockets": "http",
     "mcp": "mcp",

@@ -301,7 +301,7 @@ async def test_a_request_is_reset_when_the_application_fails(server, client, cap
     def fail(_):
         raise RuntimeError("a defect")
 
-    monkeypatch.setattr(server.app._access, "owner", fail)
+    monkeypatch.setattr(server.app._access, "user", fail)
     number = client.post(INITIALIZE)
     reset = await client.until(is_reset(number))
     assert reset.error_code == ErrorCodes.INTERNAL_ERROR

@@ -15,8 +15,8 @@ from tests.http.talking import DEADLINE, an_agent, editor_of, transport_to
 
 
 @pytest.fixture(autouse=True)
-def without_h2(monkeypatch):
-    monkeypatch.setitem(sys.modules, "h2", None)
+def without_hpack(monkeypatch):
+    monkeypatch.setitem(sys.modules, "hpack", None)
 
 
 def address_of(server):

@@ -25,7 +25,6 @@ DISTRIBUTIONS = {
 }
 """Distributions whose package has another name."""
 PARTS = {
-    "hpack": "h2",
     "mcp_types": "mcp",
     "pydantic": "mcp",
     "anyio": "mcp",
@@ -65,7 +64,7 @@ def imported():
 
 def test_every_package_that_is_imported_belongs_to_an_extra():
     assert {PARTS.get(name, name) for name in imported() - GIVEN} <= set().union(*map(required, EXTRAS))
-    assert imported() - set(extras.PACKAGES) - GIVEN == {"hpack", "pydantic", "anyio", "uvicorn"}
+    assert imported() - set(extras.PACKAGES) - GIVEN == {"pydantic", "anyio", "uvicorn"}
 
 
 @pytest.mark.parametrize("extra", [extra for extra in EXTRAS if extra != "all"])
@@ -153,3 +152,8 @@ def test_the_command_of_a_checkout_that_was_not_installed_names_its_folder(tmp_p
         [sys.executable, "-S", "-c", script], check=True, capture_output=True, text=True, timeout=60, cwd=tmp_path
     )
     assert done.stdout.strip() == f"pip install -e '{ROOT}[mcp]'"
+
+
+def test_the_page_about_installing_lists_every_extra():
+    rows = re.findall(r"^\| (`[^|]+`) \|", (ROOT / "docs" / "install.md").read_text(), re.MULTILINE)
+    assert {name for row in rows for name in re.findall(r"`([\w-]+)`", row)} == set(EXTRAS)

@@ -82,7 +82,7 @@ def test_arguments_are_not_readable_in_what_is_remembered():
 
 
 def test_a_url_is_its_origin():
-    pytest.importorskip("h2")
+    pytest.importorskip("hpack")
     targets = [UrlTarget("https://user:pw@a.example/one?token=x"), UrlTarget("https://a.example:443/two")]
     assert [target.program for target in targets] == ["https://a.example:443"] * 2
     assert UrlTarget("http://a.example/one").program == "http://a.example:80"

@@ -1,4 +1,4 @@
-"""Whether HTTP/2 can be spoken: it needs the extra `http2`, with the package h2."""
+"""Whether HTTP/2 can be spoken: it needs the extra `http2`, with the package hpack."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ PROTOCOLS = ("h2", "http/1.1")
 
 def has_http2() -> bool:
     """Whether the extra `http2` is installed."""
-    return find_spec("h2") is not None
+    return find_spec("hpack") is not None
 
 
 def offered() -> list[str]:

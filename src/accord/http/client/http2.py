@@ -1,4 +1,4 @@
-"""HTTP/2 as a client: many exchanges at a time on one connection. h2 knows the protocol.
+"""HTTP/2 as a client: many exchanges at a time on one connection. `Link` knows the protocol.
 
 One task reads and hands events to the exchanges. Received data counts against the window of its stream until it is
 taken, so a reader that stops makes the server stop, and the other streams go on.
@@ -10,15 +10,10 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, Sequence
 
-import h2.config
-import h2.connection
-import h2.errors
-import h2.events
-import h2.exceptions
-import h2.settings
-from hpack import NeverIndexedHeaderTuple
-
 from accord.http.client.socket import Broken, ClientSocket, Response
+from accord.http.h2_events import Arrived, Chore, Event, Failed, Goodbye, Reset, Room, Started
+from accord.http.h2_frames import Code
+from accord.http.h2_link import Link
 from accord.http.headers import LAST_EVENT_ID, MESSAGE
 
 STREAM_WINDOW = 1024 * 1024
@@ -26,13 +21,8 @@ CONNECTION_WINDOW = 2**31 - 1
 """Bytes that may arrive unread on one stream, and on all together. Only the first is a bound: a stream that is not read
 must not stop the others."""
 
-
-# The names are in lower case and checked where they are given, so h2 need not check what we send.
-CONFIG = h2.config.H2Configuration(client_side=True, validate_outbound_headers=False, header_encoding="utf-8")
-
 ONCE = frozenset({MESSAGE, LAST_EVENT_ID})
-"""Headers whose value is another one each time. In the table of HPACK they would displace those that repeat, and each
-search of the table goes through them."""
+"""Headers whose value is another one each time. In the table of HPACK they would displace those that repeat."""
 
 
 class _Exchange:
@@ -60,18 +50,12 @@ class Http2:
 
     def __init__(self, socket: ClientSocket) -> None:
         self._socket = socket
-        self._http = h2.connection.H2Connection(CONFIG)
+        self._http = Link(
+            is_client=True, stream_window=STREAM_WINDOW, connection_window=CONNECTION_WINDOW, changing=ONCE
+        )
         self._exchanges: dict[int, _Exchange] = {}
-        self._known: set[str] = set()
-        """The names in `ONCE` that were sent."""
         self._room = asyncio.Event()
         self._ended: Broken | None = None
-        settings = h2.settings.SettingCodes
-        self._http.local_settings = h2.settings.Settings(
-            client=True, initial_values={settings.ENABLE_PUSH: 0, settings.INITIAL_WINDOW_SIZE: STREAM_WINDOW}
-        )
-        self._http.initiate_connection()
-        self._http.increment_flow_control_window(CONNECTION_WINDOW - 65_535)
         self._reading = asyncio.create_task(self._read(), name="accord http/2")
 
     @property
@@ -82,7 +66,7 @@ class Http2:
     @property
     def has_room(self) -> bool:
         """Whether another stream can be opened now."""
-        return self._http.open_outbound_streams < self._http.remote_settings.max_concurrent_streams
+        return self._http.can_open
 
     async def request(self, headers: Sequence[tuple[str, str]], body: bytes) -> Response:
         """Send a request and wait for the headers of its response; raises Broken."""
@@ -105,26 +89,10 @@ class Http2:
                 break
             self._room.clear()
             await self._room.wait()
-        number = self._http.get_next_available_stream_id()
+        number = self._http.open(headers, ends=ends, is_head=headers[0] == (":method", "HEAD"))
         exchange = self._exchanges[number] = _Exchange()
-        try:
-            self._http.send_headers(
-                number,
-                [field if field[0] not in ONCE else self._once(*field) for field in headers],
-                end_stream=ends,
-            )
-        except h2.exceptions.ProtocolError as error:
-            del self._exchanges[number]
-            raise Broken(f"invalid request: {error}", was_sent=False) from error
         await self._flush()
         return number, exchange
-
-    def _once(self, name: str, value: str) -> tuple[str, str] | NeverIndexedHeaderTuple:
-        """A field whose first value is put into the table, for its name, and no other."""
-        if name in self._known:
-            return NeverIndexedHeaderTuple(name.encode(), value.encode())
-        self._known.add(name)
-        return name, value
 
     async def _send(self, number: int, exchange: _Exchange, body: bytes) -> None:
         rest = memoryview(body)
@@ -132,11 +100,11 @@ class Http2:
             if exchange.over or exchange.status is not None:
                 return  # answered before the body was sent, probably with a refusal; a reset may follow
             self._check(exchange)
-            room = min(self._http.local_flow_control_window(number), self._http.max_outbound_frame_size, len(rest))
+            room = min(self._http.room(number), len(rest))
             if room <= 0:
                 await exchange.wait()
                 continue
-            self._http.send_data(number, bytes(rest[:room]), end_stream=room == len(rest))
+            self._http.send_data(number, bytes(rest[:room]), ends=room == len(rest))
             rest = rest[room:]
             await self._flush()
 
@@ -160,10 +128,7 @@ class Http2:
 
     async def _acknowledge(self, number: int, counted: int) -> None:
         if counted and self._ended is None:
-            try:
-                self._http.acknowledge_received_data(counted, number)
-            except (h2.exceptions.StreamClosedError, h2.exceptions.ProtocolError):
-                return
+            self._http.acknowledge(number, counted)
             await self._flush()
 
     def _drop(self, number: int) -> None:
@@ -172,66 +137,64 @@ class Http2:
         if exchange is None or self._ended is not None:
             return
         if not exchange.over and exchange.error is None:
-            try:
-                self._http.reset_stream(number, h2.errors.ErrorCodes.CANCEL)
-            except h2.exceptions.ProtocolError:
-                return
-            self._socket.put(self._http.data_to_send())
+            self._http.reset(number, Code.CANCEL)
+            self._socket.put(self._http.output())
         self._room.set()
 
     async def _flush(self) -> None:
-        if data := self._http.data_to_send():
+        if data := self._http.output():
             await self._socket.write(data)
 
     async def _read(self) -> None:
         try:
             await self._flush()
             while data := await self._socket.read():
-                for event in self._http.receive_data(data):
+                for event in self._http.receive(data):
                     self._handle(event)
                 await self._flush()
+                if self._ended is not None:
+                    return
             self._end(Broken("the server closed the connection"))
         except Broken as broken:
             self._end(broken)
-        except h2.exceptions.ProtocolError as error:
-            self._end(Broken(f"invalid HTTP/2 from the server: {error}"))
         finally:
             self._end(Broken("the connection was closed"))
             self._socket.close()
 
-    def _handle(self, event: h2.events.Event) -> None:
+    def _handle(self, event: Event) -> None:
         match event:
-            case h2.events.WindowUpdated() | h2.events.RemoteSettingsChanged():
+            case Arrived():
+                if (exchange := self._exchanges.get(event.stream)) is not None:
+                    if event.counted:
+                        exchange.chunks.append((event.data, event.counted))
+                    self._note(exchange, is_over=event.ends)
+            case Started():
+                if (exchange := self._exchanges.get(event.stream)) is not None:
+                    exchange.status = event.head.status
+                    exchange.headers = [
+                        (name.decode(), value.decode("utf-8", "replace")) for name, value in event.head.fields
+                    ]
+                    self._note(exchange, is_over=event.ends)
+            case Reset():
+                if (exchange := self._exchanges.get(event.stream)) is not None:
+                    reason = event.detail or f"the server reset the stream ({event.code})"
+                    exchange.fail(Broken(reason, was_sent=event.code != Code.REFUSED_STREAM))
+                self._room.set()
+            case Room():
                 self._room.set()
                 for waiting in self._exchanges.values():
                     waiting.changed.set()
-                return
-            case h2.events.ConnectionTerminated():
+            case Goodbye():
                 self._end(Broken("the server is closing the connection"))
-                return
-            case _:
+            case Failed():
+                self._end(Broken(f"invalid HTTP/2 from the server: {event.detail}"))
+            case Chore():
                 pass
-        exchange = self._exchanges.get(getattr(event, "stream_id", None) or 0)
-        if exchange is None:
-            if isinstance(event, h2.events.DataReceived) and event.flow_controlled_length:
-                self._http.increment_flow_control_window(event.flow_controlled_length)
-            return
-        match event:
-            case h2.events.ResponseReceived(headers=headers):
-                found = [(str(name), str(value)) for name, value in headers or []]
-                exchange.status = next(int(value) for name, value in found if name == ":status")
-                exchange.headers = [(name, value) for name, value in found if not name.startswith(":")]
-            case h2.events.DataReceived(data=data, flow_controlled_length=counted):
-                exchange.chunks.append((bytes(data or b""), counted or 0))
-            case h2.events.StreamEnded():
-                exchange.over = True
-                self._room.set()
-            case h2.events.StreamReset(error_code=code):
-                refused = code == h2.errors.ErrorCodes.REFUSED_STREAM
-                exchange.fail(Broken(f"the server reset the stream ({code})", was_sent=not refused))
-                self._room.set()
-            case _:
-                return
+
+    def _note(self, exchange: _Exchange, *, is_over: bool) -> None:
+        if is_over:
+            exchange.over = True
+            self._room.set()
         exchange.changed.set()
 
     def _end(self, broken: Broken) -> None:

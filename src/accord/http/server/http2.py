@@ -1,6 +1,6 @@
-"""HTTP/2 connections on the server's side: `h2` knows the protocol, this module moves the bytes.
+"""HTTP/2 connections on the server's side: `Link` knows the protocol, this module moves the bytes.
 
-    bytes ──▶ h2 ──▶ Http2Request ──▶ application                many requests at a time
+    bytes ──▶ Link ──▶ Http2Request ──▶ application              many requests at a time
     application ──▶ Http2Request.send ──▶ flow control ──▶ bytes
 
 A response waits in its request until the client's windows and the socket have room; its application waits with it, so
@@ -15,14 +15,9 @@ import asyncio
 import logging
 from typing import cast
 
-import h2.config
-import h2.connection
-import h2.events
-import h2.exceptions
-from h2.errors import ErrorCodes
-from h2.settings import SettingCodes, Settings
-
-from accord.http.h1 import Fields
+from accord.http.h2_events import Arrived, Chore, Event, Failed, Goodbye, Reset, Room, Started
+from accord.http.h2_frames import Code
+from accord.http.h2_link import Link, StreamClosed
 from accord.http.server.allowance import Allowance
 from accord.http.server.asgi import OWN_BODY, Scope, scope_of
 from accord.http.server.http2_request import Http2Request
@@ -45,12 +40,6 @@ MOST_UNREAD = 1024 * 1024
 LOOK_EVERY = 1.0
 """The least number of seconds between two checks of a connection."""
 
-# The application's names are in lower case, and only our own application runs here, so the checks of what we send are
-# off: they take a tenth of a turn. Whatever the client sends is checked.
-CONFIG = h2.config.H2Configuration(
-    client_side=False, validate_outbound_headers=False, normalize_outbound_headers=False, header_encoding=None
-)
-
 log = logging.getLogger("accord.http")
 
 
@@ -63,7 +52,12 @@ class Http2Connection(Received):
         self._supervisor = supervisor
         self._limits = supervisor.limits
         self._loop = asyncio.get_running_loop()
-        self._http = h2.connection.H2Connection(CONFIG)
+        self._http = Link(
+            is_client=False,
+            stream_window=STREAM_WINDOW,
+            connection_window=CONNECTION_WINDOW,
+            streams=self._limits.streams,
+        )
         self._requests: dict[int, Http2Request] = {}
         """The requests whose response is not complete."""
         self._waiting: dict[int, Http2Request] = {}
@@ -86,16 +80,6 @@ class Http2Connection(Received):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
-        self._http.local_settings = Settings(
-            client=False,
-            initial_values={
-                SettingCodes.MAX_CONCURRENT_STREAMS: self._limits.streams,
-                SettingCodes.INITIAL_WINDOW_SIZE: STREAM_WINDOW,
-                SettingCodes.MAX_HEADER_LIST_SIZE: self._http.DEFAULT_MAX_HEADER_LIST_SIZE,
-            },
-        )
-        self._http.initiate_connection()
-        self._http.increment_flow_control_window(CONNECTION_WINDOW - 65_535)
         self._flush()
         self._watch()
 
@@ -112,79 +96,66 @@ class Http2Connection(Received):
         if self._is_leaving:
             return
         self._heard, self._pings = self._loop.time(), 0
-        try:
-            for event in self._http.receive_data(data):
-                self._handle(event)
-        except h2.exceptions.ProtocolError as error:
-            log.info("an HTTP/2 connection was closed: %s", error)
-            self._leave()
-            return
+        for event in self._http.receive(data):
+            self._handle(event)
         if self._may_go_on:  # once for all frames of a read: there may be thousands of them
             self._may_go_on = False
             self._go_on()
         self._flush()
 
-    def _handle(self, event: h2.events.Event) -> None:
+    def _handle(self, event: Event) -> None:
         match event:
-            case h2.events.RequestReceived():
+            case Started():
                 self._begin(event)
-            case h2.events.DataReceived():
+            case Arrived():
                 self._got(event)
-            case h2.events.StreamEnded(stream_id=number):
-                if (request := self._requests.get(number or 0)) is not None:
-                    request.got(b"", is_over=True)
-            case h2.events.StreamReset(stream_id=number):
-                self._was_reset(number or 0)
-            case h2.events.WindowUpdated():
+            case Reset():
+                self._was_reset(event.stream)
+            case Room():
                 self._may_go_on = True
-            case h2.events.RemoteSettingsChanged():
-                self._may_go_on = True
+            case Chore():
                 self._spend()
-            case h2.events.ConnectionTerminated():
+            case Goodbye():
                 self._leave()
-            case h2.events.PingReceived() | h2.events.PriorityUpdated() | h2.events.UnknownFrameReceived():
-                self._spend()
-            case _:
-                pass
+            case Failed():
+                log.info("an HTTP/2 connection was closed: %s", event.detail)
+                self._leave()
 
     def _spend(self) -> None:
         """Count a frame that costs work and brings nothing; too many of them end the connection."""
         if not self._is_leaving and not self._allowance.spend():
             log.info("an HTTP/2 connection was closed: too many frames without a purpose")
-            self._say_goodbye(ErrorCodes.ENHANCE_YOUR_CALM)
+            self._say_goodbye(Code.ENHANCE_YOUR_CALM)
 
-    def _begin(self, event: h2.events.RequestReceived) -> None:
-        number = event.stream_id or 0
-        method, target, fields = _request_of(event)
+    def _begin(self, event: Started) -> None:
         if self._is_leaving:
             return
+        number, head = event.stream, event.head
         if self._running >= self._limits.streams:
             self._spend()
-            self._reset(number, ErrorCodes.REFUSED_STREAM)
-        elif not (method.isascii() and method and target.isascii() and target):
-            self._reset(number, ErrorCodes.PROTOCOL_ERROR)
-        else:
-            request = Http2Request(self, number, is_head=method == b"HEAD", has_body=event.stream_ended is None)
-            self._requests[number] = request
-            self._running += 1
-            scope = scope_of("http", "2", method, target, fields, self._transport)
-            scope["extensions"][OWN_BODY] = request.body_at_once
-            self._supervisor.start_task(self._answer(request, scope))
+            self._http.reset(number, Code.REFUSED_STREAM)
+            return
+        request = Http2Request(self, number, is_head=head.method == b"HEAD", has_body=not event.ends)
+        self._requests[number] = request
+        self._running += 1
+        scope = scope_of("http", "2", head.method, head.target, head.fields, self._transport)
+        scope["extensions"][OWN_BODY] = request.body_at_once
+        self._supervisor.start_task(self._answer(request, scope))
 
-    def _got(self, event: h2.events.DataReceived) -> None:
-        number, data, counted = event.stream_id or 0, event.data or b"", event.flow_controlled_length or 0
-        if not data and event.stream_ended is None:
+    def _got(self, event: Arrived) -> None:
+        number, data, counted = event.stream, event.data, event.counted
+        if not data and not event.ends:
             self._spend()
         if (request := self._requests.get(number)) is None:
             self.acknowledge(number, counted)  # its response is complete, or it was refused
         else:
             request.count(counted)
-            request.got(data, is_over=False)
+            request.got(data, is_over=event.ends)
 
     def acknowledge(self, number: int, counted: int) -> None:
         """Let the client send as much again: these bytes of a body, as flow control counts them, were taken."""
         if counted and not self._is_leaving:
-            self._http.acknowledge_received_data(counted, number)
+            self._http.acknowledge(number, counted)
             self._flush()
 
     def _was_reset(self, number: int) -> None:
@@ -205,7 +176,7 @@ class Http2Connection(Received):
         finally:
             self._running -= 1
             if not request.is_answered:
-                self._drop(request, ErrorCodes.INTERNAL_ERROR)
+                self._drop(request, Code.INTERNAL_ERROR)
             self._note_idle()
 
     # Out
@@ -217,9 +188,9 @@ class Http2Connection(Received):
             while self._has_room and not self._is_leaving and request.has_output:
                 if not self._write_slice(request):
                     break
-        except h2.exceptions.ProtocolError as error:
+        except StreamClosed as error:
             log.info("a response over HTTP/2 could not be sent: %s", error)
-            self._drop(request, ErrorCodes.INTERNAL_ERROR)
+            self._drop(request, Code.INTERNAL_ERROR)
             return
         if request.is_sent:
             self._complete(request)
@@ -230,18 +201,18 @@ class Http2Connection(Received):
         """Write some of a response; False if the client's window is full."""
         number, http = request.number, self._http
         if (head := request.take_head()) is not None:
-            http.send_headers(number, head, end_stream=request.is_sent)
+            http.send_headers(number, head, ends=request.is_sent)
         left = SLICE
         while request.waiting and left > 0:
-            size = min(http.local_flow_control_window(number), http.max_outbound_frame_size, left)
+            size = min(http.room(number), left)
             if size <= 0:
                 break
             data = request.take(size)
-            http.send_data(number, data, end_stream=request.is_sent)
+            http.send_data(number, data, ends=request.is_sent)
             left -= len(data)
         if request.needs_end:
             request.take_end()
-            http.end_stream(number)
+            http.send_data(number, b"", ends=True)
         self._flush()
         return left <= 0
 
@@ -249,7 +220,7 @@ class Http2Connection(Received):
         self._requests.pop(request.number, None)
         if not request.is_whole and not self._is_leaving:
             # RFC 9113, 8.1: the response is complete, so the client need not send the rest of the body.
-            self._reset(request.number, ErrorCodes.NO_ERROR)
+            self._http.reset(request.number, Code.NO_ERROR)
             self._flush()
         request.leave()
         self._note_idle()
@@ -261,7 +232,7 @@ class Http2Connection(Received):
             self.write(request)
 
     def _flush(self) -> None:
-        data = self._http.data_to_send()
+        data = self._http.output()
         if (
             not data or self._is_leaving or self._transport.is_closing()
         ):  # uvloop raises for it, and asyncio only counts it
@@ -281,20 +252,14 @@ class Http2Connection(Received):
 
     # The end
 
-    def _drop(self, request: Http2Request, code: ErrorCodes) -> None:
+    def _drop(self, request: Http2Request, code: Code) -> None:
         """End this request without the rest of its response."""
         self._waiting.pop(request.number, None)
         if self._requests.pop(request.number, None) is not None and not self._is_leaving:
-            self._reset(request.number, code)
+            self._http.reset(request.number, code)
             self._flush()
         request.leave()
         self._note_idle()
-
-    def _reset(self, number: int, code: ErrorCodes) -> None:
-        try:
-            self._http.reset_stream(number, code)
-        except h2.exceptions.ProtocolError:
-            return  # the stream has ended
 
     def _drop_all(self) -> None:
         requests = list(self._requests.values())
@@ -308,7 +273,7 @@ class Http2Connection(Received):
             return
         self._idle_since = self._loop.time()
         if self._supervisor.is_ending:
-            self._say_goodbye(ErrorCodes.NO_ERROR)
+            self._say_goodbye(Code.NO_ERROR)
 
     def _watch(self) -> None:
         """Close the connection if it is idle or stalled, and cancel responses that the client does not take."""
@@ -326,10 +291,10 @@ class Http2Connection(Received):
         for request in list(self._waiting.values()):
             if now - request.waits_since > self._limits.stalled and self._has_room:
                 log.info("a response was cancelled: its window was full for %g seconds", self._limits.stalled)
-                self._drop(request, ErrorCodes.CANCEL)
+                self._drop(request, Code.CANCEL)
         left = self._idle_since + self._limits.idle - now
         if not self._requests and left <= 0 and not self._is_leaving:
-            self._say_goodbye(ErrorCodes.NO_ERROR)
+            self._say_goodbye(Code.NO_ERROR)
         soon = min(left if left > 0 else self._limits.idle, self._limits.stalled, self._limits.heartbeat)
         self._look = self._loop.call_later(max(soon, LOOK_EVERY), self._watch)
 
@@ -353,9 +318,9 @@ class Http2Connection(Received):
         self._flush()
         return False
 
-    def _say_goodbye(self, code: ErrorCodes) -> None:
+    def _say_goodbye(self, code: Code) -> None:
         """Send GOAWAY and close."""
-        self._http.close_connection(code)
+        self._http.close(code)
         self._leave()
 
     def _leave(self) -> None:
@@ -373,24 +338,3 @@ class Http2Connection(Received):
     def abort(self) -> None:
         """Close the connection at once."""
         self._transport.abort()
-
-
-def _request_of(event: h2.events.RequestReceived) -> tuple[bytes, bytes, Fields]:
-    """The method, the target and the header fields of a request, with `:authority` as `host`."""
-    method = target = authority = b""
-    fields: Fields = []
-    for name, value in cast("Fields", event.headers or []):
-        match name:
-            case b":method":
-                method = value
-            case b":path":
-                target = value
-            case b":authority":
-                authority = value
-            case _ if not name.startswith(b":"):
-                fields.append((name, value))
-            case _:
-                pass
-    if authority:  # h2 has checked that a Host header is the same
-        fields = [(b"host", authority), *(field for field in fields if field[0] != b"host")]
-    return method, target, fields
