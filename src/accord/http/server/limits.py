@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from accord.transports.base import HIGH_WATER
-
 MIB = 1024 * 1024
 
 SILENT_PINGS = 2
@@ -55,7 +53,7 @@ class ServerLimits:
     streams: int = 1_000
     """Event streams of one connection (429 if more), and streams of one HTTP/2 connection."""
 
-    unread: int = HIGH_WATER
+    unread: int = MIB
     """Bytes that may wait for a client to read them before its agent is paused."""
 
     kept: int = 4 * MIB

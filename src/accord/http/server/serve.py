@@ -20,6 +20,7 @@ from accord.http.http2_extra import offered
 from accord.http.server.access import Access, is_loopback, names_of
 from accord.http.server.app import App
 from accord.http.server.elsewhere import Joins
+from accord.http.server.garbage import collected_for
 from accord.http.server.hosting import Hosted
 from accord.http.server.limits import ServerLimits
 from accord.http.server.quotas import Quotas
@@ -62,6 +63,9 @@ async def serve(
     The arguments are those of `serving`; `on_ready` is called with the server once clients can connect. At the first
     signal the server accepts no more connections, and running prompts have `grace` seconds to end. At the second signal
     it ends at once.
+
+    Meanwhile the garbage collector of this process looks at all objects only after many connections have ended, because
+    nothing else runs while it looks. A program that has disabled it keeps it disabled.
     """
     ending = asyncio.Event()
     with ExitStack() as until_all_is_closed:
@@ -84,7 +88,8 @@ async def serve(
             )
             if on_ready is not None:
                 on_ready(server)
-            await ending.wait()
+            with collected_for(server.app):
+                await ending.wait()
             await server.app.close(grace)
 
 
