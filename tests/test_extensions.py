@@ -145,4 +145,4 @@ async def test_what_an_agent_announces_in_meta_is_read_from_it():
         assert remote.meta == {"steering": {"supported": True}}
         assert extensions.can_steer(remote)
     async with accord.connect(silent) as remote:
-        assert remote.meta == {}
+        assert remote.meta == {"accord.dev/watch": True}

@@ -1,12 +1,13 @@
 """What every store does, whichever it is."""
 
 import asyncio
+import functools
 
 import msgspec
 import pytest
 
 from accord.errors import StoreError
-from accord.store.base import PAGE_BYTES, PAGE_OF_UPDATES, Changes, Cursor, StoredSession
+from accord.store.base import PAGE_BYTES, PAGE_OF_UPDATES, Changes, Cursor, Store, StoredSession
 from tests.store.stores import all_sessions, all_updates
 
 HUGE = Cursor(2**80, 1, None).written()
@@ -400,3 +401,50 @@ async def test_closing_twice_is_fine(store):
     await store.open()
     await store.close()
     await store.close()
+
+
+@pytest.fixture(params=["its own", "the default"])
+def lengths(request, store):
+    """The lengths that a store tells, by its own method and by the one that every store has."""
+
+    async def ask(known, **more):
+        method = store.lengths if request.param == "its own" else functools.partial(Store.lengths, store)
+        return await method(known, **more)
+
+    return ask
+
+
+async def test_the_lengths_of_many_sessions_are_told_at_once(store, new, lengths):
+    sessions = [await store.create(new(f"s{number}")) for number in range(4)]
+    for number, session in enumerate(sessions):
+        await store.write(session, UPDATES[:number])
+    known = {session.id: 0 for session in sessions}
+    assert await lengths({**known, "nobody": 7, "\ud83d": 0, "\0": 0}) == {"s0": 0, "s1": 1, "s2": 2, "s3": 3}
+    assert await lengths({}) == {}
+
+
+async def test_a_length_falls_with_a_cut_and_goes_with_its_session(store, new, lengths):
+    session = await store.create(new("s"))
+    await store.write(session, UPDATES)
+    assert await lengths({"s": 5}) == {"s": 5}
+    await store.cut(session, 2)
+    assert await lengths({"s": 5}) == {"s": 2}
+    await store.write(session, UPDATES[:1])
+    assert await lengths({"s": 2}) == {"s": 3}
+    await store.cut(session, 0)
+    assert await lengths({"s": 3}) == {"s": 0}
+    await store.delete("s")
+    assert await lengths({"s": 3}) == {}
+
+
+async def test_the_lengths_of_others_are_not_told(store, new, lengths):
+    await store.create(new("s", owner="ada"))
+    assert await lengths({"s": 0}, owner="ada") == {"s": 0}
+    assert await lengths({"s": 0}) == await lengths({"s": 0}, owner="eve") == {}
+
+
+async def test_the_lengths_of_more_sessions_than_one_statement_names_are_told(store, new):
+    for name in ("first", "last"):
+        await store.write(await store.create(new(name)), UPDATES)
+    names = ["first", *(f"no{number}" for number in range(1_200)), "last"]
+    assert await store.lengths(dict.fromkeys(names, 0)) == {"first": 5, "last": 5}

@@ -46,6 +46,7 @@ class Catalogue:
 
     async def archive(self, request: v1.ArchiveSessionRequest) -> None:
         async with self._lifecycle.alone(request.session_id):
+            self._lifecycle.must_not_watch(request.session_id)
             found = await self._store.find(request.session_id, owner=self._owner)
             if found is None:
                 raise not_found(request.session_id)
@@ -55,6 +56,7 @@ class Catalogue:
 
     async def unarchive(self, request: v1.UnarchiveSessionRequest) -> None:
         async with self._lifecycle.alone(request.session_id):
+            self._lifecycle.must_not_watch(request.session_id)
             await self._store.amend(request.session_id, Changes(archived=False), owner=self._owner)
 
     async def status(self, request: v1.SessionStatusRequest) -> v1.SessionStatusResponse:
@@ -68,6 +70,7 @@ class Catalogue:
 
     async def set_title(self, request: v1.SetSessionTitleRequest) -> v1.SetSessionTitleResponse:
         await self._authentication.require()
+        self._lifecycle.must_not_watch(request.session_id)
         title = title_of(request.title, LONGEST_TITLE)
         if title is None:
             raise RequestError.invalid_params("title must hold some text", path="$.title")

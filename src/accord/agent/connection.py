@@ -183,7 +183,7 @@ class AgentConnection:
         self._client.info = request.client_info
         methods = self._authentication.methods(self._peer.capabilities)
         declared = self._agent.suggestions.declared(self._declared, request.client_capabilities)
-        return v1.InitializeResponse(1, declared, methods, self._agent.info)
+        return v1.InitializeResponse(1, declared, methods, self._agent.info, meta=self._agent.announced)
 
     async def _authenticate(self, request: v1.AuthenticateRequest, context: Context) -> None:
         await self._authentication.authenticate(request, context)
@@ -192,6 +192,7 @@ class AgentConnection:
         # rfd-logout-method: sessions are ended, or refused until the user has logged in again; here, refused.
         for session in self._lifecycle.sessions.values():
             session.turns.cancel()
+        await self._lifecycle.dismiss_watches()
         await self._authentication.logout()
         context.after_response(self._auth_status.tell)
 

@@ -26,9 +26,11 @@ from accord.agent.session import Session
 from accord.agent.suggestions.functions import SuggestionFunctions
 from accord.agent.system_prompt import Mode
 from accord.agent.turn import Turn
+from accord.capabilities import WATCH
 from accord.engine.handlers import Handlers
 from accord.engine.limits import Limits
 from accord.schema import v1
+from accord.schema.base import Json
 from accord.schema.v1.prompt import StopReason
 from accord.store.base import Store
 
@@ -125,6 +127,17 @@ class AgentDefinition(msgspec.Struct, kw_only=True):
             system_prompts=self.system_prompts,
         )
         return capabilities if self.change_capabilities is None else self.change_capabilities(capabilities)
+
+    @property
+    def announced(self) -> dict[str, Json] | None:
+        """The `_meta` of its answer to `initialize`: that clients can watch sessions, if it loads them from its store.
+
+        An author who loads or resumes sessions with a handler of his own does not serve watchers.
+        """
+        own = (v1.LoadSessionRequest, v1.ResumeSessionRequest)
+        if any(self.handlers.handles(it) for it in own) or "session/resume" in self.second_handlers.methods:
+            return None
+        return {WATCH: True} if self.declare().load_session else None
 
     async def opened(self, session: Session) -> None:
         """Let the author prepare a session, before the client has it."""

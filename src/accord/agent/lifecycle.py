@@ -1,11 +1,12 @@
 """How sessions begin, are found again, and end: `session/new`, `list`, `load`, `resume`, `fork`, `close`, `delete`.
 
-Each of them is a few lines over the store and `Session`. The specification leaves three questions open; our answers:
+Each of them is a few lines over the store and `Session`. The specification leaves some questions open; our answers:
 
 - A session is open on one connection. Loading or resuming it moves it to the connection that asks. The previous
   connection can save nothing more in it. If it is the same connection, the session is closed first and its running
   turn is cancelled.
 - Deleting an open session closes it. Loading a deleted session fails like loading an unknown one.
+- A client that only watches a session does not open it: it stays where it is (see `watching`).
 - A fork may work in another folder. A turn that is running in its source continues in the source only.
 """
 
@@ -15,7 +16,7 @@ import asyncio
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 from weakref import WeakValueDictionary
 
 import msgspec
@@ -29,12 +30,16 @@ from accord.agent.session import Session
 from accord.agent.store_errors import not_found, telling, told
 from accord.agent.subagent_updates import session_of
 from accord.agent.system_prompt import SystemPrompt, system_prompt_of
+from accord.capabilities import WATCH
 from accord.engine.context import Context
 from accord.engine.handlers import Handlers
 from accord.errors import RequestError, StoreError
 from accord.schema import v1
 from accord.schema.base import Json
 from accord.store.base import Store, StoredSession, now
+
+if TYPE_CHECKING:
+    from accord.agent.watching import Watch
 
 Options: TypeAlias = list[v1.SessionConfigOption] | None
 
@@ -63,6 +68,8 @@ class Lifecycle:
         self._open_sessions = open_sessions
         self._archives = archives
         """Whether clients are told that sessions can be archived."""
+        self._watched: dict[str, Watch] | None = None
+        """The sessions that this client watches; None until it watches one."""
         self._changing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def register(self, handlers: Handlers) -> None:
@@ -100,6 +107,9 @@ class Lifecycle:
         return v1.ForkSessionResponse(session.id, *_choices(session), meta=_answer_meta(session))
 
     async def load(self, request: v1.LoadSessionRequest, context: Context) -> v1.LoadSessionResponse:
+        if asks_to_watch(request):
+            options, modes = await self.watch(request, context, replays=True)
+            return v1.LoadSessionResponse(modes, options or None)
         async with self._alone(request.session_id):
             session = await self._take(request)
             await session.record.replay(self._surroundings.client.peer)
@@ -108,6 +118,9 @@ class Lifecycle:
         return v1.LoadSessionResponse(*_choices(session), meta=_answer_meta(session))
 
     async def resume(self, request: v1.ResumeSessionRequest, context: Context) -> v1.ResumeSessionResponse:
+        if asks_to_watch(request):
+            options, modes = await self.watch(request, context, replays=False)
+            return v1.ResumeSessionResponse(modes, options or None)
         async with self._alone(request.session_id):
             session = await self._take(request)
             await session.tell_usage()
@@ -150,18 +163,24 @@ class Lifecycle:
         """A session from the store, held from now on."""
         cwd, *others = checked_folders(request.cwd, request.additional_directories)
         self._system_prompt(request)
-        found = await self._store.find(request.session_id, owner=self._owner)
-        if found is None:
-            raise not_found(request.session_id)
+        found = await self._found(request.session_id)
         if str(cwd) != found.cwd:
             # session-setup, Additional Workspace Roots: the request's cwd matches the session's.
             raise RequestError.invalid_params("cwd must be the folder of the session", path="$.cwd", cwd=found.cwd)
         await self._end(request.session_id)
         # The same page: roots that the request leaves out are never restored.
         held = await self._store.take(found.id, owner=self._owner, roots=[str(folder) for folder in others])
+        if (watch := self._unwatched(found.id)) is not None:
+            await watch.hand_over()
         session = self._session(held, request)
         session.known()
         return session
+
+    async def _found(self, session_id: str) -> StoredSession:
+        found = await self._store.find(session_id, owner=self._owner)
+        if found is None:
+            raise not_found(session_id)
+        return found
 
     def _session(
         self,
@@ -195,12 +214,61 @@ class Lifecycle:
         self.sessions[session.id] = session
         self._open_sessions.entered(self._owner, session, self._end)
 
+    # Watching
+
+    async def watch(
+        self, request: v1.LoadSessionRequest | v1.ResumeSessionRequest, context: Context, *, replays: bool
+    ) -> tuple[list[v1.SessionConfigOption], v1.SessionModeState | None]:
+        """Follow a session that stays with its holder; its options and modes, as far as they are known here."""
+        from accord.agent.watching import Followed, Watch
+
+        async with self._alone(request.session_id):
+            found = await self._found(request.session_id)  # in whichever folder: an observer works in none
+            if found.id in self.sessions:
+                raise RequestError.invalid_request("this connection has the session open: close it, then watch it")
+            if (earlier := self._unwatched(found.id)) is not None:
+                await earlier.hand_over()
+            followed = self._open_sessions.followed
+            if followed is None or followed.loop is not asyncio.get_running_loop():
+                followed = self._open_sessions.followed = Followed(self._store)
+            client = self._surroundings.client
+            watch = Watch(followed, self._store, found, client.peer, client.version, self._watch_is_over)
+            await watch.open(replays=replays)
+            self._watched = self._watched or {}
+            self._watched[found.id] = watch
+            context.after_response(watch.follow)
+        opened = self._open_sessions.find(self._owner, found.id)
+        return watch.options() if opened is None else (opened.config.options(), opened.config.mode_state())
+
+    async def dismiss_watches(self) -> None:
+        """End the watches of a client that has logged out."""
+        if self._watched:
+            from accord.agent.watching import LOGGED_OUT
+
+            for watch in list(self._watched.values()):
+                await watch.dismiss(LOGGED_OUT)
+
+    def must_not_watch(self, session_id: str) -> None:
+        """Raise RequestError if this client only watches the session."""
+        if self._watched and session_of(session_id) in self._watched:
+            problem = "this client only watches the session: load it to control it"
+            raise RequestError.invalid_request(problem, reason="watching")
+
+    def _unwatched(self, session_id: str) -> Watch | None:
+        """Take the watch of this session from this client; None if it has none."""
+        return None if self._watched is None else self._watched.pop(session_id, None)
+
+    def _watch_is_over(self, watch: Watch) -> None:
+        if self._watched is not None and self._watched.get(watch.id) is watch:
+            del self._watched[watch.id]
+
     # Finding
 
     def session(self, session_id: str) -> OpenSession:
         """The open session with this id; RequestError if it is not open."""
         session = self.sessions.get(session_id)
         if session is None:
+            self.must_not_watch(session_id)
             raise not_found(session_id)
         session.known()  # the client uses the id already: its request can arrive before `announce` has run
         return session
@@ -228,12 +296,16 @@ class Lifecycle:
 
     async def close(self, request: v1.CloseSessionRequest) -> None:
         async with self._alone(request.session_id):
+            if (watch := self._unwatched(request.session_id)) is not None:
+                await watch.close()
+                return
             if request.session_id not in self.sessions:
                 raise not_found(request.session_id)
             await self._end(request.session_id)
 
     async def delete(self, request: v1.DeleteSessionRequest) -> None:
         async with self._alone(request.session_id):
+            self.must_not_watch(request.session_id)
             await self._end(request.session_id)
             await self._store.delete(request.session_id, owner=self._owner)
 
@@ -253,6 +325,9 @@ class Lifecycle:
             raise told(error, session.id) from error
 
     async def end_all(self) -> None:
+        for watched in list(self._watched or ()):
+            if (watch := self._unwatched(watched)) is not None:
+                await watch.close()
         for session_id in list(self.sessions):
             await self._end(session_id)
 
@@ -276,6 +351,11 @@ class Lifecycle:
         async with lock:
             with telling(session_id):
                 yield
+
+
+def asks_to_watch(request: v1.LoadSessionRequest | v1.ResumeSessionRequest) -> bool:
+    """Whether a client asks to open a session only to watch it."""
+    return request.meta is not None and request.meta.get(WATCH) is True
 
 
 def _choices(session: OpenSession) -> tuple[v1.SessionModeState | None, Options, v1.SessionModelState | None]:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
 from accord.agent.open_session import OpenSession
+
+if TYPE_CHECKING:
+    from accord.agent.watching import Followed
 
 
 class OpenSessions:
@@ -15,6 +19,8 @@ class OpenSessions:
     """
 
     def __init__(self) -> None:
+        self.followed: Followed | None = None
+        """The sessions that clients watch; made when the first does."""
         self._open: dict[tuple[str, str], tuple[OpenSession, Callable[[str], Awaitable[None]]]] = {}
 
     def entered(self, owner: str, session: OpenSession, end: Callable[[str], Awaitable[None]]) -> None:

@@ -81,7 +81,7 @@ class Replay:
         """The updates for the rest, after the last entry."""
         yield from self._fitting(self._final())
         yield from self._fitting(self._writer.ending(self._record))
-        if self._version == 1 and not self._capabilities.has(_needs()[v1.PlanUpdate]):
+        if self._version == 1 and not self._capabilities.has(needs()[v1.PlanUpdate]):
             plan = replay_v1.plan_without_ids(self._record)
             yield from () if plan is None else (plan,)
 
@@ -167,9 +167,9 @@ class Replay:
         for update in updates:
             if isinstance(update, Unknown):
                 # An unknown update of one version may have a meaning in the other, which its sender did not mean.
-                fits = update.tag not in _tags(self._version)
+                fits = update.tag not in tags(self._version)
             else:
-                needed = _needs().get(update.__class__) if self._version == 1 else None
+                needed = needs().get(update.__class__) if self._version == 1 else None
                 fits = needed is None or self._capabilities.has(needed)
             if fits:
                 yield update
@@ -195,12 +195,13 @@ def _writer(version: Version) -> Writer:
 
 
 @functools.cache
-def _needs() -> dict[type, str]:
+def needs() -> dict[type, str]:
+    """The updates of version 1 that a client must have asked for, each with the capability that does so."""
     return updates_that_need(v1.SessionNotification)
 
 
 @functools.cache
-def _tags(version: Version) -> frozenset[str]:
+def tags(version: Version) -> frozenset[str]:
     """The tags of the updates that this version knows."""
     union: Any = v1.SessionUpdate
     if version == 2:

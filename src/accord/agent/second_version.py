@@ -17,9 +17,10 @@ from accord.agent.commands import offered
 from accord.agent.connected_client import ConnectedClient
 from accord.agent.definition import AgentDefinition
 from accord.agent.insertion import Insertion
-from accord.agent.lifecycle import Lifecycle
+from accord.agent.lifecycle import Lifecycle, asks_to_watch
 from accord.agent.login import Authentication
 from accord.agent.negotiation import as_declared_in_version_1
+from accord.agent.subagent_updates import update_head
 from accord.capabilities import Capabilities
 from accord.engine.context import Context
 from accord.engine.handlers import Handlers
@@ -88,7 +89,8 @@ class SecondVersion:
         context.peer.connection.let_handshake_be_repeated()
         methods = self._authentication.methods(context.peer.capabilities)
         told = [to_v2(method) for method in methods if not isinstance(method, v1.AuthMethodEnvVar)]
-        return v2.InitializeResponse(2, self._agent.info, declared_in_version_2(self._declared), told)
+        declared = declared_in_version_2(self._declared)
+        return v2.InitializeResponse(2, self._agent.info, declared, told, meta=self._agent.announced)
 
     async def _log_in(self, request: v2.LoginAuthRequest, context: Context) -> None:
         if self._authentication.has_terminal_login(request.method_id):
@@ -118,6 +120,12 @@ class SecondVersion:
             )
         older = in_version_1(request)
         replays = request.replay_from is not None
+        if asks_to_watch(older):
+            options, _ = await self._lifecycle.watch(older, context, replays=replays)
+            # The store does not tell what a session does, and an observer has nothing to wait for.
+            state = self._client.voice().plain_state("idle", None) or b""
+            self._client.peer.connection.tell(b"%b%b}}" % (update_head(request.session_id), state))
+            return v2.ResumeSessionResponse(to_v2(options))
         answer = await (self._lifecycle.load(older, context) if replays else self._lifecycle.resume(older, context))
         session = self._lifecycle.session(request.session_id)
         if not replays and session.face.title is not None:

@@ -181,9 +181,10 @@ class RemoteAgent:
     ) -> RemoteSession:
         """Follow a session that other clients use, as an observer; its past is in `state` when this returns.
 
-        All that happens in the session arrives, also when the session goes on without its client. The agent asks an
-        observer nothing, and refuses its prompts and settings with `PeerError`. It takes a server that shares agents
-        (`accord serve --shared`); raises `CapabilityMissing` for any other.
+        All that happens in the session arrives, also when it runs on another connection, in another process or on
+        another host. The agent asks an observer nothing, and refuses its prompts and settings with `PeerError`. If the
+        session is deleted or cut, the agent says so, and the session ends here. Agents written with Accord can be
+        watched, and any agent behind `accord serve --shared`; raises `CapabilityMissing` for others.
         """
         if self.meta.get(WATCH) is not True:
             raise CapabilityMissing(f'_meta["{WATCH}"]', "remote.watch()")

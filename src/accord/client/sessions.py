@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from msgspec import Raw
 
 from accord.arguments import check_meta, check_path, check_sequence, check_text
+from accord.capabilities import WATCH
 from accord.client.early import Early
 from accord.client.live_session import LiveSession, Reopening, SessionAgent, SessionSetup
 from accord.client.mcp_config import handed_over
@@ -101,6 +102,8 @@ class Sessions:
         session = self._open.get(notification.session_id)
         if session is not None:
             session.live.received(notification.update, params)
+            if notification.meta is not None and notification.meta.get(WATCH) is False:
+                self._ended_there(session.live, "which is watched no more")
         elif (subagent := self._subagent(notification.session_id)) is not None:
             subagent.received(notification.update, params)
         else:
@@ -280,7 +283,8 @@ class Sessions:
 
     async def _resume(self, session: LiveSession) -> None:
         offers = self._remote.capabilities.sessions
-        if offers.resume or not offers.load:
+        watches = (session.setup.meta or {}).get(WATCH) is True  # it would miss what has happened meanwhile
+        if (offers.resume and not watches) or not offers.load:
             try:
                 await self._reopen(session, v1.ResumeSessionRequest)
             except PeerError as error:
@@ -325,10 +329,13 @@ class Sessions:
         """Look at the error of a request for this session: one that was taken by another connection has ended here."""
         session = self._open.get(v1.SessionId(session_id))
         if session is not None and _was_taken(error):
-            live = session.live
-            live.is_open = False  # at once, because it may be loaded again now
-            del self._open[live.id]
-            self._remote.tasks.call(live.ended, f"ending {live.id}, which was taken elsewhere")
+            self._ended_there(session.live, "which was taken elsewhere")
+
+    def _ended_there(self, session: LiveSession, why: str) -> None:
+        """End a session here that is not open at the agent any more."""
+        session.is_open = False  # at once, because it may be loaded again now
+        del self._open[session.id]
+        self._remote.tasks.call(session.ended, f"ending {session.id}, {why}")
 
     def connection_ended(self, error: Exception) -> None:
         """Tell every session that its connection has ended; a restarted agent may resume it."""

@@ -2,7 +2,7 @@
 
     create ─▶ StoredSession ─▶ write(session, updates, changes): stored once it returns
     take   ─▶ StoredSession     updates(id) ─▶ pages of updates, from the first
-    page   ─▶ Page              copy, cut, delete
+    page   ─▶ Page              lengths(ids) ─▶ what has grown              copy, cut, delete
 
 A store does not know the protocol: an update is JSON text, settings and the author's state are JSON values.
 
@@ -20,7 +20,7 @@ from __future__ import annotations
 import base64
 import binascii
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, Self, TypeAlias
 
@@ -167,6 +167,21 @@ class Store(ABC):
     def updates(self, session_id: str, *, owner: str = "", after: int = 0) -> AsyncIterator[list[bytes]]:
         """The session's updates in order, in pages, after the first `after` of them."""
 
+    async def lengths(self, known: Mapping[str, int], *, owner: str = "") -> dict[str, int]:
+        """How many updates each of these sessions has now; sessions that do not exist are left out.
+
+        `known` are the lengths that the caller has seen, by the ids of the sessions. Agents call this four times a
+        second for all sessions that are watched, so a store should answer with one statement. This one reads the
+        updates after the known ones, so that a store need not have the method.
+        """
+        found: dict[str, int] = {}
+        for session_id, length in known.items():
+            if await self.find(session_id, owner=owner) is None:
+                continue
+            grown = await _length(self, session_id, owner, after=max(0, length - 1))
+            found[session_id] = grown if grown >= length else await _length(self, session_id, owner, after=0)
+        return found
+
     @abstractmethod
     async def page(
         self,
@@ -205,6 +220,11 @@ class Store(ABC):
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+
+async def _length(store: Store, session_id: str, owner: str, *, after: int) -> int:
+    """How many updates a session has; `after` if it has fewer than that."""
+    return after + sum([len(page) async for page in store.updates(session_id, owner=owner, after=after)])
 
 
 class Cursor(msgspec.Struct, frozen=True, array_like=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime
 from operator import attrgetter
 from time import monotonic
@@ -151,6 +151,10 @@ class MemoryStore(Store):
         while (kept := self._of(session_id, owner)) is not None and (page := _page(kept.updates, after)):
             after += len(page)
             yield page
+
+    async def lengths(self, known: Mapping[str, int], *, owner: str = "") -> dict[str, int]:
+        found = {session_id: self._of(session_id, owner) for session_id in known}
+        return {session_id: len(kept.updates) for session_id, kept in found.items() if kept is not None}
 
     async def page(
         self,

@@ -18,6 +18,18 @@ T = TypeVar("T")
 
 _COLUMNS = "id, cwd, owner, roots, title, created, updated, settings, state, format, hold, info, archived"
 
+_VALUES = 500
+"""Ids in one statement; older versions of SQLite take at most 999 values."""
+
+_LENGTHS = """
+SELECT id, number, (
+    SELECT position FROM updates
+    WHERE position >= number << 32 AND position < number + 1 << 32
+    ORDER BY position DESC LIMIT 1
+) FROM sessions WHERE owner = ? AND id IN ({ids})
+"""
+"""The position of the last update of each of these sessions."""
+
 
 def in_transaction(connection: sqlite3.Connection, do: Callable[[], T]) -> T:
     connection.execute("BEGIN IMMEDIATE")
@@ -133,6 +145,17 @@ def updates(connection: sqlite3.Connection, session_id: str, owner: str, after: 
             break
     rows.close()
     return page
+
+
+def lengths(connection: sqlite3.Connection, session_ids: Sequence[str], owner: str) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for first in range(0, len(session_ids), _VALUES):
+        some = [_key(session_id) for session_id in session_ids[first : first + _VALUES]]
+        rows = connection.execute(_LENGTHS.format(ids=", ".join("?" * len(some))), (owner, *some))
+        found.update(
+            (session_id, 0 if last is None else last - (number << 32) + 1) for session_id, number, last in rows
+        )
+    return found
 
 
 def page(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar, get_args
@@ -115,6 +115,9 @@ class SqliteStore(Store):
                 return
             after += len(page)
             yield page
+
+    async def lengths(self, known: Mapping[str, int], *, owner: str = "") -> dict[str, int]:
+        return await self._work(lambda connection: queries.lengths(connection, list(known), owner))
 
     async def page(
         self,

@@ -112,7 +112,7 @@ class Life:
             case "cancel all":
                 await tolerantly(session.cancel())
             case "cancel tool" if self.version == 2:
-                for call in session.state.tool_calls.values():
+                for call in list(session.state.tool_calls.values()):
                     if call.can_cancel:
                         await tolerantly(session.cancel_tool_call(call.id))
 

@@ -130,10 +130,10 @@ class SharedConversation:
         else:
             self._forward(client, call, named)
 
-    def _forward(self, client: int, call: Call, session: str) -> int:
+    def _forward(self, client: int, call: Call, session: str, params: bytes | None = None) -> int:
         number = next(self._numbers)
         self._asked[number] = Asked(client, call, session)
-        self._send(AGENT, messages.call(number, call.method, call.params))
+        self._send(AGENT, messages.call(number, call.method, call.params if params is None else params))
         return number
 
     def _prompt(self, session: SharedSession, client: int, call: Call) -> None:
@@ -183,6 +183,7 @@ class SharedConversation:
 
     def _began(self, answer: Answer) -> None:
         waiting, self._initializing = self._initializing, []
+        self._openings.agent_watches = frames.announces_watching(answer)
         answer = frames.announced(answer)
         if answer.error is None:
             self._initialized = answer
@@ -220,8 +221,11 @@ class SharedConversation:
             self._early.add(named, frame)
             self._send_all(self._all(), frame)
             return
+        if session.is_watched and frames.ends_watching(frame):
+            self._openings.watch_ended(session, frame)
+            return
         session.note([frame])
-        self._send_all(session.clients if session.opener is None else [session.opener], frame)
+        self._send_all(session.receivers, frame)
         if frames.may_change_answers(frame):
             session.changed(frames.update_of(members(tell.params)))
         if self._version > 1 and b"state_update" in frame and frames.is_idle(members(tell.params)):

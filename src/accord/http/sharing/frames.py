@@ -11,13 +11,16 @@ from accord.capabilities import WATCH
 from accord.errors import DecodeError
 from accord.jsonrpc import messages
 from accord.jsonrpc.frames import RequestId
-from accord.jsonrpc.messages import Answer, Call
+from accord.jsonrpc.messages import Answer, Call, Tell
 from accord.schema import codec
 from accord.trace.meaning import body_of, items_of
 
 CANCEL_REQUEST = "$/cancel_request"
 
 _CHANGING = (b"current_mode_update", b"config_option_update", b"available_commands_update")
+
+HANDED_OVER = "session_info_update"
+"""The kind of update, an empty one, that ends a watch because the session is opened again on the same connection."""
 
 KEPT_CAPABILITIES = frozenset({"session", "elicitation", "subagents", "plan", "_meta"})
 """What a client can do that all clients can do for each other: not its files, and not its terminals."""
@@ -31,6 +34,12 @@ def members(raw: Any) -> dict[str, Any]:
         return {}
 
 
+def params_of(frame: bytes) -> dict[str, Any]:
+    """The params of this notification."""
+    message = messages.parse(frame)
+    return members(message.params) if isinstance(message, Tell) else {}
+
+
 def version_in(told: dict[str, Any]) -> int:
     """The protocol version in the params or the result of `initialize`."""
     version = told.get("protocolVersion")
@@ -40,6 +49,29 @@ def version_in(told: dict[str, Any]) -> int:
 def watches(params: dict[str, Any]) -> bool:
     """Whether a client asks to open a session only to watch it."""
     return body_of(params.get("_meta")).get(WATCH) is True
+
+
+def without_watching(params: dict[str, Any]) -> bytes:
+    """The params of a request to open a session, for an agent that knows nothing of watching."""
+    meta = {key: value for key, value in body_of(params.get("_meta")).items() if key != WATCH}
+    kept = {key: value for key, value in params.items() if key != "_meta"}
+    return codec.encode({**kept, "_meta": meta} if meta else kept)
+
+
+def announces_watching(answer: Answer) -> bool:
+    """Whether the agent's answer to `initialize` says that sessions can be watched."""
+    return body_of(members(answer.result).get("_meta")).get(WATCH) is True
+
+
+def ends_watching(frame: bytes) -> bool:
+    """Whether this update says that its receiver watches the session no more."""
+    return WATCH.encode() in frame and body_of(params_of(frame).get("_meta")).get(WATCH) is False
+
+
+def watch_over(session: str) -> bytes:
+    """An update that only says that a client watches the session no more: what follows is another opening of it."""
+    params = {"sessionId": session, "update": {"sessionUpdate": HANDED_OVER}, "_meta": {WATCH: False}}
+    return messages.tell("session/update", codec.encode(params))
 
 
 def wants_replay(method: str, params: dict[str, Any]) -> bool:

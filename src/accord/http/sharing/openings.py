@@ -2,6 +2,11 @@
 
 A client that opens a session which is open already gets its log from here. So the agent does not notice, and a running
 turn goes on. While the agent opens a session, its updates are a replay for the one client that has asked.
+
+If the first client only watches, an agent that can watch is asked to watch, too: the session may run elsewhere, such as
+at the owner's agent of the other version, and an observer must not end its turn. The agent opens it when the first
+client wants to control it. Before it replays, it tells what the observers have not seen, and then that its watch is
+over.
 """
 
 from __future__ import annotations
@@ -29,7 +34,7 @@ class Openings:
         clients: dict[int, bool],
         sessions: dict[str, SharedSession],
         questions: Questions,
-        forward: Callable[[int, Call, str], int],
+        forward: Callable[[int, Call, str, bytes | None], int],
         send: Callable[[int, bytes], None],
     ) -> None:
         self._clients = clients
@@ -37,6 +42,8 @@ class Openings:
         self._questions = questions
         self._forward = forward
         self._send = send
+        self.agent_watches = False
+        """Whether the agent can watch sessions."""
 
     def open(self, client: int, call: Call) -> None:
         """A client asks to open a session."""
@@ -44,11 +51,16 @@ class Openings:
         named = session_of(call.params) or ""
         wants_replay = frames.wants_replay(call.method, params)
         session = self._sessions.get(named)
+        if session is not None and session.clients.get(client):
+            del session.clients[client]  # it has watched until now, and is told all from the start again
+            self._send(client, frames.watch_over(named))
         if session is None:
             session = self._sessions[named] = SharedSession(named)
             self._open_at_agent(session, client, call, is_whole=wants_replay)
         elif session.opener is not None:
             session.openers.append(Waiting(client, call))
+        elif session.is_watched and not frames.watches(params):
+            self._open_at_agent(session, client, call, is_whole=wants_replay)
         elif not wants_replay or session.log is not None:
             self._join(session, client, call, params)
         elif session.is_busy:  # the agent would end the turn
@@ -58,8 +70,24 @@ class Openings:
 
     def _open_at_agent(self, session: SharedSession, client: int, call: Call, *, is_whole: bool) -> None:
         session.opener = client
-        session.begin_log(is_whole=is_whole)
-        self._forward(client, call, session.name)
+        session.replays_all = is_whole
+        if not session.is_watched:  # else when the agent says that its watch is over
+            session.begin_log(is_whole=is_whole)
+        params = members(call.params)
+        strips = frames.watches(params) and not self.agent_watches
+        self._forward(client, call, session.name, frames.without_watching(params) if strips else None)
+
+    def watch_ended(self, session: SharedSession, frame: bytes) -> None:
+        """The agent follows this session no more. If it does not open it instead, its observers are told."""
+        session.is_watched = False
+        if frames.update_of(frames.params_of(frame)).get("sessionUpdate") != frames.HANDED_OVER:
+            for client in session.clients:
+                self._send(client, frame)
+            session.clients.clear()
+        if session.opener is not None:
+            session.begin_log(is_whole=session.replays_all)
+        elif not session.clients:
+            del self._sessions[session.name]
 
     def _join(self, session: SharedSession, client: int, call: Call, params: dict[str, Any]) -> None:
         if frames.wants_replay(call.method, params):
@@ -81,8 +109,10 @@ class Openings:
             return  # it was deleted meanwhile
         session.opener = None
         if answer.error is None:
+            watches = frames.watches(members(call.params))
+            session.is_watched = watches and self.agent_watches
             session.result = members(answer.result)
-            self._enter(session, client, watches=frames.watches(members(call.params)))
+            self._enter(session, client, watches=watches)
         elif not session.clients:
             del self._sessions[session.name]
         self.again(session)

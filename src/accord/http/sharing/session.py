@@ -46,6 +46,10 @@ class SharedSession:
         """Prompts that wait until the running turn is over."""
         self.running: int | None = None
         """The number of the prompt whose turn is running."""
+        self.is_watched = False
+        """Whether the agent itself only follows it, because no client has asked to control it."""
+        self.replays_all = False
+        """Whether the agent was asked to replay it from its first update when it opens it again."""
         self.log: list[bytes] | None = []
         """All updates from the first; None if some are missing."""
         self._size = 0
@@ -77,6 +81,11 @@ class SharedSession:
     def controllers(self) -> list[int]:
         """The clients that may do more than watch."""
         return [client for client, watches in self.clients.items() if not watches]
+
+    @property
+    def receivers(self) -> list[int]:
+        """The clients that get what the agent tells: all, or the one for which it replays the session."""
+        return list(self.clients) if self.opener is None or self.is_watched else [self.opener]
 
     @property
     def is_busy(self) -> bool:

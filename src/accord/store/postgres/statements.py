@@ -95,6 +95,10 @@ class Statements:
         self.take = _TAKE.format(schema=named)
         self.find = f"SELECT {_SESSION} WHERE {_THIS}".format(schema=named)
         self.updates = _UPDATES.format(schema=named)
+        self.lengths = (
+            f"SELECT s.id, h.length FROM {named}.sessions s JOIN {named}.holds h USING (number) "
+            f"WHERE s.id_key = ANY($1) AND s.id = ANY($2) AND s.owner = $3"
+        )
         self.copied = f"SELECT number, length FROM {named}.holds WHERE number = $1 FOR SHARE"
         self.copy_updates = (
             f"INSERT INTO {named}.updates (session, position, update_json) "

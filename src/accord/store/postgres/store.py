@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from itertools import count
 from typing import Any, TypeVar, get_args
 
@@ -159,6 +159,14 @@ class PostgresStore(Store):
         return [
             row["update_json"] for row in await self._call(lambda line: line.fetch(self._statements.updates, *values))
         ]
+
+    async def lengths(self, known: Mapping[str, int], *, owner: str = "") -> dict[str, int]:
+        ids = [session_id for session_id in known if storable(session_id, owner)]
+        if not ids:
+            return {}
+        values = [key(session_id) for session_id in ids], ids, owner
+        rows = await self._call(lambda line: line.fetch(self._statements.lengths, *values))
+        return {row["id"]: row["length"] for row in rows}
 
     async def page(
         self,

@@ -1,0 +1,286 @@
+"""Watching: a client follows a session by reading the store. The session stays with its holder.
+
+    session/load, _meta {"accord.dev/watch": true} ──▶ Watch.open      the past, as any replay tells it
+    Followed ── four times a second: Store.lengths ──▶ Watch.look      who has grown?
+    Watch ── Store.updates(after=position) ──▶ session/update          each entry once, in order
+
+An update is stored before its own client is told of it, so a watcher of another connection, process or host sees a turn
+while it runs. A watcher takes nothing: no hold, no author's function is called, and nothing is written.
+
+A position alone does not show that a session was cut and has grown again between two looks. So a read begins with the
+entry that was told last. If another one stands in its place, what was told is not the session's past any more, and the
+watch ends: with words for the user, and with `_meta: {"accord.dev/watch": false}` for the client.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+
+from accord.agent.entries import Version, read
+from accord.agent.following import Following
+from accord.agent.record import encoded_update
+from accord.agent.retelling import Retelling, Told
+from accord.agent.subagent_updates import opened, update_head
+from accord.capabilities import WATCH
+from accord.engine.peer import Peer
+from accord.errors import ConnectionClosed, RequestError, StoreError
+from accord.schema import codec, v1
+from accord.state import SessionState
+from accord.store.base import Store, StoredSession
+from accord.tasks import Tasks
+
+log = logging.getLogger("accord")
+
+EVERY = 0.25
+"""Seconds between two looks at the store."""
+
+MOST = 1_000
+"""Sessions that the clients of one agent may watch at a time."""
+
+GRACE = 5.0
+"""Seconds that a watch has to end."""
+
+CUT = "The session was changed, and what is shown here is out of date. Open it again to go on."
+DELETED = "The session was deleted."
+LOGGED_OUT = "You have logged out. Log in and open the session again to go on."
+UNREADABLE = "The session cannot be read any more. The agent's log says why."
+
+_CONFIG = b'"config_option_update"'
+
+
+class Followed:
+    """The watched sessions of one agent, on all of its connections. It looks at the store for all of them at once."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.loop = asyncio.get_running_loop()
+        self._watches: set[Watch] = set()
+        self._looking: asyncio.Task[None] | None = None
+        self._fails = False
+        """Whether the last look has failed."""
+
+    def add(self, watch: Watch) -> None:
+        """Follow one more session; raises RequestError if that is one too many."""
+        if len(self._watches) >= MOST:
+            problem = f"clients of this agent watch {MOST:,} sessions, which is the most: close one of them first"
+            raise RequestError.invalid_request(problem)
+        self._watches.add(watch)
+        if self._looking is None:
+            self._looking = self.loop.create_task(self._look_often(), name="accord watching: look at the store")
+
+    async def remove(self, watch: Watch) -> None:
+        """Follow a session no more; the last one ends the looking."""
+        self._watches.discard(watch)
+        if not self._watches and (looking := self._looking) is not None:
+            self._looking = None
+            looking.cancel()
+            await asyncio.wait([looking])
+
+    async def _look_often(self) -> None:
+        while True:
+            await asyncio.sleep(EVERY)
+            try:
+                await self._look()
+            except Exception as error:
+                if not self._fails:
+                    log.warning("watched sessions cannot be followed now: %s", error)
+                self._fails = True
+            else:
+                self._fails = False
+
+    async def _look(self) -> None:
+        for owner in {watch.owner for watch in self._watches}:
+            watches = [watch for watch in self._watches if watch.owner == owner]
+            known = {watch.id: watch.position for watch in watches}
+            lengths = await self._store.lengths(known, owner=owner)
+            for watch in watches:
+                watch.look(lengths.get(watch.id))
+
+
+class Watch:
+    """One session that a connection watches. `ended` is called when the watch has ended by itself."""
+
+    def __init__(
+        self,
+        followed: Followed,
+        store: Store,
+        stored: StoredSession,
+        peer: Peer,
+        version: Version,
+        ended: Callable[[Watch], None],
+    ) -> None:
+        self.id = stored.id
+        self.owner = stored.owner
+        self.position = 0
+        """How many entries of the session the client has been told."""
+        self._followed = followed
+        self._store = store
+        self._peer = peer
+        self._version: Version = version
+        self._following = Following(stored.id, version, peer.capabilities)
+        self._ended = ended
+        self._last: bytes = b""
+        """The entry that was told last."""
+        self._config = b""
+        """The last entry that tells the config options."""
+        self._length: int | None = 0
+        """How many entries the session had at the last look; None if it did not exist."""
+        self._changed = asyncio.Event()
+        self._tasks = Tasks(followed.loop)
+
+    # The past
+
+    async def open(self, *, replays: bool) -> None:
+        """Follow the session from its present entries on, and tell them before if the client wants a replay."""
+        self._followed.add(self)
+        try:
+            retelling = await self._read(Retelling(self.id, self._version, self._peer.capabilities))
+            if replays:
+                await self._replay(retelling)
+        except BaseException:
+            await self._followed.remove(self)
+            raise
+
+    async def _read(self, retelling: Retelling) -> Retelling:
+        async for page in self._pages():
+            for kept in page:
+                retelling.look(kept)
+                self._following.seen(kept)
+                if _CONFIG in kept:
+                    self._config = kept
+            self.position += len(page)
+            self._last = page[-1]
+        self._length = self.position
+        return retelling
+
+    async def _replay(self, retelling: Retelling) -> None:
+        told, last = 0, b""
+        async for page in self._pages():
+            # What was stored since the first reading is told later.
+            for kept in page[: self.position - told]:
+                retelling.add(kept)
+                told, last = told + 1, kept
+            await self._tell_past(retelling.now())
+        if told < self.position or last != self._last:
+            raise RequestError.invalid_request("the session was changed during its replay: load it again")
+        await self._tell_past(retelling.rest())
+
+    async def _tell_past(self, updates: Iterable[Told]) -> None:
+        for subagent, update in updates:
+            await self._tell([_frame(subagent or self.id, encoded_update(update))])
+
+    def options(self) -> tuple[list[v1.SessionConfigOption], v1.SessionModeState | None]:
+        """The config options that the record tells, and the modes among them."""
+        state = SessionState()
+        if self._config:
+            subagent, entry = opened(self._config)
+            if subagent is None:
+                state.add(read(entry))
+        modes = None if state.mode is None else v1.SessionModeState(state.mode, list(state.modes))
+        return [*state.config, *state.unknown_config], modes
+
+    # The present
+
+    def follow(self) -> None:
+        """Tell what is stored from now on: the client has the answer to its request."""
+        self._tasks.start(self._follow(), f"accord watching: session {self.id}")
+
+    def look(self, length: int | None) -> None:
+        """The session has this length now; None if it does not exist."""
+        if length != self._length or length != self.position:
+            self._length = length
+            self._changed.set()
+
+    async def _follow(self) -> None:
+        try:
+            while True:
+                await self._changed.wait()
+                self._changed.clear()
+                if (problem := await self._problem()) is not None:
+                    await self._over(problem)
+                    return
+        except ConnectionClosed:
+            pass  # the connection ends its watches
+
+    async def _problem(self) -> str | None:
+        """Tell what is new; returns why the watch is over, or None."""
+        try:
+            return await self.catch_up()
+        except StoreError as error:
+            if error.reason in ("busy", "failed"):  # it may work again at the next look
+                log.warning("session %s cannot be followed now: %s", self.id, error)
+                return None
+            log.error("session %s cannot be followed any more: %s", self.id, error)  # noqa: TRY400
+            return UNREADABLE
+        except ConnectionClosed:
+            raise
+        except Exception:
+            log.exception("session %s cannot be followed any more", self.id)
+            return UNREADABLE
+
+    async def catch_up(self) -> str | None:
+        """Tell what the store has and the client has not; returns why the watch is over, or None."""
+        if self._length is None:
+            return DELETED
+        is_first = self.position > 0
+        async for page in self._pages(after=max(0, self.position - 1)):
+            if is_first and page[0] != self._last:
+                return CUT
+            for kept in page[1:] if is_first else page:
+                frames = [_frame(*told) for told in self._following.told(kept)]
+                self.position, self._last = self.position + 1, kept
+                await self._tell(frames)
+            is_first = False
+        return CUT if is_first else None
+
+    async def _tell(self, frames: Sequence[bytes]) -> None:
+        wait = False
+        for frame in frames:
+            wait = self._peer.connection.tell(frame) or wait
+        if wait:
+            await self._peer.connection.breathe()
+
+    def _pages(self, after: int = 0) -> AsyncIterator[list[bytes]]:
+        return self._store.updates(self.id, owner=self.owner, after=after)
+
+    # The end
+
+    async def _over(self, words: str) -> None:
+        """The watch ends: tell the client, in words for its user."""
+        notice = v1.Notice("warning", words)
+        shows = self._version != 1 or self._peer.capabilities.has("session.notices")
+        update = notice if shows else v1.AgentMessageChunk.of(words)
+        await self._followed.remove(self)
+        self._ended(self)
+        self._peer.connection.tell(watch_over(self.id, encoded_update(update)))
+
+    async def close(self) -> None:
+        """End the watch for its client, which knows."""
+        await self._tasks.end(GRACE)
+        await self._followed.remove(self)
+
+    async def dismiss(self, words: str) -> None:
+        """End the watch, and tell the client why."""
+        await self._tasks.end(GRACE)
+        await self._over(words)
+
+    async def hand_over(self) -> None:
+        """End the watch because the client opens the session itself, which is held here by now.
+
+        Everything up to the present is told first. Then an empty update says that the replay begins.
+        """
+        await self._tasks.end(GRACE)
+        await self._followed.remove(self)
+        await self.catch_up()
+        self._peer.connection.tell(watch_over(self.id, codec.encode(v1.SessionInfoUpdate())))
+
+
+def _frame(session_id: str, encoded: bytes) -> bytes:
+    return b"".join((update_head(session_id), encoded, b"}}"))
+
+
+def watch_over(session_id: str, encoded: bytes) -> bytes:
+    """The notification of this update, which also says that the client watches the session no more."""
+    return b'%b%b,"_meta":{"%b":false}}}' % (update_head(session_id), encoded, WATCH.encode())
