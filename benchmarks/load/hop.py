@@ -1,7 +1,8 @@
 """`python -m benchmarks.load.hop`: what it costs that a request reaches another host than the one with the agent.
 
 The same client works with one host directly, and through a second one that only forwards, in turn. What is compared is
-the processor time of both hosts, to the nanosecond and without their threads: the table of hosts is not part of it.
+the processor time of both hosts, to the nanosecond and without their threads (the table of hosts is not part of it),
+and the median of the time that a turn takes.
 With `--instructions` the second host runs under callgrind, which counts what it does for a turn and for an update.
 """
 
@@ -39,29 +40,38 @@ class Work(NamedTuple):
     updates: int
 
 
-async def do(url: str, work: Work) -> None:
-    """Do this work on a connection of its own."""
+async def do(url: str, work: Work) -> list[float]:
+    """Do this work on a connection of its own; the milliseconds of each turn."""
     caller = Caller(HttpTransport(url, http2=False))
     await caller.open()
-    for _ in range(work.turns):
-        await caller.ask()
+    times = [await caller.ask() for _ in range(work.turns)]
     if work.updates:
         await caller.listen(work.updates, 0)
     if caller.wrong:
         raise SystemExit(f"{caller.wrong} updates were lost or out of order")
     await caller.leave()
+    return times
 
 
-def microseconds(hosts: Sequence[Process], url: str, work: Work) -> float:
-    """The processor time that these hosts use for this work, for one turn or update of it."""
+class Cost(NamedTuple):
+    """What one turn or update took."""
+
+    cpu: float
+    """Microseconds of processor time, of both hosts."""
+    waited: float
+    """Milliseconds until a turn was answered, the median; 0 without turns."""
+
+
+def cost(hosts: Sequence[Process], url: str, work: Work) -> Cost:
+    """What this work takes, for one turn or update of it."""
     before = sum(map(precise_cpu_seconds, hosts))
-    asyncio.run(do(url, work))
+    waited = asyncio.run(do(url, work))
     used = sum(map(precise_cpu_seconds, hosts)) - before
-    return used * 1e6 / (work.turns + work.updates)
+    return Cost(used * 1e6 / (work.turns + work.updates), statistics.median(waited or [0.0]))
 
 
 def times(pairs: int, turns: int, updates: int) -> dict[str, dict[str, float]]:
-    """Microseconds of processor time, direct and through a hop: the medians of so many pairs."""
+    """What turns and updates take, direct and through a hop: the medians of so many pairs."""
     found: dict[str, dict[str, float]] = {}
     with tempfile.TemporaryDirectory(prefix="accord-hop-") as folder, ExitStack() as stack:
         directory = str(Path(folder, "hosts.sqlite3"))
@@ -72,12 +82,21 @@ def times(pairs: int, turns: int, updates: int) -> dict[str, dict[str, float]]:
         for url in direct, through:
             asyncio.run(do(url, Work(50, 500)))  # what is loaded once does not count
         must_forward(agent, through)
-        for name, work in (("turn", Work(turns, 0)), ("update", Work(0, updates))):
-            each = [[microseconds([agent, hop], url, work) for url in (direct, through)] for _ in range(pairs)]
-            alone, hopped = (statistics.median(pair[way] for pair in each) for way in (0, 1))
-            added = statistics.median(pair[1] - pair[0] for pair in each)
-            found[name] = {"direct": alone, "through": hopped, "added": added}
+        for name, work in (("a turn", Work(turns, 0)), ("an update", Work(0, updates))):
+            each = [[cost([agent, hop], url, work) for url in (direct, through)] for _ in range(pairs)]
+            found[f"microseconds of processor time for {name}"] = compared([[it.cpu for it in pair] for pair in each])
+            if work.turns:
+                found["milliseconds until a turn is answered"] = compared([[it.waited for it in pair] for pair in each])
     return found
+
+
+def compared(pairs: Sequence[Sequence[float]]) -> dict[str, float]:
+    """The medians of the direct figures, of those through a hop, and of the differences."""
+    return {
+        "direct": statistics.median(pair[0] for pair in pairs),
+        "through": statistics.median(pair[1] for pair in pairs),
+        "added": statistics.median(pair[1] - pair[0] for pair in pairs),
+    }
 
 
 def must_forward(agent: Process, through: str) -> None:
@@ -127,7 +146,7 @@ def main(given: Sequence[str] | None = None) -> None:
         parser.error("--pairs, --turns and --updates take numbers from 1 up")
     if chosen.instructions and shutil.which("valgrind") is None:
         parser.error("--instructions needs valgrind, which is not installed")
-    found: dict[str, Any] = {"microseconds": times(chosen.pairs, chosen.turns, chosen.updates)}
+    found: dict[str, Any] = dict(times(chosen.pairs, chosen.turns, chosen.updates))
     if chosen.instructions:
         found["instructions of the hop"] = instructions(chosen.turns // 5 or 1, chosen.updates // 5 or 1)
     print(json.dumps(found, indent=1))

@@ -49,6 +49,7 @@ async def main(
     weight=1.0,
     lease=30.0,
     tokens=None,
+    observers=None,
     quotas=None,
     shared=False,
     tls=None,
@@ -59,7 +60,8 @@ async def main(
 
     kept = PostgresStore(store, schema=schema) if is_postgres(store) else store
     hosts = accord.Hosts(directory, key=key, schema=schema, weight=weight, lease=lease, **(tls or {}))
-    access = accord.http.Access(tokens) if tokens else None
+    watching = {token: accord.http.Observer(owner) for token, owner in (observers or {}).items()}
+    access = accord.http.Access({**tokens, **watching}) if tokens else None
     quota = accord.http.Quotas(**quotas) if quotas else None
     served = accord.http.SharedHost(an_agent(kept)) if shared else an_agent(kept)
     limits = accord.http.ServerLimits(connections=connections)

@@ -145,6 +145,7 @@ class HostProcesses:
     async def answered(self, host, other, status, text):
         """Wait until `host` answers so for a connection of `other`."""
         headers = [("acp-connection-id", f"{other.id}.unknown"), ("accept", "text/event-stream")]
+        headers += [("authorization", f"Bearer {token}") for token in list(self.settings.get("tokens", ()))[:1]]
         async with asyncio.timeout(DEADLINE):
             while True:
                 try:

@@ -15,15 +15,26 @@ TEXT = st.text(st.characters(blacklist_characters="\r\n"), max_size=20)
 HEADERS = st.dictionaries(st.sampled_from(SIGNED), TEXT, max_size=4)
 
 
-def hop(owner="ada", body=b"", moment=NOW):
-    return Hop("one", "two", int(moment * 1000), owner, body_digest(body))
+def hop(owner="ada", body=b"", moment=NOW, *, observes=False):
+    return Hop("one", "two", int(moment * 1000), owner, body_digest(body), observes)
 
 
-@given(owner=st.text(max_size=20), headers=HEADERS, body=st.binary(max_size=20))
-def test_what_is_signed_is_verified(owner, headers, body):
-    made = hop(owner, body)
+@given(owner=st.text(max_size=20), headers=HEADERS, body=st.binary(max_size=20), observes=st.booleans())
+def test_what_is_signed_is_verified(owner, headers, body, observes):
+    made = hop(owner, body, observes=observes)
     value = signed(made, KEY, "POST", headers)
     assert verified(value, [OTHER, KEY], "two", NOW, "POST", headers) == made
+
+
+def test_a_host_that_knows_no_observers_can_read_controllers_and_nothing_else():
+    words = [signed(hop(observes=it), KEY, "POST", {}).partition(" ")[0] for it in (False, True)]
+    assert words == ["v1", "v1-observer"]  # a host of an earlier version refuses any word but the first with 400
+
+
+def test_a_signature_for_an_observer_is_none_for_a_controller():
+    value = signed(hop(observes=True), KEY, "POST", {})
+    with pytest.raises(BadHop):
+        verified(value.replace("v1-observer", "v1"), [KEY], "two", NOW, "POST", {})
 
 
 @given(headers=HEADERS, other=HEADERS)

@@ -93,13 +93,94 @@ async def test_an_observer_follows_a_session_and_may_not_change_it(url, version)
         await eventually(lambda: watched.state.messages[-1].text == "again ")
 
 
-async def test_an_agent_that_is_not_shared_cannot_be_watched():
-    async with serving(an_agent()) as server, accord.connect(server.url) as remote:
-        session = await remote.new_session("/project")
-        async with accord.connect(server.url) as other:
-            with pytest.raises(accord.CapabilityMissing, match=r"remote.watch\(\) needs"):
-                await other.watch(session.id)
-        assert (await session.prompt("mine")).text == "mine "
+async def test_an_agent_that_does_not_know_of_watching_cannot_be_watched():
+    agent = an_agent()
+
+    @agent.on(v1.LoadSessionRequest)
+    async def load(request):
+        raise accord.RequestError.not_found()
+
+    async with serving(agent) as server, accord.connect(server.url) as other:
+        with pytest.raises(accord.CapabilityMissing, match=r"remote.watch\(\) needs"):
+            await other.watch("any")
+
+
+@pytest.mark.parametrize("observer", [1, 2])
+async def test_an_observer_that_comes_first_leaves_the_session_where_it_runs(tmp_path, observer):
+    agent = an_agent(store=tmp_path / "sessions.sqlite3")
+    async with (
+        accord.connect(an_agent(store=tmp_path / "sessions.sqlite3")) as outside,
+        serving(SharedHost(agent)) as server,
+        accord.connect(server.url, versions=(observer,)) as two,
+        accord.connect(server.url, versions=(observer,)) as three,
+    ):
+        session = await outside.new_session("/project")
+        turn = session.prompt("wait")
+        watched = await two.watch(session.id)
+        await eventually(lambda: watched.state.messages[-1].text == "waiting")
+        assert not turn.done
+        second = await three.watch(session.id)  # from the log of the first
+        assert [it.text for it in second.state.messages] == ["wait", "waiting"]
+        await turn.cancel()
+        await session.prompt("outside")
+        for one in (watched, second):
+            await eventually(lambda one=one: [it.text for it in one.state.messages][2:] == ["outside", "outside "])
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_a_session_that_was_only_watched_is_opened_for_its_first_controller(tmp_path, version):
+    agent = an_agent(store=tmp_path / "sessions.sqlite3")
+    async with (
+        accord.connect(an_agent(store=tmp_path / "sessions.sqlite3")) as outside,
+        serving(SharedHost(agent)) as server,
+        accord.connect(server.url, versions=(version,)) as observer,
+        accord.connect(server.url, versions=(version,)) as controller,
+    ):
+        session = await outside.new_session("/project")
+        await session.prompt("outside")
+        watched = await observer.watch(session.id)
+        await session.prompt("late")  # may be stored and not told when the agent opens the session
+        loaded = await controller.load(session.id, "/project")
+        assert [it.text for it in loaded.state.messages] == ["outside", "outside ", "late", "late "]
+        await loaded.prompt("inside")
+        expected = ["outside", "outside ", "late", "late ", "inside", "inside "]
+        await eventually(lambda: [it.text for it in watched.state.messages] == expected)
+        assert [it.text for it in loaded.state.messages] == expected
+        assert observer.open_sessions  # its watch goes on
+
+
+async def test_clients_of_both_versions_watch_each_other_s_sessions(url):
+    async with accord.connect(url, versions=(1,)) as one, accord.connect(url, versions=(2,)) as two:
+        session = await one.new_session("/project")
+        turn = session.prompt("wait")
+        watched = await two.watch(session.id)
+        await eventually(lambda: watched.state.messages[-1].text == "waiting")
+        assert not turn.done  # the agent of version 2 has not taken the session
+        await turn.cancel()
+
+
+async def test_observers_are_told_that_their_session_was_deleted_elsewhere(tmp_path):
+    agent = an_agent(store=tmp_path / "sessions.sqlite3")
+    async with (
+        accord.connect(an_agent(store=tmp_path / "sessions.sqlite3")) as outside,
+        serving(SharedHost(agent)) as server,
+        accord.connect(server.url) as one,
+        accord.connect(server.url) as two,
+    ):
+        session = await outside.new_session("/project")
+        watched = [await it.watch(session.id) for it in (one, two)]
+        await outside.delete(session.id)
+        await eventually(lambda: not (one.open_sessions or two.open_sessions))
+        assert [it.state.notices[0].title for it in watched] == ["The session was deleted."] * 2
+
+
+async def test_a_client_that_watches_twice_is_told_all_again(url, way):
+    async with editor_on(url, way) as one, editor_on(url, way) as two:
+        session = await one.open_session()
+        await one.prompt(session, "once")
+        await load(two, session, WATCHING)
+        await load(two, session, WATCHING)
+        assert two.text(session) == "once once "
 
 
 async def test_clients_of_version_2_share_a_session(url):

@@ -93,6 +93,25 @@ async def test_the_token_of_the_environment_is_required():
             assert await editor.open_session()
 
 
+async def test_a_token_file_names_owners_and_observers(tmp_path):
+    tokens = tmp_path / "tokens"
+    tokens.write_text("s3cret ada lovelace\n0ther ada lovelace observer\nown observer\n")
+    headers = [{"Authorization": f"Bearer {token}"} for token in ("s3cret", "0ther", "own")]
+    async with served("--token-file", str(tokens)) as url:
+        one, two, three = (transport_to(url, "http1", headers=it) for it in headers)
+        async with editor_of(one) as ada, editor_of(two) as guest, editor_of(three) as observer:
+            session = await ada.open_session()
+            assert (await ada.prompt(session, "hello")).stop_reason == "end_turn"
+            load = v1.LoadSessionRequest(session, "/project", [])
+            await guest.request(load, timeout=DEADLINE)
+            assert guest.text(session) == ada.text(session)
+            with pytest.raises(accord.PeerError, match="this token may only watch"):
+                await guest.open_session()
+            assert await observer.open_session()  # an owner with this name, as before
+            with pytest.raises(accord.PeerError):
+                await observer.request(load, timeout=DEADLINE)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -73,6 +73,8 @@ accord.agent.replay
 accord.agent.retelling
 accord.agent.prompt_queue accord.agent.providers accord.agent.record accord.agent.store_errors
 accord.agent.system_prompt
+accord.agent.following
+accord.agent.watching
 accord.agent.connected_client accord.agent.permission accord.agent.updates
 accord.agent.activity accord.agent.adapted accord.agent.background accord.agent.commands accord.agent.compaction
 accord.agent.config_options accord.agent.remote_terminal accord.agent.sent_message

@@ -25,7 +25,7 @@ PostgresStore SentMessage Hosts adapters
 EXTRAS = {
     "rich",
     "textual",
-    "h2",
+    "hpack",
     "h11",
     "websockets",
     "asyncpg",

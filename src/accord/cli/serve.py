@@ -86,7 +86,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: %(default)s)")
     parser.add_argument("--port", default="8000", help="the port; 0 chooses a free one (default: %(default)s)")
     parser.add_argument(
-        "--token-file", metavar="FILE", help="accept the bearer tokens of this file; each line is TOKEN, or TOKEN OWNER"
+        "--token-file",
+        metavar="FILE",
+        help="accept the bearer tokens of this file; each line is TOKEN, or TOKEN OWNER, "
+        "or TOKEN OWNER observer for a token that may only watch",
     )
     parser.add_argument(
         "--origin",

@@ -6,10 +6,16 @@ import hashlib
 import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from accord.cli.endings import WrongUsage
 
+if TYPE_CHECKING:
+    from accord.http.server.access import Observer
+
 VARIABLE = "ACCORD_TOKEN"
+OBSERVER = "observer"
+"""The word that ends the line of a token that may only watch."""
 HELP = f"read the bearer token from this file (default: the variable {VARIABLE}, if it is set)"
 
 ROUNDS = 20_000
@@ -31,19 +37,27 @@ def token(file: str | None) -> str | None:
     return next(iter(known))
 
 
-def owners(file: str | None) -> dict[str, str]:
-    """The accepted tokens and their owners; empty without a file and with the variable unset.
+def owners(file: str | None) -> dict[str, str | Observer]:
+    """The accepted tokens and their owners or observers; empty without a file and with the variable unset.
 
-    A token without an owner in its line is an owner of its own.
+    A token without an owner in its line is an owner of its own. `observer` after an owner makes it one that only
+    watches.
     """
     if file is not None:
-        return {secret: owner or _owner_of(secret) for secret, owner in _read(file).items()}
+        return {secret: _user(owner) if owner else _owner_of(secret) for secret, owner in _read(file).items()}
     given = os.environ.get(VARIABLE)
     if given is None:
         return {}
     if not given.strip():
         raise WrongUsage(f"{VARIABLE} is set but empty: set it to a token, or unset it to allow everyone")
     return {given.strip(): ""}
+
+
+def _user(owner: str) -> str | Observer:
+    from accord.http.server.access import Observer
+
+    name, _, role = owner.rpartition(" ")
+    return Observer(name.strip()) if role == OBSERVER and name.strip() else owner
 
 
 def forget() -> None:
@@ -65,7 +79,7 @@ def forget() -> None:
 
 
 def _read(file: str) -> dict[str, str]:
-    """Read a token file: each line is TOKEN, TOKEN OWNER, or a comment that begins with #."""
+    """Read a token file: each line is TOKEN, TOKEN OWNER, TOKEN OWNER observer, or a comment that begins with #."""
     try:
         lines = Path(file).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:

@@ -68,15 +68,15 @@ class Forwarder:
             leaving.cancel()
         self._placed()
         if has_left:
-            await self._end(response, request.owner)
+            await self._end(response, request)
             raise Refusal(400, "the client closed the connection")
         await self._pass(response, request)
         return True
 
-    async def _end(self, response: Response, owner: str) -> None:
+    async def _end(self, response: Response, request: Passed) -> None:
         await response.close()
         if connection := response.header(CONNECTION_ID):
-            ending = await self._send("DELETE", {CONNECTION_ID: connection}, b"", owner)
+            ending = await self._send("DELETE", {CONNECTION_ID: connection}, b"", request)
             await ending.close()
 
     async def relay(self, link: Transport, owner: str) -> End | None:
@@ -92,14 +92,14 @@ class Forwarder:
         return end if first is far else None
 
     async def _ask(self, request: Passed) -> Response:
-        return await self._send(request.method, dict(forwarded_headers(request.headers)), request.body, request.owner)
+        return await self._send(request.method, dict(forwarded_headers(request.headers)), request.body, request)
 
-    async def _send(self, method: str, headers: dict[str, str], body: bytes, owner: str) -> Response:
-        headers[HOP] = self._sign(method, headers, owner, body)
+    async def _send(self, method: str, headers: dict[str, str], body: bytes, of: Passed) -> Response:
+        headers[HOP] = self._sign(method, headers, of.owner, body, observes=of.observes)
         return await self._peer.request(method, headers, body)
 
-    def _sign(self, method: str, headers: dict[str, str], owner: str, body: bytes) -> str:
-        hop = Hop(self._me, self.id, int(time.time() * 1000), owner, body_digest(body))
+    def _sign(self, method: str, headers: dict[str, str], owner: str, body: bytes, *, observes: bool = False) -> str:
+        hop = Hop(self._me, self.id, int(time.time() * 1000), owner, body_digest(body), observes)
         return signed(hop, self._key, method, headers)
 
     async def _pass(self, response: Response, request: Passed) -> None:

@@ -1,10 +1,12 @@
 """The signature of a request that one host forwards to another. PURE.
 
     Accord-Hop: v1 <from> <to> <milliseconds> <owner> <body> <mac>
+    Accord-Hop: v1-observer ...                                             the token may only watch
 
-The host that a client has reached judges its token; between hosts travels only the owner, signed with a key that all
-hosts share. The signature covers the method, every forwarded header and the body, is accepted by one host only, and for
-`GOOD_FOR` seconds. A host takes part in no second hop: a request that arrives with a signature is never forwarded.
+The host that a client has reached judges its token; between hosts travels only the owner, and whether the token may
+only watch, signed with a key that all hosts share. The signature covers the method, every forwarded header and the
+body, is accepted by one host only, and for `GOOD_FOR` seconds. A host takes part in no second hop: a request that
+arrives with a signature is never forwarded.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from typing import NamedTuple
 
 from accord.hosts.passing import SIGNED
 
-VERSION = "v1"
+VERSION, OF_OBSERVER = "v1", "v1-observer"
+"""The first word, for a controller and for an observer. A host that does not know of observers refuses the second."""
 
 GOOD_FOR = 30.0
 """Seconds for which a signature is accepted. The clocks of two hosts may differ by less than that."""
@@ -47,6 +50,8 @@ class Hop(NamedTuple):
     owner: str
     body: str
     """The SHA-256 of the body, in hexadecimal digits."""
+    observes: bool = False
+    """Whether the owner's token may only watch."""
 
 
 def body_digest(body: bytes) -> str:
@@ -76,17 +81,17 @@ def verified(value: str, keys: Sequence[bytes], me: str, now: float, method: str
 
 def _words(hop: Hop) -> str:
     owner = urlsafe_b64encode(hop.owner.encode("utf-8", "surrogatepass")).decode() or "-"
-    return f"{VERSION} {hop.sender} {hop.receiver} {hop.moment} {owner} {hop.body}"
+    return f"{OF_OBSERVER if hop.observes else VERSION} {hop.sender} {hop.receiver} {hop.moment} {owner} {hop.body}"
 
 
 def _read(words: str) -> Hop:
     try:
         version, sender, receiver, moment, owner, body = words.split(" ")
         name = "" if owner == "-" else urlsafe_b64decode(owner).decode("utf-8", "surrogatepass")
-        hop = Hop(sender, receiver, int(moment), name, body)
+        hop = Hop(sender, receiver, int(moment), name, body, version == OF_OBSERVER)
     except (ValueError, NotBase64):
         raise BadHop(400, "malformed Accord-Hop") from None
-    if version != VERSION:
+    if version not in (VERSION, OF_OBSERVER):
         raise BadHop(400, f"Accord-Hop has version {version}, this host reads {VERSION}")
     return hop
 

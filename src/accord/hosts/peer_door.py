@@ -47,7 +47,7 @@ class PeerDoor:
         except BadHop as bad:
             await _refuse(scope, send, bad)
             return
-        signed = Signed(hop.owner, hop.sender)
+        signed = Signed(hop.owner, hop.sender, hop.observes)
         let_in = {**scope, "path": self._path, "extensions": {**scope.get("extensions", {}), FORWARDED: signed}}
         body = _SignedBody(hop, receive) if scope["type"] == "http" else None
         await self._app(let_in, receive if body is None else body.receive, send)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from accord.confinement.limits import ProcessLimits as ProcessLimits
     from accord.http.client.transport import HttpTransport as HttpTransport
     from accord.http.client.urls import UrlTarget as UrlTarget, connect_transport as connect_transport
-    from accord.http.server.access import Access as Access
+    from accord.http.server.access import Access as Access, Observer as Observer
     from accord.http.server.app import App as App, app as app
     from accord.http.server.hosting import CommandHost as CommandHost
     from accord.http.server.limits import ServerLimits as ServerLimits
@@ -36,6 +36,7 @@ _HOMES = {
     "Container": "server.hosting",
     "HttpTransport": "client.transport",
     "MeasuredHost": "server.measured_host",
+    "Observer": "server.access",
     "ProcessLimits": "server.hosting",
     "Quotas": "server.quotas",
     "ServerLimits": "server.limits",

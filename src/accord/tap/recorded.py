@@ -12,15 +12,15 @@ from collections.abc import Sequence
 from accord.jsonrpc.frames import Oversized
 from accord.tap.exits import exited
 from accord.trace import IN, OUT, Observer, TraceEvent
-from accord.transports.base import End, Receiver, Transport
+from accord.transports.base import End, Transport
+from accord.transports.wrapped import WrappedTransport
 
 
-class RecordedTransport(Transport):
-    """A transport whose frames an observer sees."""
+class RecordedTransport(WrappedTransport):
+    """A transport whose frames an observer sees; what arrives, before its receiver handles it."""
 
     def __init__(self, transport: Transport, observer: Observer, link: int | None = None) -> None:
-        self.name = transport.name
-        self._transport = transport
+        super().__init__(transport)
         self._observer = observer
         self._link = link
 
@@ -32,55 +32,11 @@ class RecordedTransport(Transport):
         """Record how the agent's process ended."""
         self._observer(TraceEvent(time.monotonic(), OUT, process=exited(code), link=self._link))
 
-    def __setattr__(self, name: str, value: object) -> None:
-        if name == "why":  # the reason to send at the end is the transport's
-            self._transport.why = str(value)
-        else:
-            super().__setattr__(name, value)
-
-    async def start(self, receiver: Receiver) -> None:
-        await self._transport.start(_RecordedReceiver(receiver, self._observer, self._link))
-
     def send(self, frames: Sequence[bytes]) -> None:
         now = time.monotonic()
         for frame in frames:
             self._observer(TraceEvent(now, OUT, frame, link=self._link))
-        self._transport.send(frames)
-
-    @property
-    def unsent(self) -> int:
-        return self._transport.unsent
-
-    async def flush(self) -> None:
-        await self._transport.flush()
-
-    @property
-    def stderr(self) -> str:
-        return self._transport.stderr
-
-    def pause_reading(self) -> None:
-        self._transport.pause_reading()
-
-    def resume_reading(self) -> None:
-        self._transport.resume_reading()
-
-    async def close(self, grace: float = 2.0) -> End:
-        return await self._transport.close(grace)
-
-
-class _RecordedReceiver(Receiver):
-    """Shows what arrives to the observer, before its receiver handles it."""
-
-    def __init__(self, receiver: Receiver, observer: Observer, link: int | None) -> None:
-        self._receiver = receiver
-        self._observer = observer
-        self._link = link
-
-    def paused(self) -> None:
-        self._receiver.paused()
-
-    def resumed(self) -> None:
-        self._receiver.resumed()
+        self._inner.send(frames)
 
     def received(self, frames: Sequence[bytes | Oversized]) -> None:
         now = time.monotonic()
@@ -90,9 +46,9 @@ class _RecordedReceiver(Receiver):
                 self._observer(TraceEvent(now, IN, note=note, link=self._link))
             else:
                 self._observer(TraceEvent(now, IN, frame, link=self._link))
-        self._receiver.received(frames)
+        super().received(frames)
 
     def ended(self, end: End) -> None:
         if end.stderr:
             self._observer(TraceEvent(time.monotonic(), IN, stderr=end.stderr.rstrip("\n"), link=self._link))
-        self._receiver.ended(end)
+        super().ended(end)

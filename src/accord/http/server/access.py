@@ -19,10 +19,26 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from typing import TypeAlias, cast
 
+import msgspec
+
 from accord.http.server.validation import Headers, Refusal
 
-OwnerOf: TypeAlias = Callable[[str], str | None]
-"""Returns the owner of a bearer token, or None if the token is not good."""
+
+class Observer(msgspec.Struct, frozen=True):
+    """What a token gives that may only watch: the sessions of this owner, and nothing else.
+
+    >>> Access(tokens={"0ther": Observer("ada")}).owner({"authorization": "Bearer 0ther"})
+    'ada'
+    """
+
+    owner: str = ""
+
+
+User: TypeAlias = str | Observer
+"""Who sends a request: an owner, or an observer of the owner's sessions."""
+
+OwnerOf: TypeAlias = Callable[[str], User | None]
+"""Returns the owner of a bearer token or an `Observer`, or None if the token is not good."""
 
 log = logging.getLogger("accord")
 
@@ -34,9 +50,10 @@ _HOST = re.compile(r"(?:\[(?P<address>[0-9a-f:.]+)\]|(?P<name>[^\s\[\]:/?#@,]+))
 class Access:
     """The access rules of one server.
 
-    `tokens` maps bearer tokens to their owners, or is a collection of tokens if there is one owner. Only hashes are
-    kept. It may also be a function, for an application with users of its own: it takes the bearer token of a request
-    and returns its owner, or None to refuse it; it is called for each request, so it must be quick. None allows
+    `tokens` maps bearer tokens to their owners, or is a collection of tokens if there is one owner. An `Observer` in
+    place of an owner makes it a token that may only watch the owner's sessions. Only hashes are kept. `tokens` may also
+    be a function, for an application with users of its own: it takes the bearer token of a request and returns its
+    owner, an `Observer`, or None to refuse it; it is called for each request, so it must be quick. None allows
     everyone; an empty collection raises ValueError, because it usually failed to load. `origins` are the origins of
     browser pages that are allowed. `hosts` are the names allowed in the `Host` header; None allows any.
 
@@ -47,7 +64,7 @@ class Access:
 
     def __init__(
         self,
-        tokens: Mapping[str, str] | Collection[str] | OwnerOf | None = None,
+        tokens: Mapping[str, str] | Mapping[str, User] | Collection[str] | OwnerOf | None = None,
         *,
         origins: Collection[str] = (),
         hosts: Collection[str] | None = None,
@@ -57,7 +74,8 @@ class Access:
         self._owner_of: OwnerOf | None = None
         if callable(tokens):
             self._owner_of, tokens = tokens, None
-        owners = cast("Mapping[str, str]", tokens) if isinstance(tokens, Mapping) else dict.fromkeys(tokens or (), "")
+        owners: Mapping[str, User]
+        owners = cast("Mapping[str, User]", tokens) if isinstance(tokens, Mapping) else dict.fromkeys(tokens or (), "")
         if tokens is not None and not owners:
             raise ValueError("'tokens' is empty, which would allow everyone: pass None if you want that")
         if any(not token.strip() for token in owners):
@@ -73,8 +91,12 @@ class Access:
 
     def owner(self, headers: Headers) -> str:
         """The owner of this request; raises Refusal if access is denied."""
+        return owner_of(self.user(headers))
+
+    def user(self, headers: Headers) -> User:
+        """The owner of this request, or the `Observer` that its token makes its sender; raises Refusal."""
         self.check_sender(headers)
-        return self._owner_by_token(headers.get("authorization", ""))
+        return self._user_by_token(headers.get("authorization", ""))
 
     def check_sender(self, headers: Headers) -> None:
         """Raise Refusal if this request names another server, or comes from a page that is not allowed."""
@@ -96,16 +118,16 @@ class Access:
         is_certain = self._hosts is not None and host.rpartition(":")[2].isdecimal()
         return is_certain and origin.lower() in (f"http://{host}".lower(), f"https://{host}".lower())
 
-    def _owner_by_token(self, authorization: str) -> str:
+    def _user_by_token(self, authorization: str) -> User:
         if self.is_open:
             return ""
         scheme, _, token = authorization.partition(" ")
-        owner = self._known(token.strip()) if scheme.lower() == "bearer" else None
-        if owner is None:
+        user = self._known(token.strip()) if scheme.lower() == "bearer" else None
+        if user is None:
             raise Refusal(401, "missing or wrong bearer token")
-        return owner
+        return user
 
-    def _known(self, token: str) -> str | None:
+    def _known(self, token: str) -> User | None:
         """The owner of a token; None if the token is not accepted."""
         if self._owner_of is not None:
             return _asked(self._owner_of, token) if token else None
@@ -115,10 +137,16 @@ class Access:
         return found[0] if found else None
 
 
-def _asked(owner_of: OwnerOf, token: str) -> str | None:
+def owner_of(user: User) -> str:
+    """The owner whose sessions this user has."""
+    return user.owner if isinstance(user, Observer) else user
+
+
+def _asked(user_of: OwnerOf, token: str) -> User | None:
     try:
+        user = user_of(token)
         # An owner without a name would share the sessions of a server without tokens.
-        return owner_of(token) or None
+        return user if user is not None and owner_of(user) else None
     except Exception as error:
         log.exception("the function that knows the owners of tokens failed; the request is refused")
         raise Refusal(500, "the token could not be checked") from error

@@ -30,11 +30,26 @@ log = logging.getLogger("accord.http.access")
 class AccessRecord:
     """What is logged about one request or WebSocket."""
 
-    __slots__ = ("_began", "connection", "method", "received", "seconds", "sent", "status", "user", "via", "when")
+    __slots__ = (
+        "_began",
+        "connection",
+        "method",
+        "observes",
+        "received",
+        "seconds",
+        "sent",
+        "status",
+        "user",
+        "via",
+        "when",
+    )
 
     def __init__(self, method: str) -> None:
         self.method = method if method in METHODS else "OTHER"
         self.user = ""
+        """The owner whose token the request has."""
+        self.observes = False
+        """Whether the token may only watch."""
         self.status = 0
         """The HTTP status, or the close code of an opened WebSocket; 0 if there was none."""
         self.received = 0

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from accord.errors import INTERNAL_ERROR, ConnectionClosed
 from accord.http.headers import CONNECTION_ID, JSON, NUMBERED
 from accord.http.server import cors, elsewhere, validation
-from accord.http.server.access import Access
+from accord.http.server.access import Access, Observer, owner_of
 from accord.http.server.access_log import AccessRecord
 from accord.http.server.asgi import OWN_BODY, OWN_SOCKET, Receive, Scope, Send, gone, header_pairs, headers_of, path_of
 from accord.http.server.asgi_websocket import AsgiWebSocket
@@ -31,6 +31,7 @@ from accord.http.server.guarded import GuardedTransport
 from accord.http.server.hosting import Hosted, host_of
 from accord.http.server.initialize_answer import with_connection_id
 from accord.http.server.limits import ServerLimits
+from accord.http.server.observed import ObservedTransport
 from accord.http.server.owner_counts import Use
 from accord.http.server.owner_gate import OwnerGate
 from accord.http.server.quota import Processes
@@ -113,6 +114,8 @@ class App:
         self._links: dict[str, HttpConnection] = {}
         self._ended: dict[tuple[str, str], str] = {}
         """Why the latest agents ended by themselves, by the owner and the id of their connection."""
+        self.ended = 0
+        """How many connections have ended."""
         self._sockets: set[ServerSocket | AsgiWebSocket] = set()
         self._tasks: Tasks | None = None
         self._looking: asyncio.Task[None] | None = None
@@ -230,10 +233,7 @@ class App:
                 self._access.check_sender(headers)
                 await responder.respond(200, b"", *cors.allowed(headers))
                 return
-            if self.elsewhere is None:
-                record.user = self._access.owner(headers)
-            else:
-                record.user = elsewhere.owner_of(scope, headers, self._access)
+            self._note_user(record, scope, headers)
             if self.gate is not None and record.method == "POST" and not elsewhere.is_forwarded(scope):
                 await self.gate.spend(record.user)
             if self.elsewhere is not None and await elsewhere.forwarded(
@@ -266,6 +266,13 @@ class App:
             record.end()
             if self.host.metrics is not None:
                 self.host.metrics.note_request(record.status)
+
+    def _note_user(self, record: AccessRecord, scope: Scope, headers: Headers) -> None:
+        if self.elsewhere is not None:
+            elsewhere.note_user(record, scope, headers, self._access)
+            return
+        user = self._access.user(headers)
+        record.user, record.observes = owner_of(user), isinstance(user, Observer)
 
     async def _tell_health(self, responder: Responder) -> None:
         if responder.record.method not in ("GET", "HEAD"):
@@ -302,9 +309,10 @@ class App:
         identifier, use = await self._admitted(record.user)
         link = HttpConnection(identifier, record.user, self.limits)
         link.opened_through = sender
+        link.observes = record.observes
         record.connection = link.id
         self._links[link.id] = link
-        self._serve(link, link.owner, link.id, use=use)
+        self._serve(link, link.owner, link.id, use=use, observes=link.observes)
         try:
             answer = await _unless_gone(receive, body.held_during(link.initialize(request)))
         except Refusal as refusal:
@@ -347,7 +355,8 @@ class App:
     def _link(self, connection: str, record: AccessRecord) -> HttpConnection:
         """The open connection with this id, if it belongs to the request's user; raises Refusal."""
         link = self._links.get(connection)
-        if link is None or link.owner != record.user:
+        # An observer has connections of its own: what it knows of others must not help it to use them.
+        if link is None or (link.owner, link.observes) != (record.user, record.observes):
             raise Refusal(404, self._ended.get((record.user, connection), "no such connection"))
         if link.end is not None:  # what the agent has left is being removed
             raise Refusal(404, link.why or "no such connection")
@@ -362,7 +371,8 @@ class App:
         await receive()  # websocket.connect
         try:
             self._check_path(scope)
-            record.user = owner = elsewhere.owner_of(scope, headers_of(scope), self._access)
+            elsewhere.note_user(record, scope, headers_of(scope), self._access)
+            owner = record.user
             shared = self.host.is_shared
             other = await elsewhere.place_of_socket(self.elsewhere, scope, owner, is_shared=shared)
             record.connection, use = await self._admitted(owner) if other is None else (other.id, None)
@@ -380,7 +390,7 @@ class App:
         link = take(self.limits) if take else AsgiWebSocket(receive, send, self.limits)
         self._sockets.add(link)
         try:
-            self._serve(link, owner, record.connection, other, use)
+            self._serve(link, owner, record.connection, other, use, observes=record.observes)
             await link.run()
         finally:
             self._sockets.discard(link)
@@ -418,20 +428,25 @@ class App:
         connection_id: str,
         other: OtherHost | None = None,
         use: Use | None = None,
+        *,
+        observes: bool = False,
     ) -> None:
         if self._tasks is None:
             self._tasks = Tasks(asyncio.get_running_loop())
             self._looking = asyncio.create_task(self._look(), name="accord http: look for unused connections")
         self._processes.begin(owner)
-        serving = self.host.serve(self._guarded(link, owner), owner) if other is None else other.relay(link, owner)
+        seen = ObservedTransport(link) if observes else link
+        if other is not None:
+            serving = other.relay(seen, owner)
+        else:
+            serving = self.host.serve(self._guarded(seen, owner, is_http=isinstance(link, HttpConnection)), owner)
         self._tasks.start(
             self._serve_one(link, owner, connection_id, serving, use), f"accord connection {connection_id[:8]}"
         )
 
-    def _guarded(self, link: Transport, owner: str) -> Transport:
+    def _guarded(self, link: Transport, owner: str, *, is_http: bool) -> Transport:
         if self.gate is None or not self.gate.guards():
             return link
-        is_http = isinstance(link, HttpConnection)
         return GuardedTransport(link, owner, self.gate, counts_messages=not is_http, counts_turns=self._counts_turns)
 
     async def _serve_one(
@@ -451,6 +466,7 @@ class App:
         except Exception:
             log.exception("connection %s: serving failed", connection_id[:8])
         finally:
+            self.ended += 1
             self._processes.end(owner)
             if self.gate is not None:
                 self.gate.release(use)

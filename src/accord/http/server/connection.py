@@ -52,6 +52,8 @@ class HttpConnection(Transport):
         self.end: End | None = None
         self.opened_through = ""
         """The host that has forwarded the `initialize`; empty if its client has sent it here."""
+        self.observes = False
+        """Whether its client may only watch."""
         self.is_used = False
         """Whether a request has named this connection: its client has got the answer to `initialize`."""
         self.can_load = False

@@ -10,7 +10,8 @@ from contextlib import AbstractAsyncContextManager
 from typing import NamedTuple, Protocol
 
 from accord.http.headers import CONNECTION_ID
-from accord.http.server.access import Access
+from accord.http.server.access import Access, Observer, owner_of
+from accord.http.server.access_log import AccessRecord
 from accord.http.server.asgi import Receive, Scope
 from accord.http.server.owner_gate import OwnerGate
 from accord.http.server.request_body import RequestBody
@@ -28,6 +29,8 @@ class Signed(NamedTuple):
 
     owner: str
     sender: str
+    observes: bool = False
+    """Whether the owner's token may only watch."""
 
 
 HOP = "accord-hop"
@@ -46,6 +49,11 @@ class Passed(NamedTuple):
     owner: str
     responder: Responder
     receive: Receive
+
+    @property
+    def observes(self) -> bool:
+        """Whether its token may only watch."""
+        return self.responder.record.observes
 
 
 class OtherHost(Protocol):
@@ -139,13 +147,15 @@ class Joins(Protocol):
         ...
 
 
-def owner_of(scope: Scope, headers: Headers, access: Access) -> str:
-    """The owner of a request: the one for whom a peer has signed, or the one whose token it has. Raises Refusal."""
+def note_user(record: AccessRecord, scope: Scope, headers: Headers, access: Access) -> None:
+    """Note who sends a request: for whom a peer has signed, or whose token it has. Raises Refusal."""
     if (signed := signature_of(scope)) is not None:
-        return signed.owner
+        record.user, record.observes = signed.owner, signed.observes
+        return
     if HOP in headers:
         raise Refusal(400, "Accord-Hop is for requests between hosts, at their peer port")
-    return access.owner(headers)
+    user = access.user(headers)
+    record.user, record.observes = owner_of(user), isinstance(user, Observer)
 
 
 async def forwarded(

@@ -16,11 +16,12 @@ from accord.http.server.owner_gate import OwnerGate
 from accord.http.server.validation import Refusal
 from accord.jsonrpc.frames import Oversized
 from accord.jsonrpc.messages import error_answer
-from accord.transports.base import End, Receiver, Transport
+from accord.transports.base import End, Transport
+from accord.transports.wrapped import WrappedTransport
 
 
-class GuardedTransport(Transport, Receiver):
-    """What an agent has in place of the connection: a transport, and the receiver of the one within.
+class GuardedTransport(WrappedTransport):
+    """What an agent has in place of the connection.
 
     `counts_messages` says whether messages are counted here; those of HTTP are counted before they are read.
     `counts_turns` says whether turns are; those of a shared agent are counted there.
@@ -29,8 +30,7 @@ class GuardedTransport(Transport, Receiver):
     def __init__(
         self, link: Transport, owner: str, gate: OwnerGate, *, counts_messages: bool, counts_turns: bool
     ) -> None:
-        self.name = link.name
-        self._link = link
+        super().__init__(link)
         self._owner = owner
         self._gate = gate
         self._counts_messages = counts_messages and gate.quotas.posts is not None
@@ -39,53 +39,28 @@ class GuardedTransport(Transport, Receiver):
         self._held: deque[bytes | Oversized] = deque()
         self._passing: asyncio.Task[None] | None = None
         self._agent_reads = True
-        self._agent: Receiver | None = None
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if name == "why":  # the reason to send at the end is the connection's
-            self._link.why = str(value)
-        else:
-            super().__setattr__(name, value)
-
-    # The transport of the agent
-
-    async def start(self, receiver: Receiver) -> None:
-        self._agent = receiver
-        await self._link.start(self)
 
     def send(self, frames: Sequence[bytes]) -> None:
         for frame in frames:
             self._gate.release(self._turns.ended_by(frame))
-        self._link.send(frames)
-
-    @property
-    def unsent(self) -> int:
-        return self._link.unsent
-
-    async def flush(self) -> None:
-        await self._link.flush()
+        self._inner.send(frames)
 
     def pause_reading(self) -> None:
         self._agent_reads = False
-        self._link.pause_reading()
+        self._inner.pause_reading()
 
     def resume_reading(self) -> None:
         self._agent_reads = True
         if self._passing is None:
-            self._link.resume_reading()
-
-    async def close(self, grace: float = 2.0) -> End:
-        return await self._link.close(grace)
-
-    # The receiver of the connection
+            self._inner.resume_reading()
 
     def received(self, frames: Sequence[bytes | Oversized]) -> None:
         if self._passing is None and not any(map(self._is_counted, frames)):
-            self._pass(frames)
+            super().received(frames)
             return
         self._held += frames
         if self._passing is None:
-            self._link.pause_reading()
+            self._inner.pause_reading()
             self._passing = asyncio.create_task(self._pass_held(), name="accord http: count prompts of an owner")
 
     def _is_counted(self, frame: bytes | Oversized) -> bool:
@@ -93,20 +68,16 @@ class GuardedTransport(Transport, Receiver):
             return True
         return self._counts_turns and isinstance(frame, bytes) and self._turns.new_turn(frame) is not None
 
-    def _pass(self, frames: Sequence[bytes | Oversized]) -> None:
-        if self._agent is not None:
-            self._agent.received(frames)
-
     async def _pass_held(self) -> None:
         while self._held:
             frame = self._held.popleft()
             if self._counts_messages:
                 await self._gate.wait_to_spend(self._owner)
             if not self._counts_turns or not isinstance(frame, bytes) or await self._admits(frame):
-                self._pass([frame])
+                super().received([frame])
         self._passing = None
         if self._agent_reads:
-            self._link.resume_reading()
+            self._inner.resume_reading()
 
     async def _admits(self, frame: bytes) -> bool:
         """Whether the agent gets this message: it begins no turn, or one that is admitted."""
@@ -115,19 +86,11 @@ class GuardedTransport(Transport, Receiver):
         try:
             use = await self._gate.admit_turn(self._owner)
         except Refusal as refusal:
-            self._link.send([error_answer(prompt.id, INVALID_REQUEST, refusal.problem)])
+            self._inner.send([error_answer(prompt.id, INVALID_REQUEST, refusal.problem)])
             return False
         if use is not None:
             self._turns.begin(prompt, use)
         return True
-
-    def paused(self) -> None:
-        if self._agent is not None:
-            self._agent.paused()
-
-    def resumed(self) -> None:
-        if self._agent is not None:
-            self._agent.resumed()
 
     def ended(self, end: End) -> None:
         self._held.clear()
@@ -135,5 +98,4 @@ class GuardedTransport(Transport, Receiver):
             self._passing.cancel()
         for use in self._turns.end():
             self._gate.release(use)
-        if self._agent is not None:
-            self._agent.ended(end)
+        super().ended(end)
