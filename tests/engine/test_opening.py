@@ -1,4 +1,4 @@
-"""A connection that cannot be opened."""
+"""What is sent while a connection opens, and a connection that cannot be opened."""
 
 import asyncio
 
@@ -7,7 +7,9 @@ import pytest
 import accord
 from accord import Peer, v1
 from accord.transports.base import End, Transport
-from tests.waiting import DEADLINE
+from accord.transports.memory import pair
+from accord.transports.wrapped import WrappedTransport
+from tests.waiting import DEADLINE, eventually
 
 
 class Unreachable(Transport):
@@ -18,15 +20,14 @@ class Unreachable(Transport):
 
     def __init__(self, error):
         self.gives_up = asyncio.Event()
-        self.sent = asyncio.Event()
         self._error = error
 
     async def start(self, receiver):  # noqa: ARG002
         await self.gives_up.wait()
         raise self._error
 
-    def send(self, frames):  # noqa: ARG002
-        self.sent.set()
+    def send(self, frames):
+        raise AssertionError(f"{frames} were sent on a link that is not open")
 
     async def flush(self):
         pass
@@ -48,7 +49,7 @@ async def test_a_request_that_was_made_meanwhile_fails_with_the_reason(error):
     opening = asyncio.create_task(peer.connection.open())
     asking = asyncio.create_task(peer.request(v1.NewSessionRequest("/", [])))
     async with asyncio.timeout(DEADLINE):
-        await transport.sent.wait()
+        await eventually(lambda: peer.connection.statistics().pending == 1)
         transport.gives_up.set()
         with pytest.raises(type(error), match="no such host"):
             await opening
@@ -58,3 +59,48 @@ async def test_a_request_that_was_made_meanwhile_fails_with_the_reason(error):
         with pytest.raises(accord.ConnectionClosed, match="no such host"):
             await peer.request(v1.NewSessionRequest("/", []))
         await peer.close()
+
+
+class Slow(WrappedTransport):
+    """Opens when it is told to."""
+
+    def __init__(self, inner):
+        super().__init__(inner)
+        self.opens = asyncio.Event()
+
+    async def start(self, receiver):
+        await self.opens.wait()
+        await super().start(receiver)
+
+
+def answering(came):
+    handlers = accord.Handlers()
+
+    @handlers.on(v1.InitializeRequest)
+    def initialize(_):
+        came.append("initialize")
+        return v1.InitializeResponse(1)
+
+    @handlers.on(v1.NewSessionRequest)
+    def new_session(_):
+        came.append("session/new")
+        return v1.NewSessionResponse(v1.SessionId("s"))
+
+    return handlers
+
+
+async def test_what_is_sent_while_a_connection_opens_leaves_in_order_when_it_is_open():
+    here, there = pair()
+    came = []
+    slow = Slow(here)
+    peer = Peer(slow, role="client")
+    async with Peer(there, answering(came), role="agent"), asyncio.timeout(DEADLINE):
+        opening = asyncio.create_task(peer.connection.open())
+        asking = asyncio.gather(peer.initialize(v1.InitializeRequest(1)), peer.request(v1.NewSessionRequest("/", [])))
+        await eventually(lambda: peer.connection.statistics().pending == 2)
+        assert peer.connection.statistics().unsent == 0
+        slow.opens.set()
+        await opening
+        _, opened = await asking
+        await peer.close()
+    assert (opened.session_id, came) == ("s", ["initialize", "session/new"])

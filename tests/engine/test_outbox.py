@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 from accord.engine.backlog import Backlog
 from accord.engine.intake import Intake
-from accord.engine.outbox import FLUSH_AT, Outbox
+from accord.engine.outbox import BLOCKED, FLUSH_AT, Outbox
 from accord.trace import OUT, Watch
 from tests.engine.virtual_time import VirtualLoop, settle
 
@@ -63,12 +63,12 @@ def outbox_of(wire, reads):
     return Outbox(wire, reads.intake, unlimited, loop)
 
 
-async def test_the_first_frame_goes_at_once_and_what_follows_in_the_same_turn_goes_together(outbox, wire):
+async def test_what_a_turn_of_the_loop_sends_goes_together_at_its_end(outbox, wire):
     for frame in (b"1", b"2", b"3"):
         outbox.put(frame)
-    assert wire.writes == [[b"1"]]
+    assert wire.writes == []
     await settle()
-    assert wire.writes == [[b"1"], [b"2", b"3"]]
+    assert wire.writes == [[b"1", b"2", b"3"]]
 
 
 async def test_what_is_collected_goes_together_at_the_end_of_the_turn_of_the_loop(outbox, wire):
@@ -79,8 +79,37 @@ async def test_what_is_collected_goes_together_at_the_end_of_the_turn_of_the_loo
     assert wire.writes == []
     await settle()
     assert wire.writes == [[b"1", b"2", b"3"]]
-    outbox.put(b"4")
+    outbox.answer(b"4")
     assert wire.writes[1:] == [[b"4"]]
+
+
+async def test_a_frame_that_comes_late_in_a_turn_of_the_loop_is_written_at_once(outbox, wire, monkeypatch):
+    now = 100.0
+    monkeypatch.setattr("accord.engine.outbox.monotonic", lambda: now)
+    outbox.put(b"1")
+    now += BLOCKED
+    outbox.put(b"2")
+    assert wire.writes == []
+    now += BLOCKED
+    outbox.put(b"3")
+    outbox.put(b"4")
+    assert wire.writes == [[b"1", b"2", b"3"]]
+    now += 2 * BLOCKED
+    outbox.put(b"5")
+    assert wire.writes[1:] == [[b"4", b"5"]]
+    await settle()
+    outbox.put(b"6")
+    assert wire.writes[2:] == []
+
+
+async def test_what_comes_late_while_a_delivery_is_handled_waits_for_its_end(outbox, wire, monkeypatch):
+    now = 100.0
+    monkeypatch.setattr("accord.engine.outbox.monotonic", lambda: now)
+    outbox.corked = True
+    outbox.put(b"1")
+    now += 2 * BLOCKED
+    outbox.put(b"2")
+    assert wire.writes == []
 
 
 async def test_a_large_frame_does_not_wait_for_the_end_of_what_is_collected(outbox, wire):
@@ -89,10 +118,11 @@ async def test_a_large_frame_does_not_wait_for_the_end_of_what_is_collected(outb
     assert len(wire.frames) == 1
 
 
-async def test_each_turn_has_its_first_frame(outbox, wire):
+async def test_each_turn_has_its_own_write(outbox, wire):
     outbox.put(b"1")
     await settle()
     outbox.put(b"2")
+    await settle()
     assert wire.writes == [[b"1"], [b"2"]]
 
 
@@ -101,12 +131,12 @@ async def test_the_first_answer_goes_at_once_with_what_was_gathered_before_it(ou
         outbox.put(frame)
     for answer in (b"3", b"4"):
         outbox.answer(answer)
-    assert wire.writes == [[b"1"], [b"2", b"3"]]
+    assert wire.writes == [[b"1", b"2", b"3"]]
     await settle()
-    assert wire.writes == [[b"1"], [b"2", b"3"], [b"4"]]
+    assert wire.writes == [[b"1", b"2", b"3"], [b"4"]]
     outbox.answer(b"5")
     outbox.answer(b"6")
-    assert wire.writes[3:] == [[b"5"]]
+    assert wire.writes[2:] == [[b"5"]]
 
 
 async def test_answers_of_a_delivery_are_one_write_and_the_next_one_is_the_first_of_its_turn(outbox, wire):
@@ -136,18 +166,16 @@ async def test_a_delivery_that_causes_nothing_writes_nothing(outbox, wire):
 
 
 async def test_enough_for_a_write_goes_out_before_the_end_of_the_turn_and_the_sender_should_breathe(outbox, wire):
-    outbox.put(b"first")
     half = b"x" * (FLUSH_AT // 2)
     assert not outbox.put(half)
     assert outbox.put(half)
-    assert wire.writes == [[b"first"], [half, half]]
+    assert wire.writes == [[half, half]]
 
 
 async def test_a_turn_that_fills_several_writes_starts_each_from_nothing(outbox, wire):
-    outbox.put(b"first")
     half = b"x" * (FLUSH_AT // 2)
     assert [outbox.put(half) for _ in range(6)] == [False, True] * 3
-    assert [len(write) for write in wire.writes] == [1, 2, 2, 2]
+    assert [len(write) for write in wire.writes] == [2, 2, 2]
 
 
 async def test_what_goes_out_is_counted(outbox):

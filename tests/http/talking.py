@@ -16,9 +16,9 @@ DEADLINE = 30.0
 WAYS = ("websocket", "http1", "http2")
 
 
-def an_agent(name="talker"):
+def an_agent(name="talker", store=None):
     """It says each word of the prompt, and what it was asked to ask."""
-    agent = accord.Agent(name, version="1.0.0")
+    agent = accord.Agent(name, version="1.0.0", store=store)
 
     @agent.on_prompt
     async def talk(turn):

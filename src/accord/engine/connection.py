@@ -24,7 +24,7 @@ from accord.engine.backlog import Backlog
 from accord.engine.intake import Intake
 from accord.engine.lanes import Lanes, inside
 from accord.engine.limits import Limits, Statistics
-from accord.engine.outbox import Outbox
+from accord.engine.outbox import Early, Outbox
 from accord.engine.owed import Owed
 from accord.engine.receiving import Receiving, Role
 from accord.engine.routes import Routes
@@ -70,7 +70,7 @@ class Connection:
             taken=self._taken,
             on_stalled=self._stalled,
         )
-        self._outbox = Outbox(transport, self.intake, self._backlog, loop)
+        self._outbox = Outbox(Early(), self.intake, self._backlog, loop)
         self._tasks = Tasks(loop)
         self.asking = Asking(self._endpoint, self._outbox, self.intake, self._lanes, loop)
         """Our open requests."""
@@ -119,6 +119,7 @@ class Connection:
         except BaseException as error:
             self._not_opened(error)
             raise
+        self._outbox.lead_to(self.transport)
 
     def _not_opened(self, error: BaseException) -> None:
         """Fail the requests that were made while the transport tried to start: nobody will answer them."""
@@ -176,7 +177,7 @@ class Connection:
             pending=len(self._endpoint.asked),
             handling=len(self._endpoint.owed),
             queued=self._lanes.size,
-            unsent=self.transport.unsent,
+            unsent=self._unsent(),
             ignored=receiving.ignored,
             malformed=receiving.malformed,
             pollution=receiving.polluted,
@@ -296,7 +297,11 @@ class Connection:
 
     def _taken(self) -> int:
         """How many bytes of our output the other side has taken, as far as its transport can tell."""
-        return self._outbox.bytes_out - self.transport.unsent
+        return self._outbox.bytes_out - self._unsent()
+
+    def _unsent(self) -> int:
+        """How many bytes of our output wait in the transport."""
+        return 0 if self._outbox.is_early else self.transport.unsent
 
     def _stalled(self) -> None:
         waits = f"{self._backlog.size:,} bytes of requests and answers wait"

@@ -1,9 +1,12 @@
-"""Output: a single frame is written at once, several are joined into one write, and senders wait for room.
+"""Output: the frames of one turn of the event loop are joined into one write, and senders wait for room.
 
-The first frame of a turn of the event loop is written at once, for low latency. So is its first answer, which is
-usually also its last frame. Further frames of the same turn are collected and written at its end, or as soon as they
-are large enough for a write of their own. While a delivery is handled, all frames are collected (`corked`), so that a
-hundred answers become one write.
+Frames are collected and written at the end of the turn, or as soon as they are large enough for a write of their own.
+The first answer of a turn is usually also its last frame: it is written at once, with what was collected before it. So
+an update and the answer after it are one write, and wake the other process once. While a delivery is handled, all
+frames are collected (`corked`), so that a hundred answers become one write.
+
+An author's function may block the event loop between two updates. The turn then does not end, so a frame that comes
+late in it is written at once, with what was collected before it.
 
 The first request after a delivery is usually this turn's only output, because its caller now waits. It is flushed at
 once, and no callback is scheduled for the end of the turn: that would cost a dialogue one turn of the loop a request.
@@ -12,13 +15,36 @@ once, and no callback is scheduled for the end of the turn: that would cost a di
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from time import monotonic
+from typing import Protocol
 
 from accord.engine.backlog import Backlog
 from accord.engine.intake import Intake
 from accord.trace.events import OUT, Watch
-from accord.transports.base import Transport
 
 FLUSH_AT = 64 * 1024
+
+BLOCKED = 0.02
+"""Seconds in which a turn of the event loop ends, unless something blocks it."""
+
+
+class Wire(Protocol):
+    """Where frames go."""
+
+    def send(self, frames: Sequence[bytes]) -> None:
+        """Take these frames, in this order."""
+        ...
+
+
+class Early:
+    """Keeps the frames that are sent before the transport is open."""
+
+    def __init__(self) -> None:
+        self.frames: list[bytes] = []
+
+    def send(self, frames: Sequence[bytes]) -> None:
+        self.frames += frames
 
 
 class Outbox:
@@ -31,10 +57,11 @@ class Outbox:
         "_has_answered",
         "_intake",
         "_is_first_request",
+        "_late_from",
         "_loop",
         "_room",
         "_size",
-        "_transport",
+        "_wire",
         "bytes_out",
         "corked",
         "frames",
@@ -43,7 +70,7 @@ class Outbox:
         "watch",
     )
 
-    def __init__(self, transport: Transport, intake: Intake, backlog: Backlog, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, wire: Wire, intake: Intake, backlog: Backlog, loop: asyncio.AbstractEventLoop) -> None:
         self.frames: list[bytes] = []
         self.corked = False
         """Whether all frames are collected, because a delivery is being handled."""
@@ -51,11 +78,13 @@ class Outbox:
         """Whether output is past the high-water mark of the transport."""
         self.frames_out = self.bytes_out = 0
         self.watch: Watch | None = None
-        self._transport = transport
+        self._wire = wire
         self._intake = intake
         self._backlog = backlog
         self._loop = loop
         self._due = False
+        self._late_from = 0.0
+        """When the next frame of this turn of the loop is late."""
         self._has_answered = False
         self._is_first_request = True
         """Whether no request was sent since the last delivery."""
@@ -63,21 +92,38 @@ class Outbox:
         self._room = asyncio.Event()
         self._askers = 0
 
+    def lead_to(self, wire: Wire) -> None:
+        """Write to this from now on, first what was kept meanwhile."""
+        kept, self._wire = self._wire, wire
+        if isinstance(kept, Early) and kept.frames:
+            wire.send(kept.frames)
+
+    @property
+    def is_early(self) -> bool:
+        """Whether frames wait for the transport to be open."""
+        return isinstance(self._wire, Early)
+
     def put(self, frame: bytes) -> bool:
         """Send this frame. True if the sender should `breathe` before it sends more."""
         if self.watch is not None:
             self.watch.frame(OUT, frame)
         self.frames.append(frame)
         self._size += len(frame)
-        if self._due or self.corked:
-            if self._size < FLUSH_AT:
-                return self.full
+        if self._size >= FLUSH_AT:
             self.flush()
             return True
-        self.flush()
-        self._due = True
-        self._loop.call_soon(self._end_of_turn)
+        if self._due:
+            if (now := monotonic()) > self._late_from:
+                self._late_from = now + BLOCKED
+                self.flush()
+        elif not self.corked:
+            self._collect()
         return self.full
+
+    def _collect(self) -> None:
+        self._due = True
+        self._late_from = monotonic() + BLOCKED
+        self._loop.call_soon(self._end_of_turn)
 
     def answer(self, frame: bytes) -> None:
         """Send an answer."""
@@ -97,8 +143,7 @@ class Outbox:
         """Collect what this turn of the loop sends, answers too, and write it at its end."""
         self._has_answered = True
         if not self._due:
-            self._due = True
-            self._loop.call_soon(self._end_of_turn)
+            self._collect()
 
     def ask(self, frame: bytes) -> bool:
         """Send the frame of a request. True if there is no room."""
@@ -108,7 +153,7 @@ class Outbox:
                 self.watch.frame(OUT, frame)
             self.frames_out += 1
             self.bytes_out += len(frame)
-            self._transport.send((frame,))  # nothing waits: what is collected is written before this turn ends
+            self._wire.send((frame,))  # nothing waits: what is collected is written before this turn ends
         else:
             self.put(frame)
         return self.full
@@ -121,7 +166,7 @@ class Outbox:
             self.frames_out += len(frames)
             self.bytes_out += self._size
             self._size = 0
-            self._transport.send(frames)
+            self._wire.send(frames)
 
     def uncork(self) -> None:
         """The delivery was handled: write the frames that were collected meanwhile."""
