@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import subprocess
 import sys
 
 import pytest
@@ -293,6 +294,17 @@ async def test_without_pidfds_the_end_is_noticed_all_the_same(without_pidfd, sta
     transport, receiver = await start(python(DEAF + READY + FOREVER))
     await pid_of(receiver)
     assert (await transport.close(grace=0.1)).exit_code == -signal.SIGKILL
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a job ends its processes there")
+async def test_a_process_that_outlives_its_end_is_reaped_when_it_ends():
+    child = subprocess.Popen(python(FOREVER), start_new_session=True)  # noqa: ASYNC220
+    watch = group.ExitWatch(child)
+    watch.close()  # the time to end it is over, as when a dead disk keeps it
+    assert child.returncode is None
+    child.kill()
+    await eventually(lambda: child.returncode is not None)
+    assert not watch.exited.is_set()
 
 
 async def test_without_polling_threads_carry_the_frames(without_polling, start):

@@ -115,13 +115,28 @@ class ToolCommand:
     # Its life
 
     async def __aenter__(self) -> Self:
+        try:
+            await (
+                self._begin_there() if self._stage.session.client.capabilities.has("terminal") else self._begin_here()
+            )
+        except BaseException:  # also a cancel while it is shown: it runs already, and nothing else would end it
+            await self._end()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._end()
+
+    async def _begin_there(self) -> None:
+        program, *arguments = self.command
+        remote = self._stage.client.terminal(program, arguments, env=self._env, cwd=self._cwd)
+        self._remote = await remote.__aenter__()
+        await self._stage.show_remote(remote)
+
+    async def _begin_here(self) -> None:
         stage = self._stage
-        if stage.session.client.capabilities.has("terminal"):
-            program, *arguments = self.command
-            remote = stage.client.terminal(program, arguments, env=self._env, cwd=self._cwd)
-            self._remote = await remote.__aenter__()
-            await stage.show_remote(remote)
-            return self
         terminal = Terminal(v1.TerminalId(f"term_{os.urandom(8).hex()}"), self.command, self._cwd, LIMIT)
         await terminal.start({**os.environ, **self._env})
         self._local = terminal
@@ -136,16 +151,14 @@ class ToolCommand:
             await stage.show(v1.Terminal(terminal.id))
             following = self._follow_as_bytes(terminal)
         self._telling = asyncio.create_task(following, name=f"output of {self.command[0]}")
-        return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def _end(self) -> None:
         if self._remote is not None:
-            await self._remote.__aexit__(kind, error, trace)
-        if self._local is not None and self._telling is not None:
+            await self._remote.__aexit__(None, None, None)
+        if self._local is not None:
             self._stage.cancels.withdraw("terminal", self._local.id)
             await self._local.release()
+        if self._telling is not None:
             with suppress(ConnectionClosed):
                 await self._telling
 

@@ -73,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
         remote = chosen.remote
         headers = remote.headers | ({"Authorization": f"Bearer {remote.token}"} if remote.token else {})
         settings = dataclasses.replace(settings, url=chosen.settings.url, headers=headers, tls=remote.tls)
-    with tempfile.TemporaryDirectory(prefix="accord-check-home-") as home:
+    with tempfile.TemporaryDirectory(prefix="accord-check-home-", ignore_cleanup_errors=True) as home:
         variables = environment(options, home)
         if variables:
             if chosen.settings.url is not None:

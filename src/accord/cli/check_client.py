@@ -68,7 +68,7 @@ def run(options: argparse.Namespace) -> int:
 
     if options.serve == bool(options.agent):
         raise WrongUsage("give the client's command after --, with {agent} or {url} in it, or give --serve")
-    with tempfile.TemporaryDirectory(prefix="accord-check-home-") as home:
+    with tempfile.TemporaryDirectory(prefix="accord-check-home-", ignore_cleanup_errors=True) as home:
         settings = _settings(options, home)
         report = run_loop(_served(options, settings) if options.serve else _checked(options, settings))
     report.subject = shlex.join(options.agent) or report.subject

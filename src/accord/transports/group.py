@@ -65,11 +65,13 @@ class ExitWatch:
                 self._on_exit()
 
     def close(self) -> None:
-        """Stop watching."""
+        """Stop watching. A process that still runs, although it was killed, is reaped when it ends."""
         if self._pidfd is not None:
             self._loop.remove_reader(self._pidfd)
             os.close(self._pidfd)
             self._pidfd = None
+            if self._process.poll() is None:  # a full disk or a dead network drive can keep it
+                threading.Thread(target=self._process.wait, name=f"reap-{self._process.pid}", daemon=True).start()
         if self._thread is not None and self._process.returncode is not None:
             self._thread.join()
 
@@ -108,6 +110,10 @@ class ProcessGroup:
         if not await within(grace, self._gone()):
             self.kill()
             await within(max(grace, REAP), self._gone())
+
+    def close(self) -> None:
+        """Stop watching, after `stop`."""
+        self._watch.close()
 
     async def _gone(self) -> None:
         await self.exited.wait()

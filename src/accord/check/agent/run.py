@@ -95,7 +95,9 @@ def _planned(scenarios: Sequence[Scenario], settings: Settings, only: Sequence[s
 
 def _scratch(stack: ExitStack) -> Path:
     """A folder for the sessions of a run, with a file that prompts may name."""
-    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="accord-check-"))).resolve()
+    folder = Path(
+        stack.enter_context(tempfile.TemporaryDirectory(prefix="accord-check-", ignore_cleanup_errors=True))
+    ).resolve()
     (folder / NOTES).write_text("first line\nsecond line\nthird line\n")
     return folder
 

@@ -42,7 +42,7 @@ async def check_by_hand(
     """Be the agent of a client that is started by hand, until `stop` is set; returns the report."""
     began = time.monotonic()
     run = Run(settings)
-    with tempfile.TemporaryDirectory(prefix="accord-check-") as made:
+    with tempfile.TemporaryDirectory(prefix="accord-check-", ignore_cleanup_errors=True) as made:
         private = await asyncio.to_thread(Path(made).resolve)
         work = private / "work"
         work.mkdir()

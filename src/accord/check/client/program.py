@@ -74,6 +74,7 @@ class Program:
         if self.exit_code is None:
             self.was_ended = True
             await self._group.stop(LAST_STEPS)
+            self._group.close()
         self._reader.close()
 
     def _take(self, chunk: bytes) -> None:

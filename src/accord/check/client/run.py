@@ -105,7 +105,7 @@ async def check_client(
     """
     began = time.monotonic()
     run, blocked = Run(settings), ""
-    with tempfile.TemporaryDirectory(prefix="accord-check-") as made:
+    with tempfile.TemporaryDirectory(prefix="accord-check-", ignore_cleanup_errors=True) as made:
         folder = await asyncio.to_thread(Path(made).resolve)
         for scenario, version in _planned(settings, only):
             if run.lacks(version):
