@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
+from weakref import WeakKeyDictionary
 
 from accord.arguments import check_callable, wrong_type
 from accord.engine.handlers import Handlers
@@ -66,6 +67,8 @@ class Permissions(Service):
         self._remembered = remembered
         self._audit = None if audit is None else Path(audit)
         self._questions = OpenQuestions()
+        self._judging: WeakKeyDictionary[ServedSession, asyncio.Lock] = WeakKeyDictionary()
+        """Held while a session's question is judged: users are asked in the order in which the agent has asked."""
 
     def declare(self, capabilities: v1.ClientCapabilities) -> v1.ClientCapabilities:
         """Declares nothing: every client answers permission requests."""
@@ -133,14 +136,15 @@ class Permissions(Service):
         )
 
     async def _decided(self, question: PermissionQuestion) -> tuple[v1.PermissionOption | None, str]:
-        answer, rule = await self._judged(question)
-        if answer != "ask":
-            return question.chosen(answer == "allow") or question.reject, rule
-        # A rule that says "ask" overrides remembered answers; they hold only if no rule fits.
-        if self._remembered is not None and rule == "default":
-            held = await asyncio.to_thread(self._remembered.recall, question)
-            if held is not None:
-                return question.chosen(held) or question.reject, "remembered"
+        async with self._judging.setdefault(question.session, asyncio.Lock()):
+            answer, rule = await self._judged(question)
+            if answer != "ask":
+                return question.chosen(answer == "allow") or question.reject, rule
+            # A rule that says "ask" overrides remembered answers; they hold only if no rule fits.
+            if self._remembered is not None and rule == "default":
+                held = await asyncio.to_thread(self._remembered.recall, question)
+                if held is not None:
+                    return question.chosen(held) or question.reject, "remembered"
         return await self._asked(question)
 
     async def _judged(self, question: PermissionQuestion) -> tuple[Answer, str]:
