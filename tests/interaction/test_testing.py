@@ -483,3 +483,9 @@ async def test_a_link_with_delays_and_pauses_keeps_every_promise(seed, clock):
             await link.client.request(spoken.PromptRequest.of(spoken.SessionId("s"), "go"))
             assert texts == [*map(str, range(50))]
     passing.cancel()
+
+
+async def test_an_agent_in_the_place_of_handlers_is_refused_with_the_way_to_connect_it():
+    with pytest.raises(TypeError, match=r"takes Handlers, not Agent; .* accord.connect\(agent\)"):
+        async with connected(accord.Agent("typed")):
+            pass

@@ -53,6 +53,8 @@ async def connected(
     is answered with `agent_capabilities`. `through` wraps the client's transport, as in a `FaultyTransport`;
     `high_water` is how many bytes may wait in the transport. The other options are those of both peers.
     """
+    for given in (agent, client):
+        _must_be_handlers(given)
     here, there = pair(high_water=high_water)
     held_by_agent = Peer(
         there,
@@ -78,6 +80,14 @@ async def connected(
                 v1.InitializeRequest(VERSION, client_capabilities or v1.ClientCapabilities())
             )
         yield Connected(held_by_agent, held_by_client)
+
+
+def _must_be_handlers(given: object) -> None:
+    if given is not None and not isinstance(given, Handlers):
+        raise TypeError(
+            f"connected() takes Handlers, not {type(given).__name__}; "
+            "an Agent is connected by `async with accord.connect(agent) as remote`"
+        )
 
 
 def answering_initialize(handlers: Handlers, capabilities: v1.AgentCapabilities | None = None) -> Handlers:
