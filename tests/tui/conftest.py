@@ -48,7 +48,9 @@ class Chat:
         await self.pilot.press(*(KEYS.get(it, it) for it in text))
 
     async def send(self, text):
-        """Type a prompt, and send it."""
+        """Type a prompt, and send it, once the keys go to the editor again after a question that is over."""
+        bar = self.app.bar
+        await eventually(lambda: not bar.has_focus or (bar.question is not None and bar.question.is_open))
         self.app.editor.set_text(text)
         await self.pilot.press("enter")
 

@@ -62,6 +62,10 @@ class Terminal:
             raise AssertionError(f"{texts} are not on the screen:\n{self.screen()}") from None
         assert all(len(line) <= self._size[0] for line in self.screen().splitlines())
 
+    def no_longer_sees(self, text):
+        """Wait until this has left the screen: a dialog lets what is behind it be seen, but takes the keys."""
+        wait_until(lambda: text not in self.screen())
+
     def sees_idle(self):
         """Wait until the agent does nothing."""
         wait_until(lambda: not any(word in self.screen() for word in (" working ", " stopping ", " queued")))

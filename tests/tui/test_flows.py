@@ -94,6 +94,7 @@ def test_an_option_and_the_mode_are_changed(terminal, size):
     it.sees("Options", "type to filter", "Length of answers")
     it.write("short")
     it.press("Enter")
+    it.no_longer_sees("type to filter")
     it.sees("Accord demo", "Ask")
     it.press("BTab")
     it.sees("Explain")

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from textual.geometry import Size
 from textual.strip import Strip
-from textual.widget import Widget
 
 from accord.tui.palette import Palette
+from accord.tui.redrawn import Redrawn
 from accord.tui.rows import Paragraph, Row, all_rows
 
 
-class Lines(Widget):
+class Lines(Redrawn):
     """Paragraphs, drawn line by line; hidden while it has none."""
 
     DEFAULT_CSS = """

@@ -1,6 +1,7 @@
 """`ChatScreen`: what stands where on the screen, and the lines around the conversation.
 
-The lines are made again at most ten times a second, and once a second while an agent works.
+The lines are made again at most ten times a second, and once every second: an agent's work is told in seconds. What
+has changed in that second is drawn again then (`redrawn`).
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from accord.tui.line_widget import Lines
 from accord.tui.palette import palette_of
 from accord.tui.pictures import forget_sent_images
 from accord.tui.question_bar import QuestionBar
+from accord.tui.redrawn import Redrawn
 from accord.tui.rows import Paragraph, Row, Span
 from accord.tui.soon import Soon
 from accord.tui.transcript import Transcript
@@ -66,7 +68,7 @@ class ChatScreen(App[int]):
         self._choice = choice
         self._paths: dict[Path, FileList] = {}
         self._bars = Soon(self, self._show_bars)
-        self._second: Timer | None = None
+        self._looks: Timer | None = None
         self.quit_asked = False
         """Whether the user has pressed the key that quits once."""
         self._works: set[asyncio.Task[Any]] = set()
@@ -183,7 +185,6 @@ class ChatScreen(App[int]):
         self._show_question(conversation)
         screen.query_one("#list", Lines).show(self._list())
         screen.query_one("#foot", Lines).show_row(bars.foot(width))
-        self._follow_time()
         self._report_ends()
 
     def _show_question(self, conversation: Conversation) -> None:
@@ -200,14 +201,16 @@ class ChatScreen(App[int]):
         if not questions and bar.has_focus:
             editor.focus()
 
-    def _follow_time(self) -> None:
-        """Count the seconds while an agent works, and only then."""
-        is_busy = any(one.busy_since is not None for one in self.conversations)
-        if is_busy and self._second is None:
-            self._second = self.set_interval(1.0, self._show_bars)
-        elif not is_busy and self._second is not None:
-            self._second.stop()
-            self._second = None
+    def look_every_second(self) -> None:
+        """Begin to make the lines again every second."""
+        self._looks = self._looks or self.set_interval(1.0, self._look)
+
+    def _look(self) -> None:
+        self._show_bars()
+        for widget in self.screen_stack[0].query(Redrawn).results(Redrawn) if self.screen_stack else ():
+            widget.draw_again()
+        for screen in self.screen_stack[-1:]:
+            screen.check_idle()  # now it draws what it has not drawn yet
 
     def _report_ends(self) -> None:
         """Ring the bell when a turn has ended and the user looks elsewhere."""

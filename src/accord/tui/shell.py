@@ -41,6 +41,7 @@ class ChatShell(ChatScreen):
         self.theme_changed_signal.subscribe(self, lambda _: self._take_theme())
         self.app_resume_signal.subscribe(self, self._draw_images_again)  # pyright: ignore[reportUnknownMemberType]
         self._take_theme()
+        self.look_every_second()
         self.editor.focus()
         if self._choice is None:
             self.run_command("agents")

@@ -30,6 +30,7 @@ from accord.tui.block import Block, Look
 from accord.tui.block_list import BlockList
 from accord.tui.palette import Palette, palette_of
 from accord.tui.picture_strip import PictureStrip
+from accord.tui.redrawn import Redrawn
 from accord.tui.soon import Soon
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ SHARE = 3
 """How many times as long as a flush takes the next one waits."""
 
 
-class Transcript(ScrollView, can_focus=False):
+class Transcript(Redrawn, ScrollView, can_focus=False):
     """The transcript of one conversation."""
 
     DEFAULT_CSS = """
