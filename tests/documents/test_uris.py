@@ -1,5 +1,6 @@
 """URIs of documents: made from paths, read as paths, and compared."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -7,17 +8,24 @@ import pytest
 from accord.documents.uris import is_uri, key_of, uri_of
 from accord.file_uris import path_of_uri
 
+ROOT = Path("C:/w" if os.name == "nt" else "/w")
+PREFIX = "file:///C:/w" if os.name == "nt" else "file:///w"
+
 
 def test_a_path_with_a_space_becomes_a_uri_and_back():
-    assert uri_of("/w/a b/ü.py") == "file:///w/a%20b/%C3%BC.py"
-    assert path_of_uri(uri_of("/w/a b/ü.py")) == Path("/w/a b/ü.py")
-    assert uri_of("a.py", Path("/w")) == "file:///w/a.py"
+    assert uri_of(str(ROOT / "a b" / "ü.py")) == f"{PREFIX}/a%20b/%C3%BC.py"
+    assert path_of_uri(f"{PREFIX}/a%20b/%C3%BC.py") == ROOT / "a b" / "ü.py"
+    assert uri_of("a.py", ROOT) == f"{PREFIX}/a.py"
 
 
 def test_a_uri_stays_as_its_peer_wrote_it():
     assert uri_of("untitled:One") == "untitled:One"
     assert path_of_uri("untitled:One") is None
-    assert path_of_uri("file://host/share/a") is None
+
+
+def test_another_host_is_a_share_on_windows_and_nothing_elsewhere():
+    share = Path("//host/share/a") if os.name == "nt" else None
+    assert path_of_uri("file://host/share/a") == share
 
 
 @pytest.mark.parametrize(

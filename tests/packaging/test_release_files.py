@@ -64,10 +64,17 @@ def test_the_workflows_pass_actionlint():
 
 
 @pytest.mark.parametrize("workflow", [pytest.param(path, id=path.name) for path in WORKFLOWS])
-def test_every_action_is_pinned_by_a_tag_of_a_version(workflow):
-    used = re.findall(r"uses: (\S+)", workflow.read_text())
+def test_every_action_is_pinned_to_a_commit_and_names_its_version(workflow):
+    used = re.findall(r"uses: (.+)", workflow.read_text())
     assert used
-    assert [it for it in used if not re.fullmatch(r"[\w./-]+@v\d+(\.\d+)*", it)] == []
+    assert [it for it in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40} # v\d+(\.\d+)+", it)] == []
+
+
+@pytest.mark.parametrize("workflow", [pytest.param(path, id=path.name) for path in WORKFLOWS])
+def test_a_workflow_uses_no_stored_secret_and_keeps_no_token_in_the_checkout(workflow):
+    text = workflow.read_text()
+    assert "secrets." not in text
+    assert text.count("persist-credentials: false") == text.count("actions/checkout@")
 
 
 @pytest.mark.parametrize("workflow", [pytest.param(path, id=path.name) for path in WORKFLOWS])

@@ -12,13 +12,13 @@ specification.loader.exec_module(v2_tables)
 
 
 def test_the_page_s_tables_are_up_to_date():
-    page = v2_tables.PAGE.read_text()
+    page = v2_tables.PAGE.read_text(encoding="utf-8")
     assert v2_tables.updated(page) == page, "run python tools/v2_tables.py"
 
 
 @pytest.mark.parametrize("part", v2_tables.PARTS)
 def test_the_page_has_every_table_once(part):
-    assert v2_tables.PAGE.read_text().count(f"<!-- generated: {part} -->") == 1
+    assert v2_tables.PAGE.read_text(encoding="utf-8").count(f"<!-- generated: {part} -->") == 1
 
 
 def test_every_method_and_update_that_is_gone_says_what_does_its_work():

@@ -34,6 +34,11 @@ def test_every_public_name_has_an_example():
     assert without == [], "write a block in docs, below the comment <!-- example of: NAME -->"
 
 
+def test_the_example_of_a_name_without_sync_uses_no_object_of_sync():
+    found = examples_of_names(["accord.RemoteAgent", "accord.RemoteSession", "accord.Reply", "accord.sync.Reply"])
+    assert [name for name, it in found.items() if "accord.sync" in it.code] == ["accord.sync.Reply"]
+
+
 def test_every_example_is_of_a_public_name():
     """A comment above a block names it, and so does the table of what gives an object."""
     names = {it.name for it in reference.public_names()}

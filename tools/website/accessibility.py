@@ -1,4 +1,4 @@
-"""Accessibility of five pages at three widths: axe-core in headless Chromium reports no serious problem.
+"""Accessibility of eight pages, at three widths, light and dark: axe-core in Chromium reports no serious problem.
 
 axe-core comes from npm into the cache folder of the user. Without npm or Chromium the check is skipped, with a line
 that says what is missing. A small server adds axe and a call of it to each page; the browser prints the page after it
@@ -22,17 +22,31 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 VERSION = "4.14.1"
-PAGES = ("", "tutorial/agent/", "agents/", "reference/accord.Agent/", "comparison/")
+PAGES = (
+    "",
+    "quickstart/",
+    "agents/",
+    "reference/accord.Agent/",
+    "session-updates/tool_call/",
+    "commands/run/",
+    "comparison/",
+    "inspect/",
+)
+"""Every kind of page: with code, with pictures, with wide tables, written by hand and generated."""
 WIDTHS = (390, 1024, 1440)
 """A phone, a tablet and a screen, in pixels: the navigation is another one in each."""
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 SERIOUS = {"serious", "critical"}
 
-RUN = b"""<script src="/axe.min.js"></script><script>
+RUN = b"""<style>* { transition: none !important; }</style><script src="/axe.min.js"></script><script>
 addEventListener("load", async () => {
   const kept = document.createElement("script");
   kept.type = "application/json";
-  const { violations } = await axe.run();
+  const violations = [];
+  for (const scheme of ["default", "slate"]) {
+    document.body.dataset.mdColorScheme = scheme;
+    violations.push(...(await axe.run()).violations);
+  }
   kept.textContent = JSON.stringify(violations.map(({ id, impact, help, nodes }) =>
     ({ id, impact, help, nodes: nodes.map((it) => it.target.join(" ")) }))).replaceAll("<", "\\\\u003c");
   kept.id = "axe-found";
@@ -61,12 +75,16 @@ class Problem(NamedTuple):
 
 
 def problems(folder: Path) -> list[Problem]:
-    """The serious problems of the five pages of a built site; raises Unavailable where they cannot be looked for."""
+    """The serious problems of the pages of a built site; raises Unavailable where they cannot be looked for.
+
+    The server has the folder of all versions, because the menu of versions is read from there.
+    """
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
         raise Unavailable(f"there is no browser: {', '.join(BROWSERS)}")
     script = axe().read_bytes()
-    with served(folder, script) as address:
+    with served(folder.parent, script) as site:
+        address = f"{site}/{folder.name}"
         found = [it for page in PAGES for width in WIDTHS for it in problems_of(page, width, browser, address)]
     return [it for it in found if it.impact in SERIOUS]
 
@@ -103,7 +121,7 @@ def problems_of(page: str, width: int, browser: str, address: str) -> Iterator[P
 
 @contextmanager
 def served(folder: Path, script: bytes) -> Generator[str]:
-    """The site on a port of this machine, with axe in each page."""
+    """A folder on a port of this machine, with axe in each page."""
 
     class Handler(SimpleHTTPRequestHandler):
         def do_GET(self) -> None:

@@ -57,6 +57,8 @@ def build(site: Path = ROOT / "site") -> Path:
     write(pages, order)
     run_generator()
     html = WORK / "html"
+    if "ACCORD_SITE" not in os.environ:  # it needs addresses from the root: without them, a server's own page is better
+        (html / "404.html").unlink(missing_ok=True)
     write_plain(html, pages, order)
     return publish(html, site, short_version(accord.__version__))
 

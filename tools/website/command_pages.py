@@ -14,6 +14,22 @@ from accord.cli.command import commands_of
 WIDTH = "88"
 """Columns of a help text; a page shows about 90."""
 
+GUIDES = {
+    "agent": "coding-agent.md",
+    "agents": "registry.md",
+    "bridge": "remote.md",
+    "chat": "chat.md",
+    "check": "check.md",
+    "conduct": "proxies.md",
+    "hosts": "hosts.md",
+    "inspect": "inspect.md",
+    "replay": "watching.md",
+    "run": "run.md",
+    "serve": "remote.md",
+    "trace": "watching.md",
+}
+"""The guide of a command; the others are in that of the command line."""
+
 
 def command_pages() -> Iterator[Page]:
     os.environ |= {"COLUMNS": WIDTH, "NO_COLOR": "1"}
@@ -29,11 +45,13 @@ def command_pages() -> Iterator[Page]:
     ]
     for name, inner in sorted(commands_of(parser).items()):
         lines.append(f"| [`accord {name}`]({name}.md) | {COMMANDS[name].summary} |")
-        yield Page(f"commands/{name}.md", page_of(inner, COMMANDS[name].summary))
+        yield Page(f"commands/{name}.md", page_of(inner, name))
     yield Page("commands/index.md", "\n".join([*lines, "", *help_of(parser), ""]))
 
 
-def page_of(parser: argparse.ArgumentParser, summary: str) -> str:
+def page_of(parser: argparse.ArgumentParser, name: str) -> str:
+    guide = GUIDES.get(name, "command-line.md")
+    summary = f"{COMMANDS[name].summary} See [the guide](../{guide})."
     lines = [f"# {parser.prog}", "", summary, "", *help_of(parser)]
     for _, inner in every_command(parser):
         lines += ["", f"## {inner.prog}", "", *help_of(inner)]

@@ -66,10 +66,19 @@ def examples_of_names(names: Sequence[str]) -> dict[str, Example]:
     for name in names:
         declared = [it for it, _ in used if name in it.declared]
         direct = [it for it, words in used if name in words]
-        given = [it for it, words in used if words & set(GIVEN_BY.get(name, ()))]
+        given = [it for it, words in used if words & set(GIVEN_BY.get(name, ())) and is_sync(name) == any_sync(words)]
         if chosen := declared or direct or given:
             found[name] = min(chosen, key=lambda it: len(it.code))
     return found
+
+
+def is_sync(name: str) -> bool:
+    """Whether a name is of `accord.sync`, whose objects have the same names as those of programs with `async`."""
+    return name.startswith("accord.sync.")
+
+
+def any_sync(words: set[str]) -> bool:
+    return any(map(is_sync, words))
 
 
 def examples() -> Iterator[Example]:

@@ -26,6 +26,7 @@ SECTIONS: tuple[Section, ...] = (
         (
             "tutorial/index.md",
             "quickstart.md",
+            "install.md",
             "tutorial/agent.md",
             "tutorial/client.md",
             "tutorial/tests.md",
@@ -41,7 +42,7 @@ SECTIONS: tuple[Section, ...] = (
             ),
             Section("Clients", ("clients.md", "lending.md", "sync.md")),
             Section("At the terminal", ("run.md", "chat.md", "command-line.md", "registry.md")),
-            Section("Operation", ("remote.md", "hosts.md", "web.md", "proxies.md", "security.md")),
+            Section("Operation", ("remote.md", "hosts.md", "web.md", "proxies.md", "security.md", "platforms.md")),
             Section(
                 "Quality", ("testing.md", "exceptions.md", "check.md", "check-in-ci.md", "watching.md", "inspect.md")
             ),
@@ -61,13 +62,24 @@ SECTIONS: tuple[Section, ...] = (
         ),
     ),
     Section("Examples", ("examples/index.md", "examples/*")),
-    Section("Comparison", ("comparison.md", "performance.md", "differences.md", "interop.md", "http-libraries.md")),
+    Section(
+        "Comparison",
+        (
+            "comparison.md",
+            "performance.md",
+            "performance-limits.md",
+            "differences.md",
+            "interop.md",
+            "http-libraries.md",
+        ),
+    ),
     Section("Coming from", ("coming-from/index.md", "from-the-official-sdk.md", "moving.md", "coming-from/*")),
     Section(
         "Project",
         (
             "all-pages.md",
             "changelog.md",
+            "policies.md",
             "reporting.md",
             "contributing.md",
             "decisions.md",
