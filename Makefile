@@ -9,10 +9,12 @@
 #   make interop-rust     Rust's conductor and its examples of version 2 (ten minutes to build, once)
 #   make interop-agents   real agents, with a model that is made of rules and no network
 #   make bench     ours against the other SDKs
-#   make count     instructions of eighteen hot paths, compared with a record (valgrind; half an hour of a busy core)
+#   make count     instructions of nineteen paths, compared with a record (valgrind; two minutes)
+#   make count-hot   the same for the ten that most messages take
 #   make test-wine   what is special on Windows, with a Python for Windows under Wine
 #   make load      a thousand connections to one server: what they weigh, how long answers take, whether all arrives;
-#                  and a thousand over three hosts, one of which is killed
+#                  and what make load-hosts does
+#   make load-hosts   a thousand connections over three hosts, one of which is killed: is anything lost?
 #   make attack    five minutes of attacks on a server, a client and a store (make test has twenty seconds of them)
 #   make release-test   the wheel in clean environments: CPython 3.11 to 3.14 with each extra, uvx and pipx (ten minutes)
 #   make dist      the sdist and the wheel of the last commit, their checksums, and their bill of materials
@@ -24,7 +26,7 @@ BIN := $(VENV)/bin
 JOBS ?= 3
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-links test-adapters test-wine check count docs interop interop-rust interop-agents bench load attack torture release-test dist clean
+.PHONY: help demo test test-links test-adapters test-wine check count count-hot docs interop interop-rust interop-agents bench load load-hosts attack torture release-test dist clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -88,6 +90,9 @@ test-wine: $(VENV)/.test
 count: $(VENV)/.test
 	$(BIN)/python -m benchmarks.counts
 
+count-hot: $(VENV)/.test
+	$(BIN)/python -m benchmarks.counts --hot
+
 interop: $(VENV)/.test
 	-@$(BIN)/python -m interop build
 	$(BIN)/python -m pytest -n $(JOBS) -m interop -rs
@@ -105,6 +110,9 @@ bench: $(VENV)/.test
 
 load: $(VENV)/.test
 	$(BIN)/python -m benchmarks.load
+
+load-hosts: $(VENV)/.test
+	$(BIN)/python -m benchmarks.load --sockets 0 --http2 0
 
 attack: $(VENV)/.test
 	$(BIN)/python -m pytest -s -m attack --seconds 300

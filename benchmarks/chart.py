@@ -1,9 +1,16 @@
-"""Results as a picture: one bar a peer, grouped by measure, on a scale where 1x is a line."""
+"""Results as a picture: one bar a peer, grouped by measure, on a scale where 1x is a line.
+
+python -m benchmarks.chart docs/performance.svg    draw what recorded.json has
+"""
 
 import math
+import sys
 from collections.abc import Sequence
 from html import escape
+from pathlib import Path
 
+from benchmarks.measure import MEASURES
+from benchmarks.record import RECORDED, load
 from benchmarks.report import figure
 from benchmarks.results import Result
 
@@ -17,7 +24,21 @@ COLOURS = {
     "floor": "#8a8a8a",
 }
 OTHER_COLOUR = "#4d7c3a"
+WORDS = {
+    "accord": "Accord",
+    "python": "Python",
+    "typescript": "TypeScript",
+    "go": "Go",
+    "rust": "Rust",
+    "stream": "updates a second",
+    "tools": "tool calls",
+    "read": "round trips",
+    "conc": "100 in flight",
+    "big": "10 MB both ways",
+}
+"""How a reader of the picture calls measures and peers; the others keep their names."""
 STYLE = """
+svg { background: #ffffff; }
 text { font: 12px system-ui, sans-serif; fill: #24292f; }
 .title { font-size: 16px; font-weight: 600; }
 .group { font-weight: 600; }
@@ -26,6 +47,7 @@ text { font: 12px system-ui, sans-serif; fill: #24292f; }
 .one { stroke: #24292f; }
 .whisker { stroke: #24292f; stroke-opacity: .6; }
 @media (prefers-color-scheme: dark) {
+  svg { background: #0d1117; }
   text { fill: #e6edf3; }
   .quiet { fill: #8b949e; }
   .grid { stroke: #30363d; }
@@ -56,6 +78,11 @@ def times(tick: float) -> str:
     return f"{tick:g}x" if tick >= 1 else f"1/{1 / tick:g}x"
 
 
+def word(name: str) -> str:
+    """A measure or a peer as a reader calls it."""
+    return WORDS.get(name, name)
+
+
 def bar(result: Result, scale: Scale, top: int) -> list[str]:
     """A bar from the line to the ratio, its spread as a whisker, its figures behind it."""
     start, end = sorted((scale.at(1), scale.at(result.ratio)))
@@ -64,8 +91,8 @@ def bar(result: Result, scale: Scale, top: int) -> list[str]:
     middle = top + BAR / 2
     told = f"{result.ratio:.3g}x: {figure(result.ours)} against {figure(result.theirs)} {result.unit}"
     return [
-        f"<g><title>{escape(f'{result.measure}, {result.peer}: {told}')}</title>",
-        f'<text x="{LEFT - 8}" y="{middle + 4}" text-anchor="end">{escape(result.peer)}</text>',
+        f"<g><title>{escape(f'{word(result.measure)}, {word(result.peer)}: {told}')}</title>",
+        f'<text x="{LEFT - 8}" y="{middle + 4}" text-anchor="end">{escape(word(result.peer))}</text>',
         f'<rect x="{start}" y="{top}" width="{max(1.0, round(end - start, 1))}" height="{BAR}" fill="{colour}"/>',
         f'<line class="whisker" x1="{low}" y1="{middle}" x2="{high}" y2="{middle}"/>',
         f'<text x="{max(end, high) + 6}" y="{middle + 4}">{result.ratio:.3g}x</text></g>',
@@ -83,7 +110,7 @@ def chart(results: Sequence[Result], ours: str) -> str:
     body: list[str] = []
     top = TOP
     for measure, members in groups.items():
-        body.append(f'<text class="group" x="12" y="{top + BAR - 3}">{escape(measure)}</text>')
+        body.append(f'<text class="group" x="12" y="{top + BAR - 3}">{escape(word(measure))}</text>')
         for result in members:
             body += bar(result, scale, top)
             top += BAR + GAP
@@ -95,8 +122,8 @@ def chart(results: Sequence[Result], ours: str) -> str:
         f'<text class="quiet" x="{scale.at(tick)}" y="{height - 14}" text-anchor="middle">{times(tick)}</text>'
         for tick in scale.ticks()
     ]
-    title = f"How many times as good {ours} is as each peer"
-    note = f"median of pairwise runs on one machine, event loop {loop}; right of 1x {ours} is ahead"
+    title = f"How many times as good {word(ours)} is as each SDK"
+    note = f"median of pairwise runs on one machine, event loop {loop}; right of 1x {word(ours)} is ahead"
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img">',
@@ -109,3 +136,15 @@ def chart(results: Sequence[Result], ours: str) -> str:
             "</svg>\n",
         ]
     )
+
+
+def recorded(results: Sequence[Result]) -> str:
+    """The picture of recorded results, in the order of the measures and of the colours."""
+    measures, peers = list(MEASURES), list(COLOURS)
+    drawn = [result for result in results if result.measure in measures and result.peer in peers]
+    drawn.sort(key=lambda result: (result.loop, measures.index(result.measure), peers.index(result.peer)))
+    return chart(drawn, "accord")
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(recorded(load(RECORDED)), encoding="utf-8")

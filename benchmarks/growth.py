@@ -4,6 +4,7 @@
     python -m benchmarks.growth --quick --peer floor small loads only, to see that it works
     python -m benchmarks.growth --charts docs        also draws growth-sessions.svg, growth-memory.svg, growth-bytes.svg
     python -m benchmarks.growth --record             also keeps the points in growth.json
+    python -m benchmarks.growth --repeats 3          fewer runs: half the time
 
 | series | of | shows |
 |---|---|---|
@@ -23,7 +24,7 @@ import json
 import resource
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
 
@@ -194,10 +195,14 @@ def main(given: Sequence[str] | None = None) -> int:
         "--peer", action="append", choices=PEERS, help="measure this one; may be repeated; all by default"
     )
     parser.add_argument("--only", action="append", choices=SERIES, help="measure this series; may be repeated")
+    parser.add_argument("--repeats", type=int, metavar="N", help=f"runs of which the median is taken ({FULL.repeats})")
     parser.add_argument("--json", action="store_true", help="print the points as JSON")
     parser.add_argument("--charts", type=Path, metavar="FOLDER", help="draw the points to SVG files in this folder")
     parser.add_argument("--record", action="store_true", help=f"keep the points in {RECORDED.name}")
     chosen = parser.parse_args(given)
+    scope = QUICK if chosen.quick else FULL
+    if chosen.repeats is not None:
+        scope = replace(scope, repeats=max(1, chosen.repeats))
 
     def say(line: str) -> None:
         print(line, file=sys.stderr, flush=True)
@@ -205,7 +210,7 @@ def main(given: Sequence[str] | None = None) -> int:
     wanted = dict.fromkeys(chosen.peer or [OURS.name, *PEERS])
     built = build_all([PEERS[name] for name in wanted], say)
     sides = [side(one, DEFAULT_LOOP) for one in built.values()]
-    points = measured(sides, QUICK if chosen.quick else FULL, chosen.only or list(SERIES), say)
+    points = measured(sides, scope, chosen.only or list(SERIES), say)
     rows = [asdict(point) for point in points]
     print(json.dumps(rows, indent=1) if chosen.json else table(points))
     if chosen.charts:

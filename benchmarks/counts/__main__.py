@@ -2,6 +2,7 @@
 
     python -m benchmarks.counts                        compare with recorded.json; exit 1 if a path costs 3 % more
     python -m benchmarks.counts "a round trip"         this path only, by its name
+    python -m benchmarks.counts --hot                  the ten that most messages take
     python -m benchmarks.counts --against ../old/src   compare with other sources, counted in the same run
     python -m benchmarks.counts --record               keep the counts in recorded.json
 
@@ -14,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.counts.counting import Counts, NoValgrind, counted
-from benchmarks.counts.paths import PATHS
+from benchmarks.counts.paths import HOT, PATHS
 from benchmarks.counts.recorded import build_of_python, keep, recorded
 
 TOLERANCE = 0.03
@@ -25,9 +26,12 @@ def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.counts", description="Count instructions.")
     parser.add_argument("paths", nargs="*", metavar="PATH", help="the name of a path to count; all by default")
+    parser.add_argument("--hot", action="store_true", help="count the ten paths that most messages take")
     parser.add_argument("--against", type=Path, metavar="FOLDER", help="sources to compare with, a folder with accord")
     parser.add_argument("--record", action="store_true", help="keep the counts in recorded.json")
     chosen = parser.parse_args(given)
+    if chosen.hot:
+        chosen.paths += HOT
     names = [path.name for path in PATHS]
     for name in chosen.paths:
         if name not in names:

@@ -298,3 +298,17 @@ PATHS = (
     Path("a turn over HTTP/1.1", 30, partial(remote_turns, "HTTP/1.1")),
     Path("a turn over HTTP/2", 30, partial(remote_turns, "HTTP/2")),
 )
+
+HOT = (
+    "a round trip",
+    "a request, 100 in flight",
+    "a chunk sent",
+    "a chunk awaited",
+    "a chunk read",
+    "a chunk awaited, version 2",
+    "a chunk read, version 2",
+    "a tool's update",
+    "an empty turn",
+    "an empty turn, version 2",
+)
+"""The names of the paths that most messages take."""

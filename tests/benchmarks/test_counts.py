@@ -1,9 +1,9 @@
 """Counts of instructions: every path runs, a cost is read from two runs, and a path that costs more is named."""
 
 import pytest
-from benchmarks.counts.__main__ import main, table, worse
+from benchmarks.counts.__main__ import arguments, main, table, worse
 from benchmarks.counts.counting import CALIBRATION, Counts, NoValgrind, cost, counted
-from benchmarks.counts.paths import PATHS
+from benchmarks.counts.paths import HOT, PATHS
 from benchmarks.counts.worker import LONGER
 
 BEFORE = Counts({CALIBRATION: 40_000, "a turn": 200_000, "a chunk": 10_000})
@@ -56,3 +56,9 @@ def test_a_path_of_an_unknown_name_is_refused_with_the_names_that_there_are(caps
         main(["a journey"])
 
     assert "no path is named 'a journey'; the paths are: calibration, " in capsys.readouterr().err
+
+
+def test_the_hot_paths_are_ten_of_them_beside_those_that_are_named():
+    assert arguments(["--hot"]).paths == list(HOT)
+    assert arguments(["a turn over HTTP/2", "--hot"]).paths == ["a turn over HTTP/2", *HOT]
+    assert len(set(HOT) & {path.name for path in PATHS}) == 10

@@ -64,7 +64,7 @@ def test_the_chart_has_a_bar_for_each_result_and_a_heading_for_each_measure(resu
     picture = drawn([result(), result(peer="rust"), result(measure="read", ratio=0.5)])
     assert len(list(picture.iter(f"{SVG}rect"))) == 3
     headings = [element.text for element in picture.iter(f"{SVG}text") if element.get("class") == "group"]
-    assert headings == ["stream", "read"]
+    assert headings == ["updates a second", "round trips"]
     assert texts(picture).count("4x") >= 2
 
 
