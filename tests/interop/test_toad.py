@@ -11,6 +11,8 @@ from interop.examples import example
 from interop.peers import DEMO, command
 from interop.tap import runs, tapped
 
+from tests.waiting import wait_until
+
 pytestmark = [
     pytest.mark.interop,
     pytest.mark.timeout(900),
@@ -92,7 +94,7 @@ def test_what_is_said_is_shown_while_it_is_said_and_a_cancelled_turn_ends_there(
         screen.wait_for("I stopped at step", "failed")
         screen.say("say still here")
         screen.wait_for(until=lambda text: text.count("still here") > 1)
-        assert wire.stop_reasons() == ["cancelled", "end_turn"]
+        wait_until(lambda: wire.stop_reasons() == ["cancelled", "end_turn"])
         assert screen.quit() == 0
 
 
@@ -126,7 +128,7 @@ def test_an_edit_is_shown_as_a_diff_and_a_key_allows_or_rejects_it(toad, wire, k
         screen.wait_for("How can I help you")
         assert screen.quit() == 0
     assert wire.outcomes() == [{"outcome": "selected", "optionId": option}]
-    assert wire.stop_reasons() == ["end_turn"]
+    wait_until(lambda: wire.stop_reasons() == ["end_turn"])
     assert (toad.work / "a.txt").read_text() == text
 
 
@@ -172,7 +174,7 @@ def test_an_update_that_it_does_not_know_and_complains_about_does_no_harm(toad, 
         assert screen.quit() == 0
     assert wire.updates("session_info_update")
     assert [it for it in wire.said("in") if "error" in it and it["id"] is None]
-    assert wire.stop_reasons() == ["end_turn", "end_turn"]
+    wait_until(lambda: wire.stop_reasons() == ["end_turn", "end_turn"])
 
 
 def test_a_session_is_resumed_after_both_have_ended(toad, wire):
@@ -216,7 +218,7 @@ def test_a_framework_s_agent_streams_asks_and_is_cancelled(toad, wire, framework
         screen.wait_for(until=lambda text: text.count("bye") > 1)
         assert screen.quit() == 0
     assert [it["optionId"] for it in wire.outcomes()] == ["reject_once", "allow_once"]
-    assert wire.stop_reasons() == ["end_turn", "end_turn", "end_turn", "cancelled", "end_turn"]
+    wait_until(lambda: wire.stop_reasons() == ["end_turn", "end_turn", "end_turn", "cancelled", "end_turn"])
 
 
 def test_an_agent_whose_editor_is_killed_in_mid_turn_ends(toad):
