@@ -2,6 +2,11 @@
 
 The characters of all fields of a block are checked with one search: names and values are joined by null bytes, which
 neither may contain.
+
+The same fields are sent again and again. hpack looks each of them up in the table every time, in Python: a fifth of the
+bytecodes of a turn. So both ends keep what stands for the same fields until the table changes: the writer the blocks of
+fields that are all in the table, and the reader the fields that blocks begin with. Such a block has one byte for each
+field. A field whose value is another one each time comes last, as a literal that both ends know how to read.
 """
 
 from __future__ import annotations
@@ -10,6 +15,7 @@ import re
 from collections.abc import Collection, Sequence
 from typing import TypeAlias
 
+import msgspec
 from hpack import Decoder, Encoder, HPACKError, OversizedHeaderListError
 
 from accord.http.h1 import Fields
@@ -26,6 +32,24 @@ MOST = 64 * 1024
 MOST_READY = 8
 """The most blocks that are kept for their next use."""
 
+LONGEST_READY = 64
+"""The most fields of such a block."""
+
+_OVERHEAD = 32
+"""Bytes that each field counts besides its name and value."""
+
+NEVER_INDEXED = 0x10
+"""The first byte of a literal with a name of its own, which no table gets (RFC 7541, 6.2.3)."""
+
+_SHORT = 0x7F
+"""Strings shorter than this have their length in one byte (5.1, 5.2)."""
+
+_IN_TABLE = re.compile(rb"[\x81-\xfe]+")
+"""Fields that are in the table, of one byte each (6.1)."""
+
+_RESIZES = range(0x20, 0x40)
+"""The first bytes of a new size of the table (6.3)."""
+
 # 8.2.1, and RFC 9110 (5.1, 5.5): names are tokens in lower case, values have no control characters or outer blanks
 _FIELD = rb":?[!#$%&'*+\-.^_`|~0-9a-z]+\0(?![ \t])[\t\x20-\x7e\x80-\xff]*(?<![ \t])\0"
 _VALID = re.compile(rb"(?:" + _FIELD + rb")*")
@@ -34,14 +58,13 @@ _VALID = re.compile(rb"(?:" + _FIELD + rb")*")
 class BlockWriter:
     """Encodes the header blocks of one connection.
 
-    The values of the names in `changing` differ each time. Only the first is added to the table, for its name: more of
-    them would displace the fields that repeat. They come last in a block.
+    The values of the names in `changing` differ each time. They are never added to the table, where they would displace
+    the fields that repeat, and come last in a block.
     """
 
     def __init__(self, changing: Collection[str] = ()) -> None:
         self._encoder = Encoder()
         self._changing = changing
-        self._known: set[str | bytes] = set()
         self._limit = TABLE
         self._smallest: int | None = None
         """The smallest limit since the last block, if there was one."""
@@ -68,27 +91,42 @@ class BlockWriter:
         """Build a header block."""
         if self._smallest is not None:
             self._apply(self._smallest)
-        changing, ready = self._changing, self._ready
-        stable = tuple([field for field in fields if field[0] not in changing])
-        block = ready.get(stable)
+        changing = self._changing
+        if not changing:
+            return self._stable(tuple(fields))
+        block = self._stable(tuple([field for field in fields if field[0] not in changing]))
+        return block + b"".join([self._literal(*field) for field in fields if field[0] in changing])
+
+    def _stable(self, fields: tuple[tuple[bytes, bytes] | tuple[str, str], ...]) -> bytes:
+        ready = self._ready
+        block = ready.get(fields)
         if block is None:
             # Huffman codes would save a few bytes of the few fields that are not in the table.
-            block = self._encoder.encode(stable, huffman=False)
-            # Only a field that is in the table is one byte. hpack takes a sixth of a turn to find them again each time.
-            if len(block) > len(stable) or len(ready) >= MOST_READY:
+            block = self._encoder.encode(fields, huffman=False)
+            # Only a field that is in the table is one byte.
+            if len(block) > len(fields) or len(ready) >= MOST_READY:
                 ready.clear()
             else:
-                ready[stable] = block
-        if len(stable) < len(fields):
-            return block + b"".join([self._once(*field) for field in fields if field[0] in changing])
+                ready[fields] = block
         return block
 
-    def _once(self, name: str | bytes, value: str | bytes) -> bytes:
-        is_known = name in self._known
-        if not is_known:
-            self._known.add(name)
-            self._ready.clear()
-        return self._encoder.encode([(name, value, is_known)], huffman=False)
+    def _literal(self, name: str | bytes, value: str | bytes) -> bytes:
+        raw_name, raw_value = _raw(name), _raw(value)
+        if len(raw_name) < _SHORT > len(raw_value):
+            return b"%c%c%b%c%b" % (NEVER_INDEXED, len(raw_name), raw_name, len(raw_value), raw_value)
+        return self._encoder.encode([(raw_name, raw_value, True)], huffman=False)
+
+
+def _raw(text: str | bytes) -> bytes:
+    return text.encode() if isinstance(text, str) else text
+
+
+class _Ready(msgspec.Struct, frozen=True, gc=False):
+    """The fields that a block begins with."""
+
+    fields: Fields
+    is_valid: bool
+    size: int
 
 
 class BlockReader:
@@ -96,15 +134,62 @@ class BlockReader:
 
     def __init__(self) -> None:
         self._decoder = Decoder(MOST)
+        self._ready: dict[bytes, _Ready] = {}
+        """Fields by the bytes that stand for them. They are valid until the table changes."""
 
     def decode(self, block: bytes) -> tuple[Fields, bool]:
         """The fields of a block, and whether their characters are valid; raises Fault."""
+        found = _IN_TABLE.match(block)
+        end = 0 if found is None else found.end()
+        rest = block[end:]
+        if not 0 < end <= LONGEST_READY or (rest and rest[0] in _RESIZES):
+            self._ready.clear()
+            fields = self._read(block)
+            return fields, _are_valid(fields)
+        begin = self._begin(block[:end])
+        if not rest:
+            return begin.fields, begin.is_valid
+        fields = _short_literal(rest)
+        if fields is None:
+            self._ready.clear()
+            fields = self._read(rest)
+        if begin.size + _size(fields) > MOST:
+            raise Fault(Code.ENHANCE_YOUR_CALM, f"a header list has more than {MOST:,} bytes")
+        return begin.fields + fields, begin.is_valid and _are_valid(fields)
+
+    def _begin(self, block: bytes) -> _Ready:
+        """The fields of these bytes, of which each is a field in the table."""
+        if (ready := self._ready.get(block)) is None:
+            fields = self._read(block)
+            ready = _Ready(fields, _are_valid(fields), _size(fields))
+            if len(self._ready) >= MOST_READY:
+                self._ready.clear()
+            self._ready[block] = ready
+        return ready
+
+    def _read(self, block: bytes) -> Fields:
         try:
-            fields: Fields = list(self._decoder.decode(block, raw=True))
+            return list(self._decoder.decode(block, raw=True))
         except OversizedHeaderListError as error:
             raise Fault(Code.ENHANCE_YOUR_CALM, str(error)) from error
         except HPACKError as error:
             raise Fault(Code.COMPRESSION_ERROR, str(error)) from error
-        joined = b"".join([b"%b\0%b\0" % field for field in fields])
-        # The count finds a null byte within a name or a value, which would look like the end of it.
-        return fields, joined.count(b"\0") == 2 * len(fields) and _VALID.fullmatch(joined) is not None
+
+
+def _short_literal(block: bytes) -> Fields | None:
+    """The field of a block that is one short literal and not for the table, as our writer ends its blocks."""
+    if block[0] != NEVER_INDEXED or len(block) < 3 or (name_end := 2 + block[1]) >= len(block):
+        return None
+    if block[1] >= _SHORT or block[name_end] >= _SHORT or name_end + 1 + block[name_end] != len(block):
+        return None
+    return [(block[2:name_end], block[name_end + 1 :])]
+
+
+def _size(fields: Fields) -> int:
+    return sum([len(name) + len(value) + _OVERHEAD for name, value in fields])
+
+
+def _are_valid(fields: Fields) -> bool:
+    joined = b"".join([b"%b\0%b\0" % field for field in fields])
+    # The count finds a null byte within a name or a value, which would look like the end of it.
+    return joined.count(b"\0") == 2 * len(fields) and _VALID.fullmatch(joined) is not None
