@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -220,7 +219,7 @@ class PromptQueue:
     def __init__(self, second_prompt: SecondPrompt, grace: float) -> None:
         self._second_prompt: SecondPrompt = second_prompt
         self._grace = grace
-        self._line: deque[QueuedPrompt] = deque()
+        self._line: list[QueuedPrompt] = []
         self._empty: asyncio.Future[None] | None = None
         """Done when the queue is empty; None unless something waits for that."""
 

@@ -23,6 +23,7 @@ from accord.client.safe_markdown import safe
 from accord.client.unread import Unread
 from accord.engine.peer import Posted
 from accord.errors import AccordError, Overflow, PeerError, Timeout
+from accord.light_event import LightEvent
 from accord.schema import v1
 from accord.schema.base import Json
 from accord.spans import SpanEnd
@@ -99,11 +100,11 @@ class PendingTurn:
         self._session = session
         self._posted: Posted[Any] | None = None
         self._end_span: SpanEnd | None = None
-        self._sent_or_done: asyncio.Event | None = None
+        self._sent_or_done: LightEvent | None = None
         """Made only for a prompt that waits for its agent's restart."""
         self._result: v1.PromptResponse | Exception | None = None
-        self._finished = asyncio.Event()
-        self._inserted: asyncio.Event | None = None
+        self._finished = LightEvent()
+        self._inserted: LightEvent | None = None
         """Set when the prompt has its place, or never gets one; made for those who wait for that."""
         self.message_id: str | None = None
         """The id of the prompt's message; None before the agent has told it, and in version 1."""
@@ -147,7 +148,7 @@ class PendingTurn:
 
     async def _until_receipt(self, posted: Posted[Any]) -> None:
         if self.message_id is None and self._result is None:
-            self._inserted = self._inserted or asyncio.Event()
+            self._inserted = self._inserted or LightEvent()
             with posted.awaited():
                 await self._inserted.wait()
 
@@ -215,7 +216,7 @@ class PendingTurn:
         """Wait until the prompt is sent, or has failed before."""
         if self._result is None:
             if self._sent_or_done is None:
-                self._sent_or_done = asyncio.Event()
+                self._sent_or_done = LightEvent()
             await self._sent_or_done.wait()
 
     # The end

@@ -32,6 +32,7 @@ from accord.errors import ConnectionClosed, Overflow
 from accord.jsonrpc import messages
 from accord.jsonrpc.endpoint import Endpoint
 from accord.jsonrpc.frames import Oversized
+from accord.light_event import LightEvent
 from accord.tasks import Tasks
 from accord.trace.events import Observer, Watch
 from accord.transports.base import End, Transport
@@ -105,7 +106,7 @@ class Connection:
         self._end: End | None = None
         self._closed: asyncio.Future[End] = loop.create_future()
         self._winding_down: asyncio.Task[None] | None = None
-        self._hurry = asyncio.Event()
+        self._hurry = LightEvent()
 
     # Life
 

@@ -33,7 +33,7 @@ class HeldRequests:
     def __init__(self, backlog: Backlog) -> None:
         self.count = 0
         self._backlog = backlog
-        self._in_order: deque[tuple[Owed, int]] = deque()
+        self._in_order: deque[tuple[Owed, int]] | None = None  # an empty deque takes 760 bytes of each connection
         """Requests that a cancellation has started early stay here, and are counted, until their turn comes."""
         self._of: dict[str | None, deque[Owed]] = {}
 
@@ -42,6 +42,8 @@ class HeldRequests:
         size = owed.size + WEIGHT
         owed.lane, owed.size = _session_of(message), 0
         self.count += 1
+        if self._in_order is None:
+            self._in_order = deque()
         self._in_order.append((owed, size))
         self._of.setdefault(owed.lane, deque()).append(owed)
         self._backlog.add(size)
@@ -54,7 +56,7 @@ class HeldRequests:
     def drop(self) -> None:
         """Forget all of them."""
         self.count = 0
-        self._in_order.clear()
+        self._in_order = None
         self._of.clear()
 
     def take(self) -> Owed | None:

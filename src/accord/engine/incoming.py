@@ -57,7 +57,7 @@ class Incoming:
             return {"decode": keeping, "decode_tolerantly": keeping}
         return {
             "decode": codec.strict_decoder(params),
-            "decode_tolerantly": functools.partial(_decode, codec.decode, params),
+            "decode_tolerantly": _tolerant_decoder(params),
         }
 
     def typed(self, message: type[Request[Any] | Notification], handler: Callable[..., Any]) -> Route:
@@ -241,6 +241,12 @@ def _suspends(handler: Callable[..., Any]) -> bool:
     return inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(getattr(handler, "__call__", None))  # noqa: B004
 
 
+@functools.cache  # all connections share them
+def _tolerant_decoder(params: Any) -> Callable[[bytes | Raw], Any]:
+    return functools.partial(_decode, codec.decode, params)
+
+
+@functools.cache
 def _answerer(method: str, result_type: Any) -> Callable[[RequestId, Any], bytes]:
     """Makes the answer's frame from what a handler returned; raises EncodeError for another type."""
     empty = b"{}" if may_be_empty(result_type) else None

@@ -21,6 +21,7 @@ from typing import Protocol
 
 from accord.engine.backlog import Backlog
 from accord.engine.intake import Intake
+from accord.light_event import LightEvent
 from accord.trace.events import OUT, Watch
 
 FLUSH_AT = 64 * 1024
@@ -89,7 +90,7 @@ class Outbox:
         self._is_first_request = True
         """Whether no request was sent since the last delivery."""
         self._size = 0
-        self._room = asyncio.Event()
+        self._room = LightEvent()
         self._askers = 0
 
     def lead_to(self, wire: Wire) -> None:

@@ -18,6 +18,7 @@ from accord.hosts.directory import BEATS
 from accord.hosts.view import HostRow, View, not_answering
 from accord.http.client.pool import Requests
 from accord.http.client.socket import Broken, Response
+from accord.light_event import LightEvent
 from accord.tasks import Tasks
 
 SILENT = 0.6
@@ -52,7 +53,7 @@ class Peer:
         """Opens connections to its peer port, if that speaks TLS."""
         self.requests = self._requests(PATH)
         self._questions = self._requests(HEALTH)
-        self.silent = asyncio.Event()
+        self.silent = LightEvent()
         """Set while the peer does not answer, and for ever once it is over."""
         self._lease = lease
         self._on_silent = on_silent

@@ -25,6 +25,7 @@ from typing import Any
 from accord.client.target import Target
 from accord.errors import INVALID_PARAMS, INVALID_REQUEST, AccordError, ConnectionClosed
 from accord.jsonrpc.frames import RequestId
+from accord.light_event import LightEvent
 from accord.mcp.offered import installed
 from accord.proxy.bridging import AgentBridge
 from accord.proxy.envelopes import INITIALIZE
@@ -74,8 +75,8 @@ class Conductor:
         """The MCP servers of other components that the agent reaches over a bridge."""
         self._tasks = Tasks(asyncio.get_running_loop())
         self._began = False
-        self._over = asyncio.Event()
-        self._settled = asyncio.Event()
+        self._over = LightEvent()
+        self._settled = LightEvent()
         self._closing = False
         self._starts: list[asyncio.Task[None]] = []
         for port in (self._client.plain, self._client.wrapped):

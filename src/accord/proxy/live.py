@@ -24,6 +24,7 @@ from accord.engine.lanes import Lanes
 from accord.errors import ConnectionClosed, DecodeError, ProtocolError, RequestError
 from accord.jsonrpc import messages
 from accord.jsonrpc.frames import RequestId
+from accord.light_event import LightEvent
 from accord.proxy.envelopes import INITIALIZE
 from accord.proxy.failure import Failure
 from accord.proxy.handling import Handling
@@ -76,7 +77,7 @@ class LiveProxy:
         self._seen: set[tuple[str | None, int]] = set()
         self._new_state = new_state
         self._states: dict[str | None, Any] = {}
-        self._over = asyncio.Event()
+        self._over = LightEvent()
         servers = registered.lent.servers()
         lends = bool(servers) or not registered.is_empty  # a handler may lend a server to one session
         self._lending = ProxyLending(servers, self.board, self.link, self.tasks) if lends else None

@@ -23,6 +23,7 @@ from time import monotonic
 from typing import TypeAlias
 
 from accord.errors import StoreError
+from accord.light_event import LightEvent
 from accord.store.base import NOTHING, Changes, Clock, StoredSession, microseconds
 from accord.store.database import FAILURES, OpenedFile, trouble
 from accord.store.queries import changed_columns, refusal
@@ -91,7 +92,7 @@ class WriteJournal:
         self._waiting: list[Write] = []
         self._committing = False
         self._since_checkpoint = 0
-        self._idle = asyncio.Event()
+        self._idle = LightEvent()
         self._idle.set()
 
     async def write(self, session: StoredSession, updates: Sequence[bytes], changes: Changes) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 
 from accord.jsonrpc.frames import Oversized
+from accord.light_event import LightEvent
 from accord.transports.base import End, Receiver, Transport
 from accord.transports.wrapped import WrappedTransport
 
@@ -17,7 +17,7 @@ class FirstFrame(WrappedTransport):
         super().__init__(inner)
         self._kept: list[bytes | Oversized] = []
         self._end: End | None = None
-        self._arrived = asyncio.Event()
+        self._arrived = LightEvent()
 
     async def first(self) -> bytes | None:
         """Open the connection, and wait for the first frame; None if there is none, or if it is too long."""

@@ -13,6 +13,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
+from accord.light_event import LightEvent
 from accord.transports.base import HIGH_WATER, End, Receiver, Transport
 from accord.transports.closing import to_the_end, within
 from accord.transports.received import Received
@@ -90,13 +91,13 @@ class Framed(Received, Transport):
         self._end: End | None = None
         self._full = False
         self._reads = True
-        self._drained = asyncio.Event()
-        self._lost = asyncio.Event()
+        self._drained = LightEvent()
+        self._lost = LightEvent()
         """Set when the socket is closed."""
         self._closing: asyncio.Task[None] | None = None
         self._sent_close: int | None = None
         self._has_ignored = False
-        self._got_close = asyncio.Event()
+        self._got_close = LightEvent()
         self._alive = True
         """Whether anything was received since the last check."""
         self._unanswered = 0

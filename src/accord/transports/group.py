@@ -19,6 +19,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
+from accord.light_event import LightEvent
 from accord.transports.closing import within
 from accord.transports.guard_process import birth_of, recycled
 
@@ -44,7 +45,7 @@ class ExitWatch:
         self._loop = asyncio.get_running_loop()
         self._pidfd = _pidfd(process.pid)
         self._thread: threading.Thread | None = None
-        self.exited = asyncio.Event()
+        self.exited = LightEvent()
         if self._pidfd is not None:
             self._loop.add_reader(self._pidfd, self.look)
         else:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
+from accord.light_event import LightEvent
 from accord.transports.base import HIGH_WATER, End, Receiver, Transport
 from accord.transports.closing import to_the_end, within
 
@@ -63,7 +64,7 @@ class MemoryTransport(Transport):
         self._outgoing = outgoing
         self._high_water = high_water
         self._full = False
-        self._empty = asyncio.Event()
+        self._empty = LightEvent()
         self._empty.set()
         self._reading = True
         self._receiver: Receiver | None = None

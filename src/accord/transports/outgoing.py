@@ -8,9 +8,9 @@ Past the high-water mark the receiver gets `paused`, below a quarter of it `resu
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 
+from accord.light_event import LightEvent
 from accord.transports.base import HIGH_WATER, Receiver
 
 
@@ -23,7 +23,7 @@ class Level:
         self._receiver: Receiver | None = None
         self._full = False
         self._given_up = False
-        self._empty = asyncio.Event()
+        self._empty = LightEvent()
         self._empty.set()
 
     def start(self, receiver: Receiver) -> None:
@@ -64,7 +64,7 @@ class Outgoing(Level):
         super().__init__(high_water)
         self._frames: list[bytes] = []
         self._finished = False
-        self._filled = asyncio.Event()
+        self._filled = LightEvent()
 
     def put(self, frames: Sequence[bytes]) -> None:
         """Add these frames; after the end they are dropped."""

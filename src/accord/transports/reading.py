@@ -17,6 +17,8 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
+from accord.light_event import LightEvent
+
 CHUNK = 64 * 1024
 """Bytes a read asks for: what a pipe holds. Larger buffers come from mmap each time and cost more than they save."""
 
@@ -37,7 +39,7 @@ class Reader(ABC):
         self._paused = False
         self._closed = False
         self._loop = asyncio.get_running_loop()
-        self.ended = asyncio.Event()
+        self.ended = LightEvent()
 
     @abstractmethod
     def pause(self) -> None: ...

@@ -17,6 +17,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
+from accord.light_event import LightEvent
 from accord.transports.base import Receiver
 from accord.transports.reading import JOIN, pollable
 
@@ -32,7 +33,7 @@ class Writer(ABC):
         self._loop = asyncio.get_running_loop()
         self._gone = False
         self._full = False
-        self._idle = asyncio.Event()
+        self._idle = LightEvent()
         self._idle.set()
         self.unsent = 0
 

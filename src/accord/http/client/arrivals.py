@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from accord.http.ordering import InOrder
 from accord.jsonrpc.frames import Oversized
+from accord.light_event import LightEvent
 
 MISSING = 30.0
 """Seconds that a message may be missing while later ones have arrived."""
@@ -28,7 +29,7 @@ class Arrivals:
         self._on_missing = on_missing
         self._is_reading = is_reading
         self._order = InOrder()
-        self._advanced = asyncio.Event()
+        self._advanced = LightEvent()
         """Set when a missing message has arrived."""
         self._timer: asyncio.TimerHandle | None = None
 

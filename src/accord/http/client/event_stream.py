@@ -18,6 +18,7 @@ from accord.http.client.socket import Broken, Response
 from accord.http.silence import Silence
 from accord.http.sse import EventReader, ServerSentEvent, TooLong
 from accord.jsonrpc.messages import Answer, parse
+from accord.light_event import LightEvent
 from accord.transports.base import End
 
 SILENCE = 45.0
@@ -61,7 +62,7 @@ class StreamShell(Protocol):
     """Seconds in which a broken stream is resumed."""
     limit: int
     """The most bytes of a message."""
-    may_read: asyncio.Event
+    may_read: LightEvent
     """Cleared while the receiver takes no messages."""
 
     @property
@@ -100,7 +101,7 @@ class EventStream:
 
     def __init__(self, transport: StreamShell, key: str | None) -> None:
         self.task: asyncio.Task[None] | None = None
-        self.ready = asyncio.Event()
+        self.ready = LightEvent()
         """Set when the stream is open, or the server must learn of the session before it opens one."""
         self.is_read = False
         """Whether it is open and being read."""

@@ -15,6 +15,7 @@ from accord.http.h2_events import Arrived, Chore, Event, Failed, Goodbye, Reset,
 from accord.http.h2_frames import Code
 from accord.http.h2_link import Link
 from accord.http.headers import LAST_EVENT_ID, MESSAGE
+from accord.light_event import LightEvent
 
 STREAM_WINDOW = 1024 * 1024
 CONNECTION_WINDOW = 2**31 - 1
@@ -34,7 +35,7 @@ class _Exchange:
         self.chunks: deque[tuple[bytes, int]] = deque()
         self.over = False
         self.error: Broken | None = None
-        self.changed = asyncio.Event()
+        self.changed = LightEvent()
 
     async def wait(self) -> None:
         self.changed.clear()
@@ -54,7 +55,7 @@ class Http2:
             is_client=True, stream_window=STREAM_WINDOW, connection_window=CONNECTION_WINDOW, changing=ONCE
         )
         self._exchanges: dict[int, _Exchange] = {}
-        self._room = asyncio.Event()
+        self._room = LightEvent()
         self._ended: Broken | None = None
         self._reading = asyncio.create_task(self._read(), name="accord http/2")
 

@@ -8,7 +8,6 @@ other.
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
@@ -16,6 +15,7 @@ from typing import TypeAlias
 from accord.errors import INTERNAL_ERROR, INVALID_REQUEST, DecodeError
 from accord.jsonrpc.frames import RequestId
 from accord.jsonrpc.messages import Answer, Call, Malformed, Message, Tell, error_answer, parse
+from accord.light_event import LightEvent
 from accord.schema import codec, v1
 from accord.tasks import Tasks
 from accord.transports.outgoing import Level
@@ -32,7 +32,7 @@ class Opening:
     def __init__(self) -> None:
         self.succeeded = False
         self.waiting: list[Parsed] = []
-        self._is_settled = asyncio.Event()
+        self._is_settled = LightEvent()
 
     def settle(self, *, succeeded: bool) -> list[Parsed]:
         """Set the result; returns the messages that waited."""

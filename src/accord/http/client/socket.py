@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import cast
 
 from accord.errors import AccordError
+from accord.light_event import LightEvent
 from accord.transports.closing import within
 from accord.transports.received import Received
 from accord.transports.unreachable import without_tls
@@ -35,9 +36,9 @@ class ClientSocket(Received):
         self._has_ended = False
         self._error: Exception | None = None
         self._waiter: asyncio.Future[None] | None = None
-        self._room = asyncio.Event()
+        self._room = LightEvent()
         self._room.set()
-        self._lost = asyncio.Event()
+        self._lost = LightEvent()
 
     @classmethod
     async def open(cls, host: str, port: int, tls: ssl.SSLContext | None, patience: float) -> ClientSocket:

@@ -40,6 +40,7 @@ from accord.http.sse import ServerSentEvent
 from accord.jsonrpc.frames import LIMIT, Oversized
 from accord.jsonrpc.glance import glance
 from accord.jsonrpc.messages import Answer, Call, parse
+from accord.light_event import LightEvent
 from accord.masking import mask_urls
 from accord.tasks import Tasks
 from accord.transports.base import HIGH_WATER, End, Receiver, Transport
@@ -84,7 +85,7 @@ class HttpTransport(Transport):
         """Seconds in which a broken stream is resumed, or a POST repeated."""
         self.limit = limit
         """The most bytes of a message."""
-        self.may_read = asyncio.Event()
+        self.may_read = LightEvent()
         self.may_read.set()
         self._posted = 0
         self._requests = Requests(url, tls=tls, http2=http2)

@@ -41,6 +41,7 @@ from accord.http.server.responder import Responder
 from accord.http.server.room import Bodies
 from accord.http.server.validation import AnswersBadly, Ends, Headers, Opens, Posts, Reads, Refusal
 from accord.jsonrpc.messages import Answer, error_answer, parse
+from accord.light_event import LightEvent
 from accord.metrics.merging import merged
 from accord.tasks import Tasks
 from accord.transports.base import End, Transport
@@ -120,7 +121,7 @@ class App:
         self._tasks: Tasks | None = None
         self._looking: asyncio.Task[None] | None = None
         self._closed = False
-        self._hurried = asyncio.Event()
+        self._hurried = LightEvent()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, serve one WebSocket, or follow the server's life, as ASGI asks."""
@@ -188,7 +189,7 @@ class App:
 
     async def _end(self, link: HttpConnection | ServerSocket | AsgiWebSocket, grace: float) -> None:
         if link.calls.is_busy:
-            idle = asyncio.Event()
+            idle = LightEvent()
             link.calls.on_idle = idle.set
             await self._unless_hurried(idle.wait(), grace)
         await self._unless_hurried(link.flush(), min(grace, ENDING))

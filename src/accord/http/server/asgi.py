@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 from urllib.parse import unquote
 
 from accord.http.h1 import Fields
+from accord.http.headers import CONNECTION_ID, LAST_EVENT_ID, MESSAGE, PROTOCOL_VERSION, SESSION_ID
 
 Event: TypeAlias = MutableMapping[str, Any]
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -57,9 +58,20 @@ def headers_of(scope: Scope) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for name, value in scope["headers"]:
-        key, text = name.decode("latin-1").lower(), value.decode("utf-8", "replace")
+        key = _USUAL.get(name) or name.decode("latin-1").lower()
+        text = value.decode("utf-8", "replace")
         found[key] = f"{found[key]}, {text}" if key in found else text
     return found
+
+
+_USUAL = {
+    name.encode(): name
+    for name in (
+        *(CONNECTION_ID, SESSION_ID, PROTOCOL_VERSION, LAST_EVENT_ID, MESSAGE),
+        *("accept", "authorization", "content-length", "content-type", "host", "origin", "user-agent"),
+    )
+}
+"""Names that nearly every request has, so that those of open streams are in memory once."""
 
 
 def path_of(scope: Scope) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 from accord.http.server.calls import Calls
 from accord.http.server.limits import ServerLimits
+from accord.light_event import LightEvent
 from accord.transports.base import End, Receiver, Transport
 from accord.transports.closing import first_of, within
 from accord.transports.outgoing import Outgoing
@@ -38,10 +39,10 @@ class AsgiWebSocket(Transport):
         self._send_event = send
         self._outgoing = Outgoing(self.limits.unread)
         self._receiver: Receiver | None = None
-        self._started = asyncio.Event()
-        self._may_read = asyncio.Event()
+        self._started = LightEvent()
+        self._may_read = LightEvent()
         self._may_read.set()
-        self._over = asyncio.Event()
+        self._over = LightEvent()
         self._end: End | None = None
         self._going_away = False
         self._taken = asyncio.get_running_loop().time()

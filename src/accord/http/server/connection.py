@@ -26,6 +26,7 @@ from accord.http.silence import Silence
 from accord.http.sse import ALIVE, announcement, event
 from accord.jsonrpc.glance import glance
 from accord.jsonrpc.messages import Answer, Call, Malformed, Message
+from accord.light_event import LightEvent
 from accord.schema import codec, v1
 from accord.transports.base import End, Receiver, Transport
 from accord.transports.closing import within
@@ -47,7 +48,7 @@ class HttpConnection(Transport):
         self.calls = Calls(self.limits.sessions, self.limits.requests)
         self.once = Once()
         """The numbers of POSTs that were taken."""
-        self.ended: asyncio.Event = asyncio.Event()
+        self.ended: LightEvent = LightEvent()
         """Set when the connection has ended; messages sent before can still be read."""
         self.end: End | None = None
         self.opened_through = ""
@@ -62,13 +63,13 @@ class HttpConnection(Transport):
         """Whether the client resumes a stream that has ended; one that numbers its POSTs does."""
         self._high_water = self.limits.unread
         self._receiver: Receiver | None = None
-        self._started = asyncio.Event()
-        self._may_deliver = asyncio.Event()
+        self._started = LightEvent()
+        self._may_deliver = LightEvent()
         self._may_deliver.set()
         self._full = False
-        self._has_room = asyncio.Event()
+        self._has_room = LightEvent()
         self._has_room.set()
-        self._drained = asyncio.Event()
+        self._drained = LightEvent()
         self._drained.set()
         self._initialized: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         self._readers: dict[str | None, StreamReader] = {}
@@ -351,7 +352,7 @@ class StreamReader:
     def __init__(self, link: HttpConnection, stream: Stream) -> None:
         self.stream = stream
         self.announced: list[str] = []
-        self.wake = asyncio.Event()
+        self.wake = LightEvent()
         """Set when there may be something to take, or the stream may be over."""
         self._link = link
         self._has_left = False

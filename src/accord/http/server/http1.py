@@ -22,6 +22,7 @@ from accord.http.server.asgi import OWN_BODY, Scope, scope_of
 from accord.http.server.asgi_request import AsgiRequest, date
 from accord.http.server.lingering import close_after_reading
 from accord.http.server.supervisor import Supervisor
+from accord.light_event import LightEvent
 from accord.transports.framed import DrainProgress
 from accord.transports.received import Received
 from accord.transports.unreachable import HANDSHAKE
@@ -63,7 +64,7 @@ class Http1Connection(Received):
         self._has_body_to_come = False
         self._answering: Http1Request | None = None
         """The request that the application is handling."""
-        self._room = asyncio.Event()
+        self._room = LightEvent()
         self._room.set()
         self._is_leaving = False
         """Whether received bytes are ignored from now on."""

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from accord.http.h1 import Fields
 from accord.http.server.asgi_request import AsgiRequest, date
+from accord.light_event import LightEvent
 
 
 class Http2Shell(Protocol):
@@ -38,7 +39,7 @@ class Http2Request(AsgiRequest):
         self._is_head = is_head
         self._is_ended = False
         self._counted = 0
-        self._written = asyncio.Event()
+        self._written = LightEvent()
         self._clock = asyncio.get_running_loop().time
 
     # The body

@@ -36,7 +36,7 @@ class Stream:
 
     def __init__(self, key: str | None) -> None:
         self.key = key
-        self.waiting: deque[Numbered] = deque()
+        self.waiting: list[Numbered] = []
         self.handed_out = 0
         """The number of the last message that a reader took."""
         self.dropped = 0
@@ -94,11 +94,14 @@ class Streams:
         """Take the next messages of this stream: about `limit` bytes, and at least one if any waits."""
         taken: list[Numbered] = []
         size = 0
-        while stream.waiting and (not taken or size + len(stream.waiting[0].frame) <= limit):
-            taken.append(message := stream.waiting.popleft())
+        for message in stream.waiting:
+            if taken and size + len(message.frame) > limit:
+                break
+            taken.append(message)
             size += len(message.frame)
             self._kept.append((stream, message))
         if taken:
+            del stream.waiting[: len(taken)]
             stream.handed_out = taken[-1].number
             self.waiting_bytes -= size
             self._kept_bytes += size
@@ -122,7 +125,7 @@ class Streams:
         self._kept = deque(kept for kept in self._kept if kept[0] is not stream or kept[1].number <= last)
         self._kept_bytes -= again_bytes
         self.waiting_bytes += again_bytes
-        stream.waiting.extendleft(reversed(again))
+        stream.waiting[:0] = again
         stream.handed_out = last
 
     def _kept_of(self, stream: Stream) -> Iterator[Numbered]:

@@ -17,6 +17,7 @@ from accord.http.sharing.conversation import SharedConversation
 from accord.http.sharing.questions import AGENT
 from accord.jsonrpc.frames import Oversized
 from accord.jsonrpc.messages import error_answer
+from accord.light_event import LightEvent
 from accord.transports.base import End, Receiver, Transport
 from accord.transports.closing import within
 from accord.transports.memory import pair
@@ -90,11 +91,11 @@ class SharedAgent(Receiver):
         self._is_paused = False
         self._is_full = False
         """Whether more waits for the agent than it should."""
-        self._changed = asyncio.Event()
+        self._changed = LightEvent()
         """Set when a client has come or left, or the last running turn is over."""
-        self._idle = asyncio.Event()
+        self._idle = LightEvent()
         self._idle.set()
-        self._ending = asyncio.Event()
+        self._ending = LightEvent()
         self._is_leaving = False
         self.end: asyncio.Future[End] = asyncio.get_running_loop().create_future()
         """How the agent ended."""
