@@ -20,8 +20,13 @@ def chunk(mark: str, number: int, size: int) -> str:
     return f"[{mark}:{number}]".ljust(size, ".")
 
 
-def honest_agent(store: accord.Store | None = None) -> accord.Agent:
-    agent = accord.Agent("honest", store=store)
+STALLED = 5.0
+"""Seconds after which a client that asks and reads no answers is left, over standard streams. Meanwhile nothing is
+read, so the end of the input is not noticed either."""
+
+
+def honest_agent(store: accord.Store | None = None, limits: accord.Limits | None = None) -> accord.Agent:
+    agent = accord.Agent("honest", store=store, limits=limits)
 
     @agent.on_prompt
     async def answer(turn: accord.Turn) -> None:
@@ -59,4 +64,4 @@ async def name_of(turn: accord.Turn) -> str:
 
 
 if __name__ == "__main__":
-    honest_agent(accord.SqliteStore(sys.argv[1]) if len(sys.argv) > 1 else None).run()
+    honest_agent(accord.SqliteStore(sys.argv[1]) if len(sys.argv) > 1 else None, accord.Limits(stalled=STALLED)).run()
