@@ -288,6 +288,14 @@ def without_polling(monkeypatch):
     monkeypatch.setattr(process, "open_writer", ThreadWriter)
 
 
+async def test_without_time_to_end_it_is_killed_before_its_input_ends(start):
+    says_goodbye = READY + "os.read(0, 1)\nos.write(1, b'goodbye\\n')\nos._exit(0)\n"
+    transport, receiver = await start(python(says_goodbye))
+    await receiver.until(lambda it: it.frames)
+    assert await transport.close(grace=0.0) == End("closed", exit_code=-signal.SIGKILL)
+    assert b"goodbye" not in receiver.frames
+
+
 async def test_without_pidfds_the_end_is_noticed_all_the_same(without_pidfd, start):
     _, receiver = await start(shell('python "$1" & echo hello; exit 5', DEAF + FOREVER), grace=0.1)
     assert (await receiver.has_ended()).exit_code == 5

@@ -161,6 +161,8 @@ class ProcessTransport(Transport):
             self._release()
 
     async def _close_and_end(self) -> None:
+        if not self._grace:
+            self._group.kill()  # before its input ends, which it could take as a reason to answer what is open
         self._stdout.resume()  # an agent that is blocked in a write could not end by itself
         await within(self._grace, self._stdin.flush())
         self._stdin.close()
