@@ -180,7 +180,7 @@ def test_an_invalid_url_is_reported_in_one_line(url, code):
 
 @pytest.mark.parametrize("arguments", [["bridge", "http://127.0.0.1:1/acp"], ["serve", "--port", "0"]])
 def test_a_missing_extra_is_reported_with_what_to_install(arguments):
-    without = "import sys; sys.modules.update(dict.fromkeys(['h2', 'httptools', 'websockets'])); "
+    without = "import sys; sys.modules.update(dict.fromkeys(['hpack', 'httptools', 'websockets'])); "
     script = f"{without}from accord.cli import main; sys.exit(main({arguments!r}))"
     done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1

@@ -127,12 +127,18 @@ class Session(Generic[StateT]):
         """The slash commands."""
         self.permissions = parts.permissions
         """What the user said "always" to."""
-        self.resources = AsyncExitStack()
-        """Closed when the session is: `await session.resources.enter_async_context(...)`."""
+        self._resources: AsyncExitStack | None = None  # an empty one takes a KiB of each session
         self._parts = parts
         self._updates = parts.updates
         self._record = parts.record
         self._compactions = 0
+
+    @property
+    def resources(self) -> AsyncExitStack:
+        """Closed when the session is: `await session.resources.enter_async_context(...)`."""
+        if self._resources is None:
+            self._resources = AsyncExitStack()
+        return self._resources
 
     @property
     def title(self) -> str | None:

@@ -96,7 +96,7 @@ class Handlers:
             _must_be_spoken(cls, self.versions)
 
         def register(handler: Callable[..., Any]) -> None:
-            self.typed[method, issubclass(cls, Request)] = (cls, handler)
+            self.typed[_key_of(cls)] = (cls, handler)
 
         return Registrar(register)
 
@@ -141,7 +141,7 @@ class Handlers:
 
     def handles(self, message: type[Request[Any] | Notification]) -> bool:
         """Whether this message has a handler of its own."""
-        key = (message.__method__, issubclass(message, Request))
+        key = _key_of(message)
         return key in self.typed or key in self.raw
 
     def check_versions(self, versions: Collection[int]) -> None:
@@ -204,6 +204,16 @@ class Handlers:
             if (entry := self.typed.get((name, True))) is not None:
                 return incoming.typed(*entry)
         return None
+
+
+_keys: dict[tuple[str, bool], tuple[str, bool]] = {}
+"""The keys of all handlers, so that the connections of a server share them."""
+
+
+def _key_of(message: type[Request[Any] | Notification]) -> tuple[str, bool]:
+    """What a handler of this message is found by: its method, and whether it is a request."""
+    key = (message.__method__, issubclass(message, Request))
+    return _keys.setdefault(key, key)
 
 
 def _must_be_known(message: type[Request[Any] | Notification], method: str) -> None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from accord.errors import INTERNAL_ERROR, ConnectionClosed
@@ -23,7 +23,18 @@ from accord.http.headers import CONNECTION_ID, JSON, NUMBERED
 from accord.http.server import cors, elsewhere, validation
 from accord.http.server.access import Access, Observer, owner_of
 from accord.http.server.access_log import AccessRecord
-from accord.http.server.asgi import OWN_BODY, OWN_SOCKET, Receive, Scope, Send, gone, header_pairs, headers_of, path_of
+from accord.http.server.asgi import (
+    ON_LEAVE,
+    OWN_BODY,
+    OWN_SOCKET,
+    Receive,
+    Scope,
+    Send,
+    gone,
+    header_pairs,
+    headers_of,
+    path_of,
+)
 from accord.http.server.asgi_websocket import AsgiWebSocket
 from accord.http.server.connection import HttpConnection, StreamReader
 from accord.http.server.elsewhere import Elsewhere, OtherHost, Passed
@@ -256,7 +267,8 @@ class App:
                     await body.held_during(link.deliver_wrong_answer(request))
                     raise request.refusal
                 case Reads() as request:
-                    await self._read(request, responder, receive)
+                    headers.clear()  # a stream stays open for hours
+                    await self._read(request, responder, receive, scope.get("extensions", {}).get(ON_LEAVE))
                 case Ends() as request:
                     await self._delete(request, responder)
         except Refusal as refusal:
@@ -340,10 +352,22 @@ class App:
                 await _unless_gone(receive, body.held_during(link.deliver(request)))
         await responder.respond(202)
 
-    async def _read(self, request: Reads, responder: Responder, receive: Receive) -> None:
+    async def _read(
+        self,
+        request: Reads,
+        responder: Responder,
+        receive: Receive,
+        on_leave: Callable[[Callable[[], None]], None] | None,
+    ) -> None:
         reader = self._link(request.connection, responder.record).read(request.session, request.last)
         try:
-            await first_of(responder.stream(reader), _left(receive, reader))
+            # The reader leaves with the client: a message that is still taken for it would count as read, and put off
+            # the end of its connection.
+            if on_leave is not None:
+                on_leave(reader.leave)
+                await responder.stream(reader)
+            else:
+                await first_of(responder.stream(reader), _left(receive, reader))
         finally:
             reader.leave()
 
@@ -498,7 +522,6 @@ class App:
 
 async def _left(receive: Receive, reader: StreamReader) -> None:
     await gone(receive)
-    # Now: a message that is still taken for this client would count as read, and put off the end of its connection.
     reader.leave()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
+from functools import lru_cache
 from typing import Any, TypeAlias
 from urllib.parse import unquote
 
@@ -21,6 +22,10 @@ OWN_SOCKET = "accord.socket"
 
 OWN_BODY = "accord.body"
 """The ASGI extension that returns the whole body of a request if it has arrived, and None otherwise."""
+
+
+ON_LEAVE = "accord.on_leave"
+"""The ASGI extension that calls a function when the client has left. To wait for `receive` takes a task: two KiB."""
 
 
 def scope_of(
@@ -48,7 +53,7 @@ def scope_of(
 
 
 def _address(address: Any) -> tuple[str, int] | None:
-    return (str(address[0]), int(address[1])) if address else None
+    return address[:2] if address else None  # the transport's own tuple, where it has only these two
 
 
 def headers_of(scope: Scope) -> dict[str, str]:
@@ -89,4 +94,9 @@ async def gone(receive: Receive) -> None:
 
 def header_pairs(*headers: tuple[str, str]) -> list[tuple[bytes, bytes]]:
     """Headers as ASGI wants them."""
-    return [(name.encode(), value.encode()) for name, value in headers]
+    return [_pair(*header) for header in headers]
+
+
+@lru_cache(maxsize=128)  # most responses have the same ones, and a table of HPACK keeps them for each connection
+def _pair(name: str, value: str) -> tuple[bytes, bytes]:
+    return name.encode(), value.encode()

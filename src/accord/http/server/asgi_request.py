@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from email.utils import formatdate
 
 from accord.http.server.asgi import Event
@@ -29,6 +30,7 @@ class AsgiRequest(ABC):
         self._gone = False
         self._waiter: asyncio.Future[None] | None = None
         self._start: Event | None = None
+        self._on_leave: Callable[[], None] | None = None
 
     def got(self, part: bytes, *, is_over: bool) -> int:
         """Add a part of the body; returns how many bytes wait for the application."""
@@ -42,6 +44,16 @@ class AsgiRequest(ABC):
         """End the request: the client has left, or the response is complete."""
         self._gone = True
         self._wake()
+        if (do := self._on_leave) is not None:
+            self._on_leave = None
+            do()
+
+    def on_leave(self, do: Callable[[], None]) -> None:
+        """Call this when the request has ended, or now if it has."""
+        if self._gone:
+            do()
+        else:
+            self._on_leave = do
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():

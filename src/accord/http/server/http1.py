@@ -18,7 +18,7 @@ from typing import cast
 from accord.http.h1 import LONGEST, Bad, Fields, RequestHead, chunk, head_bytes, keeps, status_line, values
 from accord.http.h1_reader import BodyPart, Item, RequestReader, Upgraded, wants_websocket
 from accord.http.http2_extra import has_http2
-from accord.http.server.asgi import OWN_BODY, Scope, scope_of
+from accord.http.server.asgi import ON_LEAVE, OWN_BODY, Scope, scope_of
 from accord.http.server.asgi_request import AsgiRequest, date
 from accord.http.server.lingering import close_after_reading
 from accord.http.server.supervisor import Supervisor
@@ -219,7 +219,7 @@ class Http1Connection(Received):
         if head.has_body and b"100-continue" in values(head.fields, b"expect"):
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         scope = scope_of_head(head, self._transport, "http")
-        scope["extensions"][OWN_BODY] = answering.body_at_once
+        scope["extensions"] |= {OWN_BODY: answering.body_at_once, ON_LEAVE: answering.on_leave}
         self._supervisor.start_task(self._answer(answering, scope))
 
     async def _answer(self, answering: Http1Request, scope: Scope) -> None:
@@ -349,8 +349,9 @@ class Http1Request(AsgiRequest):
         return b"".join((head, chunk(body) if body else b"", b"" if more else b"0\r\n\r\n"))
 
     def _head(self, size: int, *, more: bool) -> bytes:
-        assert self._start is not None
-        fields: Fields = list(self._start["headers"])
+        start, self._start = self._start, None  # a stream stays open for hours
+        assert start is not None
+        fields: Fields = list(start["headers"])
         if not any(name == b"content-length" for name, _ in fields):
             if not more:
                 fields.append((b"content-length", b"%d" % size))
@@ -363,7 +364,7 @@ class Http1Request(AsgiRequest):
         if not self._keep:
             fields.append((b"connection", b"close"))
         fields.append((b"date", date()))
-        return head_bytes(status_line(self._start["status"]), fields)
+        return head_bytes(status_line(start["status"]), fields)
 
 
 def scope_of_head(head: RequestHead, transport: asyncio.Transport, kind: str) -> Scope:

@@ -19,7 +19,7 @@ from accord.http.h2_events import Arrived, Chore, Event, Failed, Goodbye, Reset,
 from accord.http.h2_frames import Code
 from accord.http.h2_link import Link, StreamClosed
 from accord.http.server.allowance import Allowance
-from accord.http.server.asgi import OWN_BODY, Scope, scope_of
+from accord.http.server.asgi import ON_LEAVE, OWN_BODY, Scope, scope_of
 from accord.http.server.http2_request import Http2Request
 from accord.http.server.limits import SILENT_PINGS
 from accord.http.server.lingering import close_after_reading
@@ -139,7 +139,7 @@ class Http2Connection(Received):
         self._requests[number] = request
         self._running += 1
         scope = scope_of("http", "2", head.method, head.target, head.fields, self._transport)
-        scope["extensions"][OWN_BODY] = request.body_at_once
+        scope["extensions"] |= {OWN_BODY: request.body_at_once, ON_LEAVE: request.on_leave}
         self._supervisor.start_task(self._answer(request, scope))
 
     def _got(self, event: Arrived) -> None:

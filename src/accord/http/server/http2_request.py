@@ -81,12 +81,13 @@ class Http2Request(AsgiRequest):
 
     def take_head(self) -> Fields | None:
         """The header of the response if it is not written, as fields."""
-        if self.has_begun or self._start is None:
+        start, self._start = self._start, None  # a stream stays open for hours
+        if self.has_begun or start is None:
             return None
         self.has_begun = True
         if self.needs_end:
             self._is_ended = True
-        return [(b":status", b"%d" % self._start["status"]), *self._start["headers"], (b"date", date())]
+        return [(b":status", b"%d" % start["status"]), *start["headers"], (b"date", date())]
 
     def take(self, size: int) -> bytes:
         """The next bytes of the body, at most `size`."""
