@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 from accord.engine.backlog import Backlog
 from accord.engine.intake import Intake
-from accord.engine.outbox import BLOCKED, FLUSH_AT, Outbox
+from accord.engine.outbox import BLOCKED, FLUSH_AT, LEAST_SHARE, Outbox
 from accord.trace import OUT, Watch
 from tests.engine.virtual_time import VirtualLoop, settle
 
@@ -124,6 +124,74 @@ async def test_each_turn_has_its_own_write(outbox, wire):
     outbox.put(b"2")
     await settle()
     assert wire.writes == [[b"1"], [b"2"]]
+
+
+FRAME = b"x" * 100
+
+
+async def stream(outbox, name, order):
+    """Send frames for ever, and note who sends each, as an author's loop of updates does."""
+    while True:
+        order.append(name)
+        if outbox.put(FRAME):
+            await outbox.breathe()
+
+
+async def turns_of(outbox, names, order, turns):
+    """Let so many of them stream for some turns of the loop."""
+    tasks = [asyncio.create_task(stream(outbox, name, order)) for name in names]
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    for task in tasks:
+        task.cancel()
+
+
+async def test_one_sender_sends_a_whole_write_before_others_run(outbox):
+    order = []
+    await turns_of(outbox, ["a"], order, 3)
+    assert len(order) == 3 * -(-FLUSH_AT // len(FRAME))
+
+
+@pytest.mark.parametrize("number", [2, 10, 50])
+async def test_the_senders_of_a_turn_of_the_loop_share_one_write(outbox, wire, number):
+    order = []
+    names = range(number)
+    await turns_of(outbox, names, order, 4)  # after two turns it is known how many there are
+    order.clear()
+    wire.writes.clear()
+    await turns_of(outbox, names, order, 2)
+    share = max(LEAST_SHARE, FLUSH_AT // number)
+    for name in names:
+        assert order.count(name) <= 2 * (share // len(FRAME) + 1)
+    assert len(wire.frames) * len(FRAME) < 2 * max(FLUSH_AT, number * LEAST_SHARE)
+
+
+async def test_a_sender_that_is_alone_again_sends_a_whole_write_again(outbox):
+    order = []
+    await turns_of(outbox, range(10), order, 4)
+    await turns_of(outbox, ["alone"], order, 6)
+    order.clear()
+    await turns_of(outbox, ["alone"], order, 2)
+    assert len(order) >= FLUSH_AT // len(FRAME)
+
+
+async def test_senders_wait_while_output_is_full_and_share_the_room(outbox):
+    order = []
+    tasks = [asyncio.create_task(stream(outbox, name, order)) for name in range(5)]
+    for _ in range(4):
+        await asyncio.sleep(0)
+    outbox.filled()
+    await settle()
+    order.clear()
+    await settle()
+    assert order == []
+    outbox.emptied()
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert set(order) == set(range(5))
+    assert max(order.count(name) for name in range(5)) <= 2 * (FLUSH_AT // 5 // len(FRAME) + 1)
+    for task in tasks:
+        task.cancel()
 
 
 async def test_the_first_answer_goes_at_once_with_what_was_gathered_before_it(outbox, wire):

@@ -8,6 +8,10 @@ frames are collected (`corked`), so that a hundred answers become one write.
 An author's function may block the event loop between two updates. The turn then does not end, so a frame that comes
 late in it is written at once, with what was collected before it.
 
+A sender that never waits for anything else lets other tasks run after its share of a write. The senders of one turn of
+the loop share it, so that a turn has about one write: with ten that stream, a request that arrives waits for one write,
+and not for ten.
+
 The first request after a delivery is usually this turn's only output, because its caller now waits. It is flushed at
 once, and no callback is scheduled for the end of the turn: that would cost a dialogue one turn of the loop a request.
 """
@@ -25,6 +29,9 @@ from accord.light_event import LightEvent
 from accord.trace.events import OUT, Watch
 
 FLUSH_AT = 64 * 1024
+
+LEAST_SHARE = 2 * 1024
+"""The least bytes that one of many senders may send before it lets the others run."""
 
 BLOCKED = 0.02
 """Seconds in which a turn of the event loop ends, unless something blocks it."""
@@ -60,7 +67,10 @@ class Outbox:
         "_is_first_request",
         "_late_from",
         "_loop",
+        "_mark",
         "_room",
+        "_senders",
+        "_share",
         "_size",
         "_wire",
         "bytes_out",
@@ -90,6 +100,10 @@ class Outbox:
         self._is_first_request = True
         """Whether no request was sent since the last delivery."""
         self._size = 0
+        self._mark = self._share = FLUSH_AT
+        """How many collected bytes are enough for the sender that runs; 0 while output is full. And its share."""
+        self._senders = 0
+        """How many senders have let others run in this turn of the loop."""
         self._room = LightEvent()
         self._askers = 0
 
@@ -119,7 +133,7 @@ class Outbox:
                 self.flush()
         elif not self.corked:
             self._collect()
-        return self.full
+        return self._size >= self._mark
 
     def _collect(self) -> None:
         self._due = True
@@ -178,12 +192,20 @@ class Outbox:
 
     def _end_of_turn(self) -> None:
         self._due = self._has_answered = False
+        self._share = FLUSH_AT if self._senders < 2 else max(LEAST_SHARE, FLUSH_AT // self._senders)
+        self._senders = 0
         self.flush()
+        self._begin_share()
+
+    def _begin_share(self) -> None:
+        self._mark = 0 if self.full else self._size + self._share
 
     async def breathe(self) -> None:
         """Let other tasks run; while the peer does not read, wait for room."""
+        self._senders += 1
         if not self.full:
             await asyncio.sleep(0)
+            self._begin_share()
             return
         self._intake.senders += 1
         self._intake.decide()
@@ -192,6 +214,7 @@ class Outbox:
         finally:
             self._intake.senders -= 1
             self._intake.decide()
+        self._begin_share()
 
     def expect_room(self) -> None:
         """A request was sent while output is full: until there is room, its caller counts as a sender that waits."""
@@ -202,11 +225,13 @@ class Outbox:
     def filled(self) -> None:
         """The output is past the high-water mark of the transport."""
         self.full = True
+        self._mark = 0
         self._room.clear()
 
     def emptied(self) -> None:
         """The peer has read most of the output: wake the senders that wait."""
         self.full = False
+        self._begin_share()
         self._room.set()
         self._backlog.has_room()
         if self._askers:
