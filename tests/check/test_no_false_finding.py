@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from collections.abc import Generator
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pytest
 
 from accord.check.agent.run import check_agent
 from accord.check.agent.settings import DEMO, Profile, Prompts, Settings
+from accord.check.passive import turns
 from accord.check.report.report import Report
 from accord.client.target import CommandTarget
 
@@ -92,9 +94,11 @@ async def _all_judged() -> dict[str, Report]:
 
 
 @pytest.fixture(scope="module")
-def reports() -> dict[str, Report]:
-    """The reports on all agents. They mostly wait, so all run at once."""
-    return asyncio.run(_all_judged())
+def reports() -> Generator[dict[str, Report]]:
+    """The reports on all agents. They mostly wait, so all run at once: an answer may cross a cancel for longer."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(turns, "RACE", PATIENT.turn_within)
+        yield asyncio.run(_all_judged())
 
 
 @pytest.mark.parametrize("name", AGENTS)

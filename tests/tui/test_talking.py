@@ -175,9 +175,10 @@ async def test_an_error_of_the_agent_shows_its_code_its_details_and_keeps_what_w
     async with chat(agent) as it:
         await it.send("go")
         await it.send("and then")
+        await it.sees("1 queued")
         failing.set()
         await it.sees("Internal error (-32603)", "the quota is used up")
-        assert it.front.draft == "and then"
+        await eventually(lambda: it.front.draft == "and then")
 
 
 async def test_thoughts_are_folded_to_a_line_and_open_with_a_key(chat):
