@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import NamedTuple
 
-from benchmarks.chart import COLOURS, OTHER_COLOUR, STYLE
+from benchmarks.chart import COLOURS, OTHER_COLOUR, STYLE, word
 from benchmarks.report import figure
 
 WIDTH, HEIGHT = 760, 420
@@ -49,13 +49,16 @@ def named(value: float) -> str:
     return f"{value:g}"
 
 
-def spread_apart(places: Mapping[str, float]) -> dict[str, float]:
-    """The same places from top to bottom, so far apart that names do not cover each other."""
+def spread_apart(places: Mapping[str, float], most: float = math.inf) -> dict[str, float]:
+    """The same places from top to bottom, so far apart that names do not cover each other, and none below `most`."""
     found: dict[str, float] = {}
     least = 0.0
     for name, place in sorted(places.items(), key=lambda item: item[1]):
         least = found[name] = max(place, least)
         least += APART
+    for name in reversed(found):
+        most = found[name] = min(found[name], most)
+        most -= APART
     return found
 
 
@@ -72,7 +75,7 @@ def curves(chart: Curve, lines: Mapping[str, Sequence[tuple[float, float]]]) -> 
         y = up.at(tick)
         body.append(f'<line class="grid" x1="{LEFT}" y1="{y}" x2="{WIDTH - RIGHT}" y2="{y}"/>')
         body.append(f'<text class="quiet" x="{LEFT - 8}" y="{y + 4}" text-anchor="end">{named(tick)}</text>')
-    names = spread_apart({peer: up.at(line[-1][1]) for peer, line in lines.items()})
+    names = spread_apart({peer: up.at(line[-1][1]) for peer, line in lines.items()}, HEIGHT - BOTTOM)
     for peer, line in lines.items():
         body += drawn(peer, line, across, up, names[peer])
     middle = (LEFT + WIDTH - RIGHT) / 2
@@ -92,16 +95,18 @@ def curves(chart: Curve, lines: Mapping[str, Sequence[tuple[float, float]]]) -> 
 
 def drawn(peer: str, line: Sequence[tuple[float, float]], across: Axis, up: Axis, name_at: float) -> list[str]:
     """One peer's line, a dot with its figure for each point, and the peer's name at the end."""
-    colour = COLOURS.get(peer, OTHER_COLOUR)
+    colour, name = COLOURS.get(peer, OTHER_COLOUR), word(peer)
     places = [(across.at(load), up.at(value)) for load, value in line]
     path = " ".join(f"{x},{y}" for x, y in places)
     dots = [
-        f'<circle cx="{x}" cy="{y}" r="3" fill="{colour}"><title>{escape(f"{peer} at {named(load)}: {figure(value)}")}'
+        f'<circle cx="{x}" cy="{y}" r="3" fill="{colour}"><title>{escape(f"{name} at {named(load)}: {figure(value)}")}'
         "</title></circle>"
         for (x, y), (load, value) in zip(places, line, strict=True)
     ]
+    end_x, end_y = places[-1]
     return [
         f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>',
         *dots,
-        f'<text x="{places[-1][0] + 8}" y="{name_at + 4}">{escape(peer)}</text>',
+        f'<line x1="{end_x}" y1="{end_y}" x2="{end_x + 20}" y2="{name_at}" stroke="{colour}"/>',
+        f'<text x="{end_x + 24}" y="{name_at + 4}">{escape(name)}</text>',
     ]

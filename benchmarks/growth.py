@@ -144,6 +144,9 @@ SERIES: dict[str, Callable[[Side, Scope], Iterator[Point]]] = {
     "sessions": sessions,
     "bytes": sizes,
 }
+FEW = 20
+"""Sessions below which the allocator's reserve hides what they weigh: such points are not drawn."""
+
 CHARTS = (
     Curve("sessions", "Opening a session", "sessions", "µs a session"),
     Curve("memory", "Memory of a session", "sessions", "KiB, both processes"),
@@ -179,7 +182,7 @@ def draw(points: Sequence[Point], folder: Path) -> None:
     for chart in CHARTS:
         lines: dict[str, list[tuple[float, float]]] = {}
         for point in points:
-            if point.series == chart.series and point.value > 0:
+            if point.series == chart.series and point.value > 0 and (point.series != "memory" or point.at >= FEW):
                 lines.setdefault(point.peer, []).append((point.at, point.value))
         if lines:
             (folder / f"growth-{chart.series}.svg").write_text(curves(chart, lines))

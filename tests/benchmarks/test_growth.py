@@ -31,7 +31,7 @@ def test_a_chart_has_a_line_and_a_name_for_each_peer():
         curves(Curve("bytes", "Title", "bytes", "µs"), {"accord": [(1, 10.0), (1000, 90.0)], "go": [(1, 20.0)]})
     )
     assert len(picture.findall(f"{SVG}polyline")) == 2
-    assert {"accord", "go", "Title", "bytes"} <= {text.text for text in picture.iter(f"{SVG}text")}
+    assert {"Accord", "Go", "Title", "bytes"} <= {text.text for text in picture.iter(f"{SVG}text")}
     assert len(list(picture.iter(f"{SVG}circle"))) == 3
 
 
@@ -52,6 +52,7 @@ def test_a_tick_has_a_short_name(value, name):
 
 def test_names_keep_a_distance_and_their_order():
     assert spread_apart({"a": 20.0, "b": 22.0, "c": 100.0}) == {"a": 20.0, "b": 35.0, "c": 100.0}
+    assert spread_apart({"a": 20.0, "b": 98.0, "c": 99.0}, 100.0) == {"a": 20.0, "b": 85.0, "c": 100.0}
 
 
 def test_a_point_without_a_positive_value_is_not_drawn(tmp_path):
