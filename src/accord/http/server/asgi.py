@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 from urllib.parse import unquote
 
 from accord.http.h1 import Fields
@@ -53,7 +53,8 @@ def scope_of(
 
 
 def _address(address: Any) -> tuple[str, int] | None:
-    return address[:2] if address else None  # the transport's own tuple, where it has only these two
+    # The transport's own tuple, where it has only these two. A Unix socket has a path.
+    return cast("tuple[str, int]", address[:2]) if isinstance(address, tuple) else None
 
 
 def headers_of(scope: Scope) -> dict[str, str]:
