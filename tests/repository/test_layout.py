@@ -12,8 +12,8 @@ import pytest
 SOURCE = Path(__file__).parents[2] / "src"
 
 ORDER = """
-accord.byte_sizes accord.deprecation accord.folders accord.light_event accord.masking accord.own_commands accord.printable
-accord.signals accord.suggestions
+accord.byte_sizes accord.deprecation accord.folders accord.light_event accord.masking accord.own_commands
+accord.printable accord.signals accord.suggestions
 accord.endpoints accord.last_lines accord.fences accord.windows accord.file_uris
 accord.errors accord.consent
 accord.extras

@@ -149,13 +149,13 @@ class BlockReader:
         begin = self._begin(block[:end])
         if not rest:
             return begin.fields, begin.is_valid
-        fields = _short_literal(rest)
-        if fields is None:
+        others = _short_literal(rest)
+        if others is None:
             self._ready.clear()
-            fields = self._read(rest)
-        if begin.size + _size(fields) > MOST:
+            others = self._read(rest)
+        if begin.size + _size(others) > MOST:
             raise Fault(Code.ENHANCE_YOUR_CALM, f"a header list has more than {MOST:,} bytes")
-        return begin.fields + fields, begin.is_valid and _are_valid(fields)
+        return begin.fields + others, begin.is_valid and _are_valid(others)
 
     def _begin(self, block: bytes) -> _Ready:
         """The fields of these bytes, of which each is a field in the table."""
