@@ -336,7 +336,7 @@ class Connect:
     def a_lot(self):
         """Text of which a hundred do not fit into what a link takes when nobody reads: sockets have large buffers."""
         if self.over == "hosts":
-            return "x" * 250_000  # two hops have two sockets
+            return "x" * 400_000  # two hops have two sockets, which grow to 20 MB on a busy machine
         return "x" * (100_000 if self.over in REMOTE else 5_000)
 
     def has(self, what):
