@@ -20,6 +20,9 @@ class WrappedTransport(Transport, Receiver):
         self._inner = inner
         self._receiver: Receiver | None = None
         """Who holds it, from `start` on."""
+        self._receiver_reads = True
+        """Whether the holder wants to read."""
+        self._is_held = False
 
     # The transport
 
@@ -50,10 +53,24 @@ class WrappedTransport(Transport, Receiver):
         return self._inner.stderr
 
     def pause_reading(self) -> None:
+        self._receiver_reads = False
         self._inner.pause_reading()
 
     def resume_reading(self) -> None:
-        self._inner.resume_reading()
+        self._receiver_reads = True
+        if not self._is_held:
+            self._inner.resume_reading()
+
+    def hold_reading(self) -> None:
+        """Read nothing until `let_read`, whatever the holder wants: for a reason of the subclass."""
+        self._is_held = True
+        self._inner.pause_reading()
+
+    def let_read(self) -> None:
+        """Read again after `hold_reading`, if the holder wants to."""
+        self._is_held = False
+        if self._receiver_reads:
+            self._inner.resume_reading()
 
     async def close(self, grace: float = 2.0) -> End:
         return await self._inner.close(grace)

@@ -38,21 +38,11 @@ class GuardedTransport(WrappedTransport):
         self._turns = CountedTurns()
         self._held: deque[bytes | Oversized] = deque()
         self._passing: asyncio.Task[None] | None = None
-        self._agent_reads = True
 
     def send(self, frames: Sequence[bytes]) -> None:
         for frame in frames:
             self._gate.release(self._turns.ended_by(frame))
         self._inner.send(frames)
-
-    def pause_reading(self) -> None:
-        self._agent_reads = False
-        self._inner.pause_reading()
-
-    def resume_reading(self) -> None:
-        self._agent_reads = True
-        if self._passing is None:
-            self._inner.resume_reading()
 
     def received(self, frames: Sequence[bytes | Oversized]) -> None:
         if self._passing is None and not any(map(self._is_counted, frames)):
@@ -60,7 +50,7 @@ class GuardedTransport(WrappedTransport):
             return
         self._held += frames
         if self._passing is None:
-            self._inner.pause_reading()
+            self.hold_reading()
             self._passing = asyncio.create_task(self._pass_held(), name="accord http: count prompts of an owner")
 
     def _is_counted(self, frame: bytes | Oversized) -> bool:
@@ -76,8 +66,7 @@ class GuardedTransport(WrappedTransport):
             if not self._counts_turns or not isinstance(frame, bytes) or await self._admits(frame):
                 super().received([frame])
         self._passing = None
-        if self._agent_reads:
-            self._inner.resume_reading()
+        self.let_read()
 
     async def _admits(self, frame: bytes) -> bool:
         """Whether the agent gets this message: it begins no turn, or one that is admitted."""

@@ -16,23 +16,11 @@ class ObservedTransport(WrappedTransport):
     def __init__(self, link: Transport) -> None:
         super().__init__(link)
         self._observing = Observing()
-        self._is_full = False
-        """Whether more waits for the observer than should: it then sends no more requests to be refused."""
-        self._agent_reads = True
 
     def send(self, frames: Sequence[bytes]) -> None:
         for frame in frames:
             self._observing.sent(frame)
         self._inner.send(frames)
-
-    def pause_reading(self) -> None:
-        self._agent_reads = False
-        self._inner.pause_reading()
-
-    def resume_reading(self) -> None:
-        self._agent_reads = True
-        if not self._is_full:
-            self._inner.resume_reading()
 
     def received(self, frames: Sequence[bytes | Oversized]) -> None:
         for frame in frames:
@@ -46,12 +34,9 @@ class ObservedTransport(WrappedTransport):
                 super().received([verdict.passed])
 
     def paused(self) -> None:
-        self._is_full = True
-        self._inner.pause_reading()
+        self.hold_reading()  # more waits for the observer than should: it sends no more requests to be refused
         super().paused()
 
     def resumed(self) -> None:
-        self._is_full = False
-        if self._agent_reads:
-            self._inner.resume_reading()
+        self.let_read()
         super().resumed()
