@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Generator
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +15,6 @@ import pytest
 
 from accord.check.agent.run import check_agent
 from accord.check.agent.settings import DEMO, Profile, Prompts, Settings
-from accord.check.passive import turns
 from accord.check.report.report import Report
 from accord.client.target import CommandTarget
 
@@ -33,6 +31,8 @@ PATIENT = Settings(
     left_within=120,
 )
 """Settings under which a busy machine is no fault of an agent."""
+
+CROSSING = "prompt.cancel.answers-cancelled"
 
 MEMORY_ONLY = ("note", "lint.load.after-restart", "session-setup: its store is in memory; harmless")
 
@@ -90,15 +90,19 @@ async def _all_judged() -> dict[str, Report]:
         settings = replace(PATIENT, profile=profile, prompts=prompts, versions=VERSIONS.get(name, (1,)))
         return name, await check_agent(name, target.dial, settings)
 
-    return dict(await asyncio.gather(*(one(name) for name in AGENTS)))
+    reports = dict(await asyncio.gather(*(one(name) for name in AGENTS)))
+    for name, report in reports.items():
+        # With so many at once, an answer may cross a cancel for longer than the checker takes for a race. An agent that
+        # ignores the cancel is found again alone.
+        if any(finding.id == CROSSING for finding in report.findings):
+            reports[name] = (await one(name))[1]
+    return reports
 
 
 @pytest.fixture(scope="module")
-def reports() -> Generator[dict[str, Report]]:
-    """The reports on all agents. They mostly wait, so all run at once: an answer may cross a cancel for longer."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(turns, "RACE", PATIENT.turn_within)
-        yield asyncio.run(_all_judged())
+def reports() -> dict[str, Report]:
+    """The reports on all agents. They mostly wait, so all run at once."""
+    return asyncio.run(_all_judged())
 
 
 @pytest.mark.parametrize("name", AGENTS)
