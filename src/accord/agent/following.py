@@ -64,20 +64,20 @@ class Following:
         subagent, entry = opened(kept)
         if subagent is not None and not self._tells_of(subagent):
             return
-        of = self._session_id if subagent is None else subagent
+        session_id = self._session_id if subagent is None else subagent
         version, encoded = update_in(entry)
         update = read(entry)
         if version == self._version:
             if self._fits(update):
-                yield of, encoded
+                yield session_id, encoded
         elif isinstance(update, Unknown):
             # An unknown update of one version may have a meaning in the other, which its sender did not mean.
             if update.tag not in tags(self._version):
-                yield of, encoded
+                yield session_id, encoded
         else:
             for converted in self._converted(subagent, update):
                 if self._fits(converted):
-                    yield of, encoded_update(converted)
+                    yield session_id, encoded_update(converted)
 
     def _tells_of(self, subagent: str) -> bool:
         if not belongs_to(subagent, self._session_id):
