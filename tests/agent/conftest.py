@@ -147,6 +147,7 @@ def pipes():
 async def nothing_is_left(caplog):
     """No task outlives the test that it belongs to, and nothing is forgotten."""
     gc.collect()
+    gc.freeze()  # what is alive now need not be looked at again by each later test
     caplog.set_level(logging.INFO, "accord")
     tasks = asyncio.all_tasks()
     yield

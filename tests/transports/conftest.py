@@ -129,6 +129,7 @@ async def nothing_is_left(run):
     assert _descriptors() == descriptors
     await eventually(lambda: not _left_of(run))
     gc.collect()  # finds what nobody awaited
+    gc.freeze()
     assert not errors
 
 
