@@ -21,6 +21,8 @@
 #   make torture   ten minutes of faults on purpose (make test has twenty seconds of them)
 
 PYTHON ?= python3
+# Programs that are started a thousand times must not be compiled each time.
+unexport PYTHONDONTWRITEBYTECODE
 VENV ?= .venv
 BIN := $(VENV)/bin
 JOBS ?= 3
@@ -39,17 +41,23 @@ $(VENV)/.core: pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r $@.txt
 	@mv $@.txt $@
 
-$(VENV)/.test: pyproject.toml requirements/test.txt | $(VENV)/.core
+# uv installs the hundred packages of the tests in seconds, and shows how far it is.
+INSTALL = $(BIN)/python -m uv pip install --python $(BIN)/python
+$(VENV)/.uv: | $(VENV)/.core
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$(grep '^uv==' requirements/test.txt)"
+	@touch $@
+
+$(VENV)/.test: pyproject.toml requirements/test.txt | $(VENV)/.uv
 	@echo "Setting up $(VENV) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/test.txt -e .
+	@$(INSTALL) -r requirements/test.txt -e .
 	@touch $@
 
 $(VENV)/.check: requirements/check.txt $(VENV)/.test
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/check.txt
+	@$(INSTALL) -r requirements/check.txt
 	@touch $@
 
 $(VENV)/.release: requirements/release.txt $(VENV)/.test
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/release.txt
+	@$(INSTALL) -r requirements/release.txt
 	@touch $@
 
 demo: $(VENV)/.core
