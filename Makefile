@@ -1,7 +1,7 @@
 # Each target sets up what it needs, from a fresh clone, with Python 3.11 or later and nothing else.
 #   make demo      see it work
-#   make test      run the tests
-#   make test-links   what passes between two sides, over every link: memory, stdio, WebSocket, HTTP/1.1 and HTTP/2
+#   make test      run the tests: a verdict in minutes
+#   make test-all  run every test, over every link: memory, stdio, WebSocket, HTTP/1.1 and HTTP/2
 #   make check     formatting, lint and types
 #   make test-adapters   agents of five frameworks, in an environment of their own (500 MB)
 #   make docs      the documentation site, in the folder site; needs no network once its tools are installed
@@ -15,10 +15,10 @@
 #   make load      a thousand connections to one server: what they weigh, how long answers take, whether all arrives;
 #                  and what make load-hosts does
 #   make load-hosts   a thousand connections over three hosts, one of which is killed: is anything lost?
-#   make attack    five minutes of attacks on a server, a client and a store (make test has twenty seconds of them)
+#   make attack    five minutes of attacks on a server, a client and a store (make test-all has some seconds of them)
 #   make release-test   the wheel in clean environments: CPython 3.11 to 3.14 with each extra, uvx and pipx (ten minutes)
 #   make dist      the sdist and the wheel of the last commit, their checksums, and their bill of materials
-#   make torture   ten minutes of faults on purpose (make test has twenty seconds of them)
+#   make torture   ten minutes of faults on purpose (make test-all has some seconds of them)
 
 PYTHON ?= python3
 # Programs that are started a thousand times must not be compiled each time.
@@ -26,9 +26,10 @@ unexport PYTHONDONTWRITEBYTECODE
 VENV ?= .venv
 BIN := $(VENV)/bin
 JOBS ?= 3
+SHARE ?= 1/1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-links test-adapters test-wine check count count-hot docs interop interop-rust interop-agents bench load load-hosts attack torture release-test dist clean
+.PHONY: help demo test test-all test-sample test-adapters test-wine check lint types types-mypy types-documents types-Linux types-Windows types-Darwin count count-hot docs interop interop-rust interop-agents bench load load-hosts attack torture release-test dist clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -64,25 +65,39 @@ demo: $(VENV)/.core
 	@PYTHONPATH=src $(BIN)/python examples/tour.py
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n $(JOBS)
+	@$(BIN)/python -m tests -n $(JOBS)
 
-test-links: $(VENV)/.test
-	$(BIN)/python -m pytest -n $(JOBS) -m links tests/interaction tests/hosts
+test-all: $(VENV)/.test
+	@$(BIN)/python -m tests -n $(JOBS) --part all --seconds 20
+
+# What make test leaves out, a part of it that another commit changes: continuous integration runs it.
+test-sample: $(VENV)/.test
+	@$(BIN)/python -m tests -n $(JOBS) --part rest --share commit/5
+	@$(BIN)/python -m tests -n $(JOBS) --marker links --share commit/6
 
 test-adapters:
 	@test -x .venv-adapters/bin/python || $(PYTHON) -m venv .venv-adapters
 	@.venv-adapters/bin/python -m pip install --quiet --disable-pip-version-check -r requirements/adapters.txt -e ".[http,mcp]"
 	.venv-adapters/bin/python -m pytest -rs tests/adapters
 
-check: $(VENV)/.check
+check: lint
+	@$(MAKE) --no-print-directory -j2 types
+
+lint: $(VENV)/.check
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/pyright
-	$(BIN)/pyright --pythonplatform Windows src
-	$(BIN)/pyright --pythonplatform Darwin src
+
+# Two at a time: each takes a minute of one core.
+types: $(addprefix types-,Linux mypy Windows Darwin documents)
+types-mypy: $(VENV)/.check
 	$(BIN)/mypy
+types-documents: $(VENV)/.check
 	$(BIN)/python tools/check_documents.py
-	$(BIN)/python -m pytest -q tests/typing
+	$(BIN)/python -m pytest tests/typing
+types-Linux: $(VENV)/.check
+	$(BIN)/pyright
+types-Windows types-Darwin: types-%: $(VENV)/.check
+	$(BIN)/pyright --pythonplatform $* src
 
 .venv-docs/.done: requirements/docs.txt pyproject.toml
 	@test -x .venv-docs/bin/python || $(PYTHON) -m venv .venv-docs
@@ -103,7 +118,7 @@ count-hot: $(VENV)/.test
 
 interop: $(VENV)/.test
 	-@$(BIN)/python -m interop build
-	$(BIN)/python -m pytest -n $(JOBS) -m interop -rs
+	@$(BIN)/python -m tests -n $(JOBS) --marker interop --share $(SHARE)
 
 interop-rust: $(VENV)/.test
 	-@$(BIN)/python -m interop build-rust
@@ -129,7 +144,7 @@ torture: $(VENV)/.test
 	$(BIN)/python -m pytest -m torture --seconds 600
 
 release-test: $(VENV)/.release
-	$(BIN)/python -m pytest -n $(JOBS) -m release -rs tests/packaging
+	@$(BIN)/python -m tests -n $(JOBS) --marker release
 
 dist: $(VENV)/.release
 	$(BIN)/python tools/distributions.py dist

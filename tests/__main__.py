@@ -1,0 +1,385 @@
+"""Runs the suite in many short processes of pytest, and says after each how far it is.
+
+    python -m tests                        what `make test` runs: a verdict in minutes
+    python -m tests --part all             every test that needs nothing from outside
+    python -m tests --part rest --share commit/5    a fifth of what `make test` leaves out, chosen by the commit
+    python -m tests --marker links         the tests with a marker that is left out otherwise
+    python -m tests tests/http -k quota    a folder or file, with options of pytest
+    python -m tests --record               run all, and write down what each test costs
+    python -m tests --unsteady 20          run the tests of tests/unsteady.txt that often beside two busy loops
+
+Each process runs a few files of one folder. So the first verdict comes after seconds, no process grows large, and no
+folder sees what another left behind. Tests that start no programs come first: they find most faults.
+
+A test that failed runs again, alone and twice, after all others. If it passes both times, the run passes and says
+`unsteady: NAME`, and the name is added to tests/unsteady.txt, which may not grow. Mend such a test first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import compileall
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.selection import function_of
+
+ROOT = Path(__file__).parents[1]
+COSTS = ROOT / "tests" / "costs.json"
+REST = ROOT / "tests" / "rest.txt"
+UNSTEADY = ROOT / "tests" / "unsteady.txt"
+
+SHARD = 12.0
+"""Seconds of tests that one process is given."""
+UNKNOWN = 0.5
+"""Seconds that a file takes of which nothing is recorded."""
+MOST_AGAIN = 20
+"""Failures that run again. More are no accident."""
+MOST_OUTPUT = 12_000
+"""Characters that are printed of what a process with failures said."""
+
+CHEAP, CHEAP_WALL = 0.1, 1.0
+"""Seconds of processor time, and of waiting, that any test of `make test` may take."""
+CHEAPEST, CHEAPEST_WALL = 0.4, 2.0
+"""The same for the cheapest case of a function that has no cheap one."""
+
+MARKERS = ("agents", "interop", "links", "release", "rust")
+"""The markers of tests that run only when they are asked for; see tests/conftest.py."""
+
+WITH_LINKS = ("-m", "links or not links")
+PYTEST = (sys.executable, "-m", "pytest", "-p", "tests.selection", "--color=no", "--no-header")
+
+UNSTEADY_NOTE = """\
+# Tests that failed once and passed alone twice. Mend them before you commit:
+# `python -m tests --unsteady 20` runs them beside two busy loops.
+"""
+
+
+@dataclass(frozen=True)
+class FileCost:
+    """Seconds that the tests of a file take in each part, and whether they start programs."""
+
+    fast: float = UNKNOWN
+    rest: float = 0.0
+    links: float = 0.0
+    programs: bool = False
+
+    def of(self, part: str) -> float:
+        return self.fast + self.rest if part == "all" else getattr(self, part, UNKNOWN)
+
+
+@dataclass
+class Shard:
+    """Files of one folder that one process runs."""
+
+    room: str
+    programs: bool
+    files: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How the tests of a process of pytest fared."""
+
+    rows: list[dict[str, Any]]
+    output: str
+    broken: bool
+    """Whether pytest itself failed: it could not collect, or its process died."""
+
+    def names(self, *outcomes: str) -> list[str]:
+        return [row["id"] for row in self.rows if row.get("outcome") in outcomes]
+
+    def unfinished(self) -> tuple[list[str], list[str]]:
+        """Return the test that the process died in, and those that it never came to."""
+        begun = {row["start"] for row in self.rows if "start" in row}
+        ended = {row["id"] for row in self.rows if "id" in row}
+        collected = [test for row in self.rows for test in row.get("collected", ())]
+        return [it for it in begun if it not in ended], [it for it in collected if it not in begun]
+
+
+def run_pytest(files: Sequence[str], options: Sequence[str] = (), only: Iterable[str] = ()) -> Outcome:
+    with tempfile.TemporaryDirectory(prefix="accord-suite-") as folder:
+        outcomes, names = Path(folder, "outcomes"), Path(folder, "only")
+        chosen = list(only)
+        names.write_text("\n".join(chosen), "utf-8")
+        selection = ["--only", str(names)] if chosen else []
+        command = [*PYTEST, "--outcomes", str(outcomes), *options, *selection, *files]
+        ended = subprocess.run(
+            command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+        )
+        rows = [json.loads(line) for line in outcomes.read_text("utf-8").splitlines()] if outcomes.exists() else []
+        # 1 is a failed test, 5 is that no test was chosen.
+        return Outcome(rows, ended.stdout.decode("utf-8", "replace"), ended.returncode not in (0, 1, 5))
+
+
+def run_shard(files: Sequence[str], options: Sequence[str]) -> list[Outcome]:
+    """Run these files; when the process dies in a test, run what comes after it in another."""
+    outcomes = [run_pytest(files, options)]
+    while True:
+        died, unreached = outcomes[-1].unfinished()
+        if not (died and unreached):
+            return outcomes
+        outcomes.append(run_pytest(files, options, unreached))
+
+
+def plan(files: Iterable[str], costs: dict[str, FileCost], part: str, divisor: int = 1) -> list[Shard]:
+    """Divide the files among processes: two short ones first, then those without programs, then the longest."""
+    shards: list[Shard] = []
+    by_room: dict[tuple[str, bool], list[tuple[float, str]]] = defaultdict(list)
+    for file in files:
+        cost = costs.get(file, FileCost())
+        seconds = cost.of(part) / divisor
+        if seconds or file not in costs:
+            by_room[str(Path(file).parent), cost.programs].append((seconds, file))
+    for (room, programs), members in by_room.items():
+        open_shards: list[Shard] = []
+        for seconds, file in sorted(members, reverse=True):
+            fits = (it for it in open_shards if it.seconds + seconds <= SHARD)
+            shard = next(fits, None)
+            if shard is None:
+                open_shards.append(shard := Shard(room.removeprefix("tests/"), programs))
+            shard.files.append(file)
+            shard.seconds += seconds
+        shards += open_shards
+    shards.sort(key=lambda it: (it.programs, -it.seconds))
+    short = [it for it in shards if not it.programs and it.seconds < 2][:2]
+    return [*short, *(it for it in shards if it not in short)]
+
+
+class Run:
+    """A run of the suite: its processes, what they report, and the verdict."""
+
+    def __init__(self, options: Sequence[str], jobs: int) -> None:
+        self._options, self._jobs = options, jobs
+        self._lock = threading.Lock()
+        self._began = time.monotonic()
+        self._counts: dict[str, int] = defaultdict(int)
+        self._failed: list[str] = []
+        self._broken = False
+        self._done = 0.0
+        self.rows: list[dict[str, Any]] = []
+
+    def run(self, shards: list[Shard]) -> bool:
+        """Run them all, print the verdict, and return whether it is good."""
+        total = sum(it.seconds for it in shards) or 1.0
+        files = sum(len(it.files) for it in shards)
+        print(f"{files} files in {len(shards)} processes, {self._jobs} at a time", flush=True)
+        queue = list(shards)
+
+        def work() -> None:
+            while True:
+                with self._lock:
+                    if not queue:
+                        return
+                    shard = queue.pop(0)
+                outcomes = run_shard(shard.files, self._options)
+                with self._lock:
+                    self._done += shard.seconds
+                    self._report(shard, outcomes, self._done / total)
+
+        threads = [threading.Thread(target=work) for _ in range(self._jobs)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return self._verdict()
+
+    def _report(self, shard: Shard, outcomes: list[Outcome], share: float) -> None:
+        counts: dict[str, int] = defaultdict(int)
+        failed = []
+        for outcome in outcomes:
+            self.rows += outcome.rows
+            failed += [*outcome.names("failed"), *outcome.unfinished()[0]]
+            for row in outcome.rows:
+                if "outcome" in row:
+                    counts[row["outcome"]] += 1
+        last = outcomes[-1]
+        collected = not last.names("broken") and not (last.broken and not last.unfinished()[0])
+        counts["failed"] = len(failed)
+        for name, count in counts.items():
+            self._counts[name] += count
+        self._failed += failed
+        words = ", ".join(f"{counts[it]} {it}" for it in ("passed", "failed", "skipped") if counts[it]) or "no tests"
+        seconds = time.monotonic() - self._began
+        print(f"[{100 * share:3.0f} % {seconds:4.0f} s] {shard.room} ({len(shard.files)} files): {words}", flush=True)
+        if failed or not collected:
+            self._broken |= not collected
+            print(outcomes[0].output[-MOST_OUTPUT:], flush=True)
+
+    def _verdict(self) -> bool:
+        again = [] if len(self._failed) > MOST_AGAIN else list(self._failed)
+        if again:
+            print(f"Running the {len(again)} failed tests again, alone and twice ...", flush=True)
+        unsteady = [test for test in again if passes_alone(test)]
+        failed = [test for test in self._failed if test not in unsteady]
+        for test in unsteady:
+            print(f"unsteady: {test}")
+        for test in failed:
+            print(f"failed: {test}")
+        if unsteady:
+            add_unsteady(unsteady)
+        passed = self._counts["passed"] + len(unsteady)
+        print(f"Took {time.monotonic() - self._began:.0f} s.")
+        print(f"{passed} passed, {len(failed) + self._broken} failed, {self._counts['skipped']} skipped", flush=True)
+        return not failed and not self._broken
+
+
+def passes_alone(test: str, times: int = 2) -> bool:
+    return all(
+        run_pytest([test.partition("::")[0]], WITH_LINKS, [test]).names("passed", "skipped") == [test]
+        for _ in range(times)
+    )
+
+
+def add_unsteady(tests: Iterable[str]) -> None:
+    known = unsteady_tests()
+    UNSTEADY.write_text(UNSTEADY_NOTE + "".join(f"{it}\n" for it in sorted({*known, *tests})), "utf-8")
+
+
+def unsteady_tests() -> list[str]:
+    lines = UNSTEADY.read_text("utf-8").splitlines() if UNSTEADY.exists() else []
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def run_unsteady(times: int) -> bool:
+    """Run each unsteady test so often beside two busy loops; keep the names of those that fail."""
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+    failing = []
+    try:
+        for test in unsteady_tests():
+            steady = passes_alone(test, times)
+            print(f"{'passed ' + str(times) + ' times' if steady else 'failed'}: {test}", flush=True)
+            if not steady:
+                failing.append(test)
+    finally:
+        for loop in busy:
+            loop.kill()
+            loop.wait()
+    UNSTEADY.write_text(UNSTEADY_NOTE + "".join(f"{it}\n" for it in failing), "utf-8")
+    return not failing
+
+
+def record(rows: Iterable[dict[str, Any]]) -> None:
+    """Write what each file costs, and which tests `make test` leaves out.
+
+    What a shared fixture costs is divided among the tests of the file that use it. A function keeps its cheap cases;
+    if it has none, it keeps its cheapest, unless that is dear, too.
+    """
+    fixtures: dict[tuple[str, str], float] = defaultdict(float)
+    users: dict[tuple[str, str], int] = defaultdict(int)
+    tests: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in rows:
+        if "fixture" in row:
+            fixtures[row["file"], row["fixture"]] += row["own"] + row["children"]
+        elif "own" in row:
+            tests[function_of(row["id"])].append(row)
+            for name in row["fixtures"]:
+                users[row["id"].partition("::")[0], name] += 1
+    seconds: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0, 0.0])
+    left_out = []
+    for function, cases in sorted(tests.items()):
+        file = function.partition("::")[0]
+        for case in cases:
+            shared = sum(fixtures[file, it] / users[file, it] for it in case["fixtures"] if (file, it) in fixtures)
+            case["cpu"] = max(0.0, case["own"] + case["children"] - case["shared"]) + shared
+        base = [case for case in cases if not case.get("links")]
+        keep = [it for it in base if it["cpu"] <= CHEAP and it["wall"] - it["cpu"] <= CHEAP_WALL]
+        if not keep and base:
+            cheapest = min(base, key=lambda it: it["cpu"] + it["wall"])
+            if cheapest["cpu"] <= CHEAPEST and cheapest["wall"] - cheapest["cpu"] <= CHEAPEST_WALL:
+                keep = [cheapest]
+        kept = {case["id"] for case in keep}
+        out = [case["id"] for case in base if case["id"] not in kept]
+        if len(out) > 3 and len(out) > len(kept):
+            left_out += [function, *(f"but {it}" for it in sorted(kept))]
+        else:
+            left_out += sorted(out)
+        for case in cases:
+            place = 2 if case.get("links") else 0 if case["id"] in kept else 1
+            seconds[file][place] += max(case["cpu"], min(case["wall"], 2 * case["cpu"] + 30))
+            seconds[file][3] += case["children"]
+    costs = {file: [*(round(it, 1) for it in its[:3]), its[3] > 0.1] for file, its in sorted(seconds.items())}
+    COSTS.write_text(
+        "{\n" + ",\n".join(f"  {json.dumps(it)}: {json.dumps(costs[it])}" for it in costs) + "\n}\n", "utf-8"
+    )
+    note = "# What `make test` leaves out because cheaper tests show the same; made by `python -m tests --record`.\n"
+    REST.write_text(note + "".join(f"{it}\n" for it in left_out), "utf-8")
+
+
+def with_marker(marker: str) -> list[Path]:
+    """Return the files with tests that have this marker, and the folders whose conftest gives it."""
+    found = [it for it in (ROOT / "tests").rglob("*.py") if f"mark.{marker}" in it.read_text("utf-8")]
+    return [it.parent if it.name == "conftest.py" else it for it in found if it.parent != ROOT / "tests"]
+
+
+def share_of(words: str | None) -> tuple[int, int] | None:
+    """Read `2/5`, or `commit/5`: a number that another commit changes."""
+    if words is None:
+        return None
+    index, _, number = words.partition("/")
+    if index == "commit":
+        asked = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
+        index = str(int(asked.stdout.strip()[:8] or "0", 16))
+    if not re.fullmatch(r"\d+", index) or not re.fullmatch(r"[1-9]\d*", number):
+        raise SystemExit(f"--share takes K/N, such as 2/5 or commit/5, got {words!r}")
+    return int(index) % int(number), int(number)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("-n", "--jobs", type=int, default=(os.cpu_count() or 1) + 1, help="processes at a time")
+    parser.add_argument("--part", choices=("fast", "rest", "all"), help="fast unless files or a marker are named")
+    parser.add_argument("--share", metavar="K/N", help="of every N cases the Kth; K may be the word commit")
+    parser.add_argument("--marker", choices=MARKERS, help="the tests with this marker")
+    parser.add_argument("--record", action="store_true", help="run all; write tests/costs.json and tests/rest.txt")
+    parser.add_argument("--unsteady", type=int, metavar="TIMES", help="run the tests of tests/unsteady.txt so often")
+    arguments, options = parser.parse_known_args()
+    if arguments.unsteady:
+        return 0 if run_unsteady(arguments.unsteady) else 1
+    named = [it for it in options if not it.startswith("-") and (ROOT / it.partition("::")[0]).exists()]
+    options = [it for it in options if it not in named]
+    part = arguments.part or ("all" if named or arguments.record or arguments.marker else "fast")
+    if part != "all":
+        options += ["--part", part]
+    if arguments.marker:
+        options += ["-m", arguments.marker]
+        named = named or [str(it.relative_to(ROOT)) for it in with_marker(arguments.marker)]
+    elif part == "all" and not named:
+        options += WITH_LINKS
+    share = share_of(arguments.share)
+    if share:
+        options += ["--share", f"{share[0]}/{share[1]}"]
+    costs = {
+        name: FileCost(*cost) for name, cost in (json.loads(COSTS.read_text("utf-8")) if COSTS.exists() else {}).items()
+    }
+    files = sorted(
+        str(path.relative_to(ROOT))
+        for place in named or ["tests"]
+        for path in ([ROOT / place] if place.endswith(".py") else (ROOT / place).rglob("test_*.py"))
+        if named or not path.is_relative_to(ROOT / "tests/interop") or arguments.record
+    )
+    compileall.compile_dir(ROOT / "src", quiet=2, workers=0)
+    run = Run(options, arguments.jobs)
+    shards = plan(files, costs, "links" if arguments.marker == "links" else part, share[1] if share else 1)
+    good = run.run(shards)
+    if arguments.record:
+        record(run.rows)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
