@@ -34,7 +34,7 @@ if os.environ.get("CI"):
 ROOT = str(Path(__file__).parents[1])
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [ROOT, os.environ.get("PYTHONPATH")]))
 
-# Programs that tests start read the bytecode of earlier ones, whatever the environment says: it halves what a start costs.
+# Programs that tests start read the bytecode of earlier ones, whatever the environment says: that halves a start.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
