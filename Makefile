@@ -16,6 +16,7 @@
 #                  and what make load-hosts does
 #   make load-hosts   a thousand connections over three hosts, one of which is killed: is anything lost?
 #   make attack    five minutes of attacks on a server, a client and a store (make test-all has some seconds of them)
+#   make mutants   300 small faults in a copy: which of them the tests find (an hour)
 #   make release-test   the wheel in clean environments: CPython 3.11 to 3.14 with each extra, uvx and pipx (ten minutes)
 #   make dist      the sdist and the wheel of the last commit, their checksums, and their bill of materials
 #   make torture   ten minutes of faults on purpose (make test-all has some seconds of them)
@@ -29,7 +30,7 @@ JOBS ?= 3
 SHARE ?= 1/1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-sample test-adapters test-wine check lint types types-mypy types-documents types-Linux types-Windows types-Darwin count count-hot docs interop interop-rust interop-agents bench load load-hosts attack torture release-test dist clean
+.PHONY: help demo test test-all test-sample test-adapters test-wine check lint types types-mypy types-documents types-Linux types-Windows types-Darwin count count-hot docs interop interop-rust interop-agents bench load load-hosts attack torture mutants release-test dist clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -142,6 +143,9 @@ attack: $(VENV)/.test
 
 torture: $(VENV)/.test
 	$(BIN)/python -m pytest -m torture --seconds 600
+
+mutants: $(VENV)/.test
+	$(BIN)/python tools/mutants.py
 
 release-test: $(VENV)/.release
 	@$(BIN)/python -m tests -n $(JOBS) --marker release

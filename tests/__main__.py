@@ -346,6 +346,7 @@ def main() -> int:
     parser.add_argument("--share", metavar="K/N", help="of every N cases the Kth; K may be the word commit")
     parser.add_argument("--marker", choices=MARKERS, help="the tests with this marker")
     parser.add_argument("--record", action="store_true", help="run all; write tests/costs.json and tests/rest.txt")
+    parser.add_argument("--rows", type=Path, metavar="FILE", help="write what each test did and cost, as JSON")
     parser.add_argument("--unsteady", type=int, metavar="TIMES", help="run the tests of tests/unsteady.txt so often")
     arguments, options = parser.parse_known_args()
     if arguments.unsteady:
@@ -359,7 +360,7 @@ def main() -> int:
         options += ["-m", arguments.marker]
         named = named or [str(it.relative_to(ROOT)) for it in with_marker(arguments.marker)]
     elif part == "all" and not named:
-        options += WITH_LINKS
+        options = [*WITH_LINKS, *options]
     share = share_of(arguments.share)
     if share:
         options += ["--share", f"{share[0]}/{share[1]}"]
@@ -376,6 +377,8 @@ def main() -> int:
     run = Run(options, arguments.jobs)
     shards = plan(files, costs, "links" if arguments.marker == "links" else part, share[1] if share else 1)
     good = run.run(shards)
+    if arguments.rows:
+        arguments.rows.write_text(json.dumps(run.rows), "utf-8")
     if arguments.record:
         record(run.rows)
     return 0 if good else 1

@@ -1,0 +1,282 @@
+"""Which small faults do the tests find? Puts mutants into a copy of the checkout, and runs the tests that reach each.
+
+    python tools/mutants.py [--number 300] [--seed 1] [--jobs 2] [--folder FOLDER]
+
+A mutant is a flipped condition, a shifted bound, a number that is one too large, a call that is left out, or an
+`await` that is left out. All are in one copy, and a variable of the environment chooses the one that is active. A
+first run of the whole suite records which tests reach which mutant, also through the programs that they start. Then
+each mutant runs the cheapest tests of `make test` that reach it, until one fails; if none does, those of
+`make test-all`. The last lines count, for each room, what killed the mutants, and list those that live.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from tests.selection import Rest  # noqa: E402
+
+SOURCE = Path("src/accord")
+SWITCH = "accord_mutants"
+REACHED, ACTIVE = "ACCORD_MUTANTS_REACHED", "ACCORD_MUTANT"
+MOST_TESTS = 40
+"""Tests of each part that a mutant runs; at most `OF_A_FOLDER` of one folder, the cheapest first."""
+OF_A_FOLDER = 8
+HANGS = 90.0
+"""Seconds until a mutant's run is ended. A run that takes so long hangs because of the mutant: it is killed."""
+NOT_ASKED = ("tests/repository/", "tests/packaging/", "tests/site/", "tests/typing/")
+"""They read the sources, which the mutants change."""
+
+SWITCH_SOURCE = f"""
+import os
+
+_active = int(os.environ.get("{ACTIVE}", "0"))
+_file = os.environ.get("{REACHED}")
+_seen = set()
+
+
+def active(number):
+    if _file:
+        test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]
+        if test and (number, test) not in _seen:
+            _seen.add((number, test))
+            descriptor = os.open(_file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            os.write(descriptor, f"{{number}}\\t{{test}}\\n".encode())
+            os.close(descriptor)
+    return number == _active
+"""
+
+RARE = {"number": 4, "bound": 3, "await": 2, "call": 1, "condition": 0}
+"""Which kind a line gets when it could have several: the one that is found least often."""
+SHIFTED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A place of the source, and what stands there instead."""
+
+    file: Path
+    kind: str
+    line: int
+    start: int
+    end: int
+    text: str
+
+    @property
+    def room(self) -> str:
+        parts = self.file.relative_to(SOURCE).parts
+        return parts[0] if len(parts) > 1 else "(root)"
+
+    def replacement(self, number: int) -> str:
+        switch, text = f"{SWITCH}.active({number})", self.text
+        match self.kind:
+            case "condition":
+                return f"((not ({text})) if {switch} else ({text}))"
+            case "bound":
+                operator = next(it for it in ("<=", ">=", "<", ">") if f" {it} " in text)
+                shifted = text.replace(f" {operator} ", f" {SHIFTED[operator]} ")
+                return f"(({shifted}) if {switch} else ({text}))"
+            case "number":
+                return f"({int(text) + 1} if {switch} else {text})"
+            case "await":
+                return f"({text.removeprefix('await ')}) if {switch} else ({text})"
+            case _:
+                return f"None if {switch} else {text}"
+
+
+def candidates(file: Path) -> Iterator[Mutant]:
+    text = (ROOT / file).read_text("utf-8")
+    tree = ast.parse(text)
+    # Before Python 3.12, what stands in a formatted string has no true place.
+    formatted = {id(it) for string in ast.walk(tree) if isinstance(string, ast.JoinedStr) for it in ast.walk(string)}
+    for function in ast.walk(tree):
+        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        for node in ast.walk(function):
+            kind, place = None, node
+            if id(node) in formatted:
+                continue
+            match node:
+                case ast.While(test=ast.Constant()):
+                    pass
+                case ast.If(test=place) | ast.IfExp(test=place) | ast.While(test=place):
+                    kind = "condition"
+                case ast.Compare(ops=[ast.Lt() | ast.LtE() | ast.Gt() | ast.GtE()]):
+                    kind = "bound"
+                case ast.BinOp(op=ast.Add() | ast.Sub(), right=ast.Constant(value=int()) as place):
+                    kind = "number"
+                case ast.Expr(value=ast.Await()):
+                    kind = "await"
+                case ast.Expr(value=ast.Call()) if function.name != "__init__":
+                    kind = "call"
+            segment = ast.get_source_segment(text, place) if kind else None
+            if kind and segment and "\n" not in segment and not (kind == "number" and not segment.isdigit()):
+                yield Mutant(file, kind, place.lineno, place.col_offset, place.end_col_offset, segment)
+
+
+def choose(number: int, seed: int) -> list[Mutant]:
+    """Return so many, at most one of a line: of each room as many as its share of the candidates, and at least two."""
+    by_room: dict[str, dict[tuple[Path, int], Mutant]] = defaultdict(dict)
+    chance = random.Random(seed)
+    for path in sorted((ROOT / SOURCE).rglob("*.py")):
+        if "windows" not in path.parts:
+            for mutant in candidates(path.relative_to(ROOT)):
+                known = by_room[mutant.room].get((mutant.file, mutant.line))
+                if known is None or RARE[mutant.kind] > RARE[known.kind]:
+                    by_room[mutant.room][mutant.file, mutant.line] = mutant
+    total = sum(map(len, by_room.values()))
+    chosen: list[Mutant] = []
+    for room in sorted(by_room):
+        members = sorted(by_room[room].values(), key=lambda it: (str(it.file), it.line))
+        chosen += chance.sample(members, min(len(members), max(2, round(number * len(members) / total))))
+    return sorted(chosen, key=lambda it: (str(it.file), it.line))
+
+
+def copy(folder: Path, mutants: Sequence[Mutant]) -> None:
+    """Make the copy with all mutants, and an environment of its own, so that `python -I` finds them as well."""
+    archive = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout
+    subprocess.run(["tar", "x"], cwd=folder, input=archive, check=True)
+    by_file: dict[Path, list[tuple[int, Mutant]]] = defaultdict(list)
+    for number, mutant in enumerate(mutants, 1):
+        by_file[mutant.file].append((number, mutant))
+    for file, members in by_file.items():
+        lines = (folder / file).read_text("utf-8").splitlines()
+        for number, mutant in members:
+            line = lines[mutant.line - 1].encode()
+            changed = line[: mutant.start] + mutant.replacement(number).encode() + line[mutant.end :]
+            lines[mutant.line - 1] = changed.decode()
+        text = "\n".join(lines) + "\n"
+        tree = ast.parse(text)
+        future = [it.lineno for it in tree.body if isinstance(it, ast.ImportFrom) and it.module == "__future__"]
+        first = tree.body[0]
+        documented = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+        after = max(future) if future else first.end_lineno if documented else 0
+        lines.insert(after or 0, f"import {SWITCH}")
+        (folder / file).write_text("\n".join(lines) + "\n", "utf-8")
+    (folder / "src" / f"{SWITCH}.py").write_text(SWITCH_SOURCE, "utf-8")
+    subprocess.run(
+        ["make", ".venv/.test"], cwd=folder, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+
+
+def record(folder: Path, jobs: int) -> tuple[dict[int, set[str]], dict[str, float]]:
+    """Run all tests; return those that reach each mutant, and what each test that passed costs."""
+    reached, rows = folder / "reached.tsv", folder / "rows.json"
+    environment = {**os.environ, REACHED: str(reached)}
+    command = [".venv/bin/python", "-m", "tests", "-n", str(jobs), "--part", "all", "--rows", str(rows)]
+    subprocess.run([*command, "-m", "not links"], cwd=folder, env=environment, check=False)
+    costs = {
+        row["id"]: row["own"] + row["children"] + row["wall"] / 10
+        for row in json.loads(rows.read_text("utf-8"))
+        if row.get("outcome") == "passed" and not row["id"].startswith(NOT_ASKED)
+    }
+    by_mutant: dict[int, set[str]] = defaultdict(set)
+    for line in reached.read_text("utf-8").splitlines():
+        number, test = line.split("\t", 1)
+        if test in costs:
+            by_mutant[int(number)].add(test)
+    return by_mutant, costs
+
+
+def cheapest(tests: Sequence[str], costs: dict[str, float]) -> list[str]:
+    of_folder: Counter[str] = Counter()
+    chosen: list[str] = []
+    for test in sorted(tests, key=lambda it: costs[it]):
+        folder = str(Path(test.partition("::")[0]).parent)
+        if of_folder[folder] < OF_A_FOLDER and len(chosen) < MOST_TESTS:
+            of_folder[folder] += 1
+            chosen.append(test)
+    return chosen
+
+
+def killer(folder: Path, number: int, tests: Sequence[str]) -> str | None:
+    """Return the test that fails with this mutant, if one does."""
+    if not tests:
+        return None
+    with tempfile.TemporaryDirectory(prefix="accord-mutant-") as own:
+        only, outcomes = Path(own, "only"), Path(own, "outcomes")
+        only.write_text("\n".join(tests), "utf-8")
+        files = sorted({it.partition("::")[0] for it in tests})
+        command = [".venv/bin/python", "-m", "pytest", "-p", "tests.selection", "-x", "-q", "--timeout", "30"]
+        command += ["--tb=no", "-p", "no:cacheprovider", "--only", str(only), "--outcomes", str(outcomes), *files]
+        environment = {**os.environ, ACTIVE: str(number)}
+        process = subprocess.Popen(
+            command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+        try:
+            code = process.wait(HANGS)
+        except subprocess.TimeoutExpired:
+            code = None
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, 9)
+                process.wait()
+        rows = [json.loads(it) for it in outcomes.read_text("utf-8").splitlines()] if outcomes.exists() else []
+        failed = [row["id"] for row in rows if row.get("outcome") in ("failed", "broken")]
+        if failed:
+            return failed[0]
+        return None if code == 0 else f"{files[0]} (the process {'hung' if code is None else 'died'})"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--number", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--folder", type=Path, help="keep the copy here, and use the recording that it has")
+    arguments = parser.parse_args()
+    mutants = choose(arguments.number, arguments.seed)
+    folder = arguments.folder or Path(tempfile.mkdtemp(prefix="accord-mutants-"))
+    folder.mkdir(parents=True, exist_ok=True)
+    recording = folder / "recording.json"
+    if not recording.exists():
+        copy(folder, mutants)
+        by_mutant, costs = record(folder, arguments.jobs)
+        recording.write_text(json.dumps([{k: sorted(v) for k, v in by_mutant.items()}, costs]), "utf-8")
+    reaching, costs = json.loads(recording.read_text("utf-8"))
+    rest = Rest((ROOT / "tests" / "rest.txt").read_text("utf-8").splitlines())
+
+    def judge(number: int) -> tuple[str, str | None]:
+        tests = reaching.get(str(number), [])
+        fast = killer(folder, number, cheapest([it for it in tests if it not in rest], costs))
+        if fast:
+            return "make test", fast
+        slow = killer(folder, number, cheapest([it for it in tests if it in rest], costs))
+        return ("the rest", slow) if slow else ("nothing" if tests else "not reached", None)
+
+    table: dict[str, Counter[str]] = defaultdict(Counter)
+    lines: list[str] = []
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        numbers = range(1, len(mutants) + 1)
+        for number, mutant, (by, test) in zip(numbers, mutants, pool.map(judge, numbers), strict=True):
+            table[mutant.room][by] += 1
+            place = f"{mutant.file.relative_to(SOURCE)}:{mutant.line}"
+            print(f"[{number}/{len(mutants)}] {place} {mutant.kind}: {by} {test or ''}", flush=True)
+            if by != "make test":
+                lines.append(f"{by}: {place} {mutant.kind} {mutant.text!r} {test or ''}")
+    columns = ("make test", "the rest", "nothing", "not reached")
+    print(f"\n| room | mutants | {' | '.join(columns)} |\n|---|{'---:|' * (len(columns) + 1)}")
+    for room, counts in [*sorted(table.items()), ("all", sum(table.values(), Counter()))]:
+        print(f"| {room} | {counts.total()} | {' | '.join(str(counts[it]) for it in columns)} |")
+    print(*["", *lines], sep="\n")
+    print(f"\nThe copy is in {re.sub(r'^' + re.escape(str(Path.home())), '~', str(folder))}.")
+
+
+if __name__ == "__main__":
+    main()
