@@ -87,6 +87,8 @@ check: lint
 lint: $(VENV)/.check
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/python tools/rooms.py
 
 # Two at a time: each takes a minute of one core.
 types: $(addprefix types-,Linux mypy Windows Darwin documents)

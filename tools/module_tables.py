@@ -8,7 +8,6 @@ A table stands between `<!-- modules: NAMES -->` and `<!-- end -->`. NAMES are p
     accord.agent         the modules of a package; a package inside of it has one row
     accord.services.**   the modules of a package and of all packages inside of it
     accord.state         this module
-    in order             every entry of the import order in tests/repository/test_layout.py, in that order
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src"
-LAYOUT = ROOT / "tests" / "repository" / "test_layout.py"
 TABLE = re.compile(r"(?P<start><!-- modules: (?P<names>[^>]+?) -->\n).*?(?P<end><!-- end -->)", re.DOTALL)
 HEAD = "| file | owns |\n|---|---|\n"
 
@@ -36,8 +34,8 @@ def updated(text: str) -> str:
 
 
 def table(names: str) -> str:
-    paths = list(in_order() if names == "in order" else selected(names.split()))
-    base = SOURCE / "accord" if names == "in order" else common_folder(paths)
+    paths = list(selected(names.split()))
+    base = common_folder(paths)
     return HEAD + "".join(f"| `{label(path, base)}` | {first_line(path)} |\n" for path in paths)
 
 
@@ -50,16 +48,6 @@ def selected(names: list[str]) -> Iterator[Path]:
             yield from sorted((it for it in path.rglob("*.py") if is_module(it)), key=files_first)
         else:
             yield from sorted(it for it in path.iterdir() if is_module(it))
-
-
-def in_order() -> Iterator[Path]:
-    """The entries of the import order, which is a literal in the layout test."""
-    for statement in ast.parse(LAYOUT.read_text()).body:
-        match statement:
-            case ast.Assign([ast.Name("ORDER")], ast.Call(ast.Attribute(ast.Constant(str(text))))):
-                yield from (located(name) for name in text.split())
-            case _:
-                pass
 
 
 def located(name: str) -> Path:
