@@ -161,8 +161,8 @@ def plan(files: Iterable[str], costs: dict[str, FileCost], part: str, divisor: i
 class Run:
     """A run of the suite: its processes, what they report, and the verdict."""
 
-    def __init__(self, options: Sequence[str], jobs: int) -> None:
-        self._options, self._jobs = options, jobs
+    def __init__(self, options: Sequence[str], jobs: int, notes: Path) -> None:
+        self._options, self._jobs, self._notes = options, jobs, notes
         self._lock = threading.Lock()
         self._began = time.monotonic()
         self._counts: dict[str, int] = defaultdict(int)
@@ -229,7 +229,7 @@ class Run:
         for test in failed:
             print(f"failed: {test}")
         if unsteady:
-            add_unsteady(unsteady)
+            write_unsteady(self._notes, {*unsteady_tests(self._notes), *unsteady})
         passed = self._counts["passed"] + len(unsteady)
         print(f"Took {time.monotonic() - self._began:.0f} s.")
         print(f"{passed} passed, {len(failed) + self._broken} failed, {self._counts['skipped']} skipped", flush=True)
@@ -243,14 +243,13 @@ def passes_alone(test: str, times: int = 2) -> bool:
     )
 
 
-def add_unsteady(tests: Iterable[str]) -> None:
-    known = unsteady_tests()
-    UNSTEADY.write_text(UNSTEADY_NOTE + "".join(f"{it}\n" for it in sorted({*known, *tests})), "utf-8")
-
-
-def unsteady_tests() -> list[str]:
-    lines = UNSTEADY.read_text("utf-8").splitlines() if UNSTEADY.exists() else []
+def unsteady_tests(notes: Path = UNSTEADY) -> list[str]:
+    lines = notes.read_text("utf-8").splitlines() if notes.exists() else []
     return [line for line in lines if line and not line.startswith("#")]
+
+
+def write_unsteady(notes: Path, tests: Iterable[str]) -> None:
+    notes.write_text(UNSTEADY_NOTE + "".join(f"{it}\n" for it in sorted(tests)), "utf-8")
 
 
 def run_unsteady(times: int) -> bool:
@@ -267,7 +266,7 @@ def run_unsteady(times: int) -> bool:
         for loop in busy:
             loop.kill()
             loop.wait()
-    UNSTEADY.write_text(UNSTEADY_NOTE + "".join(f"{it}\n" for it in failing), "utf-8")
+    write_unsteady(UNSTEADY, failing)
     return not failing
 
 
@@ -347,6 +346,7 @@ def main() -> int:
     parser.add_argument("--marker", choices=MARKERS, help="the tests with this marker")
     parser.add_argument("--record", action="store_true", help="run all; write tests/costs.json and tests/rest.txt")
     parser.add_argument("--rows", type=Path, metavar="FILE", help="write what each test did and cost, as JSON")
+    parser.add_argument("--notes", type=Path, default=UNSTEADY, metavar="FILE", help="where unsteady tests are noted")
     parser.add_argument("--unsteady", type=int, metavar="TIMES", help="run the tests of tests/unsteady.txt so often")
     arguments, options = parser.parse_known_args()
     if arguments.unsteady:
@@ -374,7 +374,7 @@ def main() -> int:
         if named or not path.is_relative_to(ROOT / "tests/interop") or arguments.record
     )
     compileall.compile_dir(ROOT / "src", quiet=2, workers=0)
-    run = Run(options, arguments.jobs)
+    run = Run(options, arguments.jobs, arguments.notes)
     shards = plan(files, costs, "links" if arguments.marker == "links" else part, share[1] if share else 1)
     good = run.run(shards)
     if arguments.rows:
