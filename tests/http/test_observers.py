@@ -9,8 +9,11 @@ import accord
 from accord import v1
 from accord.http import Access, Observer, SharedHost, serving
 from accord.http.client.pool import Requests
-from accord.http.server.observing import Observing
-from accord.jsonrpc.messages import Answer, Call, call, parse
+from accord.http.server.hosting import Host
+from accord.http.server.observing import RIGHTS, Observing, Right
+from accord.jsonrpc.messages import Answer, Call, answer, call, parse
+from accord.schema.methods import methods
+from accord.transports.base import Receiver
 from tests.hosts.hosting import editor_on
 from tests.http.talking import DEADLINE, WAYS, an_agent
 from tests.waiting import eventually
@@ -156,6 +159,77 @@ async def test_a_function_may_say_that_a_token_only_watches():
         assert watched.state.messages[-1].text == "hello "
         with pytest.raises(accord.PeerError, match="may only watch"):
             await two.new_session("/project")
+
+
+METHODS = {row.name for version in (1, 2) for row in methods(version) if row.to in ("agent", "protocol")}
+
+
+def test_every_method_of_the_protocol_has_a_right():
+    assert RIGHTS.keys() == METHODS
+
+
+class Obedient(Host, Receiver):
+    """Does what every request asks, and says that sessions can be watched. Keeps the methods."""
+
+    name = "obedient"
+
+    def __init__(self):
+        self.got = []
+
+    async def serve(self, transport, owner):  # noqa: ARG002
+        ended = asyncio.Event()
+        self._transport, self.ended = transport, lambda _: ended.set()
+        await transport.start(self)
+        await ended.wait()
+
+    def received(self, frames):
+        for message in map(parse, frames):
+            self.got.append(getattr(message, "method", ""))
+            if isinstance(message, Call):
+                self._transport.send([answer(message.id, b'{"protocolVersion":1,"_meta":{"accord.dev/watch":true}}')])
+
+    def paused(self): ...
+
+    def resumed(self): ...
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["an agent for each connection", "shared"])
+async def test_an_observer_has_no_right_that_the_table_does_not_give(shared):
+    agent = Obedient()
+    params = {"sessionId": "s", "cwd": "/project", "mcpServers": [], "requestId": 1, "protocolVersion": 1}
+    async with (
+        serving(SharedHost(agent) if shared else agent, access=ACCESS) as server,
+        editor_on(server.url, "websocket", headers=OBSERVER) as two,
+    ):
+        for method in sorted({*METHODS, "_example.com/anything", "session/of_next_year"} - {"initialize"}):
+            await two.notify_raw(method, params)
+            if RIGHTS.get(method, Right.OWNER) in (Right.REQUEST, Right.WATCH):
+                await two.request_raw(method, params, timeout=DEADLINE)
+                continue
+            with pytest.raises(accord.PeerError, match="may only watch"):
+                await two.request_raw(method, params, timeout=DEADLINE)
+        await two.request_raw("session/close", params, timeout=DEADLINE)  # now it watches the session
+        await two.request_raw("session/list", {}, timeout=DEADLINE)
+    assert {"initialize", "session/list", "session/load"} <= set(agent.got)
+    assert set(agent.got) <= {method for method, right in RIGHTS.items() if right is not Right.OWNER}
+
+
+async def test_an_observer_that_closes_a_session_ends_no_turn(way):
+    async with serving(SharedHost(an_agent()), access=ACCESS) as server:
+        async with editor_on(server.url, way, headers=CONTROLLER) as one:
+            session = await one.open_session()
+            turn = asyncio.create_task(one.prompt(session, "wait"))
+            async with asyncio.timeout(DEADLINE):
+                await one.first_words.wait()
+        with pytest.raises(accord.ConnectionClosed):
+            await turn
+        async with editor_on(server.url, way, headers=OBSERVER) as two:
+            close = v1.CloseSessionRequest(session)
+            with pytest.raises(accord.PeerError, match="does not watch that session"):
+                await two.request(close, timeout=DEADLINE)
+            await load(two, session)
+            await two.request(close, timeout=DEADLINE)
+            assert server.app.host._agents["ada"][0]._conversation.is_busy
 
 
 # The filter alone

@@ -1,20 +1,24 @@
 """`Observing`: which messages of an observer reach the agent, and in which form. PURE.
 
-An observer's token may only watch. The agent gets what was read here, encoded again: another parser could find another
-meaning in the bytes of the client.
+An observer's token may only watch. `RIGHTS` has a row for every method that an agent handles, in both versions of the
+protocol; what has none, such as a method of an extension or of a later version, is the owner's. The agent gets what was
+read here, encoded again: another parser could find another meaning in the bytes of the client.
 
-| message | what happens |
+| right | what happens |
 |---|---|
-| `initialize`, logging in and out, `session/list`, `session/close`, `$/cancel_request` | the agent gets it |
-| `session/load`, `session/resume` | the agent gets it with the id, the folder and the replay, as a request to watch |
-| the same, if the agent has not said that sessions can be watched | error: it would open the session |
-| any other request, extensions too | error -32600 with the reason `watching` |
-| any other notification | it is dropped |
-| the answer to a question of the agent | the agent gets an error, so that it does not wait |
+| `REQUEST` | the agent gets a request |
+| `NOTIFY` | the agent gets a notification |
+| `WATCH` | the agent gets a request with the id, the folder and the replay, as one to watch |
+| `WATCH`, but the agent has not said that sessions can be watched | error: it would open the session |
+| `LEAVE` | the agent gets a request for a session that this connection watches |
+| `OWNER`, and all else | a request is answered with error -32600 and the reason `watching`; a notification is dropped |
+
+The agent gets an error for an answer to one of its questions, so that it does not wait.
 """
 
 from __future__ import annotations
 
+from enum import Enum, auto
 from typing import Any, NamedTuple, cast
 
 from msgspec import Raw
@@ -28,18 +32,42 @@ from accord.schema import codec
 
 INITIALIZE = "initialize"
 
-PASSED = frozenset({INITIALIZE, "authenticate", "logout", "auth/login", "auth/logout", "session/list", "session/close"})
-"""The requests of both versions that an observer may send as they are."""
 
-OPENS = frozenset({"session/load", "session/resume"})
+class Right(Enum):
+    """What an observer may do with a method."""
+
+    REQUEST = auto()
+    NOTIFY = auto()
+    WATCH = auto()
+    LEAVE = auto()
+    OWNER = auto()
+
+
+RIGHTS = {
+    INITIALIZE: Right.REQUEST,
+    "$/cancel_request": Right.NOTIFY,  # of its own requests: ids are those of its connection
+    "session/list": Right.REQUEST,
+    "session/load": Right.WATCH,
+    "session/resume": Right.WATCH,
+    "session/close": Right.LEAVE,
+    **dict.fromkeys(("authenticate", "logout", "auth/login", "auth/logout", "auth/status"), Right.OWNER),
+    **dict.fromkeys(("providers/list", "providers/set", "providers/disable"), Right.OWNER),
+    **dict.fromkeys(("session/new", "session/fork", "session/delete"), Right.OWNER),
+    **dict.fromkeys(("session/archive", "session/unarchive", "session/status", "session/set_title"), Right.OWNER),
+    **dict.fromkeys(("session/set_mode", "session/set_config_option", "session/set_model"), Right.OWNER),
+    **dict.fromkeys(("session/prompt", "session/cancel", "tool_call/cancel", "terminal/cancel"), Right.OWNER),
+    **dict.fromkeys(("nes/start", "nes/suggest", "nes/accept", "nes/reject", "nes/close"), Right.OWNER),
+    **dict.fromkeys(("document/didOpen", "document/didChange", "document/didClose"), Right.OWNER),
+    **dict.fromkeys(("document/didSave", "document/didFocus", "mcp/message"), Right.OWNER),
+}
+"""The rights to all methods that an agent handles."""
 
 KEPT = ("sessionId", "cwd", "replayFrom")
 """The params with which an observer opens a session: it brings no servers, no folders and no prompts for the agent."""
 
-CANCEL_REQUEST = "$/cancel_request"
-
 REFUSED = "this token may only watch sessions"
 NOT_WATCHED = "this token may only watch sessions, and the sessions of this agent cannot be watched"
+NOT_OPEN = "this token may only watch sessions, and this connection does not watch that session"
 NO_ANSWER = "an observer answers no questions"
 
 
@@ -59,6 +87,9 @@ class Observing:
         self._can_watch = False
         """Whether the agent has said that sessions can be watched."""
         self._initializing: set[RequestId] = set()
+        self._opening: dict[RequestId, str] = {}
+        """The sessions that the agent was asked to let it watch."""
+        self._watched: set[str] = set()
 
     def received(self, frame: bytes) -> Verdict:
         """Judge a message of the observer."""
@@ -66,35 +97,47 @@ class Observing:
             case Call() as call:
                 return self._call(call)
             case Tell(method=method, params=params):
-                return Verdict(messages.tell(method, _written(params))) if method == CANCEL_REQUEST else Verdict()
+                passes = RIGHTS.get(method) is Right.NOTIFY
+                return Verdict(messages.tell(method, _written(params))) if passes else Verdict()
             case Answer(id=request_id):
                 return _unanswered(request_id)
             case Malformed() as malformed:
                 return _unanswered(malformed.pending)._replace(answer=malformed.reply())
 
     def _call(self, call: Call) -> Verdict:
-        if call.method in OPENS:
-            if not self._can_watch:
+        params = _members(call.params)
+        session = str(params.get("sessionId"))
+        match RIGHTS.get(call.method, Right.OWNER):
+            case Right.WATCH if not self._can_watch:
                 return _refused(call, NOT_WATCHED)
-            return Verdict(messages.call(call.id, call.method, _watching(call.params)))
-        if call.method not in PASSED:
-            return _refused(call, REFUSED)
+            case Right.WATCH:
+                self._opening[call.id] = session
+                return Verdict(messages.call(call.id, call.method, _watching(params)))
+            case Right.LEAVE if session not in self._watched:
+                return _refused(call, NOT_OPEN)
+            case Right.OWNER | Right.NOTIFY:
+                return _refused(call, REFUSED)
+            case Right.REQUEST | Right.LEAVE:
+                pass
         if call.method == INITIALIZE:
             self._initializing.add(call.id)
         return Verdict(messages.call(call.id, call.method, _written(call.params)))
 
     def sent(self, frame: bytes) -> None:
-        """Take note of what the agent answers to `initialize`."""
-        if not self._initializing:
+        """Take note of what the agent answers to `initialize` and to requests to watch."""
+        if not (self._initializing or self._opening):
             return
-        match parse(frame):
-            case Answer(id=request_id) as answer if request_id in self._initializing:
-                self._initializing.discard(request_id)
-                if answer.error is None:
-                    meta = _members(answer.result).get("_meta")
-                    self._can_watch = isinstance(meta, dict) and cast("dict[str, Any]", meta).get(WATCH) is True
-            case _:
-                pass
+        answer = parse(frame)
+        if not isinstance(answer, Answer) or answer.id is None:
+            return
+        watched = self._opening.pop(answer.id, None)
+        if watched is not None and answer.error is None:
+            self._watched.add(watched)
+        if answer.id in self._initializing:
+            self._initializing.discard(answer.id)
+            if answer.error is None:
+                meta = _members(answer.result).get("_meta")
+                self._can_watch = isinstance(meta, dict) and cast("dict[str, Any]", meta).get(WATCH) is True
 
 
 def _refused(call: Call, problem: str) -> Verdict:
@@ -107,8 +150,7 @@ def _unanswered(request_id: RequestId | None) -> Verdict:
     return Verdict(messages.error_answer(request_id, INVALID_REQUEST, NO_ANSWER, {"reason": "watching"}))
 
 
-def _watching(params: Raw | bytes | None) -> bytes:
-    given = _members(params)
+def _watching(given: dict[str, Any]) -> bytes:
     kept = {name: given[name] for name in KEPT if name in given}
     return codec.encode({**kept, "mcpServers": [], "_meta": {WATCH: True}})
 

@@ -124,11 +124,16 @@ class SharedConversation:
             session.prompts.append(Waiting(client, call))
         elif call.method == PROMPT:
             self._prompt(session, client, call)
-        elif call.method == CLOSE and session.clients.keys() - {client}:
+        elif call.method == CLOSE and (session.clients.keys() - {client} or self._only_watches(session, client)):
             session.clients.pop(client, None)
             self._send(client, messages.answer(call.id, b"{}"))
         else:
             self._forward(client, call, named)
+
+    @staticmethod
+    def _only_watches(session: SharedSession, client: int) -> bool:
+        """Whether this client leaves a session that is not its own to close: its turn may go on without a client."""
+        return session.clients.get(client, False) and not session.is_watched
 
     def _forward(self, client: int, call: Call, session: str, params: bytes | None = None) -> int:
         number = next(self._numbers)
