@@ -10,8 +10,8 @@ from accord import v1
 from accord.engine.handlers import Handlers
 from accord.engine.peer import Peer
 from accord.hosts.directory import listed_hosts
-from accord.hosts.hop import Hop, body_digest, signed
 from accord.hosts.peers import PATH
+from accord.hosts.signed_forward import Signer
 from accord.hosts.sqlite_directory import SqliteDirectory
 from accord.http.client.pool import Requests
 from accord.http.server.hosting import Host
@@ -28,10 +28,11 @@ async def opened_by(sender, receiver, directory):
     row = {row.id: row for row in await listed_hosts(directory, "accord")}[receiver.id]
     async with SqliteDirectory(directory) as table:
         key = await table.key()
-    hop = Hop(sender.id, receiver.id, int(time.time() * 1000), "", body_digest(INITIALIZE))  # signed, not compared
+    signer = Signer([key], lambda: sender.id)
+    forward = signer.forward(receiver.id, time.monotonic(), body=INITIALIZE)  # all processes here have one clock
     asking = Requests(f"http://{row.address}{PATH}", http2=False)
     try:
-        headers = [*JSON, ("accord-hop", signed(hop, key, "POST", dict(JSON)))]
+        headers = [*JSON, ("accord-hop", signer.sign(forward, "POST", PATH, dict(JSON)))]
         response = await asking.request("POST", headers, INITIALIZE)
         await response.body(1 << 20)
         assert response.status == 200

@@ -7,16 +7,14 @@ the peer only when the last ones were written, and the peer then keeps what wait
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Sequence
 
 from accord.errors import ConnectionClosed
-from accord.hosts.hop import Hop, body_digest, signed
-from accord.hosts.passing import forwarded_headers, returned_headers
 from accord.hosts.peers import PATH, Peer
+from accord.hosts.signed_forward import WEBSOCKET
 from accord.hosts.unless_left import UnlessLeft
 from accord.http.client.socket import Broken, Response
-from accord.http.headers import CONNECTION_ID
+from accord.http.headers import CONNECTION_ID, NUMBERED
 from accord.http.server.asgi import gone
 from accord.http.server.elsewhere import HOP, Passed
 from accord.http.server.validation import Refusal
@@ -28,18 +26,17 @@ from accord.transports.websocket import WebSocketTransport
 MOST_ANSWER = 64 * 1024 * 1024
 """Bytes of an answer that is not a stream; it holds at most one message."""
 
+RETURNED = frozenset({"cache-control", "x-accel-buffering", CONNECTION_ID, NUMBERED, "retry-after", "allow"})
+"""The headers of an answer that the client gets, besides the content type, which the responder sets."""
+
 
 class Forwarder:
     """The way to one peer, for requests of the clients of this host."""
 
-    def __init__(
-        self, peer: Peer, me: str, keys: Sequence[bytes], ending: asyncio.Event, placed: Callable[[], None]
-    ) -> None:
+    def __init__(self, peer: Peer, ending: asyncio.Event, placed: Callable[[], None]) -> None:
         self.id = peer.host.id
         """The id of the peer."""
         self._peer = peer
-        self._me = me
-        self._key = keys[0]
         self._ending = ending
         """Set when this host ends, so that the streams through it do."""
         self._placed = placed
@@ -76,31 +73,29 @@ class Forwarder:
     async def _end(self, response: Response, request: Passed) -> None:
         await response.close()
         if connection := response.header(CONNECTION_ID):
-            ending = await self._send("DELETE", {CONNECTION_ID: connection}, b"", request)
-            await ending.close()
+            ending = request._replace(method="DELETE", headers={CONNECTION_ID: connection}, body=b"")
+            await (await self._ask(ending)).close()
 
     async def relay(self, link: Transport, owner: str) -> End | None:
         """Serve a WebSocket with an agent of the peer; returns how it ended, or None if the client ended first."""
-        headers = {HOP: self._sign("GET", {}, owner, b"")}
+        try:
+            signature = await self._peer.signature(WEBSOCKET, {}, owner)
+        except Refusal as refusal:
+            link.why = refusal.problem
+            return End("unresponsive", refusal.problem)
         self._placed()
         tls = self._peer.tls
         scheme = "ws" if tls is None else "wss"
-        far = WebSocketTransport(f"{scheme}://{self._peer.host.address}{PATH}", headers=headers, tls=tls)
+        far = WebSocketTransport(f"{scheme}://{self._peer.host.address}{PATH}", headers={HOP: signature}, tls=tls)
         first, end = await relay(link, far)
         if first is far and not link.why:
             link.why = str(ConnectionClosed(end.reason))
         return end if first is far else None
 
     async def _ask(self, request: Passed) -> Response:
-        return await self._send(request.method, dict(forwarded_headers(request.headers)), request.body, request)
-
-    async def _send(self, method: str, headers: dict[str, str], body: bytes, of: Passed) -> Response:
-        headers[HOP] = self._sign(method, headers, of.owner, body, observes=of.observes)
-        return await self._peer.request(method, headers, body)
-
-    def _sign(self, method: str, headers: dict[str, str], owner: str, body: bytes, *, observes: bool = False) -> str:
-        hop = Hop(self._me, self.id, int(time.time() * 1000), owner, body_digest(body), observes)
-        return signed(hop, self._key, method, headers)
+        return await self._peer.request(
+            request.method, request.headers, request.owner, request.body, observes=request.observes
+        )
 
     async def _pass(self, response: Response, request: Passed) -> None:
         headers = returned_headers(response.headers)
@@ -131,3 +126,8 @@ async def _pass_bytes(response: Response, request: Passed) -> None:
             await request.responder.pass_on(chunk)
     except Broken:
         return  # the peer has ended: so does the stream, and the client resumes it
+
+
+def returned_headers(headers: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the headers of a peer's answer that the client gets."""
+    return [(name, value) for name, value in headers if name.lower() in RETURNED]

@@ -16,6 +16,7 @@ from accord.hosts.membership import Membership
 from accord.hosts.peer_tls import PeerTls
 from accord.hosts.peers import Peers
 from accord.hosts.quota_table import QuotaTable
+from accord.hosts.signed_forward import Signer
 from accord.hosts.view import HostRow, View, host_id_of, not_answering, why_over
 from accord.http.server.elsewhere import Joinable, OtherHost
 from accord.http.server.owner_counts import owner_key
@@ -47,10 +48,11 @@ class HostGroup:
         self.membership = Membership(
             directory, host, lease=lease, fence=fence, load=self._load, on_view=self._follow, on_lost=self._lost
         )
-        self.peers = Peers(lease, None if tls is None else tls.client, app.end_unused)
+        self.signer = Signer(keys, lambda: self.id)
+        """Signs what is sent to other hosts, and checks what they send."""
+        self.peers = Peers(lease, None if tls is None else tls.client, self.signer, app.end_unused)
         self._tls = tls
         self._app = app
-        self._keys = keys
         self._weight = weight
         self._turns, self._count_again = 0, 0.0
         self._table = table
@@ -87,7 +89,7 @@ class HostGroup:
         if peer is None or not peer.answers:
             raise not_answering()
         view = self.membership.view
-        return Forwarder(peer, self.id, self._keys, self._ending, lambda: view.placed(host))
+        return Forwarder(peer, self._ending, lambda: view.placed(host))
 
     def places(self, *, is_socket: bool = False) -> Sequence[OtherHost]:
         """The hosts that should open a new connection, the best first; empty if this one should.

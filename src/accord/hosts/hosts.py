@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from accord.arguments import check_text
 from accord.errors import AccordError
 from accord.hosts.directory import Directory, directory_of
-from accord.hosts.hop import LEAST_KEY
+from accord.hosts.signed_forward import LEAST_KEY
 from accord.hosts.view import HostRow, new_host_id
 from accord.http.server.serve import listener_of, listening_socket
 
@@ -82,7 +82,7 @@ class Hosts:
     async def joined(self, app: Joinable) -> AsyncGenerator[None]:
         """Let this application be one host of the service for as long as the block lasts."""
         from accord.hosts.group import HostGroup  # here, so that `accord.Hosts` alone loads no extra
-        from accord.hosts.peer_door import PeerDoor
+        from accord.hosts.peer_app import PeerApp
         from accord.hosts.peer_tls import PeerTls
         from accord.hosts.shared_counts import shared
 
@@ -104,8 +104,8 @@ class Hosts:
                     table=table,
                     tls=tls,
                 )
-                door = PeerDoor(app, app.path, keys, lambda: group.id)
-                listener = listener_of(door, listening, None if tls is None else tls.server)
+                peer_app = PeerApp(app, app.path, group.signer)
+                listener = listener_of(peer_app, listening, None if tls is None else tls.server)
             except BaseException:
                 listening.close()
                 raise

@@ -3,6 +3,9 @@
 Each peer is asked for its health every fifth of a lease. After three fifths without an answer it counts as silent:
 requests that are under way to it are ended, and new ones are refused at once, until it answers again. A forwarded POST
 has no other deadline, because it may have to wait while the agent is paused.
+
+Its answer proves that it has the key, and tells its monotonic clock, for which requests to it are signed. So nothing is
+sent to a process that merely has the address, and nothing depends on the wall clocks of the machines.
 """
 
 from __future__ import annotations
@@ -10,14 +13,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import TypeVar
 
 from accord.hosts.directory import BEATS
+from accord.hosts.signed_forward import BadSignature, SignedForward, Signer, forwarded_headers
 from accord.hosts.view import HostRow, View, not_answering
 from accord.http.client.pool import Requests
 from accord.http.client.socket import Broken, Response
+from accord.http.server.elsewhere import HOP
 from accord.light_event import LightEvent
 from accord.tasks import Tasks
 
@@ -46,9 +52,18 @@ class Peer:
     """Another host, and the connections to it."""
 
     def __init__(
-        self, host: HostRow, lease: float, tls: ssl.SSLContext | None, on_silent: Callable[[str], None]
+        self,
+        host: HostRow,
+        lease: float,
+        tls: ssl.SSLContext | None,
+        signer: Signer,
+        on_silent: Callable[[str], None],
     ) -> None:
         self.host = host
+        self._signer = signer
+        self._ahead = 0.0
+        """Seconds that its clock is ahead of ours; late by the time that its last answer took."""
+        self._knows_clock = LightEvent()
         self.tls = tls
         """Opens connections to its peer port, if that speaks TLS."""
         self.requests = self._requests(PATH)
@@ -90,9 +105,14 @@ class Peer:
         self._on_silent(self.host.id)
 
     async def _ask(self) -> None:
+        question = self._signer.forward(self.host.id, 0.0)
+        problem = ""
         try:
-            # Another process may have the address by now.
-            problem = "" if await self._told(self._questions, 1024) == self.host.id else "another process answers there"
+            answer = await self._told(self._questions, HEALTH, question, 1024)
+            self._ahead = self._signer.verify_clock(answer, question) - time.monotonic()
+            self._knows_clock.set()
+        except BadSignature:  # another process may have the address by now
+            problem = "another process answers there, or a host with another key or of another version"
         except Broken as broken:
             # asyncio's server closes a connection without the alert that would say that it wants another certificate.
             maybe = "; it may not accept the certificate of this host" if broken.was_sent and self.tls else ""
@@ -111,17 +131,18 @@ class Peer:
         """Its figures as text; empty if it does not answer."""
         asking = self._requests(METRICS)
         try:
-            return await self._told(asking, MOST_METRICS)
+            return await self._told(asking, METRICS, self._forward(), MOST_METRICS)
         except (Broken, TimeoutError):
             return ""
         finally:
             with suppress(Broken):
                 await asking.close()
 
-    async def _told(self, asking: Requests, most: int) -> str:
+    async def _told(self, asking: Requests, target: str, question: SignedForward, most: int) -> str:
         """The text that it answers; raises Broken or TimeoutError."""
+        signature = self._signer.sign(question, "GET", target, {})
         async with asyncio.timeout(self._lease * 2 / BEATS):
-            response = await asking.request("GET", [])
+            response = await asking.request("GET", [(HOP, signature)])
             told = await response.body(most)
         return told.decode("utf-8", "replace") if response.status == 200 else ""
 
@@ -145,11 +166,26 @@ class Peer:
         except Broken as broken:
             raise not_answering() from broken
 
-    async def request(self, method: str, headers: Mapping[str, str], body: bytes) -> Response:
+    async def request(
+        self, method: str, headers: Mapping[str, str], owner: str, body: bytes, *, observes: bool
+    ) -> Response:
         """Send a request and wait for the headers of the answer; raises Refusal if the peer does not answer."""
+        signature = await self.signature(method, headers, owner, body, observes=observes)
+        sent = [*forwarded_headers(headers).items(), (HOP, signature)]
+        return await self.unless_silent(self.requests.request(method, sent, body))
+
+    async def signature(
+        self, method: str, headers: Mapping[str, str], owner: str, body: bytes = b"", *, observes: bool = False
+    ) -> str:
+        """Sign a request to its endpoint, once its clock is known; raises Refusal if the peer does not answer."""
         if not self.answers:
             raise not_answering()
-        return await self.unless_silent(self.requests.request(method, list(headers.items()), body))
+        if not self._knows_clock.is_set():
+            await self.unless_silent(self._knows_clock.wait())
+        return self._signer.sign(self._forward(owner, body, observes=observes), method, PATH, headers)
+
+    def _forward(self, owner: str = "", body: bytes = b"", *, observes: bool = False) -> SignedForward:
+        return self._signer.forward(self.host.id, time.monotonic() + self._ahead, owner, body, observes=observes)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -160,9 +196,12 @@ class Peer:
 class Peers:
     """The peers in the latest view. `on_silent` is called with the id of one that does not answer, or is over."""
 
-    def __init__(self, lease: float, tls: ssl.SSLContext | None, on_silent: Callable[[str], None]) -> None:
+    def __init__(
+        self, lease: float, tls: ssl.SSLContext | None, signer: Signer, on_silent: Callable[[str], None]
+    ) -> None:
         self._lease = lease
         self._tls = tls
+        self._signer = signer
         self._on_silent = on_silent
         self._peers: dict[str, Peer] = {}
         self._tasks = Tasks(asyncio.get_running_loop())
@@ -181,7 +220,7 @@ class Peers:
             self._tasks.start(self._peers.pop(gone).close(), "accord hosts: leave a peer")
 
     def _begin(self, host: HostRow) -> None:
-        peer = self._peers[host.id] = Peer(host, self._lease, self._tls, self._on_silent)
+        peer = self._peers[host.id] = Peer(host, self._lease, self._tls, self._signer, self._on_silent)
         self._watching[host.id] = self._tasks.start(peer.watch(), f"accord hosts: watch {host.id}")
 
     def get(self, host: str) -> Peer | None:

@@ -19,7 +19,7 @@ from typing import TypeVar
 from accord.errors import StoreError
 from accord.hosts.boots import boot_id
 from accord.hosts.directory import REMEMBERED, Beat, Directory
-from accord.hosts.hop import LEAST_KEY
+from accord.hosts.signed_forward import LEAST_KEY
 from accord.hosts.sqlite_quotas import TABLES, SqliteQuotas
 from accord.hosts.view import HostRow
 from accord.store.write_ahead import use_write_ahead_log

@@ -12,7 +12,7 @@ from accord.http.server.validation import Refusal
 State = Literal["live", "draining", "dead", "gone"]
 """`draining`: opens no more connections. `dead`: did not beat in time. `gone`: ended in order."""
 
-SPEAKS = 1
+SPEAKS = 2
 """The version of what hosts say to each other."""
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz234567"

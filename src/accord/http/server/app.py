@@ -230,7 +230,9 @@ class App:
         responder = Responder(record, send)
         headers = headers_of(scope)
         at_once = scope.get("extensions", {}).get(OWN_BODY)
-        body = RequestBody(headers, receive, self.limits, self._bodies, at_once)
+        signed = elsewhere.signature_of(scope)
+        digest = None if signed is None else signed.digest
+        body = RequestBody(headers, receive, self.limits, self._bodies, at_once, digest=digest)
         responder.more = cors.readable_by(self._access.admitted_origin(headers))
         try:
             if path_of(scope) == "/healthz":
@@ -258,7 +260,6 @@ class App:
                         passed = Passed("POST", headers, request.body, record.user, responder, receive)
                         if await elsewhere.opened(self.elsewhere, scope, passed, is_shared=self.host.is_shared):
                             return
-                    signed = elsewhere.signature_of(scope)
                     await self._initialize(request, body, responder, receive, "" if signed is None else signed.sender)
                 case Posts() as request:
                     await self._deliver(request, body, responder, receive)

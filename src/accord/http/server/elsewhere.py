@@ -31,6 +31,8 @@ class Signed(NamedTuple):
     sender: str
     observes: bool = False
     """Whether the owner's token may only watch."""
+    digest: str | None = None
+    """The SHA-256 of its body, in hexadecimal digits."""
 
 
 HOP = "accord-hop"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
+from hashlib import sha256
 from mmap import mmap
 from typing import Any, TypeVar
 
@@ -35,8 +36,13 @@ class RequestBody:
         limits: ServerLimits,
         bodies: Bodies,
         at_once: Callable[[], bytes | None] | None = None,
+        *,
+        digest: str | None = None,
     ) -> None:
         self._at_once = at_once
+        self._signed_digest = digest
+        """The SHA-256 that the sender has signed, if it has."""
+        self._digest = None if digest is None else sha256()
         self.size = 0
         """Bytes that have arrived."""
         self._most = limits.body if headers.get(CONNECTION_ID) else limits.first
@@ -60,6 +66,8 @@ class RequestBody:
         else:
             self._count(data, is_over=True)
             self._check()
+        if self._digest is not None and self._digest.hexdigest() != self._signed_digest:
+            raise Refusal(403, "the body is not the one that was signed")
         self._share.shrink(self.size)
         return data
 
@@ -99,6 +107,8 @@ class RequestBody:
     def _count(self, part: bytes, *, is_over: bool) -> None:
         self._is_over = is_over
         self.size += len(part)
+        if self._digest is not None:
+            self._digest.update(part)
 
     def _check(self) -> None:
         if self.size > self._most:
