@@ -6,6 +6,7 @@ python asking_agent.py
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from pathlib import Path
 
@@ -19,9 +20,15 @@ agent = accord.Agent("asking")
 @agent.on_prompt
 async def work(turn: accord.Turn) -> None:
     what, _, rest = turn.text.partition(" ")
-    await {"order": order, "command": command, "write": write, "wait": wait, "raise": fail, "all": everything}[what](
-        turn, rest
-    )
+    await {
+        "order": order,
+        "command": command,
+        "write": write,
+        "wait": wait,
+        "raise": fail,
+        "die": die,
+        "all": everything,
+    }[what](turn, rest)
 
 
 async def order(turn: accord.Turn, _: str) -> None:
@@ -52,6 +59,10 @@ async def wait(turn: accord.Turn, fifo: str) -> None:
     async with turn.tool("Think hard", kind="think"):
         await asyncio.to_thread(Path(fifo).read_text)
     await turn.say("the end\n")
+
+
+async def die(turn: accord.Turn, _: str) -> None:
+    os._exit(9)
 
 
 async def fail(turn: accord.Turn, _: str) -> None:

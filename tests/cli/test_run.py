@@ -241,6 +241,17 @@ def test_the_last_line_names_the_session_and_the_command_that_continues_it(run: 
     assert shlex.split(found[2])[-2:] == ASKING
 
 
+def test_a_turn_that_is_lost_with_its_agent_leaves_the_session_and_the_command_that_continues_it(run: Run) -> None:
+    done = run("die")
+    assert done.returncode != 0
+    *_, hint, problem = done.stderr.splitlines()
+    found = re.fullmatch(
+        r"session (\w+), continue it with: (accord run --session \1 PROMPT -- .*asking_agent.py)", hint
+    )
+    assert found is not None, done.stderr
+    assert "exit code 9" in problem
+
+
 def test_allow_all_tells_which_files_were_written(run: Run) -> None:
     (run.folder / "b c.txt").write_text("old")
     done = run("write b c.txt", "--allow", "all")

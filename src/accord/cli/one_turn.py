@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-from collections.abc import Coroutine, Generator
+from collections.abc import Coroutine, Generator, Iterator
 from contextlib import AsyncExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from accord.cli.lending import Lent
     from accord.cli.output import Output
     from accord.cli.view import View
+    from accord.cli.work import Line
     from accord.client.pending_turn import Outcome
     from accord.client.remote_agent import RemoteAgent
     from accord.client.remote_session import RemoteSession
@@ -62,12 +63,13 @@ class OneTurn:
         self._deadline = None if options.timeout is None else now + options.timeout
         self._start_left: float = options.start_timeout
         self._remote: RemoteAgent | None = None
+        self._opened: RemoteSession | None = None
         self._lent: Lent | None = None
         control.at_once = self.hurry
 
     async def play(self) -> int:
         """Run the turn; returns the exit code."""
-        from accord.errors import AccordError, Timeout
+        from accord.errors import AccordError, ConnectionClosed, Timeout
 
         try:
             recording = recorded(self._options, "accord run", role="client", agent=target.chosen(self._options).words)
@@ -78,7 +80,9 @@ class OneTurn:
                 error = Timeout(f"the turn did not end within --timeout {self._options.timeout:g}: {error}")
             await self._view.failed(error)
             if self._lent is not None:
-                self._view.summary(self._lent.writes.lines())
+                written, hint = list(self._lent.writes.lines()), list(self._resume_hint())
+                is_lost = isinstance(error, ConnectionClosed)  # the session is all that is left: say it wherever we can
+                self._view.summary([*written, *hint] if is_lost else written, [] if is_lost else hint)
             await self._output.flush()
             if not self._options.debug:
                 printing.complain(f"accord run: {one_line(error)}")
@@ -119,20 +123,26 @@ class OneTurn:
             self._start_left -= loop.time() - began
             await opening.log_in(options, self._remote, self._left())
             self._view.waiting("opening the session")
-            session = await self._bounded(self._open(self._remote))
-            outcome = await self._turn(self._remote, session, lent)
+            self._opened = await self._bounded(self._open(self._remote))
+            outcome = await self._turn(self._remote, self._opened, lent)
             await self._output.flush()
             pollution = self._remote.peer.connection.pollution
-            offers = self._remote.capabilities.sessions
-            # The built-in agent forgets its sessions when it ends.
-            can_reopen = not agent.is_demo and bool(offers.resume or offers.load)
         if pollution:
             self._view.note(f"accord run: the agent printed a line that is not a message: {pollution[0][:200]!r}")
         if outcome.stop_reason == "refusal":
             self._view.note("accord run: the agent refused the prompt; the session continues without it and its answer")
-        self._view.summary(lent.writes.lines(), farewell.lines(options, session.id, can_reopen=can_reopen))
+        self._view.summary(lent.writes.lines(), self._resume_hint())
         await self._output.flush()
         return self._code(outcome, lent)
+
+    def _resume_hint(self) -> Iterator[Line]:
+        """The session, also of a turn that was lost with its agent, and the command that continues it."""
+        if self._remote is None or self._opened is None:
+            return
+        offers = self._remote.capabilities.sessions
+        # The built-in agent forgets its sessions when it ends.
+        can_reopen = not target.chosen(self._options).is_demo and bool(offers.resume or offers.load)
+        yield from farewell.lines(self._options, self._opened.id, can_reopen=can_reopen)
 
     def _code(self, outcome: Outcome, lent: Lent) -> int:
         if self._control.count:
