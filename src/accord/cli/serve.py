@@ -98,6 +98,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="URL",
         help="accept requests of browser pages of this origin; may be repeated",
     )
+    parser.add_argument(
+        "--allow-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="answer requests whose Host header has this name; without it a server on the loopback answers to its "
+        "names, and any other to all; may be repeated",
+    )
     parser.add_argument("--certificate", metavar="FILE", help="serve https with this certificate (PEM)")
     parser.add_argument("--key", metavar="FILE", help="the certificate's key, if it is not in the same file")
     parser.add_argument(
@@ -155,6 +163,7 @@ def run(options: argparse.Namespace) -> int:
     port = int(_number("--port", options.port, most=65535))
     grace = _number("--grace", options.grace)
     limits = _limits(options.limit)
+    names = {*(names or ()), *options.allow_host} or None
     access = Access(known or None, origins=[_origin(given) for given in options.origin], hosts=names)
     settings = target.settings_of(options)
     serve_hosts.keep_sessions_in(options)

@@ -42,7 +42,13 @@ OwnerOf: TypeAlias = Callable[[str], User | None]
 
 log = logging.getLogger("accord")
 
+MOST_REPORTED = 100
+"""Unknown names in `Host` headers of which the log tells, each once."""
+
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
+LONGEST_NAME = 253
+"""Characters of a name of the domain name system."""
 
 _HOST = re.compile(r"(?:\[(?P<address>[0-9a-f:.]+)\]|(?P<name>[^\s\[\]:/?#@,]+))(?P<port>:[0-9]*)?")
 
@@ -83,6 +89,7 @@ class Access:
         self._owners = {_hash(token): owner for token, owner in owners.items()}
         self._origins = frozenset(origin.rstrip("/").lower() for origin in origins)
         self._hosts = None if hosts is None else frozenset(host.lower() for host in hosts)
+        self._reported: set[str] = set()
 
     @property
     def is_open(self) -> bool:
@@ -101,9 +108,25 @@ class Access:
     def check_sender(self, headers: Headers) -> None:
         """Raise Refusal if this request names another server, or comes from a page that is not allowed."""
         if self._hosts is not None and _name(headers.get("host", "")) not in self._hosts:
-            raise Refusal(421, "the Host header does not name this server")
+            raise self._unknown(headers.get("host", ""), self._hosts)
         if "origin" in headers and self.admitted_origin(headers) is None:
             raise Refusal(403, "pages of this origin are not allowed")
+
+    def _unknown(self, host: str, known: Collection[str]) -> Refusal:
+        """The refusal of a request for another name. Only the log tells the names that would do."""
+        name = _name(host)
+        if name is None:
+            return Refusal(421, "the Host header is missing or malformed: it must name this server")
+        if name not in self._reported and len(self._reported) < MOST_REPORTED:
+            self._reported.add(name)
+            log.warning(
+                "a request was refused because its Host header names %s, which is not among the names of this server "
+                "(%s): if it should be, start with --allow-host %s, or name it in Access(hosts=...); "
+                "a proxy in front can also forward one of these names as Host",
+                *(name, ", ".join(sorted(known)), name),
+            )
+        problem = f"the Host header names {name[:LONGEST_NAME]}, which this server does not serve"
+        return Refusal(421, f"{problem}: ask its operator to admit that name (accord serve --allow-host)")
 
     def admitted_origin(self, headers: Headers) -> str | None:
         """The origin of the page that sends this request, if it is allowed; None without one."""
