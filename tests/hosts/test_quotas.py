@@ -1,7 +1,7 @@
 """What each owner may use, counted over all hosts."""
 
 import asyncio
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 import pytest
 from hypothesis import given, strategies as st
@@ -15,10 +15,13 @@ from accord.hosts.view import HostRow
 from accord.http import MeasuredHost, Quotas, SharedHost, serving
 from accord.http.server.counted_turns import CountedTurns
 from accord.http.server.owner_counts import LocalCounts, new_use
+from accord.http.server.owner_gate import OwnerGate
 from accord.http.server.quotas import Bucket
+from accord.http.server.validation import Refusal
 from accord.metrics import ServerMetrics
 from tests.hosts.hosting import editor_on, post
 from tests.http.talking import DEADLINE, WAYS, an_agent
+from tests.waiting import eventually
 
 
 @pytest.fixture
@@ -75,11 +78,63 @@ async def test_uses_of_a_host_that_has_gone_do_not_count_and_are_swept(tables):
     assert await second.admit(new_use("turns", "ada"), 1, two)
 
 
-async def test_hosts_borrow_no_more_than_the_burst(tables):
+async def test_hosts_withdraw_no_more_than_the_burst(tables):
     bucket = Bucket(rate=0.001, burst=50)
-    borrowed = await asyncio.gather(*(tables[number % 3][2].borrow("ada", bucket) for number in range(30)))
-    assert sum(it.taken for it in borrowed) == 50
-    assert all(it.wait > 0 for it in borrowed if not it.taken)
+    came = await asyncio.gather(*(tables[number % 3][2].withdraw("ada", bucket, 4) for number in range(30)))
+    assert sum(it.taken for it in came) == 50
+    assert all(it.wait > 0 for it in came if not it.taken)
+
+
+class OneBucket:
+    """The bucket of several hosts, on a clock of its own; each answer comes when it may."""
+
+    def __init__(self):
+        self.now, self.requests = 0.0, 0
+        self._counts = LocalCounts(lambda: self.now)
+        self.may_answer = asyncio.Event()
+        self.may_answer.set()
+
+    async def withdraw(self, owner, bucket, most):
+        self.requests += 1
+        withdrawal = await self._counts.withdraw(owner, bucket, most)
+        await self.may_answer.wait()
+        return withdrawal
+
+    def gate(self):
+        gate = OwnerGate(Quotas(posts=20, burst=60))
+        gate.counts = self
+        return gate
+
+
+async def test_hosts_together_never_give_more_than_the_burst_and_the_rate():
+    """What a host had withdrawn and not spent would be spent after the bucket has filled again."""
+    bucket = OneBucket()
+    gates = [bucket.gate() for _ in range(4)]
+    for gate in gates:
+        await gate.spend("ada")
+    bucket.now = 100.0  # the bucket is full again
+    accepted = 0
+    for number in range(200):
+        with suppress(Refusal):
+            await gates[number % 4].spend("ada")
+            accepted += 1
+    assert accepted == 60
+
+
+async def test_messages_that_arrive_together_are_one_request_to_the_directory():
+    bucket = OneBucket()
+    gate = bucket.gate()
+    bucket.may_answer.clear()
+    spending = [asyncio.ensure_future(gate.spend("ada")) for _ in range(50)]
+    await eventually(lambda: bucket.requests == 1)
+    spending.pop().cancel()
+    bucket.may_answer.set()
+    await asyncio.gather(*spending)
+    assert bucket.requests == 2  # the first alone, and all that have come meanwhile
+    for _ in range(60 - 49):
+        await gate.spend("ada")
+    with pytest.raises(Refusal):
+        await gate.spend("ada")
 
 
 # The bucket
@@ -203,14 +258,14 @@ def test_a_prompt_is_recognised_however_it_is_written(prompt):
 
 
 class NotedCounts(LocalCounts):
-    """Counts how often there was nothing to borrow."""
+    """Counts how often there was nothing to withdraw."""
 
     empty = 0
 
-    async def borrow(self, owner, bucket):
-        borrowed = await super().borrow(owner, bucket)
-        self.empty += not borrowed.taken
-        return borrowed
+    async def withdraw(self, owner, bucket, most):
+        withdrawal = await super().withdraw(owner, bucket, most)
+        self.empty += not withdrawal.taken
+        return withdrawal
 
 
 async def test_messages_of_a_websocket_that_come_too_fast_wait():

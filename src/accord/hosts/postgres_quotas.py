@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from accord.hosts.quota_table import QuotaTable
 from accord.http.server.owner_counts import Use
-from accord.http.server.quotas import Borrowed, Bucket
+from accord.http.server.quotas import Bucket, Withdrawal
 from accord.store.postgres.connection import Connection
 from accord.store.postgres.line import Line
 
@@ -99,14 +99,14 @@ class PostgresQuotas(QuotaTable):
     async def release(self, uses: Sequence[str]) -> None:
         await self._line.run(lambda connection: connection.execute(self._release, list(uses)), PATIENCE)
 
-    async def borrow(self, owner: str, bucket: Bucket) -> Borrowed:
-        async def work(connection: Connection) -> Borrowed:
+    async def withdraw(self, owner: str, bucket: Bucket, most: int) -> Withdrawal:
+        async def work(connection: Connection) -> Withdrawal:
             async with connection.transaction():
                 await connection.execute(_LOCK, owner)
                 full_in = await connection.fetchval(self._full_in, owner)
-                borrowed = bucket.take(full_in or 0.0, bucket.portion)
-                await connection.execute(self._fill, owner, borrowed.full_in)
-                return borrowed
+                withdrawal = bucket.take(full_in or 0.0, most)
+                await connection.execute(self._fill, owner, withdrawal.full_in)
+                return withdrawal
 
         return await self._line.run(work, PATIENCE)
 

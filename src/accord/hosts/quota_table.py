@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from accord.http.server.owner_counts import Use
-from accord.http.server.quotas import Borrowed, Bucket
+from accord.http.server.quotas import Bucket, Withdrawal
 
 
 class QuotaTable(ABC):
@@ -25,8 +25,8 @@ class QuotaTable(ABC):
         """Count the uses with these ids no more."""
 
     @abstractmethod
-    async def borrow(self, owner: str, bucket: Bucket) -> Borrowed:
-        """Take a portion of the posts of the owner with this key."""
+    async def withdraw(self, owner: str, bucket: Bucket, most: int) -> Withdrawal:
+        """Take up to so many posts of the owner with this key."""
 
     @abstractmethod
     async def claim(self, owner: str, host: str) -> str:

@@ -18,7 +18,7 @@ from accord.hosts.membership import Membership
 from accord.hosts.quota_table import QuotaTable
 from accord.http.server.owner_counts import LocalCounts, Use, owner_key
 from accord.http.server.owner_gate import OwnerGate
-from accord.http.server.quotas import Borrowed, Bucket
+from accord.http.server.quotas import Bucket, Withdrawal
 from accord.light_event import LightEvent
 
 PAUSE = 1.0
@@ -30,7 +30,7 @@ log = logging.getLogger("accord.hosts")
 
 
 class SharedCounts:
-    """Counts in the tables of a directory. `release` and `borrow` never fail."""
+    """Counts in the tables of a directory. `release` and `withdraw` never fail."""
 
     def __init__(self, table: QuotaTable, membership: Membership, clock: Callable[[], float] = time.monotonic) -> None:
         self._table = table
@@ -50,15 +50,15 @@ class SharedCounts:
         self._released.add(use.id)
         self._has_released.set()
 
-    async def borrow(self, owner: str, bucket: Bucket) -> Borrowed:
-        """Take a portion of this owner's posts; of this host's part of them while the directory is away."""
+    async def withdraw(self, owner: str, bucket: Bucket, most: int) -> Withdrawal:
+        """Take up to so many of this owner's posts; of this host's part of them while the directory is away."""
         if self._clock() >= self._away_until:
             try:
-                return await self._table.borrow(owner_key(owner), bucket)
+                return await self._table.withdraw(owner_key(owner), bucket, most)
             except StoreError as error:
                 log.warning("host %s counts posts alone: %s", self._membership.host.id, error)
                 self._away_until = self._clock() + PAUSE
-        return await self._alone.borrow(owner, bucket.shared(max(1, self._membership.view.living)))
+        return await self._alone.withdraw(owner, bucket.shared(max(1, self._membership.view.living)), most)
 
     async def run(self) -> None:
         """Tell the directory what was released, and sweep it, until cancelled."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from accord.hosts.quota_table import QuotaTable
 from accord.http.server.owner_counts import Use
-from accord.http.server.quotas import Borrowed, Bucket
+from accord.http.server.quotas import Bucket, Withdrawal
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS quota_uses (
@@ -52,15 +52,15 @@ class SqliteQuotas(QuotaTable):
         ids = [(use,) for use in uses]
         await self._transact(lambda connection: connection.executemany("DELETE FROM quota_uses WHERE id = ?", ids))
 
-    async def borrow(self, owner: str, bucket: Bucket) -> Borrowed:
-        def work(connection: sqlite3.Connection) -> Borrowed:
+    async def withdraw(self, owner: str, bucket: Bucket, most: int) -> Withdrawal:
+        def work(connection: sqlite3.Connection) -> Withdrawal:
             now = time.monotonic()
             row = connection.execute("SELECT full_at FROM quota_buckets WHERE owner = ?", (owner,)).fetchone()
-            borrowed = bucket.take(row[0] - now if row else 0.0, bucket.portion)
-            connection.execute(_FILL, (owner, now + borrowed.full_in))
-            return borrowed
+            withdrawal = bucket.take(row[0] - now if row else 0.0, most)
+            connection.execute(_FILL, (owner, now + withdrawal.full_in))
+            return withdrawal
 
-        taken: Borrowed = await self._transact(work)
+        taken: Withdrawal = await self._transact(work)
         return taken
 
     async def claim(self, owner: str, host: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from hashlib import blake2b
 from typing import NamedTuple, Protocol
 
-from accord.http.server.quotas import Borrowed, Bucket, Kind
+from accord.http.server.quotas import Bucket, Kind, Withdrawal
 
 MOST_BUCKETS = 10_000
 """Buckets that are remembered before full ones are dropped; a full one needs no memory."""
@@ -45,8 +45,8 @@ class OwnerCounts(Protocol):
         """Count this use no more; fine if it was never counted."""
         ...
 
-    async def borrow(self, owner: str, bucket: Bucket) -> Borrowed:
-        """Take a portion of this owner's posts."""
+    async def withdraw(self, owner: str, bucket: Bucket, most: int) -> Withdrawal:
+        """Take up to so many of this owner's posts."""
         ...
 
 
@@ -76,11 +76,11 @@ class LocalCounts:
         if not uses:
             del self._uses[use.kind, use.owner]
 
-    async def borrow(self, owner: str, bucket: Bucket) -> Borrowed:
-        """Take one of this owner's posts: a single server has no use for more at once."""
+    async def withdraw(self, owner: str, bucket: Bucket, most: int) -> Withdrawal:
+        """Take up to so many of this owner's posts."""
         now, key = self._clock(), owner_key(owner)
-        borrowed = bucket.take(self._full_at.get(key, now) - now, 1)
-        self._full_at[key] = now + borrowed.full_in
+        withdrawal = bucket.take(self._full_at.get(key, now) - now, most)
+        self._full_at[key] = now + withdrawal.full_in
         if len(self._full_at) > MOST_BUCKETS:
             self._full_at = {key: at for key, at in self._full_at.items() if at > now}
-        return borrowed
+        return withdrawal

@@ -3,8 +3,10 @@
     initialize, WebSocket ──▶ admit_connection ──▶ 429          POST ──▶ spend ──▶ 429
     prompt ──▶ GuardedTransport ──▶ admit ──▶ JSON-RPC error    message of a WebSocket ──▶ spend ──▶ it waits
 
-What is counted while it lasts is counted strictly: `OwnerCounts` admits a use or does not, over all hosts at once. A
-rate is borrowed: a host takes a portion of the owner's posts, and spends it without asking again.
+All hosts count together, and strictly: `OwnerCounts` admits a connection or a turn, or does not. A rate is withdrawn
+from the owner's bucket for messages that have arrived, and never in advance: what one host keeps for later could be
+spent after the bucket has filled again. While a withdrawal is under way, further messages wait for the next one, which
+is for all of them. So a busy owner costs the directory few requests, and one whose bucket is empty none.
 """
 
 from __future__ import annotations
@@ -18,19 +20,21 @@ from accord.http.server.quotas import Bucket, Kind, Quotas
 from accord.http.server.validation import Refusal
 
 MOST_PURSES = 10_000
-"""Owners whose borrowed posts are remembered."""
+"""Owners whose purses are remembered."""
 
 _ALL = {"connections": "open connections", "turns": "running turns"}
 
 
 class Purse:
-    """The posts that this host has borrowed for one owner."""
+    """The posts that this host has withdrawn for the waiting messages of one owner."""
 
     def __init__(self) -> None:
+        self.waiting = 0
+        """Messages that wait for a post."""
         self.left = 0
         self.empty_until = 0.0
-        """Until when there is nothing to borrow."""
-        self.borrowing = asyncio.Lock()
+        """Until when there is nothing to withdraw."""
+        self.withdrawing = asyncio.Lock()
 
 
 class OwnerGate:
@@ -94,26 +98,31 @@ class OwnerGate:
         if self._bucket is None:
             return 0.0
         purse = self._purse(owner)
-        if not purse.left:
-            async with purse.borrowing:
-                if not purse.left and (wait := await self._borrow(owner, purse, self._bucket)):
+        purse.waiting += 1
+        try:
+            async with purse.withdrawing:
+                if not purse.left and (wait := await self._withdraw(owner, purse, self._bucket)):
                     return wait
-        purse.left -= 1
-        return 0.0
+                purse.left -= 1
+                return 0.0
+        finally:
+            purse.waiting -= 1
+            if not purse.waiting:
+                purse.left = 0  # those of messages whose clients have left meanwhile
 
-    async def _borrow(self, owner: str, purse: Purse, bucket: Bucket) -> float:
+    async def _withdraw(self, owner: str, purse: Purse, bucket: Bucket) -> float:
         now = asyncio.get_running_loop().time()
         if purse.empty_until > now:
             return purse.empty_until - now
-        borrowed = await self.counts.borrow(owner, bucket)
-        purse.left = borrowed.taken
-        purse.empty_until = now + borrowed.wait
-        return 0.0 if borrowed.taken else borrowed.wait
+        withdrawal = await self.counts.withdraw(owner, bucket, purse.waiting)
+        purse.left = withdrawal.taken
+        purse.empty_until = now + withdrawal.wait
+        return 0.0 if withdrawal.taken else withdrawal.wait
 
     def _purse(self, owner: str) -> Purse:
         if owner not in self._purses:
             if len(self._purses) >= MOST_PURSES:
-                self._purses = {name: it for name, it in self._purses.items() if it.left or it.borrowing.locked()}
+                self._purses = {name: it for name, it in self._purses.items() if it.waiting}
             self._purses[owner] = Purse()
         return self._purses[owner]
 

@@ -54,7 +54,7 @@ class Quotas:
         return Bucket(self.posts, self.burst or ceil(max(1.0, self.posts * SECONDS_AT_ONCE)))
 
 
-class Borrowed(NamedTuple):
+class Withdrawal(NamedTuple):
     """What was taken from a bucket."""
 
     taken: int
@@ -69,28 +69,23 @@ class Bucket(NamedTuple):
 
     >>> bucket = Bucket(rate=2.0, burst=3)
     >>> bucket.take(0.0, 2)
-    Borrowed(taken=2, full_in=1.0, wait=0.0)
+    Withdrawal(taken=2, full_in=1.0, wait=0.0)
     >>> bucket.take(1.5, 2)
-    Borrowed(taken=0, full_in=1.5, wait=0.5)
+    Withdrawal(taken=0, full_in=1.5, wait=0.5)
     """
 
     rate: float
     burst: int
 
-    @property
-    def portion(self) -> int:
-        """What a host takes at once, to spend it alone: a second's worth, and at least a tenth of the burst."""
-        return min(self.burst, max(1, int(self.rate), self.burst // 10))
-
-    def take(self, full_in: float, most: int) -> Borrowed:
+    def take(self, full_in: float, most: int) -> Withdrawal:
         """Take up to `most` from a bucket that is full in so many seconds."""
         full_in = min(max(0.0, full_in), self.burst / self.rate)
         there = self.burst - self.rate * full_in
         # A hair more than there is: the time was rounded on its way through a database.
         count = min(most, int(there + 1e-6))
         if count:
-            return Borrowed(count, full_in + count / self.rate)
-        return Borrowed(0, full_in, (1 - there) / self.rate)
+            return Withdrawal(count, full_in + count / self.rate)
+        return Withdrawal(0, full_in, (1 - there) / self.rate)
 
     def shared(self, hosts: int) -> Bucket:
         """The part of one of so many hosts, for as long as they cannot share it."""
