@@ -110,6 +110,49 @@ async def test_a_connection_ends_with_the_socket(kind, tmp_path):
     assert await program == (b"", "", 7)
 
 
+async def reached(made):
+    if made.address.isdigit():
+        return await asyncio.open_connection("127.0.0.1", int(made.address))
+    return await asyncio.open_unix_connection(made.address)
+
+
+async def test_silent_connections_keep_nobody_out(kind):
+    async with listening_socket() as made, asyncio.timeout(60):
+        token = made.add(saying(b"welcome"))
+        silent = [await reached(made) for _ in range(listening.CONNECTIONS * 3)]
+        for _ in range(3):
+            reader, writer = await reached(made)
+            writer.write(token.encode() + b"\n")
+            assert await reader.read() == b"welcome"
+            writer.close()
+        assert await silent[0][0].read() == b""  # the oldest gave way
+        for _, writer in silent:
+            writer.close()
+
+
+async def test_one_token_does_not_take_the_places_of_another(kind):
+    release = asyncio.Event()
+
+    async def serve(_, writer):
+        writer.write(b"welcome")
+        await release.wait()
+
+    async with listening_socket() as made, asyncio.timeout(60):
+        greedy, other = made.add(serve), made.add(serve)
+        held = [await reached(made) for _ in range(listening.CONNECTIONS)]
+        for reader, writer in held:
+            writer.write(greedy.encode() + b"\n")
+            assert await reader.read(7) == b"welcome"
+        for token, words in ((greedy, b""), (other, b"welcome")):
+            reader, writer = await reached(made)
+            writer.write(token.encode() + b"\n")
+            assert await reader.read(7) == words
+            held.append((reader, writer))
+        for _, writer in held:
+            writer.close()
+        release.set()
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="rights are of POSIX")
 async def test_the_folder_of_a_unix_socket_is_private_and_is_removed():
     async with listening_socket() as made:

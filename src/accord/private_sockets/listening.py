@@ -1,4 +1,9 @@
-"""`PrivateSocket`: accepts connections that begin with a token, and hands each to what the token stands for."""
+"""`PrivateSocket`: accepts connections that begin with a token, and hands each to what the token stands for.
+
+A connection says its token with its first bytes. Until then it has no right to its place: a further connection takes
+the place of the one that has been silent for longest, so silent ones keep nobody out. Those that have said a token keep
+their places; each token has at most `CONNECTIONS`.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +16,16 @@ import shutil
 import socket
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import cast
 
 from accord.private_sockets import dialling
 from accord.tasks import Tasks
 
 CONNECTIONS = 64
-"""Connections that may be open at a time."""
+"""Connections of one token that may be open at a time, and connections that have not said their token yet."""
 
 TOKEN_WITHIN = 10.0
 """Seconds until a connection has to have said its token."""
@@ -42,6 +49,10 @@ class PrivateSocket:
         self._name, self._tasks, self._limit = name, tasks, limit
         self._served: dict[str, Serve] = {}
         self._open: set[asyncio.Task[None]] = set()
+        self._silent: dict[asyncio.Task[None], None] = {}
+        """Those that have not said their token, the oldest first."""
+        self._counts: Counter[str] = Counter()
+        """Connections of each token."""
         self._folder: str | None = None
         self._socket = self._unix() if HAS_UNIX_SOCKETS else self._loopback()
         self._socket.listen(CONNECTIONS)
@@ -88,31 +99,49 @@ class PrivateSocket:
         loop = asyncio.get_running_loop()
         while True:
             link, _ = await loop.sock_accept(self._socket)
-            if len(self._open) >= CONNECTIONS:
-                link.close()
-                continue
+            if len(self._silent) >= CONNECTIONS:
+                oldest = next(iter(self._silent))
+                del self._silent[oldest]
+                oldest.cancel()
             task = self._tasks.start(self._admit(link), f"accord {self._name} connection")
             if not task.done():
                 self._open.add(task)
-                task.add_done_callback(self._open.discard)
+                self._silent[task] = None
+                task.add_done_callback(self._forget)
+            await asyncio.sleep(0)  # many may wait to be accepted: each gets to its first bytes before it is the oldest
+
+    def _forget(self, task: asyncio.Task[None]) -> None:
+        self._open.discard(task)
+        self._silent.pop(task, None)
 
     async def _admit(self, link: socket.socket) -> None:
-        reader, writer = await asyncio.open_connection(sock=link, limit=self._limit)
+        try:
+            reader, writer = await asyncio.open_connection(sock=link, limit=self._limit)
+        except BaseException:
+            link.close()
+            raise
+        token = None
         try:
             async with asyncio.timeout(TOKEN_WITHIN):
-                serve = self._meant(await reader.readline())
-            if serve is not None:
-                await serve(reader, writer)
+                token = self._meant(await reader.readline())
+            if token is None:
+                return
+            self._counts[token] += 1
+            self._silent.pop(cast("asyncio.Task[None]", asyncio.current_task()), None)
+            if self._counts[token] <= CONNECTIONS:
+                await self._served[token](reader, writer)
         except (OSError, ValueError, TimeoutError) as error:  # ValueError: a line is too long
             log.info("a connection of the %s has ended: %s", self._name, error or type(error).__name__)
         except Exception:  # a fault of what is served must not become ours
             log.exception("a connection of the %s has failed", self._name)
         finally:
+            if token is not None:
+                self._counts[token] -= 1
             writer.close()
             with contextlib.suppress(OSError):
                 await writer.wait_closed()
 
-    def _meant(self, line: bytes) -> Serve | None:
+    def _meant(self, line: bytes) -> str | None:
         said = line.strip()
-        found = [serve for token, serve in self._served.items() if hmac.compare_digest(token.encode(), said)]
+        found = [token for token in self._served if hmac.compare_digest(token.encode(), said)]
         return found[0] if found else None
