@@ -22,6 +22,7 @@ from h2.settings import SettingCodes, Settings
 
 from accord.http import ServerLimits, serving
 from accord.http.server import http2
+from accord.http.server.allowance import REQUEST
 from tests.http.talking import DEADLINE, an_agent, editor_of, transport_to
 from tests.waiting import eventually
 
@@ -249,6 +250,35 @@ async def test_frames_without_a_purpose_end_the_connection(client, kind):
                 client.http.send_data(number, b"")
     goodbye = await client.until(is_goodbye)
     assert goodbye.error_code == ErrorCodes.ENHANCE_YOUR_CALM
+
+
+@pytest.mark.parametrize("who", ["client", "server"])
+async def test_requests_that_are_reset_before_their_answer_leave_no_connection(server, client, who):
+    """A window update of 0 bytes makes the server reset the stream, after it has begun to work."""
+    opened = []
+    for _ in range(FLOOD // REQUEST):
+        opened.append(number := client.post(INITIALIZE))
+        if who == "client":
+            client.http.reset_stream(number, ErrorCodes.CANCEL)
+        await client.flush()
+        if who == "server":
+            client.writer.write(b"\x00\x00\x04\x08\x00" + number.to_bytes(4, "big") + bytes(4))
+        await asyncio.sleep(0)
+    goodbye = await client.until(is_goodbye)
+    assert goodbye.error_code == ErrorCodes.ENHANCE_YOUR_CALM
+    answered = sum(isinstance(event, ResponseReceived) for event in client.events)
+    await eventually(lambda: len(server.app._links) <= answered)
+    assert answered < len(opened)
+
+
+async def test_a_connection_whose_client_was_not_sent_its_id_ends_at_once(server):
+    async with client_of(server, window=8) as client:  # the answer to `initialize` waits for the client's window
+        number = client.post(INITIALIZE)
+        await client.until(lambda event: isinstance(event, DataReceived))
+        assert server.app.connections == 1
+        client.http.reset_stream(number, ErrorCodes.CANCEL)
+        await client.flush()
+        await eventually(lambda: not server.app.connections)
 
 
 async def test_a_client_that_reads_no_answers_to_its_frames_is_disconnected(server, client, monkeypatch, caplog):

@@ -73,6 +73,9 @@ ENDING, AT_ONCE = 5.0, 0.5
 
 Result = TypeVar("Result")
 
+OnLeave = Callable[[Callable[[bool], None]], None]
+"""Calls a function when the client has left, with whether it was sent the whole response."""
+
 log = logging.getLogger("accord.http")
 
 
@@ -230,6 +233,7 @@ class App:
         responder = Responder(record, send)
         headers = headers_of(scope)
         at_once = scope.get("extensions", {}).get(OWN_BODY)
+        on_leave: OnLeave | None = scope.get("extensions", {}).get(ON_LEAVE)
         signed = elsewhere.signature_of(scope)
         digest = None if signed is None else signed.digest
         body = RequestBody(headers, receive, self.limits, self._bodies, at_once, digest=digest)
@@ -260,7 +264,8 @@ class App:
                         passed = Passed("POST", headers, request.body, record.user, responder, receive)
                         if await elsewhere.opened(self.elsewhere, scope, passed, is_shared=self.host.is_shared):
                             return
-                    await self._initialize(request, body, responder, receive, "" if signed is None else signed.sender)
+                    sender = "" if signed is None else signed.sender
+                    await self._initialize(request, body, responder, receive, on_leave, sender)
                 case Posts() as request:
                     await self._deliver(request, body, responder, receive)
                 case AnswersBadly() as request:
@@ -269,7 +274,7 @@ class App:
                     raise request.refusal
                 case Reads() as request:
                     headers.clear()  # a stream stays open for hours
-                    await self._read(request, responder, receive, scope.get("extensions", {}).get(ON_LEAVE))
+                    await self._read(request, responder, receive, on_leave)
                 case Ends() as request:
                     await self._delete(request, responder)
         except Refusal as refusal:
@@ -317,7 +322,13 @@ class App:
         return await body.read()
 
     async def _initialize(
-        self, request: Opens, body: RequestBody, responder: Responder, receive: Receive, sender: str
+        self,
+        request: Opens,
+        body: RequestBody,
+        responder: Responder,
+        receive: Receive,
+        on_leave: OnLeave | None,
+        sender: str,
     ) -> None:
         record = responder.record
         identifier, use = await self._admitted(record.user)
@@ -341,6 +352,8 @@ class App:
             link.finish(End("closed"))  # nothing was opened; the client may send another `initialize`
             await responder.respond(200, answer, media_type=JSON)
             return
+        if on_leave is not None:  # a client that was not sent the id cannot use the connection
+            on_leave(lambda is_sent: None if is_sent else link.finish(End("peer_closed")))
         headers = (CONNECTION_ID, link.id), (NUMBERED, "connection")
         await responder.respond(200, with_connection_id(message, answer, link.id), *headers, media_type=JSON)
 
@@ -358,14 +371,14 @@ class App:
         request: Reads,
         responder: Responder,
         receive: Receive,
-        on_leave: Callable[[Callable[[], None]], None] | None,
+        on_leave: OnLeave | None,
     ) -> None:
         reader = self._link(request.connection, responder.record).read(request.session, request.last)
         try:
             # The reader leaves with the client: a message that is still taken for it would count as read, and put off
             # the end of its connection.
             if on_leave is not None:
-                on_leave(reader.leave)
+                on_leave(lambda _: reader.leave())
                 await responder.stream(reader)
             else:
                 await first_of(responder.stream(reader), _left(receive, reader))

@@ -25,7 +25,8 @@ OWN_BODY = "accord.body"
 
 
 ON_LEAVE = "accord.on_leave"
-"""The ASGI extension that calls a function when the client has left. To wait for `receive` takes a task: two KiB."""
+"""The ASGI extension that calls a function when the client has left, with whether it was sent the whole response.
+To wait for `receive` takes a task: two KiB."""
 
 
 def scope_of(

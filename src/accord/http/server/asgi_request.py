@@ -30,7 +30,7 @@ class AsgiRequest(ABC):
         self._gone = False
         self._waiter: asyncio.Future[None] | None = None
         self._start: Event | None = None
-        self._on_leave: Callable[[], None] | None = None
+        self._on_leave: Callable[[bool], None] | None = None
 
     def got(self, part: bytes, *, is_over: bool) -> int:
         """Add a part of the body; returns how many bytes wait for the application."""
@@ -46,12 +46,17 @@ class AsgiRequest(ABC):
         self._wake()
         if (do := self._on_leave) is not None:
             self._on_leave = None
-            do()
+            do(self.is_sent)
 
-    def on_leave(self, do: Callable[[], None]) -> None:
-        """Call this when the request has ended, or now if it has."""
+    @property
+    def is_sent(self) -> bool:
+        """Whether the whole response is written."""
+        return self.is_answered
+
+    def on_leave(self, do: Callable[[bool], None]) -> None:
+        """Call this with whether the response is sent when the request has ended, or now if it has."""
         if self._gone:
-            do()
+            do(self.is_sent)
         else:
             self._on_leave = do
 

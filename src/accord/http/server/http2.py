@@ -18,7 +18,7 @@ from typing import cast
 from accord.http.h2_events import Arrived, Chore, Event, Failed, Goodbye, Reset, Room, Started
 from accord.http.h2_frames import Code
 from accord.http.h2_link import Link, StreamClosed
-from accord.http.server.allowance import Allowance
+from accord.http.server.allowance import REQUEST, Allowance
 from accord.http.server.asgi import ON_LEAVE, OWN_BODY, Scope, scope_of
 from accord.http.server.http2_request import Http2Request
 from accord.http.server.limits import SILENT_PINGS
@@ -121,9 +121,9 @@ class Http2Connection(Received):
                 log.info("an HTTP/2 connection was closed: %s", event.detail)
                 self._leave()
 
-    def _spend(self) -> None:
+    def _spend(self, cost: float = 1) -> None:
         """Count a frame that costs work and brings nothing; too many of them end the connection."""
-        if not self._is_leaving and not self._allowance.spend():
+        if not self._is_leaving and not self._allowance.spend(cost):
             log.info("an HTTP/2 connection was closed: too many frames without a purpose")
             self._say_goodbye(Code.ENHANCE_YOUR_CALM)
 
@@ -163,8 +163,9 @@ class Http2Connection(Received):
         if (request := self._requests.pop(number, None)) is None:
             return
         if not request.has_begun:
-            # RFC 9113, 10.5: a client that cancels what it has just asked for makes us work and waits for nothing.
-            self._spend()
+            # RFC 9113, 10.5: a client that cancels what it has just asked for makes us work and waits for nothing. So
+            # does one whose frames make us reset the stream.
+            self._spend(REQUEST)
         request.leave()
         self._note_idle()
 
