@@ -1,6 +1,7 @@
 """Hosts behind nginx without sticky sessions, as the example and the documents configure it."""
 
 import asyncio
+import logging
 import shutil
 import socket
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import accord
+from accord.http.server.access import Access
 from accord.http.server.serve import serving
 from tests.hosts.hosting import editor_on
 from tests.http.talking import DEADLINE, an_agent
@@ -118,6 +120,22 @@ async def test_a_server_answers_behind_the_nginx_of_the_documents(tmp_path, way)
             session = await editor.open_session()
             await editor.prompt(session, "hello")
             assert editor.text(session) == "hello "
+
+
+async def test_the_log_names_the_client_that_a_trusted_nginx_names(tmp_path, caplog):
+    caplog.set_level(logging.INFO, "accord.http.access")
+    access = Access(hosts=["localhost"], proxies=["127.0.0.1"])
+    async with serving(an_agent(), access=access) as server:
+        text = documented("remote.md", {"127.0.0.1:8000": _address(server.url)})
+        async with nginx_before(text, tmp_path) as url, asyncio.timeout(DEADLINE):
+            address = _address(url).split(":")
+            reader, writer = await asyncio.open_connection(*address, local_addr=("127.0.0.2", 0))
+            writer.write(
+                b"GET /acp?secret HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 6.6.6.6\r\nConnection: close\r\n\r\n"
+            )
+            await reader.read()
+            writer.close()
+    assert "Z 127.0.0.2 - GET /acp 406 " in caplog.text
 
 
 async def test_without_the_host_of_the_client_the_answer_and_the_log_say_what_to_do(tmp_path, caplog):

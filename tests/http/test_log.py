@@ -41,14 +41,14 @@ async def logged(*arguments, tmp_path):
 async def test_text_is_one_line_for_each_request(tmp_path):
     async with logged(tmp_path=tmp_path) as lines:
         form = re.compile(
-            r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z \S+ (GET|POST|DELETE|WEBSOCKET) \d{3,4} "
+            r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z 127\.0\.0\.1 \S+ (GET|POST|DELETE|WEBSOCKET) /acp \d{3,4} "
             r"in=\d+ out=\d+ [\d.]+m?s( connection=[\w-]{8})?"
         )
         assert [line for line in lines if not form.fullmatch(line)] == []
-        assert len([line for line in lines if " ada POST 202 " in line]) == 2
-        assert len([line for line in lines if " ada GET 200 " in line]) == 2
-        assert len([line for line in lines if " ada WEBSOCKET 1000 " in line]) == 1
-        assert len([line for line in lines if " - POST 401 " in line]) == 1
+        assert len([line for line in lines if " ada POST /acp 202 " in line]) == 2
+        assert len([line for line in lines if " ada GET /acp 200 " in line]) == 2
+        assert len([line for line in lines if " ada WEBSOCKET /acp 1000 " in line]) == 1
+        assert len([line for line in lines if " - POST /acp 401 " in line]) == 1
         nothing_secret(lines)
 
 
@@ -56,8 +56,11 @@ async def test_json_has_the_same_fields(tmp_path):
     async with logged("--log-format", "json", tmp_path=tmp_path) as lines:
         told = [json.loads(line) for line in lines]
         assert {frozenset(it) for it in told} == {
-            frozenset(("time", "user", "method", "status", "received", "sent", "seconds", "connection"))
+            frozenset(
+                ("time", "client", "user", "method", "path", "status", "received", "sent", "seconds", "connection")
+            )
         }
+        assert {(it["client"], it["path"]) for it in told} == {("127.0.0.1", "/acp")}
         socket = next(it for it in told if it["method"] == "WEBSOCKET")
         assert (socket["user"], socket["status"], len(socket["connection"])) == ("ada", 1000, 8)
         assert socket["received"] > len(WORDS)
@@ -89,7 +92,7 @@ async def test_a_program_gets_the_access_log_through_a_logger(caplog, way):
 
 
 def test_line_breaks_in_names_and_methods_are_escaped():
-    exchange = AccessRecord("GET\nFORGED")
+    exchange = AccessRecord("GET\nFORGED", "1.2.3.4", "/acp\nFORGED " + "x" * 500)
     exchange.user = "ada\n2026 eve POST 200\x1b[2J"
     exchange.connection = "0123456789abcdef"
     assert "\n" not in str(exchange)
@@ -99,6 +102,31 @@ def test_line_breaks_in_names_and_methods_are_escaped():
     record = logging.LogRecord("accord.http.access", logging.INFO, "", 0, "%s", (exchange,), None)
     assert TextFormatter().format(record) == str(exchange)
     assert json.loads(JsonFormatter().format(record))["user"] == exchange.user
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "client"),
+    [
+        (("203.0.113.7", 1), None, "203.0.113.7"),
+        (("203.0.113.7", 1), "198.51.100.2", "203.0.113.7"),
+        (("10.1.2.3", 1), None, "10.1.2.3"),
+        (("10.1.2.3", 1), "198.51.100.2", "198.51.100.2"),
+        (("10.1.2.3", 1), "6.6.6.6, 198.51.100.2, 127.0.0.1", "198.51.100.2"),
+        (("10.1.2.3", 1), "198.51.100.2, evil\x1b[2J", "10.1.2.3"),
+        (("127.0.0.1", 1), "2001:DB8::7", "2001:db8::7"),
+        (("::1", 1), "198.51.100.2", "::1"),
+        (None, "198.51.100.2", ""),
+    ],
+)
+def test_only_trusted_proxies_say_who_the_client_is(peer, forwarded, client):
+    access = Access(proxies=["127.0.0.1", "10.0.0.0/8"])
+    headers = {} if forwarded is None else {"x-forwarded-for": forwarded}
+    assert access.client(peer, headers) == client
+
+
+def test_a_proxy_that_is_no_address_is_refused():
+    with pytest.raises(ValueError, match=r"takes addresses and networks like '10\.0\.0\.0/8', got 'nginx'"):
+        Access(proxies=["nginx"])
 
 
 def test_other_log_records_are_formatted_as_lines():

@@ -106,6 +106,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="answer requests whose Host header has this name; without it a server on the loopback answers to its "
         "names, and any other to all; may be repeated",
     )
+    parser.add_argument(
+        "--trusted-proxy",
+        action="append",
+        default=[],
+        metavar="ADDRESS",
+        help="log the client that a proxy at this address or in this network names (X-Forwarded-For); may be repeated",
+    )
     parser.add_argument("--certificate", metavar="FILE", help="serve https with this certificate (PEM)")
     parser.add_argument("--key", metavar="FILE", help="the certificate's key, if it is not in the same file")
     parser.add_argument(
@@ -164,7 +171,15 @@ def run(options: argparse.Namespace) -> int:
     grace = _number("--grace", options.grace)
     limits = _limits(options.limit)
     names = {*(names or ()), *options.allow_host} or None
-    access = Access(known or None, origins=[_origin(given) for given in options.origin], hosts=names)
+    try:
+        access = Access(
+            known or None,
+            origins=[_origin(given) for given in options.origin],
+            hosts=names,
+            proxies=options.trusted_proxy,
+        )
+    except ValueError as error:
+        raise WrongUsage(f"--trusted-proxy: {error}") from None
     settings = target.settings_of(options)
     serve_hosts.keep_sessions_in(options)
     if options.reload and options.shared:

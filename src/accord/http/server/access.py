@@ -61,7 +61,8 @@ class Access:
     be a function, for an application with users of its own: it takes the bearer token of a request and returns its
     owner, an `Observer`, or None to refuse it; it is called for each request, so it must be quick. None allows
     everyone; an empty collection raises ValueError, because it usually failed to load. `origins` are the origins of
-    browser pages that are allowed. `hosts` are the names allowed in the `Host` header; None allows any.
+    browser pages that are allowed. `hosts` are the names allowed in the `Host` header; None allows any. `proxies` are
+    the addresses and networks of proxies in front, which are believed when they name the client (`X-Forwarded-For`).
 
     >>> access = Access(tokens={"s3cret": "ada"})
     >>> access.owner({"authorization": "Bearer s3cret"})
@@ -74,6 +75,7 @@ class Access:
         *,
         origins: Collection[str] = (),
         hosts: Collection[str] | None = None,
+        proxies: Collection[str] = (),
     ) -> None:
         if isinstance(tokens, str):
             raise TypeError("'tokens' must be a collection of strings or a mapping from token to owner, got a string")
@@ -90,6 +92,7 @@ class Access:
         self._origins = frozenset(origin.rstrip("/").lower() for origin in origins)
         self._hosts = None if hosts is None else frozenset(host.lower() for host in hosts)
         self._reported: set[str] = set()
+        self._proxies = [_network(proxy) for proxy in proxies]
 
     @property
     def is_open(self) -> bool:
@@ -104,6 +107,31 @@ class Access:
         """The owner of this request, or the `Observer` that its token makes its sender; raises Refusal."""
         self.check_sender(headers)
         return self._user_by_token(headers.get("authorization", ""))
+
+    def client(self, peer: tuple[str, int] | None, headers: Headers) -> str:
+        """The address of the client: of the peer, or what trusted proxies say. For the log, not for access.
+
+        Each proxy adds the address that it has seen at the end of the header. So the client is the last address that is
+        not a trusted proxy's; what stands before it, the client has written.
+        """
+        address = "" if peer is None else peer[0]
+        if not self._proxies or not self._is_proxy(address):
+            return address
+        for named in reversed(headers.get("x-forwarded-for", "").split(",")):
+            try:
+                address = str(ipaddress.ip_address(named.strip()))
+            except ValueError:
+                break
+            if not self._is_proxy(address):
+                break
+        return address
+
+    def _is_proxy(self, address: str) -> bool:
+        try:
+            found = ipaddress.ip_address(address)
+        except ValueError:
+            return False
+        return any(found in network for network in self._proxies)
 
     def check_sender(self, headers: Headers) -> None:
         """Raise Refusal if this request names another server, or comes from a page that is not allowed."""
@@ -193,6 +221,13 @@ def names_of(host: str) -> frozenset[str] | None:
         return None
     own = host.lower() if host.lower() == "localhost" else str(ipaddress.ip_address(host))
     return LOOPBACK | {host.lower(), own}
+
+
+def _network(proxy: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
+    try:
+        return ipaddress.ip_network(proxy)
+    except ValueError as error:
+        raise ValueError(f"'proxies' takes addresses and networks like '10.0.0.0/8', got {proxy!r}: {error}") from None
 
 
 def _hash(token: str) -> bytes:

@@ -1,9 +1,9 @@
-"""The access log: one line for each request and each WebSocket, with user, status, sizes and duration.
+"""The access log: one line for each request and each WebSocket, with client, user, status, sizes and duration.
 
-    2026-11-21T15:04:05.678Z ada POST 202 in=114 out=0 0.4ms connection=Ab3dEf9h
+    2026-11-21T15:04:05.678Z 203.0.113.7 ada POST /acp 202 in=114 out=0 0.4ms connection=Ab3dEf9h
 
-The log never contains tokens, paths, queries, headers or messages. A connection is named by the first characters of
-its id, which are not enough to use it. Streams and WebSockets are logged when they end.
+The log never contains tokens, queries, headers or messages. A connection is named by the first characters of its id,
+which are not enough to use it. Streams and WebSockets are logged when they end.
 
 Lines are records of the logger `accord.http.access` at level INFO, with an `AccessRecord` as argument. They are created
 only while that logger is enabled for INFO. `JsonFormatter` writes them, and all other records, as JSON.
@@ -22,6 +22,9 @@ import msgspec
 SHOWN = 8
 """Characters of a connection's id that are shown."""
 
+LONGEST_PATH = 200
+"""Characters of a path that are shown."""
+
 METHODS = frozenset({"GET", "POST", "DELETE", "PUT", "HEAD", "PATCH", "OPTIONS", "TRACE", "CONNECT", "WEBSOCKET"})
 
 log = logging.getLogger("accord.http.access")
@@ -32,9 +35,11 @@ class AccessRecord:
 
     __slots__ = (
         "_began",
+        "client",
         "connection",
         "method",
         "observes",
+        "path",
         "received",
         "seconds",
         "sent",
@@ -44,8 +49,11 @@ class AccessRecord:
         "when",
     )
 
-    def __init__(self, method: str) -> None:
+    def __init__(self, method: str, client: str = "", path: str = "") -> None:
         self.method = method if method in METHODS else "OTHER"
+        self.client = client
+        """The address of the client; empty if it is unknown, as for a Unix socket."""
+        self.path = path
         self.user = ""
         """The owner whose token the request has."""
         self.observes = False
@@ -73,8 +81,10 @@ class AccessRecord:
         """The values to log, by name."""
         return {
             "time": _moment(self.when),
+            "client": self.client or None,
             "user": self.user or None,
             "method": self.method,
+            "path": self.path[:LONGEST_PATH],
             "status": self.status,
             "received": self.received,
             "sent": self.sent,
@@ -87,7 +97,8 @@ class AccessRecord:
         named = f" connection={self.connection[:SHOWN]}" if self.connection else ""
         named += f" via={self.via}" if self.via else ""
         return (
-            f"{_moment(self.when)} {_word(self.user)} {self.method} {self.status or '-'} "
+            f"{_moment(self.when)} {_word(self.client)} {_word(self.user)} {self.method} "
+            f"{_word(self.path[:LONGEST_PATH])} {self.status or '-'} "
             f"in={self.received} out={self.sent} {_duration(self.seconds)}{named}"
         )
 
@@ -137,9 +148,9 @@ def _moment(when: float) -> str:
     return datetime.fromtimestamp(when, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _word(user: str) -> str:
-    """A user's name as one printable word."""
-    shown = "".join(letter if letter.isprintable() and not letter.isspace() else "_" for letter in user)
+def _word(text: str) -> str:
+    """A name or a path as one printable word."""
+    shown = "".join(letter if letter.isprintable() and not letter.isspace() else "_" for letter in text)
     return shown or "-"
 
 

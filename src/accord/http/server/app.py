@@ -229,9 +229,9 @@ class App:
     # Streamable HTTP
 
     async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
-        record = AccessRecord(scope["method"])
-        responder = Responder(record, send)
         headers = headers_of(scope)
+        record = AccessRecord(scope["method"], self._access.client(scope.get("client"), headers), path_of(scope))
+        responder = Responder(record, send)
         at_once = scope.get("extensions", {}).get(OWN_BODY)
         on_leave: OnLeave | None = scope.get("extensions", {}).get(ON_LEAVE)
         signed = elsewhere.signature_of(scope)
@@ -406,11 +406,12 @@ class App:
     # WebSocket
 
     async def _websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
-        record = AccessRecord("WEBSOCKET")
+        headers = headers_of(scope)
+        record = AccessRecord("WEBSOCKET", self._access.client(scope.get("client"), headers), path_of(scope))
         await receive()  # websocket.connect
         try:
             self._check_path(scope)
-            elsewhere.note_user(record, scope, headers_of(scope), self._access)
+            elsewhere.note_user(record, scope, headers, self._access)
             owner = record.user
             shared = self.host.is_shared
             other = await elsewhere.place_of_socket(self.elsewhere, scope, owner, is_shared=shared)
