@@ -1,13 +1,14 @@
-"""Attacks on a server, a client and a store, while honest peers work. Afterwards nothing may be left of the attacks.
+"""Attacks on a server, its hosts, a client and a store, while honest peers work. Afterwards nothing may be left.
 
 Every program of a run is a process of its own, so that the memory of an attacker is never counted as ours:
 
     runner (rounds.py, in the test)
       ├── server    victim_server.py   an `Agent` with a `SqliteStore`: HTTP/1.1, HTTP/2, WebSocket and TLS on one event
-      │                                loop, a second server on uvloop in a second thread, and a server of commands
+      │                                loop, a second server on uvloop in a second thread, a server of commands, and
+      │                                two hosts of one service
       ├── client    victim_client.py   `accord.connect` to hostile agents, and to honest ones in two threads
       ├── honest    victim_client.py   honest clients of the server and nothing else
-      └── attackers attackers/         one process for each attack: raw sockets and pipes, nothing of Accord
+      └── attackers attackers/         one process for each attack: raw sockets and pipes
                     hostiles/          hostile agents and servers, which the client is told to connect with
 
 A round has a seed. The seed chooses a few attacks, which run at the same time for a few seconds:

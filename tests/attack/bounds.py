@@ -56,6 +56,9 @@ SERVER_LIMITS = {
 }
 """The server's limits: what is left without an owner has to go within a round, and honest peers have room."""
 
+POSTS, BURST = 500.0, 1_000
+"""The quota of each owner at the hosts: more than honest peers send."""
+
 ATTACKER_MEMORY = 1024 * MIB
 VICTIM_MEMORY = 6 * 1024 * MIB
 """Bytes of address space, so that an attack that gets through cannot take the machine with it."""

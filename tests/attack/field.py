@@ -26,7 +26,7 @@ AGAIN = 0.25
 
 
 class Field:
-    """A server and a client that are attacked, and honest peers of both."""
+    """A server with two hosts and a client that are attacked, and honest peers of them."""
 
     def __init__(self, folder: Path, bounds: Bounds) -> None:
         self.store = str(folder / "store.sqlite3")
@@ -39,10 +39,12 @@ class Field:
     async def start(self, seed: int) -> None:
         certificate, key = certified(self._folder)
         self.server = await self._start("server", "tests.attack.victim_server", self.store, str(certificate), str(key))
-        urls = await self.server.ask("where")
+        where = await self.server.ask("where")
+        urls, self.hosts = where["urls"], where["hosts"]
         self.ports = {name: urlsplit(url).port for name, url in urls.items()}
         everywhere = [urls["plain"], urls["tls"], urls["second"], urls["command"]]
         honest = [*everywhere, *(url.replace("http", "ws", 1) for url in everywhere)]
+        honest += [f"s3cret {urls['front']}"]  # every request is forwarded to the other host
         trusting = {"SSL_CERT_FILE": str(certificate)}
         arguments = (str(seed), json.dumps(honest), "[]")
         self.honest = await self._start("honest peers", "tests.attack.victim_client", *arguments, **trusting)

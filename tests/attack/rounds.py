@@ -129,7 +129,7 @@ class Run:
 
     async def _attack(self, kind: str, seed: int, seconds: float) -> list[str]:
         """Run an attacker; what it complains about."""
-        targets = json.dumps({**self._field.ports, "store": self._field.store})
+        targets = json.dumps({**self._field.ports, "store": self._field.store, "hosts": self._field.hosts})
         command = ("tests.attack.attackers", kind, str(seed), str(seconds), targets)
         async with self._program(*command) as attacker:
             said, errors = await asyncio.wait_for(attacker.communicate(), seconds + OVERTIME)

@@ -54,6 +54,9 @@ class Side:
 def target_of(target: Any) -> Any:
     if isinstance(target, str) and target.startswith(IN_MEMORY):
         return honest_agent(accord.SqliteStore(target.removeprefix(IN_MEMORY)))
+    if isinstance(target, str) and " " in target:
+        token, _, url = target.partition(" ")
+        return accord.http.UrlTarget(url, token=token)
     return target
 
 

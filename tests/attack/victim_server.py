@@ -1,4 +1,4 @@
-"""The server that is attacked: two event loops in two threads, one agent each, one store for both.
+"""The server that is attacked: two event loops in two threads, one agent each, one store for both, and two hosts.
 
 python -m tests.attack.victim_server STORE CERTIFICATE KEY
 """
@@ -13,11 +13,15 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 import accord
-from accord.http import ServerLimits, serving
-from tests.attack.bounds import SERVER_LIMITS
+from accord.http import Access, Observer, Quotas, ServerLimits, serving
+from tests.attack.bounds import BURST, POSTS, SERVER_LIMITS
 from tests.attack.honest_agent import honest_agent
 from tests.attack.measuring import Probe, counted
 from tests.attack.puppet import obey
+
+HOSTS_KEY = "a key of more than thirty-two bytes for the attacks"
+
+ACCESS = Access({"s3cret": "ada", "few": "bob", "0ther": Observer("ada")})
 
 
 class Victim:
@@ -25,6 +29,7 @@ class Victim:
 
     def __init__(self, store: str, certificate: str, key: str) -> None:
         self.urls: dict[str, str] = {}
+        self.hosts: dict[str, Any] = {}
         self.probes = [Probe(), Probe()]
         self.loops: list[asyncio.AbstractEventLoop] = []
         self._store = store
@@ -40,6 +45,16 @@ class Victim:
             for name, hosted, more in (("plain", agent, {}), ("tls", agent, self._tls), ("command", command, {})):
                 server = await stack.enter_async_context(serving(hosted, limits=self._limits, **more))
                 self.urls[name] = server.url
+            for name, weight in (("agents", 1.0), ("front", 0.0)):
+                hosts = accord.Hosts(f"{self._store}.hosts", key=HOSTS_KEY, weight=weight)
+                quotas = Quotas(posts=POSTS, burst=BURST)
+                more = {"hosts": hosts, "quotas": quotas, "access": ACCESS, "limits": self._limits}
+                server = await stack.enter_async_context(serving(agent, **more))
+                self.urls[name] = server.url
+                host = server.app.elsewhere.membership.host
+                self.hosts.setdefault("id", host.id)
+                self.hosts.setdefault("peer", int(host.address.rpartition(":")[2]))
+            self.hosts["key"] = HOSTS_KEY
             self.loops.insert(0, asyncio.get_running_loop())
             beating = asyncio.create_task(self.probes[0].beat())
             await asyncio.to_thread(self._ready.wait)
@@ -62,8 +77,8 @@ class Victim:
         else:
             uvloop.run(run())
 
-    async def where(self) -> dict[str, str]:
-        return self.urls
+    async def where(self) -> dict[str, Any]:
+        return {"urls": self.urls, "hosts": self.hosts}
 
     async def measure(self) -> dict[str, Any]:
         return {**counted(*self.loops), "standstill": max(probe.read() for probe in self.probes)}

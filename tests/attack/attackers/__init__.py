@@ -32,7 +32,8 @@ class Attacker:
     seed: int
     seconds: float
     targets: dict[str, Any]
-    """Ports of the server by name (`plain`, `second`, `tls`, `command`), and the path of the `store`."""
+    """Ports of the servers by name (`plain`, `second`, `tls`, `command`; `agents` and `front` are hosts of a service),
+    the path of the `store`, and of the `hosts` the peer port of one, its id, and the key."""
     tries: int = 0
     sent: int = 0
     complaints: list[str] = field(default_factory=list)

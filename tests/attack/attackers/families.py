@@ -6,6 +6,7 @@ from tests.attack.attackers import (
     ATTACKS,
     floods,
     halves,
+    hosts,
     http2,
     http_shapes,
     payloads,
@@ -15,6 +16,6 @@ from tests.attack.attackers import (
     streams,
 )
 
-FAMILIES = (floods, halves, http2, http_shapes, payloads, sessions, stdio, store, streams)
+FAMILIES = (floods, halves, hosts, http2, http_shapes, payloads, sessions, stdio, store, streams)
 
 __all__ = ["ATTACKS", "FAMILIES"]

@@ -113,12 +113,13 @@ def announced(length: int, payload: bytes) -> bytes:
 class Socket:
     """A WebSocket connection."""
 
-    def __init__(self, port: int, *, tls: bool = False, buffer: int | None = None) -> None:
+    def __init__(self, port: int, *, tls: bool = False, buffer: int | None = None, token: str = "") -> None:
         self.connection = connected(port, tls=tls, buffer=buffer)
         self._received = b""
         upgrade = ("Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13")
         key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="
-        self.connection.sendall(head("GET", *upgrade, key))
+        access = [f"Authorization: Bearer {token}"] if token else []
+        self.connection.sendall(head("GET", *upgrade, key, *access))
         while b"\r\n\r\n" not in self._received:
             self._more()
         _, _, self._received = self._received.partition(b"\r\n\r\n")
