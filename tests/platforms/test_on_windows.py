@@ -13,9 +13,9 @@ import pytest
 import accord
 from accord import v1
 from accord.jsonrpc.frames import Oversized
+from accord.project.roots import Roots
 from accord.registry.installing.tools import run_tool
 from accord.services.files.files import Files
-from accord.services.roots import Roots
 from accord.transports.process import ProcessTransport
 from accord.transports.programs import program_file
 

@@ -8,7 +8,7 @@ import pytest
 
 import accord
 from accord import v1
-from accord.services.roots import Roots
+from accord.project.roots import Roots
 from accord.state import ToolCallState
 
 DEADLINE = 30.0

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import accord
-from accord.services.files import confined
+from accord.project import confined
 from accord.services.files.files import Files
 
 SECRET = "the secret outside"

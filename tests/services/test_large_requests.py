@@ -10,12 +10,12 @@ from hypothesis import given, strategies
 
 import accord
 from accord import v1
+from accord.project.roots import LONGEST
 from accord.services.permissions.permissions import Permissions
 from accord.services.permissions.policy import PermissionPolicy, path_pattern
 from accord.services.permissions.remembered import RememberedAnswers
 from accord.services.permissions.shell import simple_commands
 from accord.services.permissions.subject import FILES, LONGEST_NAME, LONGEST_TEXT, OPTIONS
-from accord.services.roots import LONGEST
 
 ALL = [v1.PermissionOption.of(kind) for kind in ("allow_always", "allow_once", "reject_always", "reject_once")]
 

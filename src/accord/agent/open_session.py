@@ -29,9 +29,9 @@ from accord.agent.session import Session, SessionParts
 from accord.agent.system_prompt import Mode, SystemPrompt
 from accord.agent.updates import SessionUpdates
 from accord.errors import ConnectionClosed, StoreError
+from accord.project.roots import Roots
 from accord.schema import v1
 from accord.schema.base import Json
-from accord.services.roots import Roots
 from accord.services.service import ServedSession
 from accord.tasks import Tasks
 

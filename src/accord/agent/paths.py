@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from accord.errors import RequestError
+from accord.project.roots import is_unicode
 from accord.schema import v1
-from accord.services.roots import is_unicode
 
 Call = TypeVar("Call", bound="v1.ToolCall | v1.ToolCallUpdate")
 

@@ -31,10 +31,10 @@ from accord.arguments import check_meta, check_text, check_update, wrong_type
 from accord.endpoints import Endpoint
 from accord.engine.handlers import MessageT
 from accord.engine.interceptors import Registration
+from accord.project.roots import Roots
 from accord.schema import v1
 from accord.schema.base import Json
 from accord.schema.sendable import check_sendable
-from accord.services.roots import Roots
 from accord.services.service import ServedSession
 from accord.state import SessionState, ToolCallState
 

@@ -25,9 +25,9 @@ from accord.client.unread import Unread
 from accord.engine.interceptors import Interceptors
 from accord.engine.peer import Peer, Posted
 from accord.errors import CapabilityMissing, ConnectionClosed, Overflow
+from accord.project.roots import Roots
 from accord.schema import codec, v1
 from accord.schema.base import Json, Request
-from accord.services.roots import Roots
 from accord.services.service import Service
 from accord.state import Observer, SessionState, ToolCallState
 

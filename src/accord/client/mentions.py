@@ -12,8 +12,8 @@ import re
 from pathlib import Path
 
 from accord.arguments import shown
+from accord.project.roots import Roots
 from accord.schema import v1
-from accord.services.roots import Roots
 
 MOST_EMBEDDED = 256 * 1024
 """Bytes of the largest file whose contents are sent; a larger file is sent as a link."""

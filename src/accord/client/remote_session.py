@@ -20,9 +20,9 @@ from accord.client.reply import Reply
 from accord.client.safe_markdown import safe
 from accord.engine.handlers import MessageT
 from accord.engine.interceptors import Registration
+from accord.project.roots import Roots
 from accord.schema import v1
 from accord.schema.base import Json, Request
-from accord.services.roots import Roots
 from accord.state import Observer, SessionState, ToolCallState, choices_of
 
 Content: TypeAlias = "str | Path | v1.ContentBlock"

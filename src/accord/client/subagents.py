@@ -24,9 +24,9 @@ from msgspec import Raw
 from accord.client.unread import Unread
 from accord.engine.limits import Limits
 from accord.errors import CapabilityMissing, Overflow
+from accord.project.roots import Roots
 from accord.schema import v1
 from accord.schema.base import Notification
-from accord.services.roots import Roots
 from accord.services.service import Service
 from accord.state import Observer, SessionState, Subagent, ToolCallState
 from accord.tasks import Tasks

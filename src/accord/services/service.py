@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from accord.engine.handlers import Handlers
+from accord.project.roots import Roots
 from accord.schema import v1
-from accord.services.roots import Roots
 from accord.state import ToolCallState
 
 

@@ -15,9 +15,9 @@ from accord.client.remote_session import Content
 from accord.client.safe_markdown import safe
 from accord.engine.handlers import MessageT
 from accord.engine.interceptors import Registration
+from accord.project.roots import Roots
 from accord.schema import v1
 from accord.schema.base import Json
-from accord.services.roots import Roots
 from accord.state import Observer, ToolCallState
 from accord.sync.face import Face, face_of, registration_of
 from accord.sync.portal import Portal

@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 from accord.client.mentions import MENTION
 from accord.fences import fenced
+from accord.project.roots import Roots
 from accord.schema import v1
-from accord.services.roots import Roots
 from accord.tui.git import git, has_commit
 
 DIFF = "diff"

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from accord.errors import RequestError
-from accord.services.files.folder import Folder
+from accord.project.folder import Folder
 from accord.services.files.rights import copy_rights
 
 PRIVATE = 0o600

@@ -27,13 +27,13 @@ import msgspec
 from accord.engine.context import Context
 from accord.engine.handlers import Handlers
 from accord.errors import RequestError
+from accord.project.confined import folder_of
+from accord.project.folder import Folder
+from accord.project.roots import RootedPath, Roots
 from accord.schema import v1
 from accord.services.files.atomic import replace
-from accord.services.files.confined import folder_of
 from accord.services.files.encoding import Lines, NotText, encode_like, texts
-from accord.services.files.folder import Folder
 from accord.services.files.journal import Change, ChangeJournal
-from accord.services.roots import RootedPath, Roots
 from accord.services.service import ServedSession, Service, SessionOf
 from accord.transports.closing import to_the_end
 

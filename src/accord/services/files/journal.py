@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from accord.project.roots import RootedPath
 from accord.services.files.encoding import NotText, decode
-from accord.services.roots import RootedPath
 
 KEPT = 64 * 1024 * 1024
 """Bytes of changes that are kept; the oldest are dropped."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from accord.project.roots import Roots
 from accord.schema import v1
-from accord.services.roots import Roots
 from accord.state import ToolCallState
 
 

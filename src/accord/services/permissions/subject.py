@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from accord.errors import RequestError
+from accord.project.roots import LONGEST, is_unicode
 from accord.schema import v1
-from accord.services.roots import LONGEST, is_unicode
 from accord.state import ToolCallState
 
 FILES = 1000

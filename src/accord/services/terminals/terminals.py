@@ -25,8 +25,8 @@ import msgspec
 
 from accord.engine.handlers import Handlers
 from accord.errors import ConnectionClosed, RequestError
+from accord.project.confined import opened
 from accord.schema import v1
-from accord.services.files.confined import opened
 from accord.services.service import ServedSession, Service, SessionOf
 from accord.services.terminals.terminal import HAS_PTY, Terminal
 from accord.tasks import log

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from accord.errors import RequestError
-from accord.services.files.folder import Folder
-from accord.services.roots import RootedPath, outside
+from accord.project.folder import Folder
+from accord.project.roots import RootedPath, outside
 from accord.windows.names import is_link, plain_path, why_refused
 
 

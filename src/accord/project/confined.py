@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import Any
 
 from accord.errors import RequestError
-from accord.services.files.folder import HERE, Folder, refuse_the_kernels_own
-from accord.services.files.windows import by_name
-from accord.services.roots import RootedPath, Roots, outside
+from accord.project.folder import HERE, Folder, refuse_the_kernels_own
+from accord.project.roots import RootedPath, Roots, outside
+from accord.project.windows import by_name
 
 LINKS = 40
 """Links that a path may lead through, the same number as for the kernel."""
