@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,14 @@ import msgspec
 from accord.folders import config_folder
 
 SERVICE = "accord-agent"
+
+_SECRETS = re.compile(r"(?:ANTHROPIC|OPENAI)_(?:\w+_)?(?:KEY|SECRET|TOKEN)")
+"""The variables from which the packages of the providers take secrets."""
+
+
+def without_secrets() -> dict[str, str]:
+    """Variables for a command that the model runs: those of ours that hold a provider's secret, empty."""
+    return dict.fromkeys(filter(_SECRETS.fullmatch, os.environ), "")
 
 
 def stored_key(api: str) -> str | None:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from accord.coder.keys import without_secrets
 from accord.coder.toolbox.definition import REFUSED, Given, ToolDefinition, ToolUse
 
 MOST_OUTPUT = 30_000
@@ -22,7 +23,8 @@ async def run(use: ToolUse, asked: Running) -> Given:
     async with use.turn.tool(asked.command, kind="execute") as tool:
         if use.asks_before("anything") and not await tool.ask():
             return REFUSED
-        async with tool.command([*SHELL, asked.command]) as command:
+        # A client that we share an environment with has our key, too, so its terminals are told the same.
+        async with tool.command([*SHELL, asked.command], env=without_secrets()) as command:
             result = await command.wait(timeout=asked.timeout)
         if result.timed_out:
             ended = f"It was ended after {asked.timeout:g} s."
