@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 import accord
-from accord.coder.toolbox import searching
+from accord.project import search
 from tests.coder.conftest import call, text_of
 
 pytestmark = pytest.mark.parametrize("api", ["openai"])
@@ -19,7 +19,7 @@ def with_ripgrep(request, monkeypatch, tmp_path):
         pytest.skip("ripgrep is not installed")
     if not request.param:
         monkeypatch.setenv("PATH", os.fspath(tmp_path / "nothing"))
-    assert (searching.program_file("rg") is not None) == request.param
+    assert (search.program_file("rg") is not None) == request.param
 
 
 async def test_lines_are_found_with_ripgrep_and_without(opened, script, model, project, with_ripgrep):

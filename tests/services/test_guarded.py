@@ -144,6 +144,29 @@ async def test_variables_are_a_part_of_the_command_that_is_judged(tmp_path: Path
     assert asked.titles == ["run env PATH=/evil echo hi"]
 
 
+async def test_a_variable_that_only_keeps_a_secret_from_a_command_is_not_judged(tmp_path: Path) -> None:
+    async def work(turn: accord.Turn) -> None:
+        await turn.client.run("echo", env={"OPENAI_API_KEY": ""})
+        await turn.client.run("echo", env={"OPENAI_API_KEY": "x", "PATH_TOKEN": "", "LD_PRELOAD": ""})
+
+    asked = Asked(True, True)
+    await played(work, asked, tmp_path)
+    assert asked.titles == ["run echo", "run env OPENAI_API_KEY=x LD_PRELOAD= echo"]
+
+
+async def test_a_write_to_git_is_refused_without_a_question(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "link").symlink_to(".git")
+
+    async def work(turn: accord.Turn) -> None:
+        await tried(turn, ".git/config", "[core]\n")
+        await tried(turn, "link/config", "[core]\n")
+
+    assert (await played(work, asked := Asked(), tmp_path)).count("nothing is written to .git") == 2
+    assert asked.titles == []
+    assert not list((tmp_path / ".git").iterdir())
+
+
 async def test_rules_answer_before_the_user_and_a_path_outside_is_no_question(tmp_path: Path) -> None:
     (tmp_path / "open.txt").write_text("open")
     (tmp_path / ".env").write_text("secret")

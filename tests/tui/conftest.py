@@ -11,6 +11,8 @@ import pytest
 
 pytest.importorskip("textual")
 
+from accord.configuration.trust import trust_folder
+from accord.project.git import find_repository
 from accord.tui.app import ChatApp, ChatOptions
 from accord.tui.connection import AgentChoice, ConnectionOptions
 from tests.tui.real_terminal import Terminal
@@ -131,11 +133,12 @@ def git(folder, *arguments):
 
 @pytest.fixture
 def tree(tmp_path):
-    """A repository with one committed file, and a changed and a new one."""
+    """A trusted repository with one committed file, and a changed and a new one."""
     git(tmp_path, "init", "--quiet")
     (tmp_path / "a.txt").write_text("".join(f"line {number}\n" for number in range(1, 51)))
     git(tmp_path, "add", ".")
     git(tmp_path, "commit", "--quiet", "--message", "Begin")
     (tmp_path / "a.txt").write_text((tmp_path / "a.txt").read_text().replace("line 7\n", "line seven\n"))
     (tmp_path / "new.txt").write_text("new\n")
+    trust_folder(find_repository(tmp_path))
     return tmp_path

@@ -4,6 +4,7 @@ import pytest
 
 import accord
 from accord import v1
+from accord.configuration.trust import is_folder_trusted
 from accord.tui.prompt_mentions import mentioned, working_diff
 from tests.tui.conftest import git
 from tests.waiting import eventually
@@ -53,7 +54,7 @@ async def test_a_prompt_whose_mention_cannot_be_read_comes_back_to_the_editor(ch
     agent, got = receiving(embedded=True)
     async with chat(agent) as it:
         await it.send("review @diff")
-        await it.sees("The prompt could not be sent.", "@diff: fatal: not a git repository")
+        await it.sees("The prompt could not be sent.", "@diff: not a git repository")
         await eventually(lambda: it.app.editor.text == "review @diff")
         assert got == []
 
@@ -68,14 +69,14 @@ async def test_a_file_that_is_written_as_a_whole_is_sent_with_one_enter(chat, tr
 
 
 def test_a_link_is_sent_as_one(tmp_path):
-    [link] = mentioned("see @https://example.org/a?b=c.", tmp_path, TAKES)
+    [link] = mentioned("see @https://example.org/a?b=c.", tmp_path, TAKES, is_folder_trusted)
     assert (type(link), link.uri) == (v1.ResourceLink, "https://example.org/a?b=c")
 
 
 def test_a_file_of_that_name_is_no_mention_of_a_part(tmp_path):
     (tmp_path / "diff").write_text("x")
     (tmp_path / "a.txt:1").write_text("x")
-    assert mentioned("@diff @a.txt:1 @missing.txt:3 me@example.org:1", tmp_path, TAKES) == []
+    assert mentioned("@diff @a.txt:1 @missing.txt:3 me@example.org:1", tmp_path, TAKES, is_folder_trusted) == []
 
 
 @pytest.mark.parametrize(
@@ -84,25 +85,25 @@ def test_a_file_of_that_name_is_no_mention_of_a_part(tmp_path):
 )
 def test_lines_that_do_not_exist_are_named(tree, mention, said):
     with pytest.raises(ValueError, match=said):
-        mentioned(mention, tree, TAKES)
+        mentioned(mention, tree, TAKES, is_folder_trusted)
 
 
 def test_a_file_outside_of_the_folder_is_not_read(tree, tmp_path_factory):
     other = tmp_path_factory.mktemp("other") / "secret.txt"
     other.write_text("secret\n")
-    assert mentioned(f"@{other}:1 @../{other.parent.name}/secret.txt:1", tree, TAKES) == []
+    assert mentioned(f"@{other}:1 @../{other.parent.name}/secret.txt:1", tree, TAKES, is_folder_trusted) == []
 
 
 def test_fences_around_lines_are_longer_than_those_within(tmp_path):
     (tmp_path / "a.md").write_text("````\ncode\n````\n")
-    [block] = mentioned("@a.md:1-3", tmp_path, TAKES_TEXT)
+    [block] = mentioned("@a.md:1-3", tmp_path, TAKES_TEXT, is_folder_trusted)
     assert block.text.splitlines()[1] == "`````"
 
 
 def test_a_tree_without_a_commit_and_one_without_changes(tmp_path):
     git(tmp_path, "init", "--quiet")
     with pytest.raises(ValueError, match="no changes since the last commit"):
-        working_diff(tmp_path)
+        working_diff(tmp_path, lambda _: True)
     (tmp_path / "a.txt").write_text("a\n")
     git(tmp_path, "add", ".")
-    assert "+a\n" in working_diff(tmp_path)
+    assert "+a\n" in working_diff(tmp_path, lambda _: True)

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 import accord
+from accord.configuration.trust import is_folder_trusted
 from accord.tui.worktrees import new_worktree
 from tests.tui.conftest import git
 from tests.waiting import eventually
@@ -47,7 +48,7 @@ async def test_a_session_works_in_a_worktree_of_its_own(chat, tree):
 
 def test_the_commands_that_are_told_keep_the_work_and_remove_the_worktree(tree):
     git(tree, "checkout", "a.txt")
-    made = new_worktree(tree, "try")
+    made = new_worktree(tree, is_folder_trusted, "try")
     (made.folder / "b.txt").write_text("b\n")
     git(made.folder, "add", ".")
     git(made.folder, "commit", "--quiet", "--message", "More")
@@ -65,25 +66,25 @@ def test_a_folder_of_the_repository_stays_that_folder(tree):
     (tree / "src" / "b.txt").write_text("b\n")
     git(tree, "add", ".")
     git(tree, "commit", "--quiet", "--message", "More")
-    made = new_worktree(tree / "src")
+    made = new_worktree(tree / "src", is_folder_trusted)
     assert made.folder == made.path / "src"
     assert (made.folder / "b.txt").exists()
 
 
 def test_a_folder_without_git_and_a_name_that_is_taken_are_refused(tree, tmp_path_factory):
     with pytest.raises(ValueError, match="not a git repository"):
-        new_worktree(tmp_path_factory.mktemp("plain"))
-    new_worktree(tree, "one")
+        new_worktree(tmp_path_factory.mktemp("plain"), is_folder_trusted)
+    new_worktree(tree, is_folder_trusted, "one")
     with pytest.raises(ValueError, match="already exists"):
-        new_worktree(tree, "one")
+        new_worktree(tree, is_folder_trusted, "one")
     with pytest.raises(ValueError, match="name must be"):
-        new_worktree(tree, "../one")
+        new_worktree(tree, is_folder_trusted, "../one")
 
 
 def test_a_repository_without_a_commit_is_refused(tmp_path):
     git(tmp_path, "init", "--quiet")
     with pytest.raises(ValueError, match="no commit yet"):
-        new_worktree(tmp_path)
+        new_worktree(tmp_path, lambda _: True)
 
 
 def test_the_option_makes_a_worktree_and_says_at_the_end_where_it_is(tree):

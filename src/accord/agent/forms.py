@@ -15,13 +15,13 @@ from msgspec import inspect
 
 from accord.errors import ProtocolError
 from accord.extras import install_command
+from accord.project.patterns import LONGEST_PATTERN, compiled
 from accord.schema import v1
 from accord.schema.base import Unknown
 from accord.schema.tolerant import convert_alone
 from accord.schema.v1.elicitation import ElicitationContentValue, ElicitationPropertySchema
 from accord.services.elicitation.form import FormField, asked_for
 from accord.services.elicitation.form_bounds import excess, secrets_in
-from accord.services.elicitation.formats import LONGEST_PATTERN, can_match
 
 Content = dict[str, ElicitationContentValue]
 
@@ -81,7 +81,7 @@ def check(schema: v1.ElicitationSchema) -> None:
     if (problem := excess(schema)) is not None:
         raise ValueError(problem)
     for name, asked in schema.properties.items():
-        if isinstance(asked, v1.StringPropertySchema) and asked.pattern is not None and not can_match(asked.pattern):
+        if isinstance(asked, v1.StringPropertySchema) and asked.pattern is not None and compiled(asked.pattern) is None:
             raise ValueError(
                 f"{name}: answers cannot be checked against the pattern {asked.pattern[:80]!r}: "
                 f"write it in the syntax of RE2, in at most {LONGEST_PATTERN:,} characters, and install RE2 "

@@ -48,6 +48,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--worktree", action="store_true", help="work in a new git worktree, which stays when the chat ends"
     )
+    group.add_argument("--trust", action="store_true", help="trust this folder from now on: git may run in it")
     group.add_argument("--session", metavar="ID", help="open this session again; the start of its id is enough")
     group.add_argument("--mode", metavar="MODE", help="set the session's mode")
     group.add_argument("--model", metavar="MODEL", help="set the session's model")
@@ -68,6 +69,8 @@ def run(options: argparse.Namespace) -> int:
     opening.prepare(options)
     if options.worktree and (options.continues or options.session is not None):
         raise WrongUsage("--worktree begins a new session; leave --continue and --session out")
+    if options.trust:
+        _trust(folder)
     worktrees = [_worktree(options, folder)] if options.worktree else []
     try:
         return _run(options, worktrees)
@@ -93,13 +96,31 @@ def _run(options: argparse.Namespace, worktrees: list[Worktree]) -> int:
     return 0 if code is None else code
 
 
+def _trust(folder: Path) -> None:
+    """Let git run in a folder, without a question."""
+    from accord.configuration.trust import trust_folder
+    from accord.project.git import find_repository
+
+    repository = find_repository(folder)
+    if repository is None:
+        raise WrongUsage(f"--trust: not a git repository: {folder}; there is nothing to trust")
+    trust_folder(repository)
+
+
 def _worktree(options: argparse.Namespace, folder: Path) -> Worktree:
     """Make the worktree in which the session works, and make it the session's folder."""
+    from accord.cli.trusting import ask_for_folder
+    from accord.configuration.trust import is_folder_trusted
+    from accord.project.git import FolderNotTrusted
     from accord.tui.worktrees import new_worktree
 
     try:
-        worktree = new_worktree(folder)
-    except ValueError as error:
+        try:
+            worktree = new_worktree(folder, is_folder_trusted)
+        except FolderNotTrusted as error:
+            ask_for_folder(error)
+            worktree = new_worktree(folder, is_folder_trusted)
+    except (ValueError, FolderNotTrusted) as error:
         raise WrongUsage(f"--worktree: {error}") from error
     options.cwd = str(worktree.folder)
     return worktree

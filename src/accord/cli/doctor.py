@@ -45,7 +45,7 @@ FOR = {
     "mcp": "agents that use MCP servers",
     "openai-agents": "agents of the OpenAI Agents SDK",
     "otel": "spans of OpenTelemetry",
-    "patterns": "patterns in forms",
+    "patterns": "patterns in forms, and searches of the coding agent",
     "postgres": "sessions in PostgreSQL",
     "pydantic-ai": "agents of Pydantic AI",
     "uvloop": "a faster event loop",

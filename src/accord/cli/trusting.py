@@ -1,4 +1,4 @@
-"""Asks the user whether they trust a project's file that names commands."""
+"""Asks the user whether they trust a project's file that names commands, or a folder in which git is to run."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from accord.printable import label
 if TYPE_CHECKING:
     from accord.configuration.agents_file import AgentsFile
     from accord.configuration.trust import NotTrusted
+    from accord.project.git import FolderNotTrusted
 
 COLUMNS = 200
 SHOWN = 20
@@ -29,6 +30,19 @@ def ask_for_trust(error: NotTrusted) -> None:
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise error
     trust(error.file)
+
+
+def ask_for_folder(error: FolderNotTrusted) -> None:
+    """Ask at the terminal, and remember a yes; raises the error if the answer is no, or without a terminal."""
+    from accord.configuration.trust import trust_folder
+
+    if not has_user():
+        raise error
+    root = label(str(error.repository.root), COLUMNS)
+    printing.complain(f"Git has to run in {root}. Trust this folder? [y/N]")
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise error
+    trust_folder(error.repository)
 
 
 def described(file: AgentsFile) -> list[str]:

@@ -12,6 +12,7 @@ import re
 from pathlib import Path
 
 from accord.arguments import shown
+from accord.project.project import Project, read_named
 from accord.project.roots import Roots
 from accord.schema import v1
 
@@ -24,7 +25,7 @@ MOST_PICTURED = 10 * 1024 * 1024
 MENTION = re.compile(r"(?<![\w@])@(?:\"([^\"\n]+)\"|([^\s\"@]+))")
 
 
-def given(path: Path, cwd: Path, takes: v1.PromptCapabilities, *, must_exist: bool) -> v1.ContentBlock:
+def given(path: Path, cwd: Path, roots: Roots, takes: v1.PromptCapabilities, *, must_exist: bool) -> v1.ContentBlock:
     """A path of a prompt as a block; raises ValueError for one that does not exist, where it has to."""
     found = cwd / path
     if must_exist and not os.path.lexists(found):
@@ -33,21 +34,36 @@ def given(path: Path, cwd: Path, takes: v1.PromptCapabilities, *, must_exist: bo
             f"session.prompt() got {shown(path)}{relative}: there is no such file or folder; for a file that only the "
             "agent has, pass v1.ResourceLink.to(path)"
         )
-    return block_for(found, takes)
+    return block_for(found, roots, takes)
 
 
-def block_for(path: Path, takes: v1.PromptCapabilities) -> v1.ContentBlock:
-    """This file as a block that the agent accepts."""
+def block_for(path: Path, roots: Roots, takes: v1.PromptCapabilities) -> v1.ContentBlock:
+    """This file as a block that the agent accepts; what is no file, or leads out of the roots, is a link."""
     path = path.absolute()
-    size = path.stat().st_size if path.is_file() else None
-    kind = (mimetypes.guess_type(path.name)[0] or "").partition("/")[0]
-    if kind == "image" and takes.image and size is not None and size <= MOST_PICTURED:
-        return v1.ImageContent.from_file(path)
-    if kind == "audio" and takes.audio and size is not None and size <= MOST_PICTURED:
-        return v1.AudioContent.from_file(path)
-    if takes.embedded_context and size is not None and size <= MOST_EMBEDDED:
-        return v1.EmbeddedResource.from_file(path)
-    return v1.ResourceLink.to(path)
+    mime_type = mimetypes.guess_type(path.name)[0]
+    kind = (mime_type or "").partition("/")[0]
+    if kind == "image" and takes.image and (data := _content(path, roots, MOST_PICTURED)) is not None:
+        return v1.ImageContent.from_bytes(data, mime_type or "image/png", uri=path.as_uri())
+    if kind == "audio" and takes.audio and (data := _content(path, roots, MOST_PICTURED)) is not None:
+        return v1.AudioContent.from_bytes(data, mime_type or "audio/wav")
+    if takes.embedded_context and (data := _content(path, roots, MOST_EMBEDDED)) is not None:
+        try:
+            return v1.EmbeddedResource.from_text(data.decode(), path.as_uri(), mime_type)
+        except UnicodeDecodeError:
+            return v1.EmbeddedResource.from_bytes(data, path.as_uri(), mime_type)
+    size = Project(roots).size(path) if path in roots else path.stat().st_size if path.is_file() else None
+    return v1.ResourceLink(path.name, path.as_uri(), mime_type=mime_type, size=size)
+
+
+def _content(path: Path, roots: Roots, most: int) -> bytes | None:
+    """The bytes of a file with at most so many; None for everything else.
+
+    A file of the session's folders is a stranger's, so no link in it leads out. One elsewhere was named by the user.
+    """
+    try:
+        return Project(roots).read(path, most) if path in roots else read_named(path, most)
+    except (OSError, ValueError):
+        return None
 
 
 def files_in(text: str, cwd: Path, roots: Roots) -> list[Path]:

@@ -129,12 +129,12 @@ class RemoteSession:
         blocks: list[v1.ContentBlock] = []
         for part in _parts(content):
             if isinstance(part, Path):
-                blocks.append(mentioned.given(part, self.cwd, takes, must_exist=remote.is_here))
+                blocks.append(mentioned.given(part, self.cwd, self.roots, takes, must_exist=remote.is_here))
             elif isinstance(part, str):
                 blocks.append(v1.TextContent(part))
                 if with_mentions:
                     paths = mentioned.files_in(part, self.cwd, self.roots)
-                    blocks += [mentioned.block_for(path, takes) for path in paths]
+                    blocks += [mentioned.block_for(path, self.roots, takes) for path in paths]
             else:
                 block = content_block("session.prompt()", part)
                 # initialization, Prompt capabilities: an agent that cannot read the block would refuse the prompt.

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import platform
-from collections.abc import Iterator
+from contextlib import suppress
 from datetime import date
 from pathlib import Path
 
 from accord.agent.session import Session
 from accord.coder.conversation import Conversation
 from accord.coder.modes import Mode
+from accord.project.git import top_folder
+from accord.project.project import Project
 
 NAMES = ("AGENTS.md", "CLAUDE.md")
 """Files with a project's instructions; the first that a folder has counts."""
@@ -30,28 +34,31 @@ You are a coding agent. You work in the user's project with the tools that you h
 PLANNING = "You are in plan mode: only read, then answer with a plan. Change nothing."
 
 
-def instructions(session: Session[Conversation], mode: Mode) -> str:
+async def instructions(session: Session[Conversation], mode: Mode) -> str:
     """The system prompt of a turn."""
     asked = session.system_prompt
     parts = [HOW if asked is None else asked.applied_to(HOW)]
     parts.append(f"Folder: {session.cwd}\nSystem: {platform.system()} {platform.machine()}\nDate: {date.today()}")  # noqa: DTZ011
     if mode.only_reads:
         parts.append(PLANNING)
-    parts += _of_project(Path(session.cwd))
+    parts += await asyncio.to_thread(_of_project, session.cwd)
     if summary := session.state.summary:
         parts.append(f"The conversation so far, in short:\n{summary}")
     return "\n\n".join(parts)
 
 
-def _of_project(cwd: Path) -> Iterator[str]:
-    """The instructions of the folder and of those above it, up to the root of the repository; the nearest last."""
-    folders = [cwd, *cwd.parents]
-    root = next((at for at, folder in enumerate(folders) if (folder / ".git").exists()), 0)
-    for folder in reversed(folders[: root + 1]):
-        for name in NAMES:
-            try:
-                text = (folder / name).read_text(errors="replace")
-            except OSError:
-                continue
-            yield f"Instructions of {folder / name}:\n{text[:MOST]}"
-            break
+def _of_project(folder: Path) -> list[str]:
+    """The instructions of a folder and of those above it, up to the top of the working tree; the nearest last."""
+    cwd = Path(os.path.realpath(folder))
+    top = top_folder(cwd) or cwd
+    folders = [cwd, *(place for place in cwd.parents if place.is_relative_to(top))]
+    project = Project([top])
+    return [text for folder in reversed(folders) if (text := _of_folder(project, folder)) is not None]
+
+
+def _of_folder(project: Project, folder: Path) -> str | None:
+    for name in NAMES:
+        with suppress(OSError, ValueError):  # none, or no file of this project: a link out of it, a pipe, a device
+            text = project.read(folder / name, 4 * MOST, cut=True).decode("utf-8", "replace")
+            return f"Instructions of {folder / name}:\n{text[:MOST]}"
+    return None

@@ -122,7 +122,7 @@ class Talk:
         """One answer of the model, told as it streams."""
         question = Question(
             model=self._name,
-            system=instructions(turn.session, self._mode),
+            system=await instructions(turn.session, self._mode),
             messages=conversation.messages,
             tools=tools.specs,
             effort=_effort(turn),

@@ -23,6 +23,7 @@ from typing import Any, Literal, cast
 from accord.configuration.settings import AgentSettings, placed, read_settings
 from accord.errors import ConfigurationError
 from accord.folders import config_folder
+from accord.project.project import Project
 from accord.suggestions import nearest
 
 VARIABLE = "ACCORD_CONFIG"
@@ -59,7 +60,7 @@ def project_file(folder: str | Path = ".") -> Path | None:
         own = user_file()
         for place in (start, *start.parents):
             path = place / IN_PROJECT
-            if path.is_file() and path != own:
+            if path != own and Project([place]).size(path) is not None:
                 return path
     except OSError:  # a deleted or unreadable folder has no project
         pass
@@ -69,18 +70,28 @@ def project_file(folder: str | Path = ".") -> Path | None:
 def read_file(path: Path, owner: Owner) -> AgentsFile | None:
     """Read a file; None if it does not exist. Raises ConfigurationError if it is invalid."""
     try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST + 1)
+        content = _content(path, owner)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise ConfigurationError(f"cannot read {path}: {error.strerror}") from error
-    if len(content) > LARGEST:
-        raise ConfigurationError(f"{path} is larger than {LARGEST:,} bytes")
+    except ValueError as error:
+        raise ConfigurationError(str(error)) from error
     agents, default = parse(content, str(path))
     base = base_of(path, owner)
     there = {name: placed(settings, base) for name, settings in agents.items()}
     return AgentsFile(path, owner, hashlib.sha256(content).hexdigest(), there, default)
+
+
+def _content(path: Path, owner: Owner) -> bytes:
+    """The bytes of a file. That of the user may be a pipe or a link to anywhere; that of a project is a stranger's."""
+    if owner == "project":
+        return Project([base_of(path, owner)]).read(path, LARGEST)
+    with path.open("rb") as file:
+        content = file.read(LARGEST + 1)
+    if len(content) > LARGEST:
+        raise ValueError(f"{path} is larger than {LARGEST:,} bytes")
+    return content
 
 
 def base_of(path: Path, owner: Owner) -> Path:

@@ -1,8 +1,11 @@
-"""Which files of projects the user trusts.
+"""Which files of projects the user trusts, and in which folders git may run.
 
 A project's file names programs, and the files of a project are someone else's. Before its first use the user is asked,
 or runs `accord agents trust`. The answer holds for one path with one content: after any change it is asked for again.
 What the file starts, such as a script of the project, is not watched.
+
+Git runs only in a folder that the user trusts, which is asked once. The answer holds for that folder with the
+repository that it had: a `.git` that becomes a link to another one is asked about again.
 
 The answers are in `trusted.json` in the folder for state.
 """
@@ -10,7 +13,8 @@ The answers are in `trusted.json` in the folder for state.
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,6 +24,7 @@ from accord.configuration.agents_file import AgentsFile
 from accord.errors import ConfigurationError
 from accord.folders import state_folder
 from accord.own_files import locked
+from accord.project.git import Repository
 from accord.services.files.atomic import replace_own
 
 HOW = "read it, then run: accord agents trust"
@@ -39,9 +44,16 @@ class _Trusted(msgspec.Struct, frozen=True):
     at: str = ""
 
 
+class _Folder(msgspec.Struct, frozen=True):
+    path: str
+    git_dir: str
+    at: str = ""
+
+
 class _Document(msgspec.Struct):
     version: int = 1
     files: list[_Trusted] = []
+    folders: list[_Folder] = []
 
 
 def is_trusted(file: AgentsFile) -> bool:
@@ -52,14 +64,39 @@ def is_trusted(file: AgentsFile) -> bool:
     return any((it.path, it.digest) == (path, file.digest) for it in _read().files)
 
 
+def is_folder_trusted(repository: Repository) -> bool:
+    """Whether git may run in this folder."""
+    return any((it.path, it.git_dir) == (str(repository.root), str(repository.git_dir)) for it in _read().folders)
+
+
 def trust(file: AgentsFile) -> None:
     """Remember that the user trusts this file with its present content, and no other content of it."""
-    place, path = _place(), os.path.realpath(file.path)
+    path = os.path.realpath(file.path)
+    with _changed() as document:
+        document.files = [it for it in document.files if it.path != path]
+        document.files.append(_Trusted(path, file.digest, _now()))
+
+
+def trust_folder(repository: Repository) -> None:
+    """Remember that git may run in this folder."""
+    path = str(repository.root)
+    with _changed() as document:
+        document.folders = [it for it in document.folders if it.path != path]
+        document.folders.append(_Folder(path, str(repository.git_dir), _now()))
+
+
+@contextmanager
+def _changed() -> Generator[_Document]:
+    """What is trusted, to be changed and written."""
+    place = _place()
     with locked(place):
-        others = [it for it in _read().files if it.path != path]
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        document = _Document(files=[*others, _Trusted(path, file.digest, now)])
+        document = _read()
+        yield document
         replace_own(place, msgspec.json.format(msgspec.json.encode(document)) + b"\n")
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _read() -> _Document:

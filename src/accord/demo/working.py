@@ -11,12 +11,16 @@ from accord.agent.turn import Turn
 from accord.demo.memory import pause
 from accord.demo.telling import number
 from accord.errors import NOT_FOUND, PeerError
+from accord.project.project import Project
+from accord.project.roots import Roots
 
 STEPS = ("Look at what is there", "Think of something better", "Say so")
 PAGE = "accord-demo.md"
 FIRST_LINES = "# Written by Accord's built-in agent\n\nYou allowed it.\n"
 SHOWN = 2_000
 """Characters of a file that an answer shows."""
+LARGEST = 16 * 1024 * 1024
+"""Bytes of a file that is read from the disk."""
 HELLO = "echo 'Hello from a terminal that your client lends'"
 PATIENCE = 60.0
 """Seconds for a command."""
@@ -128,14 +132,17 @@ def one_more_line(text: str | None) -> str:
 async def file_text(turn: Turn, path: Path) -> str | None:
     """A file's text: as the client has it if it lends files, else from the disk. None if there is no such file."""
     if not turn.client.can_read_files:
-        return await asyncio.to_thread(text_on_disk, path)
+        return await asyncio.to_thread(text_on_disk, turn.session.roots, path)
     try:
         return await turn.client.read_text_file(path)
     except PeerError as error:
-        if error.code == NOT_FOUND or await asyncio.to_thread(text_on_disk, path) is None:
+        if error.code == NOT_FOUND or await asyncio.to_thread(text_on_disk, turn.session.roots, path) is None:
             return None  # not every client says it with this code
         raise
 
 
-def text_on_disk(path: Path) -> str | None:
-    return path.read_text("utf-8", "replace") if path.is_file() else None
+def text_on_disk(roots: Roots, path: Path) -> str | None:
+    try:
+        return Project(roots).read(path, LARGEST).decode("utf-8", "replace")
+    except (OSError, ValueError):
+        return None

@@ -10,6 +10,9 @@ Links are resolved here instead of by the kernel. If a link points inside the se
 its place; if it leaves them, by `..` or by an absolute path, the request is refused. So `CLAUDE.md -> AGENTS.md` works
 and `build -> /etc` does not. Links in `/proc` are resolved here as ordinary links, so the kernel never follows them.
 
+What is written below `.git` runs as a program the next time that the user works with git: hooks, `core.fsmonitor`. So
+nothing is written there, whichever link or spelling leads to it.
+
 Platforms that cannot open a file relative to a folder use `windows`.
 """
 
@@ -24,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from accord.errors import RequestError
-from accord.project.folder import HERE, Folder, refuse_the_kernels_own
+from accord.project.folder import HERE, Folder, refuse_git, refuse_the_kernels_own
 from accord.project.roots import RootedPath, Roots, outside
 from accord.project.windows import by_name
 
@@ -60,7 +63,7 @@ class OpenFolder(Folder):
 
 @contextmanager
 def folder_of(place: RootedPath, roots: Roots, *, make: bool = False) -> Generator[Folder]:
-    """The folder that contains a place. With `make`, missing folders are created."""
+    """The folder that contains a place. With `make`, to write to it: missing folders are created, `.git` is refused."""
     if not place.names:
         raise RequestError.invalid_params("path names a folder, not a file", path=str(place.path))
     if not DESCRIPTORS:
@@ -112,6 +115,8 @@ class _Walk:
             if name == "..":
                 self._back(place)
             elif name != "." and not self._replaced_link(name, place):
+                if self._make:
+                    refuse_git(name, place.path)
                 if not self._ahead:
                     fd, path = self._folders[-1]
                     return OpenFolder(fd, path, name)

@@ -16,8 +16,8 @@ from accord.errors import RequestError
 HERE = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
 """Flags for every open: close on exec, and do not follow a link."""
 
-# Do not wait for a pipe's other end, do not take a terminal over, do not translate line ends.
-_QUICK = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
+QUICK = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
+"""Flags for every open: do not wait for a pipe's other end, take no terminal over, do not translate line ends."""
 
 
 class Folder(ABC):
@@ -58,7 +58,7 @@ class Folder(ABC):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(self.path))
         self._must_be_ordinary(found)
         where, inside = self.at(self.name)
-        fd = os.open(where, os.O_RDONLY | HERE | _QUICK, **inside)
+        fd = os.open(where, os.O_RDONLY | HERE | QUICK, **inside)
         try:
             again = os.fstat(fd)  # another file may have replaced it meanwhile
             self._must_be_ordinary(again, known=again.st_dev == found.st_dev)
@@ -71,7 +71,7 @@ class Folder(ABC):
     def create(self, name: str, mode: int) -> int:
         """Create a new file for writing."""
         where, inside = self.at(name)
-        return os.open(where, os.O_WRONLY | os.O_CREAT | os.O_EXCL | HERE | _QUICK, mode, **inside)
+        return os.open(where, os.O_WRONLY | os.O_CREAT | os.O_EXCL | HERE | QUICK, mode, **inside)
 
     def remove(self, name: str) -> None:
         """Remove a file of this folder."""
@@ -104,13 +104,28 @@ KERNELS_OWN = frozenset((
 
 def refuse_the_kernels_own(found: os.stat_result, path: Path) -> None:
     """Raise RequestError for a file of such a file system."""
-    if _is_kernels_own(found.st_dev):
+    if is_kernels_own(found.st_dev):
         raise RequestError.invalid_params(
             "path names a kernel interface (as in /proc or /sys), not a project file", path=str(path)
         )
 
 
-def _is_kernels_own(device: int) -> bool:
+# Characters that HFS+ leaves out of names: to macOS, `.g\u200cit` is `.git`.
+_IGNORED = dict.fromkeys((*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF))
+
+
+def refuse_git(name: str, path: Path) -> None:
+    """Raise RequestError if some file system takes this name for `.git`."""
+    plain = name.translate(_IGNORED).partition(":")[0].rstrip(". ").casefold()
+    if plain in (".git", "git~1"):
+        raise RequestError.invalid_params(
+            "nothing is written to .git: what stands there runs as a program when the user works with git; "
+            "use the command git instead",
+            path=str(path),
+        )
+
+
+def is_kernels_own(device: int) -> bool:
     """Whether this device is such a file system.
 
     Such a file system has no disk, so its device has the major number 0; the table of mounts is read only for those.

@@ -16,17 +16,19 @@ from pathlib import Path
 from typing import Any
 
 from accord.errors import RequestError
-from accord.project.folder import Folder
+from accord.project.folder import Folder, refuse_git
 from accord.project.roots import RootedPath, outside
 from accord.windows.names import is_link, plain_path, why_refused
 
 
 def by_name(place: RootedPath, *, make: bool) -> NamedFolder:
-    """The folder that contains a place. With `make`, missing folders are created."""
+    """The folder that contains a place. With `make`, to write to it: missing folders are created, `.git` is refused."""
     path = place.path
     for name in place.names:
         if problem := why_refused(name):
             raise RequestError.invalid_params(f"a name in path {problem}", name=name[:200])
+        if make:
+            refuse_git(name, path)
     if make:
         for depth in range(1, len(place.names)):
             *above, name = place.names[:depth]

@@ -18,6 +18,7 @@ from accord.file_uris import is_file_uri, path_of_uri
 from accord.folders import state_folder
 from accord.placeholders import png_size
 from accord.printable import label
+from accord.project.project import Project, read_named
 from accord.schema import v1
 from accord.services.files.atomic import replace_own
 
@@ -94,17 +95,18 @@ def _kept(content: bytes) -> Path:
 def described(path: Path) -> str:
     """A file in a few words: its name, and how large it is."""
     try:
-        with path.open("rb") as file:
-            size = png_size(file.read(32))
+        size = png_size(read_named(path, 32, cut=True))
         length = path.stat().st_size
-    except OSError:
+    except (OSError, ValueError):
         return label(path.name, 60)
     pixels = "" if size is None else f"{size.width} x {size.height}, "
     return f"{label(path.name, 60)} ({pixels}{length:,} bytes)"
 
 
-def sent_as(path: Path, takes: v1.PromptCapabilities) -> str:
-    """What becomes of an attached file that the agent does not take as an image; empty if it takes it."""
+def sent_as(path: Path, project: Project, takes: v1.PromptCapabilities) -> str:
+    """What becomes of an attached file whose contents are not sent as an image; empty if they are."""
+    if path in project and project.size(path) is None:
+        return "it leads out of the session's folder, so the agent gets a link to it; attach the file that it leads to"
     if not is_image(path) or takes.image:
         return ""
     return "this agent takes no images: it gets " + ("the file" if takes.embedded_context else "a link to the file")

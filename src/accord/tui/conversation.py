@@ -7,16 +7,19 @@ conversation; a prompt that is sent meanwhile waits in the queue, where the user
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from accord.client.pending_turn import Outcome
 from accord.client.remote_session import RemoteSession
 from accord.client.reply import Reply
+from accord.configuration.trust import is_folder_trusted
 from accord.errors import AUTH_REQUIRED, AccordError, PeerError
 from accord.extensions import can_steer, steer
+from accord.project.git import FolderNotTrusted
+from accord.project.project import Project
 from accord.schema import v1
 from accord.services.terminals.terminal import Terminal
 from accord.state import SessionState
@@ -27,6 +30,8 @@ from accord.tui.errors import explained
 from accord.tui.prompt_mentions import mentioned, mentions_parts
 from accord.tui.questions import Question
 from accord.tui.terminals import ConversationTerminals
+
+T = TypeVar("T")
 
 STOP_WITHIN = 10.0
 """Seconds that the agent has to end a turn that the user stops twice; then it is restarted."""
@@ -77,6 +82,8 @@ class Conversation:
         """How the latest turn ended."""
         self.after_turn: Callable[[], object] = lambda: None
         """Called when a turn has ended."""
+        self.ask_trust: Callable[[FolderNotTrusted], Awaitable[bool]] = _no_trust
+        """Asks the user whether git may run in a folder, and remembers a yes."""
         self._observers: list[Callable[[], object]] = []
         self._turns: asyncio.Task[None] | None = None
         self._reply: Reply | None = None
@@ -203,7 +210,7 @@ class Conversation:
         if path not in self.attached:
             self.attached.append(path)
         remote = self.connection.remote
-        if remote is not None and (said := sent_as(path, remote.capabilities.prompt)):
+        if remote is not None and (said := sent_as(path, Project([self.folder]), remote.capabilities.prompt)):
             self.note(f"{path.name}: {said}", "", "warning")
         self.tell()
 
@@ -247,7 +254,17 @@ class Conversation:
         remote = self.connection.remote
         if remote is None or not mentions_parts(text):
             return ()
-        return await asyncio.to_thread(mentioned, text, session.cwd, remote.capabilities.prompt)
+        takes = remote.capabilities.prompt
+        return await self.with_trust(lambda: mentioned(text, session.cwd, takes, is_folder_trusted))
+
+    async def with_trust(self, work: Callable[[], T]) -> T:
+        """Do something in a thread that may ask git; if the folder is not trusted yet, the user is asked before."""
+        while True:
+            try:
+                return await asyncio.to_thread(work)
+            except FolderNotTrusted as error:
+                if not await self.ask_trust(error):
+                    raise ValueError("git did not run, because you do not trust this folder") from error
 
     def _failed(self, error: AccordError, prompt: Prompt) -> None:
         if isinstance(error, PeerError) and error.code == AUTH_REQUIRED:
@@ -348,6 +365,10 @@ class Conversation:
             with suppress(AccordError):
                 await self.session.close()
         self.connection.conversations.remove(self)
+
+
+async def _no_trust(_: FolderNotTrusted) -> bool:
+    return False
 
 
 _ENDINGS = {

@@ -2,42 +2,38 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 
 from accord.printable import printable
-from accord.tui.git import git
+from accord.project.git import FolderNotTrusted, Git, Repository
+from accord.project.project import SKIPPED, Project
 
 MOST = 100_000
-_SKIPPED = {"node_modules", "__pycache__", "target", "dist", "build", "venv"}
+_SKIPPED = SKIPPED | {"target", "dist", "build", "venv"}
 
 
-def files_of(folder: Path) -> list[str]:
-    """The files and folders below a folder, from it, the ones with names that can be shown as they are."""
-    files = _of_git(folder)
-    if files is None:
-        files = _found(folder)
-    folders = {f"{parent}/" for file in files for parent in _parents(file)}
-    return [path for path in (*files[:MOST], *sorted(folders)) if printable(path) == path]
+def files_of(folder: Path, trusts: Callable[[Repository], bool]) -> list[str]:
+    """The files and folders below a folder, from it, the ones with names that can be shown as they are.
 
-
-def _of_git(folder: Path) -> list[str] | None:
+    Git is asked only if `trusts` says so of the folder's repository.
+    """
     try:
-        listed = git(folder, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-    except ValueError:
-        return None
-    return [it for it in listed.split("\0") if it][:MOST]
+        files = Git(folder, trusts).files()
+    except (ValueError, FolderNotTrusted):
+        files = _found(folder)
+    folders = {f"{parent}/" for file in files[:MOST] for parent in _parents(file)}
+    return [path for path in (*files[:MOST], *sorted(folders)) if printable(path) == path and "\n" not in path]
 
 
 def _found(folder: Path) -> list[str]:
-    found: list[str] = []
-    for where, folders, files in os.walk(folder):
-        folders[:] = sorted(it for it in folders if not it.startswith(".") and it not in _SKIPPED)
-        base = os.path.relpath(where, folder)
-        found += sorted(it if base == "." else f"{base}/{it}" for it in files if not it.startswith("."))
-        if len(found) >= MOST:
-            break
-    return found
+    def skip(name: str) -> bool:
+        return name.startswith(".") or name in _SKIPPED
+
+    walk = Project([folder]).walk(folder, skip=skip, links=True)
+    shown = (path for path in walk if not path.rpartition("/")[2].startswith("."))
+    return list(islice(shown, MOST))
 
 
 def _parents(path: str) -> list[str]:

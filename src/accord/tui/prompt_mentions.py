@@ -12,15 +12,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from accord.client.mentions import MENTION
 from accord.fences import fenced
-from accord.project.roots import Roots
+from accord.project.git import Git, Repository
+from accord.project.project import CHUNK, Project
 from accord.schema import v1
-from accord.tui.git import git, has_commit
+from accord.services.files.encoding import Lines, NotText, texts
 
 DIFF = "diff"
 """The mention that stands for the changes of the working tree."""
@@ -55,14 +56,19 @@ def mentions_parts(text: str) -> bool:
     return any(name == DIFF or _LINES.fullmatch(name) or _URL.fullmatch(name) for name in _names(text))
 
 
-def mentioned(text: str, folder: Path, takes: v1.PromptCapabilities) -> list[v1.ContentBlock]:
-    """What a prompt mentions besides whole files; raises ValueError for what cannot be read."""
-    roots = Roots([folder])
+def mentioned(
+    text: str, folder: Path, takes: v1.PromptCapabilities, trusts: Callable[[Repository], bool]
+) -> list[v1.ContentBlock]:
+    """What a prompt mentions besides whole files; raises ValueError for what cannot be read.
+
+    `@diff` raises FolderNotTrusted unless `trusts` says of the folder's repository that git may run.
+    """
+    project = Project([folder])
     blocks: list[v1.ContentBlock] = []
     for name in dict.fromkeys(_names(text)):
         if _URL.fullmatch(name):
             blocks.append(v1.ResourceLink(name, name))
-        elif not os.path.lexists(folder / name) and (part := _part(name, folder, roots)) is not None:
+        elif not os.path.lexists(folder / name) and (part := _part(name, folder, project, trusts)) is not None:
             blocks.append(part.block(takes))
     return blocks
 
@@ -72,42 +78,43 @@ def _names(text: str) -> Iterator[str]:
         yield quoted or plain.rstrip(_AFTER)
 
 
-def _part(name: str, folder: Path, roots: Roots) -> Part | None:
+def _part(name: str, folder: Path, project: Project, trusts: Callable[[Repository], bool]) -> Part | None:
     if name == DIFF:
-        return Part("The changes of the working tree", "git:diff", working_diff(folder), "text/x-diff")
+        return Part("The changes of the working tree", "git:diff", working_diff(folder, trusts), "text/x-diff")
     found = _LINES.fullmatch(name)
     if found is None:
         return None
     path, first, last = folder / found[1], int(found[2]), int(found[3] or found[2])
-    if path not in roots or not path.is_file():
+    if project.size(path) is None:
         return None
     uri = f"{path.absolute().as_uri()}#L{first}-L{last}"
-    return Part(f"Lines {first} to {last} of {found[1]}", uri, _lines(path, first, last), "text/plain")
+    return Part(f"Lines {first} to {last} of {found[1]}", uri, _lines(project, path, first, last), "text/plain")
 
 
-def _lines(path: Path, first: int, last: int) -> str:
+def _lines(project: Project, path: Path, first: int, last: int) -> str:
+    name = f"@{path.name}:{first}-{last}"
     if not 1 <= first <= last:
-        raise ValueError(f"@{path.name}:{first}-{last}: the first line must be from 1 to the last one, {last}")
+        raise ValueError(f"{name}: the first line must be from 1 to the last one, {last}")
+    wanted = Lines(first, last - first + 1)
     try:
-        with path.open(encoding="utf-8") as file:
-            lines = [line for number, line in enumerate(file, 1) if first <= number <= last]
-    except UnicodeDecodeError:
-        raise ValueError(f"@{path.name}:{first}-{last}: the file is not text in UTF-8") from None
-    if not lines:
-        raise ValueError(f"@{path.name}:{first}-{last}: the file has fewer than {first} lines")
-    return _short("".join(lines))
+        with project.open(path) as fd:
+            for text in texts(iter(lambda: os.read(fd, CHUNK), b"")):
+                if wanted.add(text) or wanted.length > MOST:
+                    break
+    except NotText as error:
+        raise ValueError(f"{name}: the file is not text: {error}") from None
+    if not wanted.text:
+        raise ValueError(f"{name}: the file has fewer than {first} lines")
+    return _short(wanted.text)
 
 
-def working_diff(folder: Path) -> str:
+def working_diff(folder: Path, trusts: Callable[[Repository], bool]) -> str:
     """The changes of the working tree since the last commit; raises ValueError without git or without changes."""
-    # In a repository without a commit there is no HEAD: the index is compared with nothing.
-    since = "HEAD" if has_commit(folder) else "--cached"
     try:
-        listed = git(folder, "ls-files", "-z", "--others", "--exclude-standard")
-        changed = git(folder, "diff", "--no-color", "--no-ext-diff", "--no-textconv", since, "--", ".")
+        git = Git(folder, trusts)
+        changed, untracked = git.diff(), git.new_files()
     except ValueError as error:
         raise ValueError(f"@diff: {error}") from error
-    untracked = [name for name in listed.split("\0") if name]
     if not changed and not untracked:
         raise ValueError("@diff: the working tree has no changes since the last commit")
     new = "".join(f"new file, not in git: {name}\n" for name in untracked[:NAMED])

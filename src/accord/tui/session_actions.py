@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 from accord.configuration import last_sessions
+from accord.configuration.trust import is_folder_trusted
 from accord.printable import label
 from accord.tui.connection import AgentChoice
 from accord.tui.conversation import Conversation
@@ -82,7 +83,7 @@ class SessionActions(ChatShell):
     async def action_worktree(self, name: str = "") -> None:
         """Begin a new session with this agent in a new git worktree."""
         before = self.in_front
-        made = await asyncio.to_thread(new_worktree, before.folder, name)
+        made = await before.with_trust(lambda: new_worktree(before.folder, is_folder_trusted, name))
         self.options.worktrees.append(made)
         other = Conversation(before.connection, made.folder)
         self.add(other, opens=True)

@@ -14,7 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from accord.configuration import last_sessions
+from accord.configuration.trust import is_folder_trusted, trust_folder
 from accord.errors import AccordError
+from accord.printable import label
+from accord.project.git import FolderNotTrusted
 from accord.schema import v1
 from accord.tui import keeping
 from accord.tui.completion import FileList
@@ -65,6 +68,7 @@ class ChatShell(ChatScreen):
         self.conversations.append(conversation)
         conversation.on_change(self.mark)
         conversation.after_turn = lambda: self._keep_words(conversation)
+        conversation.ask_trust = self.ask_trust
         transcript = Transcript(conversation, is_ascii=self.options.is_ascii, graphics=self.options.graphics)
         self.screen_stack[0].query_one("#conversations").mount(transcript)
         self.show(conversation)
@@ -99,7 +103,19 @@ class ChatShell(ChatScreen):
         await self.set_all(conversation, mode, model, config)
 
     async def _index(self, folder: Path) -> None:
-        self._paths[folder] = FileList(await asyncio.to_thread(files_of, folder))
+        self._paths[folder] = FileList(await asyncio.to_thread(files_of, folder, is_folder_trusted))
+
+    async def ask_trust(self, error: FolderNotTrusted) -> bool:
+        """Ask whether git may run in a folder, and remember a yes."""
+        repository = error.repository
+        entries = [Entry("no", False), Entry("yes", True, "remembered for this folder")]
+        sure = await self.ask_for(Picker(f"Git has to run here. Trust {label(str(repository.root), 60)}?", entries))
+        if not sure:
+            return False
+        await asyncio.to_thread(trust_folder, repository)
+        for folder in self._paths:
+            self.work_on(self._index(folder))
+        return True
 
     def show(self, conversation: Conversation) -> None:
         """Show this conversation; what stands in the editor stays with the one before."""

@@ -11,6 +11,7 @@ from accord.agent.turn import Turn
 from accord.coder.conversation import Conversation, Image, Json
 from accord.coder.models.model import ToolSpec
 from accord.coder.modes import Mode
+from accord.project.project import Project
 
 Changes: TypeAlias = Literal["nothing", "files", "anything"]
 """What a tool may change: a command may do anything."""
@@ -48,6 +49,11 @@ class ToolUse:
     def __init__(self, turn: Turn[Conversation], mode: Mode) -> None:
         self.turn = turn
         self.mode = mode
+
+    @property
+    def project(self) -> Project:
+        """The session's folders, where tools look by themselves. Files of the client have checks of their own."""
+        return Project(self.turn.session.roots)
 
     def asks_before(self, changes: Changes) -> bool:
         """Whether the user is asked before a tool changes this."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import mimetypes
 from typing import Annotated
@@ -10,7 +11,6 @@ from msgspec import Meta, Struct
 
 from accord.coder.conversation import Image
 from accord.coder.toolbox.definition import REFUSED, Given, ToolDefinition, ToolUse
-from accord.coder.toolbox.places import place
 from accord.errors import PeerError
 
 MOST_LINES = 2000
@@ -45,16 +45,11 @@ async def read(use: ToolUse, asked: Reading) -> Given:
     async with use.turn.tool(f"Read {asked.path}{since}", kind="read", locations=[asked.path]):
         kind = mimetypes.guess_type(asked.path)[0]
         if kind in PICTURES:
-            return _picture(use, asked.path, kind)
+            path = use.turn.session.resolve(asked.path)
+            data = await asyncio.to_thread(use.project.read, path, LARGEST_PICTURE)
+            return Given(f"The picture {asked.path}:", images=[Image(base64.b64encode(data).decode(), kind)])
         text = await use.turn.files.read(asked.path, line=asked.line, limit=asked.limit)
         return Given(numbered(text, asked.line) or "(the file is empty)")
-
-
-def _picture(use: ToolUse, path: str, kind: str) -> Given:
-    file = place(use, path)
-    if file.stat().st_size > LARGEST_PICTURE:
-        return Given(f"{path} is larger than {LARGEST_PICTURE} bytes", failed=True)
-    return Given(f"The picture {path}:", images=[Image(base64.b64encode(file.read_bytes()).decode(), kind)])
 
 
 async def write(use: ToolUse, asked: Writing) -> Given:

@@ -1,24 +1,19 @@
 """Validates texts in forms by format and by pattern. Pure.
 
-A pattern comes from an agent, and Python's `re` can take years to match a short one (`(a+)+$`). So `re` never sees an
-agent's pattern. RE2 matches in linear time; the extra `patterns` installs it. Without RE2, and for patterns that it
-does not support (lookahead, backreferences), a client does not check the pattern: the agent must validate its input
-anyway. An agent does not send a form whose answers it could not check.
+A pattern comes from an agent, so RE2 matches it (`project.patterns`). Without RE2, and for patterns that it does not
+support (lookahead, backreferences), a client does not check the pattern: the agent must validate its input anyway. An
+agent does not send a form whose answers it could not check.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-import functools
-import importlib
 import re
-from typing import Any
 
-LONGEST_PATTERN = 1_000
-"""Characters that a pattern may have to be checked."""
+from accord.project.patterns import compiled
+
 MOST_STEPS = 1_000_000
 """Steps that a match may take: characters of the text times instructions of the pattern. These take 15 ms."""
-_PATTERN_MEMORY = 128 * 1024
 
 _DATE_TIME = re.compile(r"(\d{4}-\d\d-\d\d)[Tt](\d\d):(\d\d):(\d\d)(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]++|%[0-9A-Fa-f]{2})++")
@@ -73,38 +68,10 @@ def matches(pattern: str, text: str) -> bool | None:
     >>> matches("^(a+)+$", "a" * 60 + "!")
     False
     """
-    compiled = _compiled(pattern)
-    if compiled is None or compiled.programsize * len(text) > MOST_STEPS:
+    expression = compiled(pattern)
+    if expression is None or expression.programsize * len(text) > MOST_STEPS:
         return None
     try:
-        return compiled.search(text) is not None
+        return expression.search(text) is not None
     except UnicodeEncodeError:  # half a surrogate pair has no UTF-8
         return None
-
-
-def can_match(pattern: str) -> bool:
-    """Whether `matches` can check the pattern for texts of moderate length."""
-    return _compiled(pattern) is not None
-
-
-@functools.lru_cache(maxsize=64)
-def _compiled(pattern: str) -> Any:
-    """The pattern compiled by RE2; None without RE2, or if RE2 does not support it."""
-    re2 = _engine()
-    if re2 is None or len(pattern) > LONGEST_PATTERN:
-        return None
-    options = re2.Options()
-    options.max_mem, options.log_errors, options.never_capture = _PATTERN_MEMORY, False, True
-    try:
-        return re2.compile(pattern, options)
-    except (re2.error, UnicodeEncodeError):
-        return None
-
-
-@functools.cache
-def _engine() -> Any:
-    try:
-        engine = importlib.import_module("re2")
-    except ImportError:
-        return None
-    return engine if hasattr(engine, "Options") else None  # another package has the same name

@@ -15,6 +15,7 @@ import asyncio
 import hashlib
 import inspect
 import os
+import re
 import shlex
 from collections.abc import Awaitable, Callable, Hashable, MutableMapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
@@ -26,6 +27,7 @@ from weakref import WeakKeyDictionary
 from accord.engine.context import Context
 from accord.engine.handlers import Handlers
 from accord.errors import RequestError
+from accord.project.folder import refuse_git
 from accord.schema import v1
 from accord.services.files.files import Files
 from accord.services.permissions.permissions import Permissions
@@ -44,6 +46,9 @@ OPTIONS = (
 )
 GRANTS = 1_000
 """Exact uses that are kept for a session, the newest."""
+
+_SECRET = re.compile(r"[A-Z0-9_]+_(?:KEY|SECRET|TOKEN)")
+"""Variables that hold secrets by their names."""
 
 Use: TypeAlias = Hashable
 """One exact use: a file to read, a text for a file, or a command."""
@@ -221,6 +226,8 @@ class Guarded(Service):
 
     async def _writing(self, session: ServedSession, message: v1.WriteTextFileRequest) -> Request:
         path = await asyncio.to_thread(_real, session, message.path)
+        for name in session.roots.locate(path).names:
+            refuse_git(name, Path(path))  # the service refuses it anyway, so there is nothing to allow
         assert isinstance(self._lent, Files)
         try:
             old = await self._lent.read(session, message.path)
@@ -242,7 +249,8 @@ async def _reading(session: ServedSession, message: v1.ReadTextFileRequest) -> R
 
 async def _running(session: ServedSession, message: v1.CreateTerminalRequest) -> Request:
     # A variable can change what a program does (PATH, LD_PRELOAD), so it is a part of the command that is judged.
-    variables = [f"{it.name}={it.value}" for it in message.env]
+    # One that only keeps a secret from the command is not.
+    variables = [f"{it.name}={it.value}" for it in message.env if it.value or not _SECRET.fullmatch(it.name)]
     words = [*(["env", *variables] if variables else []), message.command, *message.args]
     line = message.command if len(words) == 1 else shlex.join(words)
     folder = "" if message.cwd is None else _short(session, await asyncio.to_thread(_real, session, message.cwd))

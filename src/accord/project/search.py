@@ -1,0 +1,183 @@
+"""Finds files by name, and lines by a pattern, in a project: with ripgrep where it is installed.
+
+A model chooses the pattern, and a stranger wrote the files. Without ripgrep, `Project` lists and opens the files and
+RE2 matches; where RE2 is missing too, the pattern is plain text, and the answer says so. Whatever searches ends when
+its caller is cancelled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fnmatch
+import os
+import re
+import threading
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, TypeVar
+
+from accord.extras import install_command
+from accord.printable import printable
+from accord.project.patterns import LONGEST_PATTERN, compiled, has_engine
+from accord.project.project import Project
+from accord.transports.programs import program_file
+
+T = TypeVar("T")
+
+MOST_RESULTS = 300
+LARGEST_OUTPUT = 64 * 1024
+LARGEST_FILE = 1024 * 1024
+"""Bytes of the largest file that is searched."""
+LONGEST_LINE = 400
+"""Characters of a line that are shown; ten times as many are searched."""
+PATIENCE = 60.0
+"""Seconds that ripgrep may take."""
+
+_RIPGREP = (
+    "--no-config",
+    "--no-follow",
+    "--no-messages",
+    "--color=never",
+    "--hidden",
+    "--null",
+    "--sort=path",
+    "--glob=!.git",
+)
+_RECORD = re.compile(r"([^\0]+)\0([^\n]*)\n?")
+"""A line that ripgrep has found, after the name of its file."""
+
+
+class Found(NamedTuple):
+    """The names or lines that were found, one more than `MOST_RESULTS` at most, and how they are to be read."""
+
+    lines: list[str]
+    note: str = ""
+
+
+async def find_files(project: Project, folder: str, names: str) -> Found:
+    """The files below a folder whose path or name has this form, such as `*.py`."""
+    if program := program_file("rg"):
+        listed = (await _ripgrep([program, "--files", *_RIPGREP], project, folder)).split("\0")
+        return Found([_shown(name) for name in listed if name and _fits(name, names)])
+    return Found(await _in_thread(lambda halt: [_shown(name) for name in _first(_files(project, folder, names, halt))]))
+
+
+async def find_lines(project: Project, folder: str, pattern: str, names: str) -> Found:
+    """The lines of files with such names that a regular expression matches, as `path:number:line`.
+
+    Raises ValueError for a pattern that is not valid, or too long.
+    """
+    if len(pattern) > LONGEST_PATTERN or len(names) > LONGEST_PATTERN:
+        raise ValueError(f"a pattern must have at most {LONGEST_PATTERN:,} characters, got {len(pattern):,}")
+    if program := program_file("rg"):
+        options = ["--line-number", "--no-heading", f"--max-filesize={LARGEST_FILE}", f"--max-columns={LONGEST_LINE}"]
+        wanted = [f"--glob={names}", *_RIPGREP, f"--regexp={pattern}", "."]
+        found = await _ripgrep([program, *options, *wanted], project, folder)
+        return Found([_shown(f"{name.removeprefix('./')}:{line}") for name, line in _RECORD.findall(found)])
+    if not has_engine():
+        return Found(await _lines_in(project, folder, names, lambda text: pattern in text), _plain_note())
+    expression, anywhere = compiled(pattern), compiled(f"(?m){pattern}")
+    if expression is None:
+        raise ValueError(f"this is not a regular expression that RE2 supports: {pattern}")
+    matches: Callable[[str], bool] = lambda line: expression.search(line) is not None  # noqa: E731
+    may_match: Callable[[str], bool] = matches if anywhere is None else lambda text: anywhere.search(text) is not None
+    return Found(await _lines_in(project, folder, names, matches, may_match))
+
+
+def _plain_note() -> str:
+    return (
+        "Neither ripgrep nor RE2 is installed, so the pattern was searched as plain text; "
+        f"for regular expressions: {install_command('patterns')}"
+    )
+
+
+async def _lines_in(
+    project: Project,
+    folder: str,
+    names: str,
+    matches: Callable[[str], bool],
+    may_match: Callable[[str], bool] | None = None,
+) -> list[str]:
+    def search(halt: threading.Event) -> list[str]:
+        return list(_first(lines_of_files(project, folder, names, matches, may_match or matches, halt)))
+
+    return await _in_thread(search)
+
+
+def lines_of_files(
+    project: Project,
+    folder: str,
+    names: str,
+    matches: Callable[[str], bool],
+    may_match: Callable[[str], bool],
+    halt: threading.Event,
+) -> Iterator[str]:
+    """The lines that match, file by file until `halt` is set; `may_match` says of a whole text if it can have any."""
+    for name in _files(project, folder, names, halt):
+        try:
+            data = project.read(f"{folder}/{name}", LARGEST_FILE)
+        except (OSError, ValueError):
+            continue
+        text = data.decode("utf-8", "replace")
+        if "\0" in text or not may_match(text):
+            continue
+        for number, line in enumerate(text.splitlines(), 1):
+            if matches(line[: 10 * LONGEST_LINE]):
+                yield _shown(f"{name}:{number}:{line[:LONGEST_LINE]}")
+
+
+def _files(project: Project, folder: str, names: str, halt: threading.Event) -> Iterator[str]:
+    return (name for name in project.walk(folder, stopped=halt.is_set) if _fits(name, names))
+
+
+def _fits(name: str, names: str) -> bool:
+    # `fnmatch` makes an expression of it that never goes back over a `*`.
+    return fnmatch.fnmatch(name, names) or fnmatch.fnmatch(name.rpartition("/")[2], names)
+
+
+def _first(found: Iterator[str]) -> Iterator[str]:
+    for number, one in enumerate(found):
+        yield one
+        if number == MOST_RESULTS:
+            return
+
+
+def _shown(line: str) -> str:
+    """A line for a model: a name with a line break in it must not look like two lines."""
+    return printable(os.fsencode(line).decode("utf-8", "replace")).replace("\n", "␊")
+
+
+async def _in_thread(work: Callable[[threading.Event], T]) -> T:
+    """Run this in a thread, which is told to end if we are cancelled."""
+    halt = threading.Event()
+    try:
+        return await asyncio.to_thread(work, halt)
+    finally:
+        halt.set()
+
+
+async def _ripgrep(command: list[str], project: Project, folder: str) -> str:
+    """What ripgrep prints, up to a limit; it is ended then, and when the caller is cancelled."""
+    with project.enter(folder) as (path, fd):
+        held = f"/proc/self/fd/{fd}"
+        running = await asyncio.create_subprocess_exec(
+            *command,
+            cwd=held if fd is not None and os.path.isdir(held) else path,  # noqa: ASYNC240, PTH112
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+    assert running.stdout is not None
+    assert running.stderr is not None
+    printed = b""
+    try:
+        async with asyncio.timeout(PATIENCE):
+            while len(printed) < LARGEST_OUTPUT and (more := await running.stdout.read(65536)):
+                printed += more
+            problem = b"" if printed else await running.stderr.read(4096)
+    finally:
+        if running.returncode is None:
+            running.kill()
+        await running.wait()
+    if problem.strip():
+        raise ValueError(problem.decode("utf-8", "replace").strip())
+    return printed[:LARGEST_OUTPUT].decode("utf-8", "replace")
