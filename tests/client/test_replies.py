@@ -308,7 +308,7 @@ async def test_a_second_prompt_is_another_reply_and_each_gets_its_own_updates() 
 
 async def test_a_reply_can_be_awaited_inside_of_a_handler_of_its_own_updates() -> None:
     outcomes: asyncio.Queue[accord.Outcome] = asyncio.Queue()
-    async with staged() as stage:
+    async with staged(limits=Limits(stuck_after=0.1)) as stage:
         session = await stage.session()
         reply = session.prompt("a")
         waits: list[accord.Reply] = [reply]

@@ -16,11 +16,26 @@ import jwt
 import pytest
 
 import accord
+from accord.client.target import Target
+from accord.http import HttpTransport
 
 WEB = Path(__file__).parents[2] / "examples" / "web"
 DEADLINE = 30.0
 """Seconds until a wait for something that should happen is a failure; generous, as machines are shared."""
 SECRET = "the secret of a test, 32 bytes or more"
+
+
+class ServerThatEnds(Target):
+    """A server that is not expected to come back: nothing is repeated when it is gone."""
+
+    is_here = False
+
+    def __init__(self, url, token):
+        self.name = url
+        self._token = token
+
+    def dial(self):
+        return HttpTransport(self.name, headers={"Authorization": f"Bearer {self._token}"}, reconnect_within=0)
 
 
 class Site:
@@ -119,7 +134,7 @@ async def test_users_do_not_see_the_sessions_of_others(site):
 async def test_the_application_ends_while_an_editor_is_connected(site):
     async with site() as served:
         _, answer = await served.log_in("ada", "lovelace")
-        async with accord.connect(served.agents, token=answer["token"]) as remote:
+        async with accord.connect(ServerThatEnds(served.agents, answer["token"])) as remote:
             session = await remote.new_session("/")
             await session.prompt("hello")
             served.process.send_signal(signal.SIGTERM)

@@ -62,8 +62,9 @@ async def test_prompts_are_answered_before_the_server_ends_and_new_clients_are_r
             closing = asyncio.create_task(server.app.close(grace=DEADLINE))
             assert (await idle.connection.closed()).reason in ("peer_closed", "broken")
             assert await status_of(server.url.replace("/acp", "/healthz")) == 503
+            options = {} if way == "websocket" else {"reconnect_within": 0}
             with pytest.raises(accord.ConnectionClosed, match="503"):
-                async with editor_of(transport_to(server.url, way)):
+                async with editor_of(transport_to(server.url, way, **options)):
                     pass
             assert not turn.done()
             done.set()

@@ -51,7 +51,7 @@ async def test_a_server_has_no_more_processes_than_it_may_have():
     limits = ServerLimits(processes=1)
     async with serving(DEMO, limits=limits) as server, editor_of(transport_to(server.url, "http1")):
         with pytest.raises(accord.AccordError, match="503"):
-            async with editor_of(transport_to(server.url, "http1")):
+            async with editor_of(transport_to(server.url, "http1", reconnect_within=0)):
                 pass
 
 
