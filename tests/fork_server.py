@@ -1,0 +1,363 @@
+"""A warm process that has imported Accord starts the Python programs of tests: a fork in place of a new interpreter.
+
+A test that starts `python -m accord ...` or `python agent.py` spends nine tenths of its time on starting an interpreter
+and on importing Accord. While the fixture `forked_programs` is active, `subprocess.Popen` (and all that is built on it:
+asyncio, the transports of Accord) asks the fork server instead. The server forks, and the fork becomes the program.
+
+Everything about the process is real: its descriptors, process id, process group, session, signals and exit status. It
+is even a child of the process that asked, because the server forks with CLONE_PARENT. Only two things differ from a new
+interpreter: modules of Accord are loaded already, and /proc shows the command line, environment and memory of the
+server. Tests whose subject is one of these use the fixture `fresh_programs`.
+
+What the server cannot do is started as always: other programs than this interpreter, options other than -u, -P and -W,
+programs given by -c, and environments that change how an interpreter starts. On systems other than Linux, all are.
+
+A forked `accord` has a fork server of its own, because it starts agents in turn, and those must be its children.
+"""
+
+from __future__ import annotations
+
+import atexit
+import builtins
+import contextlib
+import ctypes
+import dataclasses
+import errno
+import functools
+import gc
+import importlib
+import importlib.machinery
+import io
+import json
+import os
+import pkgutil
+import platform
+import runpy
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import types
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import accord.cli
+
+CLONE = {"x86_64": 56, "aarch64": 220}.get(platform.machine()) if sys.platform == "linux" else None
+"""The number of the system call `clone` on this machine."""
+
+CLONE_PARENT = 0x8000
+
+WARM = (
+    "accord.agent.agent",
+    "accord.client.remote_agent",
+    "accord.client.remote_session",
+    "accord.connecting",
+    "accord.testing",
+    "accord.trace.writing",
+    "accord.transports.process",
+    "accord.transports.websocket",
+    "uvloop",
+)
+"""What the server imports before it forks, beside all commands."""
+
+READ_AT_START = ("LANG", "LC_", "LD_", "MALLOC_", "PYTHON", "TZ")
+"""Variables that an interpreter or its C library reads when it starts, by the beginnings of their names."""
+
+READ_BY_FORKS = {"PYTHONASYNCIODEBUG", "PYTHONUNBUFFERED", "PYTHONWARNINGS"}
+"""Such variables that a fork obeys, too."""
+
+SIZE = 8
+"""Bytes of a number in a message to the server and in its answer."""
+
+
+class Starter:
+    """Asks a fork server for processes. Only the process that has made it can use it."""
+
+    def __init__(self, server: socket.socket) -> None:
+        self._server = server
+        self._owner = os.getpid()
+        self._environment = started_with(os.environ)
+        self._lock = threading.Lock()
+        self._fork_exec: Callable[..., int] = subprocess._fork_exec  # type: ignore[attr-defined]
+
+    def use(self) -> None:
+        """Start programs by this server from now on."""
+        subprocess._fork_exec = self.fork_exec  # type: ignore[attr-defined]
+
+    def disuse(self) -> None:
+        """Start programs as always from now on."""
+        subprocess._fork_exec = self._fork_exec  # type: ignore[attr-defined]
+
+    def fork_exec(self, *arguments: Any) -> int:
+        """Stands in for the function of `subprocess` that starts a process; returns the process id."""
+        wanted = self._wanted(*arguments[:17]) if arguments[17:22] == (None, None, None, -1, None) else None
+        pid = self._ask(*wanted) if wanted and self._owner == os.getpid() else None
+        return self._fork_exec(*arguments) if pid is None else pid
+
+    def _wanted(
+        self, command, executables, close_fds, kept, cwd, environment, stdin, _1, _2, stdout, _3, stderr, _4, error,
+        _restores, new_session, group
+    ) -> tuple[dict[str, Any], list[int]] | None:  # fmt: skip
+        """The message to the server, and the standard streams; None for what only a new interpreter can run."""
+        words = list(map(os.fsdecode, command))
+        given = os.environ if environment is None else dict(map(variable, environment))
+        fits = (
+            words[0] == os.fsdecode(executables[0]) == sys.executable
+            and close_fds
+            and set(kept) == {error}
+            and (cwd is None or Path(os.fsdecode(cwd)).is_dir())
+            and started_with(given) == self._environment
+        )
+        if not fits or (program := Program.of(words)) is None:
+            return None
+        message = {
+            **vars(program),
+            "words": words,
+            "cwd": str(Path(os.fsdecode(cwd or ".")).absolute()),
+            "environment": dict(given),
+            "new_session": bool(new_session),
+            "group": group,
+        }
+        return message, [own if fd == -1 else fd for own, fd in enumerate((stdin, stdout, stderr))]
+
+    def _ask(self, message: dict[str, Any], streams: list[int]) -> int | None:
+        body = json.dumps(message).encode()
+        with self._lock:
+            try:
+                socket.send_fds(self._server, [len(body).to_bytes(SIZE, "big")], streams)
+            except OSError as error:
+                if error.errno == errno.EBADF:  # one of our own standard streams is closed
+                    return None
+                raise
+            self._server.sendall(body)
+            return int.from_bytes(read(self._server, SIZE), "big")
+
+
+@dataclasses.dataclass
+class Program:
+    """What a command line of Python asks to run."""
+
+    module: bool
+    name: str
+    arguments: list[str]
+    warnings: list[str]
+    unbuffered: bool
+    safe_path: bool
+
+    @classmethod
+    def of(cls, words: Sequence[str]) -> Program | None:
+        """Read a command line; None if it needs a new interpreter."""
+        filters, flags, rest = [], set(), list(words[1:])
+        while rest:
+            match rest:
+                case ["-u" | "-P" as flag, *rest]:
+                    flags.add(flag)
+                case ["-W", what, *rest]:
+                    filters.append(what)
+                case ["-m", name, *arguments]:
+                    return cls(True, name, arguments, filters, "-u" in flags, "-P" in flags)
+                case [name, *arguments] if name.endswith(".py") and not name.startswith("-"):
+                    return cls(False, name, arguments, filters, "-u" in flags, "-P" in flags)
+                case _:
+                    return None
+        return None
+
+
+def started_with(environment: Any) -> dict[str, str]:
+    """Those variables that decide how an interpreter starts."""
+    return {
+        name: value
+        for name, value in environment.items()
+        if name.startswith(READ_AT_START) and name not in READ_BY_FORKS
+    }
+
+
+def variable(line: bytes) -> tuple[str, str]:
+    name, _, value = os.fsdecode(line).partition("=")
+    return name, value
+
+
+def read(connection: socket.socket, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        if not (more := connection.recv(size - len(data))):
+            raise EOFError("the fork server has ended")
+        data += more
+    return data
+
+
+# The server.
+
+
+def serve(connection: socket.socket) -> Callable[[], object] | None:
+    """Fork until the other side is gone. Returns in each fork as well: then, the program to run."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # of a terminal; meant for programs
+    gc.collect()
+    gc.freeze()
+    while True:
+        head, streams, _, _ = socket.recv_fds(connection, SIZE, 3)
+        if not head:
+            return None
+        message = json.loads(read(connection, int.from_bytes(head, "big")))
+        if (pid := fork_sibling()) == 0:
+            connection.detach()
+            return become(message, streams)
+        for stream in streams:
+            os.close(stream)
+        connection.sendall(pid.to_bytes(SIZE, "big"))
+
+
+def fork_sibling() -> int:
+    """Like `os.fork`, but the new process is a child of our parent."""
+    python, libc = ctypes.pythonapi, ctypes.PyDLL(None)
+    python.PyOS_BeforeFork()
+    pid: int = libc.syscall(CLONE, CLONE_PARENT | signal.SIGCHLD, 0, 0, 0, 0)
+    if pid == 0:
+        python.PyOS_AfterFork_Child()
+    else:
+        python.PyOS_AfterFork_Parent()
+    return pid
+
+
+def become(message: dict[str, Any], streams: list[int]) -> Callable[[], object]:
+    """Make this process what a new interpreter would be; returns what runs the program."""
+    if message["new_session"]:
+        os.setsid()
+    if message["group"] >= 0:
+        os.setpgid(0, message["group"])
+    for number, stream in enumerate([os.dup(stream) for stream in streams]):
+        os.dup2(stream, number)
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+    os.chdir(message["cwd"])
+    os.environ.clear()
+    os.environ.update(message["environment"])
+    if message["module"] and message["name"] == "accord":
+        serve_programs_of_this_process()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    unbuffered = message["unbuffered"] or bool(os.environ.get("PYTHONUNBUFFERED"))
+    sys.stdin = sys.__stdin__ = standard_stream(sys.stdin, 0, "<stdin>", unbuffered)
+    sys.stdout = sys.__stdout__ = standard_stream(sys.stdout, 1, "<stdout>", unbuffered)
+    sys.stderr = sys.__stderr__ = standard_stream(sys.stderr, 2, "<stderr>", unbuffered)
+    sys.orig_argv = message["words"]
+    sys.argv = [message["name"], *message["arguments"]]
+    sys.warnoptions = [*filter(None, os.environ.get("PYTHONWARNINGS", "").split(",")), *message["warnings"]]
+    warnings._processoptions(sys.warnoptions)  # type: ignore[attr-defined]
+    main = sys.modules["__main__"] = types.ModuleType("__main__")
+    name = message["name"]
+    if message["safe_path"]:
+        del sys.path[0]
+    else:
+        sys.path[0] = message["cwd"] if message["module"] else str(Path(name).resolve().parent)
+    if message["module"]:
+        return functools.partial(runpy._run_module_as_main, name)  # type: ignore[attr-defined]
+    return functools.partial(run_script, name, main)
+
+
+def serve_programs_of_this_process() -> None:
+    """Fork a server for the programs that this process is going to start, while it is as clean as the server."""
+    ours, theirs = socket.socketpair()
+    if os.fork() == 0:
+        os.dup2(theirs.fileno(), 3)
+        os.closerange(0, 3)
+        os.closerange(4, os.sysconf("SC_OPEN_MAX"))
+        run(serve(socket.socket(fileno=3)))
+    theirs.close()
+    Starter(ours).use()
+
+
+def standard_stream(servers: Any, number: int, name: str, unbuffered: bool) -> Any:
+    """A standard stream as a new interpreter has it, encoded as the server's; None if it is closed."""
+    try:
+        raw = io.FileIO(number, "r" if number == 0 else "w", closefd=False)
+    except OSError:
+        return None
+    raw.name = name  # type: ignore[misc]
+    buffered: Any = io.BufferedReader(raw) if number == 0 else raw if unbuffered else io.BufferedWriter(raw)
+    stream: Any = io.TextIOWrapper(
+        buffered,
+        encoding=servers.encoding,
+        errors=servers.errors,
+        line_buffering=not unbuffered and (number == 2 or raw.isatty()),
+        write_through=unbuffered,
+    )
+    stream.mode = raw.mode[0]
+    return stream
+
+
+def run_script(path: str, main: types.ModuleType) -> None:
+    """Run a file as the module `__main__`."""
+    loader = importlib.machinery.SourceFileLoader("__main__", path)
+    main.__dict__.update(__file__=path, __cached__=None, __loader__=loader, __builtins__=builtins)
+    exec(compile(Path(path).read_bytes(), path, "exec"), main.__dict__)
+
+
+def run(program: Callable[[], object] | None) -> NoReturn:
+    """Run a fork's program as the last thing of this process."""
+    if program is None:
+        os._exit(0)
+    sys.excepthook = show_error
+    code = 0
+    try:
+        program()
+    except SystemExit as end:
+        if isinstance(end.code, str):
+            raise
+        code = int(end.code or 0)
+    leave(code)
+
+
+def show_error(kind: type[BaseException], error: BaseException, trace: types.TracebackType | None) -> None:
+    """Print an error that ended the program, without the calls of this module."""
+    while trace and trace.tb_frame.f_code.co_filename in {__file__, "<string>"}:
+        trace = trace.tb_next
+    sys.__excepthook__(kind, error.with_traceback(trace), trace)
+
+
+def leave(code: int) -> NoReturn:
+    """End as an interpreter ends, but leave the freeing of all modules to the system."""
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    sys.modules["__main__"].__dict__.clear()
+    gc.collect()
+    try:
+        for stream in filter(None, (sys.stdout, sys.stderr)):
+            stream.flush()
+    except (OSError, ValueError):
+        sys.exit(code)  # the interpreter knows what to say
+    os._exit(code & 0xFF)
+
+
+def main() -> NoReturn:
+    connection = socket.socket(fileno=int(sys.argv[1]))
+    commands = [f"accord.cli.{found.name}" for found in pkgutil.iter_modules(accord.cli.__path__)]
+    for name in (*WARM, *commands):
+        with contextlib.suppress(ImportError):  # of an extra that is not installed
+            importlib.import_module(name)
+    run(serve(connection))
+
+
+POSSIBLE = CLONE is not None and hasattr(subprocess, "_fork_exec")
+
+
+@functools.cache
+def server() -> Starter:
+    """The fork server of this process; it ends with us."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        process = subprocess.Popen(
+            [sys.executable, "-c", "from tests.fork_server import main; main()", str(theirs.fileno())],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            pass_fds=[theirs.fileno()],
+        )
+
+    def end() -> None:
+        ours.close()
+        process.wait()
+
+    atexit.register(end)
+    return Starter(ours)
