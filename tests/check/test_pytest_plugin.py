@@ -121,6 +121,7 @@ def test_mine():
 """
 
 
+@pytest.mark.usefixtures("fresh_programs")
 def test_the_plugin_is_loaded_by_itself_and_imports_nothing_of_accord_until_it_is_used(run):
     assert "1 passed" in run(IMPORTS)
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.cli.pseudo_terminal import start_terminals
+from tests.forked_programs import forked_programs, fresh_programs  # noqa: F401
 
 MINE = """
 import accord
