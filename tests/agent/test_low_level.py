@@ -1,11 +1,13 @@
 """The low level's way beside the high one: handlers of one's own, messages of one's own, what is declared."""
 
+import asyncio
 import gc
 import weakref
 
 import pytest
 
 from accord import Agent, Client, Handlers, Model, PeerError, Request, RequestError, connect, v1, v2
+from tests.waiting import DEADLINE
 
 
 class Greeting(Model):
@@ -58,6 +60,26 @@ async def test_raw_handlers_take_what_has_no_class(serve, agent):
         await editor.notify_raw("_example.com/note", {"text": "hi"})
         assert await editor.request_raw("_example.com/add", {"numbers": [1, 2]}) == {"sum": 3}
         assert heard == [{"text": "hi"}]
+
+
+async def test_a_raw_handler_of_a_cancellation_does_not_wait_for_other_handlers_of_the_session(serve, agent):
+    cancelled, ended = asyncio.Event(), asyncio.Event()
+
+    @agent.on_notification("_example.com/work")
+    async def work(_):
+        await cancelled.wait()
+        ended.set()
+
+    @agent.on_notification("session/cancel")
+    async def cancel(_):
+        cancelled.set()
+
+    async with serve(agent) as editor:
+        session = await editor.open()
+        await editor.notify_raw("_example.com/work", {"sessionId": session})
+        await editor.notify_raw("session/cancel", {"sessionId": session})
+        async with asyncio.timeout(DEADLINE):
+            await ended.wait()
 
 
 @pytest.mark.requirement("initialize.agent-states-capabilities", "capabilities.agent-states-its-own")

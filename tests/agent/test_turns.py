@@ -55,6 +55,23 @@ async def test_a_plain_function_ends_the_turn_with_the_reason_it_returns(serve, 
         assert (await editor.prompt(await editor.open(), "hello")).stop_reason == reason
 
 
+async def test_the_tool_calls_of_a_refused_turn_are_forgotten(serve):
+    agent, known = Agent("refuses"), []
+
+    @agent.on_prompt
+    async def work(turn):
+        known.append(turn.session.tool_call("call"))
+        await turn.send(v1.ToolCall(v1.ToolCallId("call"), "Look"))
+        known.append(turn.session.tool_call("call").title)
+        return "refusal"
+
+    async with serve(agent) as editor:
+        session = await editor.open()
+        await editor.prompt(session, "once")
+        await editor.prompt(session, "and again")
+    assert known == [None, "Look", None, "Look"]
+
+
 async def test_text_that_is_returned_instead_of_said_is_an_error_that_says_so(serve, caplog):
     agent = Agent("confused")
     agent.on_prompt(lambda _: "Hello!")

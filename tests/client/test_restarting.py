@@ -58,6 +58,19 @@ async def test_a_prompt_just_after_the_agents_death_waits_for_the_new_agent() ->
         await agent.close()
 
 
+async def test_a_prompt_while_the_agent_is_restarted_on_purpose_waits_for_the_new_agent() -> None:
+    async with staged(capabilities=RESUME) as stage:
+        session = await stage.session()
+        restarting = asyncio.create_task(stage.remote._live.restart("new variables"))  # pyright: ignore[reportPrivateUsage]
+        await stage.remote.peer.connection.closed()
+        reply = session.prompt("hello")
+        agent = await second_agent(stage, RESUME)
+        agent.answer(await agent.expect("session/prompt"), {"stopReason": "end_turn"})
+        assert (await reply).stop_reason == "end_turn"
+        await restarting
+        await agent.close()
+
+
 async def test_a_new_session_just_after_the_agents_death_waits_for_the_new_agent() -> None:
     async with staged(restart=at_once()) as stage:
         await dies(stage)

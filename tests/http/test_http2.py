@@ -13,6 +13,7 @@ from h2.errors import ErrorCodes
 from h2.events import (
     ConnectionTerminated,
     DataReceived,
+    RequestReceived,
     ResponseReceived,
     SettingsAcknowledged,
     StreamEnded,
@@ -21,6 +22,7 @@ from h2.events import (
 from h2.settings import SettingCodes, Settings
 
 from accord.http import ServerLimits, serving
+from accord.http.client.pool import Requests
 from accord.http.server import http2
 from accord.http.server.allowance import REQUEST
 from tests.http.talking import DEADLINE, an_agent, editor_of, transport_to
@@ -337,3 +339,29 @@ async def test_a_request_is_reset_when_the_application_fails(server, client, cap
     assert reset.error_code == ErrorCodes.INTERNAL_ERROR
     assert "serving a request failed" in caplog.text
     caplog.clear()
+
+
+async def test_a_request_that_is_cancelled_resets_its_stream_at_once():
+    asked, reset = asyncio.Event(), asyncio.Event()
+
+    async def serve(reader, writer):
+        http = H2Connection(H2Configuration(client_side=False))
+        http.initiate_connection()
+        while not reset.is_set():
+            writer.write(http.data_to_send())
+            for event in http.receive_data(await reader.read(65_536)):
+                if isinstance(event, RequestReceived):
+                    asked.set()
+                elif isinstance(event, StreamReset):
+                    assert event.error_code == ErrorCodes.CANCEL
+                    reset.set()
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        requests = Requests(f"http://127.0.0.1:{port}/acp", http2=True)
+        request = asyncio.create_task(requests.request("GET", []))
+        await asyncio.wait_for(asked.wait(), DEADLINE)
+        request.cancel()
+        await asyncio.wait_for(reset.wait(), DEADLINE)
+        await requests.close()

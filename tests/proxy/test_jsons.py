@@ -9,6 +9,8 @@ import sys
 
 import pytest
 
+from accord.proxy.jsons import JsonsFile
+from accord.trace import TraceEvent
 from accord.trace.importing import import_trace
 from tests.proxy.test_conduct import ECHO, SHOUT, accord, asked
 
@@ -84,6 +86,19 @@ def test_messages_to_an_mcp_server_are_shown_as_what_is_in_them(folder):
     [answer] = [it for it in lines if it["type"] == "response" and it["id"] == calls[0]["id"]]
     assert answer["payload"]["structuredContent"] == {"result": 5}
     assert "mcp/message" not in {it.get("method") for it in lines}
+
+
+def test_an_id_of_an_mcp_request_can_be_used_again_for_another(tmp_path):
+    hop = ("proxy 1 (sums)", "agent")
+    mcp = {"method": "mcp/message", "params": {"connectionId": "c", "method": "tools/list"}}
+    file = JsonsFile(tmp_path / "chain.jsons")
+    for request in (mcp, {"method": "_example.com/ask"}):
+        for message in (request, {"result": {"result": 5}}):
+            direction = "out" if message is request else "in"
+            file(TraceEvent(0.0, direction, json.dumps({"jsonrpc": "2.0", "id": 1, **message}).encode(), hop=hop))
+    file.close()
+    lines = [json.loads(line) for line in (tmp_path / "chain.jsons").read_text().splitlines()]
+    assert [line["payload"] for line in lines if line["type"] == "response"] == [5, {"result": 5}]
 
 
 def test_secrets_are_masked(folder):

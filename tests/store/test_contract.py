@@ -353,6 +353,15 @@ async def test_a_copy_has_the_updates_of_then_and_its_own_from_then_on(store, ne
     assert (await store.find("copy")).cwd == "/other"
 
 
+async def test_a_copy_has_nothing_of_the_sessions_beside_its_source(store, new):
+    for name in ("before", "source", "after"):
+        await store.write(await store.create(new(name)), [name.encode()])
+    await store.copy("source", new("copy"))
+    await store.create(new("next"))
+    assert await all_updates(store, "copy") == [b"source"]
+    assert await all_updates(store, "next") == []
+
+
 async def test_copying_what_is_not_there_fails_and_leaves_nothing(store, new):
     with pytest.raises(StoreError) as error:
         await store.copy("nobody", new("copy"))
