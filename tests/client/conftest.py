@@ -13,6 +13,7 @@ from accord.engine.limits import Limits
 from accord.testing import ScriptedPeer
 from accord.transports.base import Transport
 from accord.transports.memory import pair
+from tests.forked_programs import forked_programs, fresh_programs  # noqa: F401
 
 
 class Scripted(Target):
