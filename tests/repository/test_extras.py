@@ -1,6 +1,7 @@
 """Extras: each package is declared where it is imported, and whoever lacks one reads the command that installs it."""
 
 import ast
+import functools
 import json
 import re
 import subprocess
@@ -46,6 +47,7 @@ def required(extra):
     return {DISTRIBUTIONS.get(name, name) for name in names if name != "accord"}
 
 
+@functools.cache
 def imported():
     """The packages that Accord's source imports, besides the standard library and the core's own."""
     found = set()
