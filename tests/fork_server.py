@@ -10,9 +10,11 @@ interpreter: modules of Accord are loaded already, and /proc shows the command l
 server. Tests whose subject is one of these use the fixture `fresh_programs`.
 
 What the server cannot do is started as always: other programs than this interpreter, options other than -u, -P and -W,
-programs given by -c, and environments that change how an interpreter starts. On systems other than Linux, all are.
+programs given by -c, modules of other packages, and environments that change how an interpreter starts. On systems
+other than Linux, all are.
 
-A forked `accord` has a fork server of its own, because it starts agents in turn, and those must be its children.
+A forked program has a fork server of its own, because what it starts must be its child. Only agents have none, as they
+start few programs. They are known by their session: Accord starts each agent in a new one.
 """
 
 from __future__ import annotations
@@ -69,6 +71,9 @@ READ_AT_START = ("LANG", "LC_", "LD_", "MALLOC_", "PYTHON", "TZ")
 
 READ_BY_FORKS = {"PYTHONASYNCIODEBUG", "PYTHONUNBUFFERED", "PYTHONWARNINGS"}
 """Such variables that a fork obeys, too."""
+
+OURS = ("accord", "tests")
+"""The packages whose modules run as forks. Others, such as pytest, change how Accord is imported."""
 
 SIZE = 8
 """Bytes of a number in a message to the server and in its answer."""
@@ -158,7 +163,7 @@ class Program:
                     flags.add(flag)
                 case ["-W", what, *rest]:
                     filters.append(what)
-                case ["-m", name, *arguments]:
+                case ["-m", name, *arguments] if name.partition(".")[0] in OURS:
                     return cls(True, name, arguments, filters, "-u" in flags, "-P" in flags)
                 case [name, *arguments] if name.endswith(".py") and not name.startswith("-"):
                     return cls(False, name, arguments, filters, "-u" in flags, "-P" in flags)
@@ -235,7 +240,7 @@ def become(message: dict[str, Any], streams: list[int]) -> Callable[[], object]:
     os.chdir(message["cwd"])
     os.environ.clear()
     os.environ.update(message["environment"])
-    if message["module"] and message["name"] == "accord":
+    if message["name"] == "accord" or not message["new_session"]:
         serve_programs_of_this_process()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     unbuffered = message["unbuffered"] or bool(os.environ.get("PYTHONUNBUFFERED"))

@@ -118,6 +118,7 @@ def test_an_agent_of_a_forked_command_is_its_child_and_a_fork_too(tmp_path: Path
         ["-I", "a.py"],
         ["-X", "dev", "a.py"],
         ["-S", "-m", "accord"],
+        ["-m", "pytest"],
         ["-u"],
         [],
         ["--version"],
