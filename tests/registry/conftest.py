@@ -12,6 +12,7 @@ from accord.registry.progress import Progress
 from accord.testing.registry import LocalRegistry
 from tests.cli.conftest import User
 from tests.cli.pseudo_terminal import start_terminals
+from tests.forked_programs import forked_programs, fresh_programs  # noqa: F401
 
 DEMO = f"""#!{sys.executable}
 import runpy, sys
