@@ -87,6 +87,7 @@ def test_a_turn_a_permission_and_a_new_size(terminal, ssh, size):
     assert it.screen().isascii()
     it.press("y")
     it.sees("I wrote README.md.")
+    it.sees_idle()
     it.resize(100, 30)
     wait_until(lambda: "-" * 100 in it.screen())
     it.send("hello")
