@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import accord
+from tests.forked_programs import forked_programs, fresh_programs  # noqa: F401
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

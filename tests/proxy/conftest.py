@@ -18,6 +18,7 @@ from accord.testing import ScriptedPeer
 from accord.transports.memory import pair
 from accord.transports.process import ProcessTransport
 from accord.transports.stdio import StdioTransport
+from tests.forked_programs import forked_programs, fresh_programs  # noqa: F401
 
 COMPONENT = Path(__file__).parent / "component.py"
 DEADLINE = 30.0

@@ -112,6 +112,7 @@ def peaks(root):
     return found
 
 
+@pytest.mark.usefixtures("fresh_programs")
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
 @pytest.mark.parametrize("way", ["stdio"])
 async def test_256_mib_pass_two_proxies_to_a_slow_client_in_bounded_memory(line, tmp_path):

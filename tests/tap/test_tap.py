@@ -151,6 +151,7 @@ def test_a_tap_ends_when_a_child_of_its_agent_holds_the_streams(tap, tmp_path):
 
 
 @linux
+@pytest.mark.usefixtures("fresh_programs")
 def test_nothing_is_left_behind(tap, marked):
     process = tap(ECHO)
     process.stdin.write(b"hello\n")
@@ -163,6 +164,7 @@ def test_nothing_is_left_behind(tap, marked):
 
 
 @linux
+@pytest.mark.usefixtures("fresh_programs")
 def test_a_killed_tap_takes_its_agent_along_and_its_trace_says_so(tap, marked, tmp_path):
     process = tap("-o", "wire.jsonl", "signal.signal(signal.SIGPIPE, signal.SIG_IGN)\nwhile True: time.sleep(60)")
     started_agent(process)
