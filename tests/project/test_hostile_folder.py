@@ -135,7 +135,7 @@ def test_trust_holds_for_the_repository_that_the_folder_had(hostile):
 
 
 @pytest.mark.parametrize("name", [".git/index", ".git/HEAD", ".git/info/exclude", ".gitignore", ".gitattributes"])
-def test_a_pipe_in_the_place_of_a_file_of_git_keeps_nobody_waiting(hostile, name):
+def test_a_pipe_in_the_place_of_a_file_of_git_does_not_block(hostile, name):
     (hostile.path / name).unlink()
     os.mkfifo(hostile.path / name)
     git = Git(hostile.path, lambda _: True, within=0.5)
