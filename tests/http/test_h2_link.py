@@ -553,6 +553,22 @@ def test_a_goaway_is_reported():
     assert End().feed(frame(GOAWAY, 0, 0, number_bytes(0, 2) + b"why")).events == [Goodbye(2)]
 
 
+def test_after_goaway_streams_up_to_the_last_go_on_and_later_ones_were_not_processed():
+    end = End(is_client=True)
+    first, second, third = (end.link.open(POST, ends=False) for _ in range(3))
+    assert end.link.can_open
+    end.feed(frame(GOAWAY, 0, 0, number_bytes(2**31 - 1, 0)))
+    assert end.events == [Goodbye(0)]
+    end.feed(frame(GOAWAY, 0, 0, number_bytes(second, 0)))
+    _, refused, again = end.events
+    assert (refused.stream, refused.code, again) == (third, Code.REFUSED_STREAM, Goodbye(0))
+    assert not end.link.can_open
+    end.link.send_data(first, b"body", ends=True)
+    assert end.frames or end.link.output()
+    end.feed(headers(first, [(":status", "200")]))
+    assert [event.stream for event in end.started()] == [first]
+
+
 @pytest.mark.parametrize("sizes", [(0,), (0, 4096), (100, 100), (5000,), (2**32 - 1,), (50, 0, 50)])
 def test_a_peer_may_change_the_size_of_the_table(sizes):
     end = End()

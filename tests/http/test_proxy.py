@@ -44,6 +44,7 @@ http {{
         listen 127.0.0.1:{tls} ssl http2;
         ssl_certificate {certificate};
         ssl_certificate_key {key};
+        {more}
         {location}
     }}
 }}
@@ -64,13 +65,13 @@ def listens(port):
 
 
 @asynccontextmanager
-async def proxy_of(server, folder, certificate):
-    """nginx before this server; gives its ports, without TLS and with it."""
+async def proxy_of(server, folder, certificate, more=""):
+    """nginx before this server, with `more` settings for TLS; gives its ports, without TLS and with it."""
     location = DOCUMENTATION.read_text().split("```nginx\n")[1].split("```")[0]
     assert "http://127.0.0.1:8000" in location
     location = location.replace("http://127.0.0.1:8000", server.url.removesuffix("/acp"))
     plain, tls = free_ports(2)
-    known = {"folder": folder, "location": location, "certificate": certificate[0], "key": certificate[1]}
+    known = {"folder": folder, "location": location, "certificate": certificate[0], "key": certificate[1], "more": more}
     (folder / "nginx.conf").write_text(CONFIGURATION.format(plain=plain, tls=tls, **known))
     process = await asyncio.create_subprocess_exec(
         NGINX, "-c", folder / "nginx.conf", "-e", folder / "errors", stderr=asyncio.subprocess.DEVNULL
@@ -134,3 +135,18 @@ async def test_a_large_prompt_passes_a_proxy(way_through):
         words = ("word" * 250 + " ") * 1_000
         await editor.prompt(session, words)
         assert editor.text(session) == words
+
+
+async def test_event_streams_outlive_a_proxy_that_ends_connections_after_a_few_requests(certificate, tmp_path, caplog):
+    async with (
+        serving(an_agent()) as server,
+        proxy_of(server, tmp_path, certificate, "keepalive_requests 4;") as (_, tls),
+    ):
+        trusting = ssl.create_default_context(cafile=certificate[0])
+        async with editor_of(connect_transport(f"https://127.0.0.1:{tls}/acp", tls=trusting, http2=True)) as editor:
+            session = await editor.open_session()
+            for _ in range(12):
+                await editor.prompt(session, "word")
+            assert editor.text(session) == "word " * 12
+        assert "is resumed" not in caplog.text
+        await nobody_is_connected(server)

@@ -44,7 +44,7 @@ class Chore(msgspec.Struct, frozen=True, gc=False):
 
 
 class Goodbye(msgspec.Struct, frozen=True, gc=False):
-    """The peer is closing the connection."""
+    """The peer is closing the connection: it takes no new streams. Those that are open go on to their end."""
 
     code: int
 

@@ -10,6 +10,9 @@ knows the stream yet.
 Flow control: received bytes count until the shell acknowledges them. Half a window is announced at once, so that few
 frames are needed. A stream that closes gives back what the connection's window still counts for it.
 
+A server that sends GOAWAY takes no more streams; those up to the number that it names go on to their end (6.8). It did
+not process the others: each is reported as a `Reset` with REFUSED_STREAM, before the `Goodbye`.
+
 Of closed streams only the last `REMEMBERED` numbers are kept, with the way in which each closed: what arrives late for
 a stream that was reset is dropped, and what arrives for one that has ended is a fault (5.1).
 
@@ -126,6 +129,8 @@ class Link:
         """The lowest number that no stream has had: clients open all streams, with odd numbers."""
         self._has_settings = False
         self._is_over = False
+        self._peer_leaves = False
+        """Whether the peer has sent GOAWAY."""
         self._block: tuple[int, int, bytearray] | None = None
         """The stream, the flags and the beginning of a header block that goes on."""
         self._continuations = 0
@@ -158,7 +163,7 @@ class Link:
     @property
     def can_open(self) -> bool:
         """Whether another stream can be opened now."""
-        return len(self._streams) < self._peer_streams and self._next <= LAST_NUMBER
+        return len(self._streams) < self._peer_streams and self._next <= LAST_NUMBER and not self._peer_leaves
 
     def open(self, fields: Text, *, ends: bool, is_head: bool = False) -> int:
         """Send the header of a request, on a stream of its own; returns its number."""
@@ -499,6 +504,12 @@ class Link:
             raise Fault(Code.PROTOCOL_ERROR, "GOAWAY on a stream")
         if len(payload) < 8:
             raise Fault(Code.FRAME_SIZE_ERROR, f"GOAWAY must have at least 8 bytes, got {len(payload)}")
+        self._peer_leaves = True
+        if self._is_client:  # the peer of a server names a stream of the server's own, and a server opens none
+            last = int.from_bytes(payload[:4], "big") & LAST_NUMBER
+            for refused in [it for it in self._streams if it > last]:
+                self._close(refused, self._streams[refused], was_reset=True)
+                self._events.append(Reset(refused, Code.REFUSED_STREAM, "the server is closing the connection"))
         self._events.append(Goodbye(int.from_bytes(payload[4:8], "big")))
 
     def _on_window_update(self, flags: int, number: int, payload: bytes) -> None:  # noqa: ARG002

@@ -2,6 +2,9 @@
 
 One task reads and hands events to the exchanges. Received data counts against the window of its stream until it is
 taken, so a reader that stops makes the server stop, and the other streams go on.
+
+A server that ends its connections gracefully (GOAWAY) takes no more requests on this one. The pool opens another for
+them; what is in progress here, such as an event stream, goes on to its end, and then the connection is closed.
 """
 
 from __future__ import annotations
@@ -57,16 +60,23 @@ class Http2:
         self._exchanges: dict[int, _Exchange] = {}
         self._room = LightEvent()
         self._ended: Broken | None = None
+        self._goodbye: Broken | None = None
+        """Why the server takes no more requests on this connection, if it said so."""
         self._reading = asyncio.create_task(self._read(), name="accord http/2")
 
     @property
-    def is_usable(self) -> bool:
-        """Whether requests can be sent on this connection."""
+    def is_open(self) -> bool:
+        """Whether the connection is open, if only for the requests in progress."""
         return self._ended is None and self._socket.is_open
 
     @property
+    def is_draining(self) -> bool:
+        """Whether the server takes no more requests, and only ends those in progress."""
+        return self._goodbye is not None
+
+    @property
     def has_room(self) -> bool:
-        """Whether another stream can be opened now."""
+        """Whether another request can be sent now."""
         return self._http.can_open
 
     async def request(self, headers: Sequence[tuple[str, str]], body: bytes) -> Response:
@@ -84,8 +94,8 @@ class Http2:
 
     async def _begin(self, headers: Sequence[tuple[str, str]], *, ends: bool) -> tuple[int, _Exchange]:
         while True:
-            if self._ended is not None:
-                raise Broken(str(self._ended), was_sent=False)
+            if (ended := self._ended or self._goodbye) is not None:
+                raise Broken(str(ended), was_sent=False)
             if self.has_room:
                 break
             self._room.clear()
@@ -141,6 +151,12 @@ class Http2:
             self._http.reset(number, Code.CANCEL)
             self._socket.put(self._http.output())
         self._room.set()
+        self._close_if_drained()
+
+    def _close_if_drained(self) -> None:
+        if self._goodbye is not None and not self._exchanges:
+            self._end(self._goodbye)
+            self._socket.close()
 
     async def _flush(self) -> None:
         if data := self._http.output():
@@ -155,7 +171,7 @@ class Http2:
                 await self._flush()
                 if self._ended is not None:
                     return
-            self._end(Broken("the server closed the connection"))
+            self._end(self._goodbye or Broken("the server closed the connection"))
         except Broken as broken:
             self._end(broken)
         finally:
@@ -186,7 +202,10 @@ class Http2:
                 for waiting in self._exchanges.values():
                     waiting.changed.set()
             case Goodbye():
-                self._end(Broken("the server is closing the connection"))
+                reason = f" (code {event.code})" if event.code else ""
+                self._goodbye = Broken(f"the server is closing the connection{reason}")
+                self._room.set()
+                self._close_if_drained()
             case Failed():
                 self._end(Broken(f"invalid HTTP/2 from the server: {event.detail}"))
             case Chore():

@@ -1,6 +1,7 @@
 """The client's connection pool: one HTTP/2 connection if the server speaks it, else several of HTTP/1.1.
 
-Event streams stay open and can use all streams of an HTTP/2 connection; then another connection is opened.
+Event streams stay open and can use all streams of an HTTP/2 connection; then another connection is opened. So is one
+when the server says that it takes no more requests on the last (GOAWAY).
 
 HTTP/2 needs the extra `http2`, and is negotiated within TLS. Without TLS a plain `http` URL means HTTP/1.1, unless the
 user says that the server speaks HTTP/2.
@@ -17,7 +18,7 @@ from urllib.parse import urlsplit
 
 from accord.extras import missing_extra
 from accord.http.client.http1 import Http1
-from accord.http.client.socket import ClientSocket, Response
+from accord.http.client.socket import Broken, ClientSocket, Response
 from accord.http.http2_extra import has_http2, offered
 
 if TYPE_CHECKING:
@@ -62,6 +63,17 @@ class Requests:
     async def request(self, method: str, headers: Sequence[tuple[str, str]], body: bytes = b"") -> Response:
         """Send a request and wait for the headers of its response; raises Broken."""
         connection = await self._connection()
+        try:
+            return await self._request(connection, method, headers, body)
+        except Broken as broken:
+            if broken.was_sent or isinstance(connection, Http1) or not connection.is_draining:
+                raise
+        # RFC 9113, 6.8: the server did not process it, and takes it on another connection.
+        return await self._request(await self._connection(), method, headers, body)
+
+    async def _request(
+        self, connection: Http1 | Http2, method: str, headers: Sequence[tuple[str, str]], body: bytes
+    ) -> Response:
         if isinstance(connection, Http1):
             length = [("content-length", str(len(body)))] if body or method == "POST" else []
             return await connection.request(method, self._path, [("host", self._authority), *headers, *length], body)
@@ -92,7 +104,7 @@ class Requests:
             return self._take(Http1(opened, self._released))
 
     def _usable_http2(self) -> Http2 | None:
-        self._multiplexed = [connection for connection in self._multiplexed if connection.is_usable]
+        self._multiplexed = [connection for connection in self._multiplexed if connection.is_open]
         return next((connection for connection in self._multiplexed if connection.has_room), None)
 
     def _usable_http1(self) -> Http1 | None:
